@@ -1,0 +1,82 @@
+"""Settings: read once from `.env` and the environment, frozen, handed down by `rag.app`."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field, SecretStr, ValidationError, field_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+from rag.errors import ConfigError
+
+_LIBRARY = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}", re.ASCII)
+_HOST_PORT = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^\s:/@\[\]]+):(?P<port>[0-9]{1,5})", re.ASCII)
+
+
+class Settings(BaseSettings):
+    """What a person can set. Each field is the environment variable of its name in capitals."""
+
+    model_config = SettingsConfigDict(frozen=True, extra="ignore", env_ignore_empty=True)
+
+    rag_data_dir: Path = Path("data")
+    rag_library: str = "main"
+    qdrant_url: str = ""
+    qdrant_api_key: SecretStr = SecretStr("")
+    embedding_model: str = "builtin"
+    llm_model: str = ""
+    llm_base_url: str = ""
+    llm_api_key: SecretStr = SecretStr("")
+    fetch_allow_private_hosts: Annotated[tuple[tuple[str, int], ...], NoDecode] = Field(default=())
+
+    @field_validator("rag_data_dir")
+    @classmethod
+    def _absolute(cls, value: Path) -> Path:
+        return value.expanduser().absolute()
+
+    @field_validator("rag_library")
+    @classmethod
+    def _library_name(cls, value: str) -> str:
+        if not _LIBRARY.fullmatch(value):
+            raise ValueError("must be 1 to 40 of a-z, 0-9, - and _, and begin with a letter or a digit")
+        return value
+
+    @field_validator("qdrant_url", "llm_base_url")
+    @classmethod
+    def _http_url(cls, value: str) -> str:
+        if value and not re.fullmatch(r"https?://[^\s/]+.*", value, re.ASCII):
+            raise ValueError("must begin with http:// or https:// and name a host")
+        return value.rstrip("/")
+
+    @field_validator("fetch_allow_private_hosts", mode="before")
+    @classmethod
+    def _host_port_pairs(cls, value: Any) -> Any:
+        if not isinstance(value, str):
+            return value
+        pairs = []
+        for item in filter(None, re.split(r"[\s,]+", value)):
+            match = _HOST_PORT.fullmatch(item)
+            if not match or not 0 < int(match["port"]) < 65536:
+                raise ValueError("must be host:port pairs with commas between, such as wiki.local:8080")
+            pairs.append((match["host"].strip("[]").lower().rstrip("."), int(match["port"])))
+        return tuple(pairs)
+
+    @property
+    def has_chat_model(self) -> bool:
+        return bool(self.llm_model)
+
+
+def load_settings(env_file: Path | None = Path(".env"), **overrides: Any) -> Settings:
+    """Read the settings: overrides first, then the environment, then `env_file`, then defaults.
+
+    Raises ConfigError, one sentence that names the setting, for the first value that is wrong.
+    """
+    try:
+        return Settings(_env_file=env_file, **overrides)
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = str(first["loc"][0]).upper() if first["loc"] else "?"
+        value = "***" if "KEY" in name else str(first["input"])
+        problem = str(first["msg"]).removeprefix("Value error, ")
+        raise ConfigError("setting_invalid", name=name, value=value, problem=problem) from error

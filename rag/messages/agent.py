@@ -1,0 +1,3 @@
+"""Sentences of rag/agent."""
+
+MESSAGES: dict[str, tuple[str, str]] = {}

@@ -1,0 +1,3 @@
+"""Sentences of rag/ingest."""
+
+MESSAGES: dict[str, tuple[str, str]] = {}

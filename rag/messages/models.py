@@ -1,0 +1,3 @@
+"""Sentences of rag/models."""
+
+MESSAGES: dict[str, tuple[str, str]] = {}

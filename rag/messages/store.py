@@ -1,0 +1,3 @@
+"""Sentences of rag/store."""
+
+MESSAGES: dict[str, tuple[str, str]] = {}

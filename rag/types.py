@@ -1,0 +1,145 @@
+"""The values that travel between the rooms: plain, frozen, without behaviour that could fail."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+RunMode = Literal["fast", "deep"]
+Outcome = Literal["answered", "caveat", "not_in_pages", "failed"]
+IngestStatus = Literal["added", "unchanged", "updated", "duplicate", "skipped", "failed"]
+PageSource = Literal["web", "file", "import"]
+Stage = Literal["waiting", "fetching", "reading", "chunking", "embedding", "storing", "done"]
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page as it rests in the store.
+
+    `text` is the one text of the page: what `extract` prints, what is stored, and what every
+    `start` and `end` indexes, in code points. It is empty in listings, which leave it out.
+    `language` is a primary BCP 47 tag (`en`, `zh`) or empty. Times are ISO 8601 in UTC.
+    """
+
+    url: str
+    url_hash: str
+    title: str
+    language: str
+    site: str
+    text: str
+    text_hash: str
+    source: PageSource
+    generation: str = ""
+    chunks: int = 0
+    characters: int = 0
+    added_at: str = ""
+    updated_at: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A verbatim slice `text == page.text[start:end]`; `section` is its heading path, outermost first."""
+
+    index: int
+    text: str
+    start: int
+    end: int
+    section: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SparseVector:
+    """Term weights; `indices` are token hashes, `values` their BM25 term weights (IDF is the engine's)."""
+
+    indices: list[int]
+    values: list[float]
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A chunk as retrieval hands it on, with where it stands and why it was found.
+
+    `ranks` and `scores` hold one entry a leg (`dense`, `sparse`, `fused`), ranks from 1.
+    """
+
+    id: str
+    url: str
+    url_hash: str
+    title: str
+    site: str
+    language: str
+    section: tuple[str, ...]
+    text: str
+    start: int
+    end: int
+    score: float = 0.0
+    ranks: Mapping[str, int] = field(default_factory=dict)
+    scores: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """A message for a person, not yet put into words: `rag.messages.say(notice, language)` does that."""
+
+    code: str
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class IngestResult:
+    """What became of one source. `reason` is a code of rag.messages, `message` its English sentence."""
+
+    source: str
+    url: str
+    url_hash: str
+    status: IngestStatus
+    reason: str
+    message: str
+    chunks: int = 0
+    seconds: float = 0.0
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """A quote that supports a statement: `quote == page.text[start:end]`; `n` is its mark in the answer."""
+
+    n: int
+    url: str
+    url_hash: str
+    title: str
+    quote: str
+    start: int
+    end: int
+    section: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One node's work in a run: how long it took and what it decided, as plain data."""
+
+    node: str
+    ms: float
+    detail: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The end of a run. `text` carries marks like `[1]` that point at `citations` by their `n`.
+
+    `passages` are what the answer was written from, in context order; `notice` says why an answer
+    carries a caveat, is missing, or failed.
+    """
+
+    question: str
+    mode: RunMode
+    outcome: Outcome
+    text: str
+    citations: tuple[Citation, ...] = ()
+    passages: tuple[Passage, ...] = ()
+    steps: tuple[Step, ...] = ()
+    model_calls: int = 0
+    seconds: float = 0.0
+    reasoner: str = ""
+    notice: Notice | None = None
