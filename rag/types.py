@@ -39,13 +39,18 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A verbatim slice `text == page.text[start:end]`; `section` is its heading path, outermost first."""
+    """A verbatim slice `text == page.text[start:end]`.
+
+    `section` is its heading path, outermost first; `context` is what else is embedded with it but not
+    shown as its text, such as the header of the table that it continues.
+    """
 
     index: int
     text: str
     start: int
     end: int
     section: tuple[str, ...] = ()
+    context: str = ""
 
 
 @dataclass(frozen=True, slots=True)

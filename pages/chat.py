@@ -1,0 +1,118 @@
+"""Chat: a question, the steps as they happen, the answer, and where each sentence stands."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from rag.types import RunMode
+from rag.ui.conversation import ask, clear, draw_turn, restore_turns
+from rag.ui.escape import escape_line
+from rag.ui.examples import example_questions, sample_questions
+from rag.ui.language import current_language
+from rag.ui.navigation import go
+from rag.ui.parts import page_head
+from rag.ui.session import count_pages, current_library, session
+from rag.ui.shell import open_app
+from rag.ui.strings import Language, label
+
+if TYPE_CHECKING:
+    from rag.app import App
+
+_MODES: tuple[RunMode, ...] = ("fast", "deep")
+_LONGEST_QUESTION = 10_000
+
+
+def draw() -> None:
+    language = current_language()
+    app = open_app(language)
+    library = current_library(app)
+    restore_turns(app)
+    turns = session().turns
+    if not turns and not count_pages(app, library):
+        _empty(app, library, language)
+    elif not turns:
+        _hero(app, library, language)
+    else:
+        _conversation_head(language)
+        for turn in turns:
+            draw_turn(app, library, turn, language)
+    _question_box(app, library, language)
+
+
+def _empty(app: App, library: str, language: Language) -> None:
+    with st.container(key="empty", horizontal_alignment="center"):
+        st.markdown(f"### {label('empty_title', language)}", anchors=False)
+        st.markdown(label("empty_lead", language))
+        with st.container(horizontal=True, horizontal_alignment="center"):
+            if st.button(
+                label("empty_add", language), type="primary", icon=":material/add:", key="empty-add"
+            ):
+                go("add")
+            if st.button(
+                label("empty_samples", language), icon=":material/auto_stories:", key="empty-samples"
+            ):
+                go("add", job=app.add_examples(library=library))
+        asked = " · ".join(f"“{escape_line(question)}”" for question in sample_questions(language))
+        st.caption(f"{label('empty_then', language)}  \n{asked}")
+
+
+def _hero(app: App, library: str, language: Language) -> None:
+    with st.container(key="hero"):
+        page_head(label("chat_title", language), label("chat_lead", language))
+        if not session().chat and not app.settings.has_chat_model:
+            st.caption(f":material/format_quote: {label('chat_extractive', language)}")
+        _examples(app, library, language)
+
+
+def _examples(app: App, library: str, language: Language) -> None:
+    questions = example_questions(app, library, language)
+    if not questions:
+        return
+    st.markdown(f":gray[{label('chat_examples', language)}]")
+    with st.container(key="examples", gap="xsmall"):
+        for place, question in enumerate(questions):
+            if st.button(question, key=f"example-{place}", icon=":material/arrow_outward:"):
+                ask(app, library, question)
+
+
+def _conversation_head(language: Language) -> None:
+    with st.container(horizontal=True, horizontal_alignment="right"):
+        if st.button(
+            label("chat_clear", language), icon=":material/edit_square:", type="tertiary", key="clear"
+        ):
+            clear()
+
+
+def _question_box(app: App, library: str, language: Language) -> None:
+    running = session().running is not None
+    with st.bottom:
+        with st.container(horizontal=True, vertical_alignment="center", key="mode-row"):
+            st.session_state["mode"] = session().mode
+            st.segmented_control(
+                label("chat_mode", language),
+                _MODES,
+                key="mode",
+                format_func=lambda mode: label(f"mode_{mode}", language),
+                required=True,
+                on_change=_choose_mode,
+                label_visibility="collapsed",
+                disabled=running,
+            )
+            st.caption(label(f"mode_{session().mode}_hint", language))
+        question = st.chat_input(
+            label("chat_placeholder", language),
+            key="question",
+            max_chars=_LONGEST_QUESTION,
+            disabled=running,
+        )
+    if question and question.strip():
+        ask(app, library, question.strip())
+
+
+def _choose_mode() -> None:
+    session().mode = st.session_state["mode"]
+
+
+draw()

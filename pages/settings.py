@@ -1,0 +1,42 @@
+"""Settings: what is in use and how to change it, the chat model of this session, tests, language."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from rag.ui.chat_form import draw_chat_form
+from rag.ui.in_use import draw_in_use
+from rag.ui.language import current_language, language_switch
+from rag.ui.notice import draw_notice
+from rag.ui.parts import page_head
+from rag.ui.session import current_library
+from rag.ui.shell import open_app
+from rag.ui.strings import Language, label
+
+if TYPE_CHECKING:
+    from rag.app import App
+
+
+def draw() -> None:
+    language = current_language()
+    page_head(label("settings_title", language), label("settings_lead", language))
+    app = open_app(language)
+    st.markdown(f"### {label('settings_in_use', language)}", anchors=False)
+    draw_in_use(app, current_library(app), language)
+    _database_test(app, language)
+    st.markdown(f"### {label('settings_chat', language)}", anchors=False)
+    draw_chat_form(app, language)
+    st.markdown(f"### {label('settings_language', language)}", anchors=False)
+    st.markdown(label("settings_language_lead", language))
+    language_switch("settings-language")
+
+
+def _database_test(app: App, language: Language) -> None:
+    if st.button(label("database_test", language), icon=":material/network_check:", key="database-test"):
+        with st.spinner(label("database_testing", language)):
+            draw_notice(app.test_database, language)
+
+
+draw()

@@ -1,0 +1,33 @@
+"""The one thread with the one event loop in which all runs live."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final
+
+_THREADS: Final = 32  # for what blocks: searches that hang must not take all of them
+
+
+class Background:
+    """Starts its thread when it is first needed, and never stops it.
+
+    There is one for the whole process: chat libraries share their open connections between models,
+    and a connection belongs to the loop that opened it.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def loop(self) -> asyncio.AbstractEventLoop:
+        with self._lock:
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                self._loop.set_default_executor(ThreadPoolExecutor(_THREADS, thread_name_prefix="runs"))
+                threading.Thread(target=self._loop.run_forever, name="runs", daemon=True).start()
+            return self._loop
+
+
+BACKGROUND: Final = Background()

@@ -1,0 +1,166 @@
+"""The reasoner over a chat model: any that langchain drives."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from pydantic import BaseModel, Field, ValidationError
+
+from rag.agent import prompts
+from rag.agent.prompts import NOT_IN_PAGES, Prompt
+from rag.agent.stream import ShownText, without_thinking
+from rag.errors import ModelError
+from rag.types import Passage
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+    from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
+    from langchain_core.tools import BaseTool
+
+log = logging.getLogger(__name__)
+
+StructuredCall = Callable[["BaseChatModel", type[BaseModel], Sequence["BaseMessage"]], Awaitable[Any]]
+
+_MAX_ANSWER: Final = 40_000  # characters; a model that goes round in circles is cut off there
+_STREAMS_A_REASON: Final = "openai-chat"
+
+
+class Verdict(BaseModel):
+    """Whether one passage helps to answer the question."""
+
+    number: int = Field(description="the passage's number")
+    relevant: bool = Field(description="true unless the passage has nothing to do with the question")
+
+
+class Verdicts(BaseModel):
+    """One verdict for each passage."""
+
+    verdicts: list[Verdict] = Field(description="one entry for each passage number")
+
+
+class ChatReasoner:
+    """Asks a chat model. `structured` overrides how a schema is filled; it may raise ModelError."""
+
+    kind: Literal["chat"] = "chat"
+
+    def __init__(self, model: BaseChatModel, *, name: str = "", structured: StructuredCall | None = None) -> None:
+        self.name = name or _model_name(model)
+        self._model = model
+        self._structured = structured
+        self._takes_tools = True
+
+    async def decide(self, question: str, history: Sequence[BaseMessage], tools: Sequence[BaseTool]) -> AIMessage:
+        """Ask with the tools bound. A server that takes none is not asked again: the question is searched."""
+        from langchain_core.exceptions import ModelInvalidRequestError
+        from langchain_core.messages import HumanMessage, SystemMessage
+
+        from rag.agent.tools import call_for, unreadable_call
+
+        if not self._takes_tools:
+            return call_for([question])
+        messages = [SystemMessage(prompts.decide(question)), *history, HumanMessage(question)]
+        with _failures_named():
+            try:
+                reply = await self._model.bind_tools(tools).ainvoke(messages)
+            except (ModelInvalidRequestError, NotImplementedError) as error:
+                if "tool" not in str(error).lower() and not isinstance(error, NotImplementedError):
+                    raise
+                log.info("%s takes no tools; questions are searched for as they stand", self.name)
+                self._takes_tools = False
+                return call_for([question])
+            except ValidationError:  # arguments that are JSON but no object: langchain makes no message of them
+                return unreadable_call()
+        return reply.model_copy(update={"content": without_thinking(reply.text)})
+
+    async def grade(self, question: str, passages: Sequence[Passage]) -> list[bool]:
+        """Judge all passages in one call; those that the model passed over count as relevant."""
+        messages = _messages(prompts.grade(question, passages))
+        with _failures_named():
+            reply = await self._fill(Verdicts, messages)
+        said = {verdict.number: verdict.relevant for verdict in reply.verdicts} if reply else {}
+        return [said.get(number, True) for number in range(1, len(passages) + 1)]
+
+    async def rewrite(self, question: str, tried: Sequence[str], passages: Sequence[Passage]) -> str:
+        with _failures_named():
+            reply = await self._model.ainvoke(_messages(prompts.rewrite(question, tried, passages)))
+        lines = without_thinking(reply.text).splitlines()
+        return next((line.strip(" \t-*\"'“”「」`") for line in lines if line.strip()), "")
+
+    async def answer(self, question: str, passages: Sequence[Passage]) -> AsyncIterator[str]:
+        """Stream the answer. Raises ModelError after the pieces so far when it is not whole."""
+        shown = ShownText(NOT_IN_PAGES)
+        source = _Source(self._model, _messages(prompts.answer(question, passages)))
+        with _failures_named():
+            async for piece in shown.of(source.pieces()):
+                yield piece
+        if source.unfinished:
+            raise ModelError(source.unfinished)
+        if not shown.text.strip() and not shown.signed:
+            raise ModelError("answer_empty")
+
+    async def _fill(self, schema: type[BaseModel], messages: Sequence[BaseMessage]) -> Any:
+        if self._structured is not None:
+            return await self._structured(self._model, schema, messages)
+        from rag.models.structured import structured
+
+        return await structured(self._model, schema, messages)
+
+
+class _Source:
+    """One streamed reply, and why it is not whole, as a code of rag.messages, if it is not."""
+
+    def __init__(self, model: BaseChatModel, messages: Sequence[BaseMessage]) -> None:
+        self._model = model
+        self._messages = messages
+        self._reason = ""
+        self.unfinished = ""
+
+    async def pieces(self) -> AsyncIterator[str]:
+        length = 0
+        async for chunk in self._model.astream(list(self._messages)):
+            self._reason = _finish_reason(chunk) or self._reason
+            if text := chunk.text:
+                length += len(text)
+                yield text
+            if length > _MAX_ANSWER:
+                self.unfinished = "answer_too_long"
+                return
+        self.unfinished = self._verdict()
+
+    def _verdict(self) -> str:
+        """A dropped connection ends some streams without an error: only the missing reason shows it."""
+        if self._reason in ("length", "max_tokens"):
+            return "answer_too_long"
+        dropped = not self._reason and self._model._llm_type == _STREAMS_A_REASON
+        return "answer_cut_off" if dropped or self._reason == "content_filter" else ""
+
+
+def _finish_reason(chunk: AIMessageChunk) -> str:
+    names = ("finish_reason", "stop_reason", "done_reason")
+    return next((str(reason) for name in names if (reason := chunk.response_metadata.get(name))), "")
+
+
+def _messages(prompt: Prompt) -> list[BaseMessage]:
+    from langchain_core.messages import HumanMessage, SystemMessage
+
+    return [SystemMessage(prompt.system), HumanMessage(prompt.user)]
+
+
+def _model_name(model: BaseChatModel) -> str:
+    return str(getattr(model, "model_name", None) or getattr(model, "model", None) or type(model).__name__)
+
+
+@contextmanager
+def _failures_named() -> Iterator[None]:
+    """Turn what a provider's library raises into ModelError."""
+    from rag.models.chat import failures, model_error
+
+    try:
+        yield
+    except ModelError:
+        raise
+    except failures() as error:
+        raise model_error(error) from error

@@ -1,0 +1,198 @@
+"""A reasoner that needs no model: its answers are sentences of the pages, chosen and ordered.
+
+A sentence is worth the share of the question's terms that it covers, each term weighted by its IDF
+in the library. What stands around it counts a little: the sentences beside it, the heading and title
+above it, and how well the passage as a whole was found.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal, Protocol
+
+from rag.agent.questions import is_small_talk
+from rag.messages import say
+from rag.text import is_chinese, split_sentences
+from rag.types import Notice, Passage, SparseVector
+
+if TYPE_CHECKING:
+    from langchain_core.messages import AIMessage, BaseMessage
+    from langchain_core.tools import BaseTool
+
+MAX_SENTENCES: Final = 3
+ANSWERABLE: Final = 0.25
+"""A question of whose weighted terms no passage holds this share is not answered by the pages."""
+RELEVANT: Final = 0.3
+_WORTH_SAYING: Final = 0.6  # of the best sentence's score; less is left out
+
+_BESIDE, _AFTER, _ABOVE, _WHOLE, _FOUND, _QUANTITY = 0.3, 0.1, 0.3, 0.3, 0.4, 0.1
+
+_ASKS_QUANTITY = re.compile(
+    r"\bhow (?:many|much|old|long|far|tall|high|large|often|big)\b|\bwhen\b"
+    r"|\bwhat (?:year|date|percent\w*|number|day|time|age|price|cost)\b|\b(?:in|which) (?:what |which )?year\b"
+    r"|多少|几[个年月次天时点号位]|何时|什么时候|哪一?年|多久|多[大长高远]|百分之|价格|时间",
+    re.IGNORECASE,
+)
+_HAS_QUANTITY = re.compile(
+    r"\d|[一二三四五六七八九十百千万两]+[个年月日次人名元天点]"
+    r"|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|hundred|thousand|million|billion|half"
+    r"|third|once|twice)\b",
+    re.IGNORECASE,
+)
+_HEADING = re.compile(r"#{1,6}\s")
+_FENCE = re.compile(r"\s*(?:```|~~~)")
+_MARKUP = re.compile(r"^(?:\s*(?:[-*+•>]|\d{1,3}[.)])\s+)+|\*\*|__|`")
+_ASKING = re.compile(
+    r"\b(?:what|which|who|whom|whose|when|where|why|how|many|much|does|do|did|is|are|was|were|can|could|should|would"
+    r"|will|may|the|a|an|of|in|on|at|to|for|by|with|from|and|or|that|this|it|its|please|tell|me|about|there|have|has"
+    r"|had|be|been)\b|什么|怎么样?|如何|为什么|多少|哪些?|哪个|哪里|何时|是否|谁|请问|告诉我|吗|呢|的|了|是|有|在|和|与",
+    re.IGNORECASE,
+)
+
+
+class TermWeights(Protocol):
+    """IDF of terms in a library."""
+
+    def __call__(self, terms: Sequence[int]) -> Mapping[int, float]:
+        """The IDF of each term, also of those that no chunk holds. May block."""
+        ...
+
+
+class Encoder(Protocol):
+    def encode_query(self, text: str) -> SparseVector: ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Sentence:
+    passage: int
+    place: int
+    text: str
+    score: float
+
+
+class ExtractiveReasoner:
+    """Implements Reasoner without a model: quotes, grades by overlap, rewrites by dropping and adding terms."""
+
+    name = "extractive"
+    kind: Literal["extractive", "chat"] = "extractive"
+
+    def __init__(self, encoder: Encoder, weights: TermWeights) -> None:
+        self._encoder = encoder
+        self._weights = weights
+
+    async def decide(self, question: str, history: Sequence[BaseMessage], tools: Sequence[BaseTool]) -> AIMessage:
+        """Search for everything but small talk, which gets a fixed reply."""
+        from langchain_core.messages import AIMessage
+
+        from rag.agent.tools import call_for
+
+        if is_small_talk(question):
+            return AIMessage(say(Notice("small_talk"), "zh" if is_chinese(question) else "en"))
+        return call_for([question])
+
+    async def grade(self, question: str, passages: Sequence[Passage]) -> list[bool]:
+        """Relevant is what covers a fair share of the question's terms, or half of what the best covers."""
+        shares = await asyncio.to_thread(self._shares, question, passages)
+        enough = max(RELEVANT, 0.5 * max(shares, default=0.0))
+        return [share >= enough for share in shares]
+
+    async def rewrite(self, question: str, tried: Sequence[str], passages: Sequence[Passage]) -> str:
+        """First the question's words without those that ask, then with the nearest heading, then the rarest."""
+        return await asyncio.to_thread(self._rewrite, question, tried, passages)
+
+    async def answer(self, question: str, passages: Sequence[Passage]) -> AsyncIterator[str]:
+        """Yield up to three sentences, best first, each with its mark; none if the passages cover too little."""
+        chosen = await asyncio.to_thread(self._choose, question, passages)
+        for i, sentence in enumerate(chosen):
+            gap = "\n\n" if i else ""
+            yield f"{gap}{_readable(sentence.text)} [{sentence.passage + 1}]"
+
+    def _choose(self, question: str, passages: Sequence[Passage]) -> list[_Sentence]:
+        weights = self._question_weights(question)
+        if max(self._coverages(weights, passages), default=0.0) < ANSWERABLE:
+            return []
+        ranked = sorted(
+            (s for i, p in enumerate(passages) for s in self._scored(question, weights, i, p, passages)),
+            key=lambda s: (-s.score, s.passage, s.place),
+        )
+        chosen: list[_Sentence] = []
+        for sentence in ranked:
+            if len(chosen) == MAX_SENTENCES or sentence.score < _WORTH_SAYING * ranked[0].score:
+                break
+            if all(_plain(sentence.text) not in _plain(other.text) for other in chosen):
+                chosen.append(sentence)
+        return chosen
+
+    def _scored(
+        self,
+        question: str,
+        weights: Mapping[int, float],
+        index: int,
+        passage: Passage,
+        passages: Sequence[Passage],
+    ) -> list[_Sentence]:
+        spans = split_sentences(passage.text)
+        texts = [passage.text[a:b] for a, b in spans]
+        terms = [self._terms(text) for text in texts]
+        above = self._terms(" ".join((passage.title, *passage.section)))
+        whole = _share(weights, above.union(*terms))
+        found = passage.score / max(1e-9, *(p.score for p in passages))
+        base = _WHOLE * whole + _FOUND * found
+        wants_quantity = bool(_ASKS_QUANTITY.search(question))
+        scored = []
+        for i, text in enumerate(texts):
+            if _HEADING.match(text) or _FENCE.match(text) or not re.search(r"\w", text):
+                continue
+            own, before = terms[i], terms[i - 1] if i else frozenset()
+            after = terms[i + 1] if i + 1 < len(terms) else frozenset()
+            score = base + _share(weights, own)
+            score += _BESIDE * _share(weights, before - own) + _AFTER * _share(weights, after - own - before)
+            score += _ABOVE * _share(weights, above - own)
+            score += _QUANTITY if wants_quantity and _HAS_QUANTITY.search(text) else 0.0
+            score -= 0.1 if len(own) < 4 else 0.0
+            scored.append(_Sentence(index, i, text, score))
+        return scored
+
+    def _shares(self, question: str, passages: Sequence[Passage]) -> list[float]:
+        return self._coverages(self._question_weights(question), passages)
+
+    def _coverages(self, weights: Mapping[int, float], passages: Sequence[Passage]) -> list[float]:
+        texts = ("\n".join((p.title, *p.section, p.text)) for p in passages)
+        return [_share(weights, self._terms(text)) for text in texts]
+
+    def _question_weights(self, question: str) -> Mapping[int, float]:
+        return self._weights(sorted(self._terms(question)))
+
+    def _terms(self, text: str) -> frozenset[int]:
+        return frozenset(self._encoder.encode_query(text).indices)
+
+    def _rewrite(self, question: str, tried: Sequence[str], passages: Sequence[Passage]) -> str:
+        words = [w for w in re.findall(r"[\w][\w'-]*", _ASKING.sub(" ", question)) if w]
+        weight = {word: sum(self._question_weights(word).values()) for word in words}
+        core = " ".join(words)
+        heading = " ".join((passages[0].title, *passages[0].section[-1:])) if passages else ""
+        rarest = " ".join(sorted(set(words), key=lambda word: (-weight[word], word))[:2])
+        options = [core, f"{core} {heading}".strip(), rarest]
+        before = {query.casefold() for query in tried}
+        return next((option for option in options if option and option.casefold() not in before), "")
+
+
+def _share(weights: Mapping[int, float], terms: frozenset[int]) -> float:
+    """The weighted share of the question's terms that are among `terms`, 0 to 1."""
+    total = sum(weights.values())
+    return sum(weight for term, weight in weights.items() if term in terms) / total if total else 0.0
+
+
+def _readable(text: str) -> str:
+    """The sentence as prose: no list marks, table bars or emphasis, and one line."""
+    bare = _MARKUP.sub("", text).strip()
+    if bare.startswith("|"):
+        bare = " · ".join(cell for cell in (c.strip() for c in bare.strip("|").split("|")) if cell)
+    return " ".join(bare.split())
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"[\W_]+", "", text).casefold()

@@ -1,0 +1,100 @@
+"""The loop put together: who follows whom, in fast and in deep mode."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from time import perf_counter
+from typing import Any, Literal
+
+from langgraph.graph import END, START, StateGraph
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.runtime import Runtime
+
+from rag.agent.loop import nodes
+from rag.agent.loop.state import MAX_REWRITES, LoopContext, LoopState, StepRecord
+
+Graph = CompiledStateGraph[LoopState, LoopContext, LoopState, LoopState]
+NodeFunction = Callable[[LoopState, Runtime[LoopContext]], Awaitable[nodes.Result]]
+
+_RECURSION_LIMIT = 24  # a deep run that rewrites three times takes 17 steps
+
+
+def build_fast(checkpointer: Any = None) -> Graph:
+    """enter → agent → retrieve → generate: at most two model calls, no judging and no second search."""
+    builder = _begin()
+    builder.add_conditional_edges("retrieve", after_fast_search, ["generate", END])
+    return _compiled(builder, checkpointer)
+
+
+def build_deep(checkpointer: Any = None) -> Graph:
+    """As fast, with a look at what was found in between, and up to three searches in other words."""
+    builder = _begin()
+    builder.add_node("grade", timed("grade", nodes.grade))
+    builder.add_node("rewrite", timed("rewrite", nodes.rewrite))
+    builder.add_conditional_edges("retrieve", after_deep_search, ["grade", END])
+    builder.add_conditional_edges("grade", after_grade, ["generate", "rewrite", END])
+    builder.add_conditional_edges("rewrite", after_rewrite, ["agent", "generate", END])
+    return _compiled(builder, checkpointer)
+
+
+def _begin() -> StateGraph[LoopState, LoopContext, LoopState, LoopState]:
+    builder = StateGraph(LoopState, context_schema=LoopContext)
+    builder.add_node("enter", timed("enter", nodes.enter))
+    builder.add_node("agent", timed("agent", nodes.agent))
+    builder.add_node("retrieve", timed("retrieve", nodes.retrieve))
+    builder.add_node("generate", timed("generate", nodes.generate))
+    builder.add_edge(START, "enter")
+    builder.add_conditional_edges("enter", after_enter, ["agent", END])
+    builder.add_conditional_edges("agent", after_agent, ["retrieve", END])
+    builder.add_edge("generate", END)
+    return builder
+
+
+def _compiled(builder: StateGraph[LoopState, LoopContext, LoopState, LoopState], checkpointer: Any) -> Graph:
+    graph = builder.compile(checkpointer=checkpointer)
+    return graph.with_config(recursion_limit=_RECURSION_LIMIT)
+
+
+def timed(name: str, function: NodeFunction) -> Callable[..., Awaitable[LoopState]]:
+    """Wrap a step so that its start, its end, its milliseconds and its decision are streamed and kept."""
+
+    async def node(state: LoopState, runtime: Runtime[LoopContext]) -> LoopState:
+        runtime.stream_writer({"step": {"node": name, "state": "started"}})
+        began = perf_counter()
+        update, detail = await function(state, runtime)
+        step: StepRecord = {"node": name, "ms": round((perf_counter() - began) * 1000, 3), "detail": detail}
+        runtime.stream_writer({"step": {**step, "state": "finished"}})
+        return {**update, "steps": [*update.get("steps", state.get("steps", [])), step]}
+
+    return node
+
+
+def after_enter(state: LoopState) -> Literal["agent", "__end__"]:
+    return "__end__" if state["outcome"] else "agent"
+
+
+def after_agent(state: LoopState) -> Literal["retrieve", "__end__"]:
+    """A model that failed to decide still gets its question searched: the passages are shown."""
+    return "__end__" if state["outcome"] == "answered" else "retrieve"
+
+
+def after_fast_search(state: LoopState) -> Literal["generate", "__end__"]:
+    return "__end__" if state["outcome"] else "generate"
+
+
+def after_deep_search(state: LoopState) -> Literal["grade", "__end__"]:
+    return "__end__" if state["outcome"] else "grade"
+
+
+def after_grade(state: LoopState, runtime: Runtime[LoopContext]) -> Literal["generate", "rewrite", "__end__"]:
+    """Rewrite only while rewrites are left and a call remains for the answer after it."""
+    if state["outcome"]:
+        return "__end__"
+    spent = state["loop_step"] >= MAX_REWRITES or runtime.context.budget.left < 2
+    return "generate" if state["relevant"] or spent else "rewrite"
+
+
+def after_rewrite(state: LoopState) -> Literal["agent", "generate", "__end__"]:
+    if state["outcome"]:
+        return "__end__"
+    return "generate" if state["exhausted"] else "agent"

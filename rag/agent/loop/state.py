@@ -1,0 +1,110 @@
+"""What a run of the loop knows: plain data only, so that a saved state stays small and can be read again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from langchain_core.messages import AnyMessage
+from langgraph.graph.message import add_messages
+from typing_extensions import TypedDict
+
+from rag.agent.reasoner import CallBudget, Reasoner
+from rag.types import Notice, Outcome, Passage, RunMode
+
+MAX_REWRITES = 3
+
+
+class PassageRef(TypedDict):
+    """A passage as the state keeps it: where it stood in the search, without its text."""
+
+    id: str
+    score: float
+    ranks: dict[str, int]
+    scores: dict[str, float]
+
+
+class NoticeRecord(TypedDict):
+    code: str
+    params: dict[str, Any]
+
+
+class StepRecord(TypedDict):
+    node: str
+    ms: float
+    detail: dict[str, Any]
+
+
+class LoopState(TypedDict, total=False):
+    """The conversation, and the fields of the current question, which `fresh` resets at entry.
+
+    `passages` is what the answer is written from, in context order; `found` holds what every search
+    of this question brought, `graded` the ids that were judged, `relevant` how many the last grading
+    let through; `query` is what a rewrite wants searched next; `exhausted` says that none is left.
+    """
+
+    messages: Annotated[list[AnyMessage], add_messages]
+    question: str
+    run_mode: RunMode
+    query: str
+    passages: list[PassageRef]
+    found: list[PassageRef]
+    graded: list[str]
+    relevant: int
+    exhausted: bool
+    loop_step: int
+    tried: list[str]
+    steps: list[StepRecord]
+    outcome: Outcome | None
+    notice: NoticeRecord | None
+    text: str
+    citations: list[dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class LoopContext:
+    """What a run works with: never saved. `search` and `passages_of` block and are called in threads."""
+
+    reasoner: Reasoner
+    search: Callable[[str], Sequence[Passage]]
+    passages_of: Callable[[Sequence[str]], Sequence[Passage]]
+    budget: CallBudget
+
+
+def fresh(question: str, mode: RunMode) -> LoopState:
+    """The fields of a question that nothing is known about yet."""
+    return {
+        "question": question,
+        "run_mode": mode,
+        "query": "",
+        "passages": [],
+        "found": [],
+        "graded": [],
+        "relevant": 0,
+        "exhausted": False,
+        "loop_step": 0,
+        "tried": [],
+        "steps": [],
+        "outcome": None,
+        "notice": None,
+        "text": "",
+        "citations": [],
+    }
+
+
+def reference(passage: Passage) -> PassageRef:
+    return {
+        "id": passage.id,
+        "score": passage.score,
+        "ranks": dict(passage.ranks),
+        "scores": dict(passage.scores),
+    }
+
+
+def record(notice: Notice) -> NoticeRecord:
+    return {"code": notice.code, "params": dict(notice.params)}
+
+
+def notice_of(kept: NoticeRecord | None) -> Notice | None:
+    return Notice(kept["code"], kept["params"]) if kept else None

@@ -1,0 +1,49 @@
+"""Which graph a mode runs, and how many model calls it may make. A new mode is a row here and a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from rag.types import RunMode
+
+if TYPE_CHECKING:
+    from rag.agent.loop.graph import Graph
+
+
+@dataclass(frozen=True, slots=True)
+class Mode:
+    """A graph takes {"question", "run_mode", "messages"} and a LoopContext, and ends with a LoopState."""
+
+    name: RunMode
+    max_calls: int
+    build: Callable[[], Graph]
+
+
+def _fast() -> Graph:
+    from rag.agent.loop.graph import build_fast
+
+    return build_fast()
+
+
+def _deep() -> Graph:
+    from rag.agent.loop.graph import build_deep
+
+    return build_deep()
+
+
+MODES: Mapping[RunMode, Mode] = MappingProxyType(
+    {
+        "fast": Mode("fast", max_calls=2, build=_fast),
+        "deep": Mode("deep", max_calls=12, build=_deep),
+    }
+)
+
+
+@cache
+def graph_of(mode: RunMode) -> Graph:
+    """Return the graph of `mode`, built on first use and shared by all runs."""
+    return MODES[mode].build()

@@ -1,0 +1,82 @@
+"""What thinks in a run: one protocol, whatever stands behind it, and the count of its model calls."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final, Literal, Protocol
+
+from rag.errors import ModelError
+from rag.types import Passage
+
+if TYPE_CHECKING:
+    from langchain_core.messages import AIMessage, BaseMessage
+    from langchain_core.tools import BaseTool
+
+RESET: Final = "\x00"
+"""A piece of an answer that says: discard what came so far, it was not part of the answer."""
+
+
+class Reasoner(Protocol):
+    """What the graphs ask; they never ask which implementation answers.
+
+    Planning, judging or condensing get protocols of their own beside this one, so that a reasoner
+    that cannot plan stays a reasoner. Every method raises ModelError, and nothing else, when the
+    model behind it does not answer. One reasoner serves many runs at once and keeps nothing of them.
+    Work that keeps a processor busy for more than a few milliseconds belongs in a thread: all runs
+    share one event loop.
+    """
+
+    name: str
+
+    @property
+    def kind(self) -> Literal["extractive", "chat"]:
+        """Whether answers are quoted or written."""
+        ...
+
+    async def decide(self, question: str, history: Sequence[BaseMessage], tools: Sequence[BaseTool]) -> AIMessage:
+        """Return a message with tool calls, or with a direct answer where no page is needed (small talk)."""
+        ...
+
+    async def grade(self, question: str, passages: Sequence[Passage]) -> list[bool]:
+        """Say for each passage whether it bears on the question: lenient, and one call for all of them."""
+        ...
+
+    async def rewrite(self, question: str, tried: Sequence[str], passages: Sequence[Passage]) -> str:
+        """Return a query that is not among `tried`; one that is, or none, means: nothing left to try."""
+        ...
+
+    def answer(self, question: str, passages: Sequence[Passage]) -> AsyncIterator[str]:
+        """Yield the answer in pieces, marked `[n]` with 1-based places in `passages`.
+
+        Yields nothing at all when the passages do not hold the answer. A piece may be RESET.
+        """
+        ...
+
+
+class CallBudget:
+    """The model calls of one run: how many were made, and a limit that cannot be passed."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.used = 0
+        self._kept = 0
+
+    @property
+    def left(self) -> int:
+        return max(0, self.limit - self._kept - self.used)
+
+    def spend(self) -> None:
+        """Count one call that is about to be made; raises ModelError("call_limit") when none is left."""
+        if not self.left:
+            raise ModelError("call_limit", limit=self.limit)
+        self.used += 1
+
+    @contextmanager
+    def keeping(self, calls: int) -> Iterator[None]:
+        """Within, `calls` calls are out of reach: a step that retries must not use up the answer's call."""
+        self._kept += calls
+        try:
+            yield
+        finally:
+            self._kept -= calls

@@ -1,0 +1,152 @@
+"""Runs answer questions in the background: whoever started one may go away and look again later."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Sequence
+from uuid import uuid4
+
+from rag.agent.background import BACKGROUND
+from rag.agent.modes import MODES
+from rag.agent.reasoner import CallBudget, Reasoner
+from rag.agent.run import (
+    STOP_GRACE,
+    Event,
+    Run,
+    Searcher,
+    Shelf,
+    answer_of,
+    conclude,
+    drive,
+    failure,
+    interruption,
+    log_problem,
+)
+from rag.errors import RagError
+from rag.types import Answer, Notice, RunMode
+
+__all__ = ["Event", "Runs", "Searcher"]
+
+
+class Runs:
+    """Starts runs in the background loop and keeps them; every method may be called from any thread.
+
+    A finished run is kept for `max_age` seconds, and at most `keep` of them. A run that takes longer
+    than `time_limit` seconds is stopped and keeps what it has.
+    """
+
+    def __init__(self, *, keep: int = 200, max_age: float = 3600.0, time_limit: float = 600.0) -> None:
+        self._keep = keep
+        self._max_age = max_age
+        self._time_limit = time_limit
+        self._runs: dict[str, Run] = {}
+        self._lock = threading.Lock()
+
+    def start(
+        self,
+        question: str,
+        *,
+        mode: RunMode,
+        reasoner: Reasoner,
+        retriever: Searcher,
+        history: Sequence[tuple[str, str]] = (),
+        on_done: Callable[[Answer], object] | None = None,
+    ) -> str:
+        """Begin to answer `question` and return the run's id at once.
+
+        `history` holds the earlier (question, answer) pairs of the conversation, oldest first.
+        `on_done` gets the answer in a thread of its own, before `wait` returns.
+        """
+        run = Run(
+            id=uuid4().hex,
+            question=question,
+            mode=mode,
+            reasoner=reasoner,
+            shelf=Shelf(retriever),
+            budget=CallBudget(MODES[mode].max_calls),
+            history=tuple(history),
+            on_done=on_done,
+        )
+        with self._lock:
+            self._forget_old()
+            self._runs[run.id] = run
+        run.work = asyncio.run_coroutine_threadsafe(self._supervise(run), BACKGROUND.loop())
+        return run.id
+
+    def events(self, run_id: str, since: int = 0) -> list[Event]:
+        """Return the events from number `since` on; raises RagError("run_unknown") for a forgotten run."""
+        run = self._run(run_id)
+        with run.lock:
+            return run.events[since:]
+
+    def cancel(self, run_id: str) -> None:
+        """Ask the run to stop. Its answer, with the text so far, comes within a second."""
+        run = self._run(run_id)
+        BACKGROUND.loop().call_soon_threadsafe(run.stopped.set)
+
+    def answer(self, run_id: str) -> Answer | None:
+        """Return the answer, or None while the run goes on; raises RagError("run_unknown")."""
+        return self._run(run_id).answer
+
+    def wait(self, run_id: str, timeout: float | None = None) -> Answer:
+        """Wait for the answer; raises TimeoutError after `timeout` seconds, and the run goes on."""
+        run = self._run(run_id)
+        if not run.done.wait(timeout) or run.answer is None:
+            raise TimeoutError(f"run {run_id} goes on after {timeout} s")
+        return run.answer
+
+    def close(self) -> None:
+        """Stop all runs; each still gets its answer."""
+        with self._lock:
+            going_on = [run for run in self._runs.values() if not run.done.is_set()]
+        for run in going_on:
+            BACKGROUND.loop().call_soon_threadsafe(run.stopped.set)
+        for run in going_on:
+            run.done.wait(2 * STOP_GRACE)
+
+    def _run(self, run_id: str) -> Run:
+        with self._lock:
+            run = self._runs.get(run_id)
+        if run is None:
+            raise RagError("run_unknown")
+        return run
+
+    def _forget_old(self) -> None:
+        now = time.monotonic()
+        ended = [run for run in self._runs.values() if run.ended is not None]
+        surplus = len(ended) - self._keep + 1
+        for place, run in enumerate(sorted(ended, key=lambda run: run.ended or 0.0)):
+            if place < surplus or now - (run.ended or now) > self._max_age:
+                del self._runs[run.id]
+
+    async def _supervise(self, run: Run) -> None:
+        """See a run through to its answer, however it ends."""
+        task = asyncio.create_task(drive(run))
+        stop = asyncio.create_task(run.stopped.wait())
+        await asyncio.wait({task, stop}, timeout=self._time_limit, return_when=asyncio.FIRST_COMPLETED)
+        interrupted = not task.done()
+        if interrupted:
+            task.cancel()
+            await asyncio.wait({task}, timeout=STOP_GRACE)
+        notice = interruption(run) if interrupted else failure(task)
+        stop.cancel()
+        run.answer = await _concluded(run, notice)
+        run.ended = time.monotonic()
+        run.add("answer", run.answer)
+        if run.on_done is not None:
+            following = asyncio.to_thread(run.on_done, run.answer)
+            (problem,) = await asyncio.gather(following, return_exceptions=True)
+            if isinstance(problem, BaseException):
+                log_problem("what follows an answer failed", problem)
+        run.done.set()
+
+
+async def _concluded(run: Run, notice: Notice | None) -> Answer:
+    """Give every run its answer, come what may: a page that polls for one must not wait for ever."""
+    (answer,) = await asyncio.gather(conclude(run, notice), return_exceptions=True)
+    if not isinstance(answer, BaseException):
+        return answer
+    log_problem("an answer could not be put together", answer)
+    return answer_of(run, "failed", Notice("run_failed"))

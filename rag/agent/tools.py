@@ -1,0 +1,113 @@
+"""The one tool of the loop, and how a model's wish to use it is read."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final
+from uuid import uuid4
+
+from langchain_core.messages import AIMessage
+from langchain_core.messages.tool import invalid_tool_call
+from langchain_core.tools import BaseTool, StructuredTool
+from langgraph.prebuilt import ToolNode
+from langgraph.runtime import get_runtime
+
+from rag.agent.loop.state import LoopContext
+from rag.types import Passage
+
+RETRIEVE: Final = "retrieve"
+MAX_QUERIES = 3
+MAX_QUERY_CHARACTERS = 400
+
+_DESCRIPTION = (
+    "Search the person's saved web pages and return the passages that fit best. "
+    "query: the key terms, names and numbers of what is wanted, complete in itself."
+)
+_QUERY = re.compile(r'"query"\s*:\s*("(?:[^"\\]|\\.)*")')
+_LOOKS_LIKE_A_CALL = re.compile(rf'<tool_call>|"name"\s*:\s*"{RETRIEVE}"|\b{RETRIEVE}\s*\(')
+
+
+async def _retrieve(query: str) -> tuple[str, list[Passage]]:
+    context = get_runtime(LoopContext).context
+    passages = list(await asyncio.to_thread(context.search, query))
+    lines = [f"[{place}] {passage.title or passage.url}" for place, passage in enumerate(passages, 1)]
+    return "\n".join(lines) or "Nothing was found.", passages
+
+
+@cache
+def retrieve_tool() -> BaseTool:
+    """Make the search tool: its content is a list of titles for the conversation, its artifact passages."""
+    return StructuredTool.from_function(
+        coroutine=_retrieve, name=RETRIEVE, description=_DESCRIPTION, response_format="content_and_artifact"
+    )
+
+
+@cache
+def tool_node() -> ToolNode:
+    """Make what runs the tool's calls; what the search raises comes through."""
+    return ToolNode([retrieve_tool()])
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What a model wants: to search for `queries`, or to say `text`; `problem` if its call made no sense."""
+
+    queries: tuple[str, ...] = ()
+    text: str = ""
+    problem: str = ""
+
+
+def read_wish(message: AIMessage) -> Wish:
+    """Read the model's decision. A call whose query can be told is no problem, whatever else is wrong."""
+    calls: list[Any] = [*message.tool_calls, *message.invalid_tool_calls]
+    text = message.text.strip()
+    if not calls and not _LOOKS_LIKE_A_CALL.search(text):
+        return Wish(text=text)
+    queries = [query for call in calls if (query := _query_of(call.get("args")))]
+    if not calls and (query := _query_in(text)):
+        queries = [query]
+    if queries:
+        return Wish(tuple(dict.fromkeys(queries))[:MAX_QUERIES])
+    name = calls[0].get("name") if calls else RETRIEVE
+    if name != RETRIEVE:
+        return Wish(problem="there is no tool of that name")
+    return Wish(problem="its arguments were not a JSON object with a string named query")
+
+
+def _query_of(arguments: object) -> str:
+    if isinstance(arguments, dict):
+        query = arguments.get("query")
+        return query.strip()[:MAX_QUERY_CHARACTERS] if isinstance(query, str) else ""
+    return _query_in(arguments) if isinstance(arguments, str) else ""
+
+
+def _query_in(raw: str) -> str:
+    """Return the query of a call that is not valid JSON as a whole, if its string at least is complete."""
+    match = _QUERY.search(raw)
+    if not match:
+        return ""
+    try:
+        return str(json.loads(match[1], strict=False)).strip()[:MAX_QUERY_CHARACTERS]
+    except json.JSONDecodeError:
+        return ""
+
+
+def call_for(queries: Sequence[str]) -> AIMessage:
+    """Return the message that calls the tool once for each query."""
+    return AIMessage(
+        content="",
+        tool_calls=[
+            {"name": RETRIEVE, "args": {"query": query}, "id": f"call_{uuid4().hex}", "type": "tool_call"}
+            for query in queries
+        ],
+    )
+
+
+def unreadable_call() -> AIMessage:
+    """Return the message that stands for a call of which nothing can be told."""
+    return AIMessage(content="", invalid_tool_calls=[invalid_tool_call(name=RETRIEVE)])

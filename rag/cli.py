@@ -1,0 +1,118 @@
+"""The command line: `python -m rag [--data-dir DIR] [--library NAME] COMMAND …`.
+
+Results go to stdout, as JSON lines with --json; logs and errors to stderr. Exit status: 0 all well,
+1 something failed, 2 wrong usage.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import sys
+import warnings
+from collections.abc import Callable, Sequence
+
+from rag import __version__, commands
+from rag.config import Settings, load_settings
+from rag.errors import ConfigError, RagError
+
+Command = Callable[[Settings, argparse.Namespace], int]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; returns its exit status."""
+    options = _parser().parse_args(arguments)
+    _log_to_stderr(options.verbose)
+    overrides = {"rag_data_dir": options.data_dir, "rag_library": options.library}
+    try:
+        settings = load_settings(**{name: value for name, value in overrides.items() if value})
+        run: Command = options.run
+        return run(settings, options)
+    except ConfigError as error:
+        return _complain(error, 2)
+    except RagError as error:
+        return _complain(error, 1)
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:  # the reader, such as `head`, has enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+def _complain(error: RagError, status: int) -> int:
+    logging.getLogger(__name__).debug("details", exc_info=error)
+    print(f"error: {error}", file=sys.stderr)
+    return status
+
+
+def _log_to_stderr(verbose: bool) -> None:
+    logging.basicConfig(
+        stream=sys.stderr,
+        level=logging.INFO if verbose else logging.ERROR,
+        format="%(levelname)s %(name)s: %(message)s",
+    )
+    warnings.simplefilter("ignore", DeprecationWarning)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m rag", description="Collect web pages and ask questions about them."
+    )
+    parser.add_argument("--version", action="version", version=__version__)
+    parser.add_argument("--data-dir", metavar="DIR", help="the data folder, instead of RAG_DATA_DIR")
+    parser.add_argument("--library", metavar="NAME", help="the library, instead of RAG_LIBRARY")
+    parser.add_argument("--verbose", action="store_true", help="log what happens")
+    actions = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    _add_ingestion(actions)
+    _add_questions(actions)
+    _add_inspection(actions)
+    return parser
+
+
+def _command(
+    actions: argparse._SubParsersAction[argparse.ArgumentParser], name: str, run: Command, text: str
+) -> argparse.ArgumentParser:
+    parser = actions.add_parser(name, help=text, description=text)
+    parser.set_defaults(run=run)
+    parser.add_argument("--json", action="store_true", help="print JSON lines")
+    return parser
+
+
+def _add_ingestion(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    ingest = _command(actions, "ingest", commands.ingest, "Take in web pages and files.")
+    ingest.add_argument("sources", nargs="*", metavar="SOURCE", help="an address or a file")
+    ingest.add_argument("--from-file", metavar="LIST", help="a file with addresses, separated by anything")
+    ingest.add_argument("--force", action="store_true", help="fetch again what is known")
+    records = _command(actions, "import", commands.import_records, "Take in pages from a JSONL file.")
+    records.add_argument("pages", metavar="PAGES.jsonl", help='{"url", "title", "lang"?, "text"|"html"|"markdown"}')
+    remove = _command(actions, "remove", commands.remove, "Remove pages.")
+    remove.add_argument("urls", nargs="+", metavar="URL")
+
+
+def _add_questions(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    search = _command(actions, "search", commands.search, "Find passages.")
+    search.add_argument("-k", type=_positive, default=10, metavar="N", help="how many passages (default 10)")
+    search.add_argument("--strategy", metavar="NAME", choices=commands.strategies(), help="one of %(choices)s")
+    ask = _command(actions, "ask", commands.ask, "Answer questions from the pages.")
+    ask.add_argument("--mode", choices=("fast", "deep"), default="fast", help="default: fast")
+    for parser in (search, ask):
+        what = parser.add_mutually_exclusive_group(required=True)
+        what.add_argument("question", nargs="?", metavar="QUESTION")
+        what.add_argument("--questions", metavar="FILE.jsonl", help='many: {"id", "question"} a line')
+
+
+def _add_inspection(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    extract = _command(actions, "extract", commands.extract, "Print the text that would be kept of pages.")
+    extract.add_argument("sources", nargs="+", metavar="FILE|URL", help="a file may be gzipped")
+    chunk = _command(actions, "chunk", commands.chunk, "Print the chunks that a file would make.")
+    chunk.add_argument("file", metavar="FILE")
+    _command(actions, "pages", commands.pages, "List the pages of the library.")
+    _command(actions, "doctor", commands.doctor, "Say what is real and what is a fall-back here.")
+
+
+def _positive(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError("must be 1 or more")
+    return value

@@ -1,0 +1,62 @@
+"""What is real here and what is a fall-back, and how to change it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from rag.app import App
+from rag.errors import RagError
+from rag.messages import say
+from rag.types import Notice
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One part of the program: whether it works, whether it is a fall-back, and a sentence."""
+
+    part: str
+    works: bool
+    fallback: bool
+    text: str
+
+
+def examine(app: App) -> Iterator[Finding]:
+    """Try each part for real; takes as long as loading the embedding model."""
+    settings = app.settings
+    yield Finding("settings", True, False, f"data folder {settings.rag_data_dir}, library {settings.rag_library}")
+    yield _database(app)
+    yield _embedding(app)
+    yield _chat(app)
+
+
+def _database(app: App) -> Finding:
+    server = app.settings.qdrant_url
+    notice = Notice("doctor_database_server", {"url": server}) if server else Notice("doctor_database_embedded")
+    return _tried("database", not server, notice, app.test_database)
+
+
+def _embedding(app: App) -> Finding:
+    try:
+        model = app.model
+    except RagError as error:
+        return Finding("embedding model", False, False, str(error))
+    builtin = app.settings.embedding_model == "builtin"
+    params = {"name": model.name, "dimension": model.dimension, "how": getattr(model, "precision", "")}
+    notice = Notice("doctor_embedding_builtin" if builtin else "doctor_embedding", params)
+    return Finding("embedding model", True, builtin, say(notice, "en"))
+
+
+def _chat(app: App) -> Finding:
+    if not app.settings.has_chat_model:
+        return Finding("chat model", True, True, say(Notice("doctor_chat_none"), "en"))
+    notice = Notice("doctor_chat", {"model": app.settings.llm_model})
+    return _tried("chat model", False, notice, app.test_chat)
+
+
+def _tried(part: str, fallback: bool, notice: Notice, test: Callable[[], object]) -> Finding:
+    try:
+        test()
+    except RagError as error:
+        return Finding(part, False, fallback, str(error))
+    return Finding(part, True, fallback, say(notice, "en"))

@@ -1,0 +1,23 @@
+"""Chunkers: each one file and one row here; `tests/contracts/test_chunking.py` holds them to the contract.
+
+Hands on `get_chunker` and `embedded_text`. Imports of the splitters are late, for they are heavy.
+"""
+
+from __future__ import annotations
+
+from rag.ingest.chunking.assemble import embedded_text
+from rag.ingest.chunking.base import Chunker, SentenceVectors
+from rag.ingest.chunking.recursive import RecursiveChunker
+from rag.ingest.chunking.semantic import SemanticSplitter
+
+CHUNKERS: dict[str, type[SemanticSplitter] | type[RecursiveChunker]] = {
+    "semantic": SemanticSplitter,
+    "recursive": RecursiveChunker,
+}
+
+__all__ = ["CHUNKERS", "Chunker", "SentenceVectors", "embedded_text", "get_chunker"]
+
+
+def get_chunker(name: str = "semantic") -> Chunker:
+    """A chunker with its default sizes. Raises KeyError for a name that is not in CHUNKERS."""
+    return CHUNKERS[name]()

@@ -1,0 +1,106 @@
+"""Splitting by meaning: SemanticChunker's distances between neighbouring sentences, under size bounds.
+
+SemanticChunker alone cuts wherever a distance exceeds a percentile, which gives chunks of any size
+and embeds every sentence three times over. Here its distances come from static word vectors, which
+cost about a hundredth of an encoding, and the cuts are chosen by dynamic programming: together they
+lie where the distances are large while every chunk stays within the maximum and near the target.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rag.ingest.chunking.assemble import make_chunks
+from rag.ingest.chunking.base import SentenceVectors
+from rag.ingest.chunking.units import Unit, split_units
+from rag.types import Chunk
+
+PARAGRAPH_GAIN = 0.6
+HEADING_GAIN = 4.0
+MEANING_GAIN = 0.15
+
+
+class SemanticSplitter:
+    """Chunks that end where the subject changes."""
+
+    name = "semantic"
+
+    def __init__(self, maximum: float = 1000, target: float = 850) -> None:
+        self.maximum = maximum
+        self.target = target
+
+    def split(self, text: str, vectors: SentenceVectors) -> list[Chunk]:
+        units = split_units(text, self.maximum)
+        if not units:
+            return []
+        gains = self._gains([text[u.start : u.end] for u in units], units, vectors)
+        cuts = best_cuts(units, gains, self.maximum, self.target)
+        bounds = [0, *cuts, len(units)]
+        return make_chunks(text, [units[a:b] for a, b in pairwise(bounds)])
+
+    def _gains(self, sentences: list[str], units: Sequence[Unit], vectors: SentenceVectors) -> NDArray[np.float64]:
+        """What a cut before each unit is worth, shape (n,), in units of the size penalty."""
+        gains = np.zeros(len(units))
+        if len(units) > 2:
+            distances = semantic_distances(sentences, vectors)
+            gains[1:] = MEANING_GAIN * (distances - distances.mean()) / (distances.std() + 1e-9)
+        for i, unit in enumerate(units[1:], 1):
+            if unit.kind == "heading" and units[i - 1].kind != "heading":
+                gains[i] += HEADING_GAIN
+            elif units[i - 1].kind == "heading":
+                gains[i] = -10 * HEADING_GAIN
+            elif unit.paragraph:
+                gains[i] += PARAGRAPH_GAIN
+        return gains
+
+
+def semantic_distances(sentences: list[str], vectors: SentenceVectors) -> NDArray[np.float64]:
+    """Cosine distances between neighbours, shape (n - 1,), each sentence seen with the ones beside it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        from langchain_experimental.text_splitter import SemanticChunker
+    splitter = SemanticChunker(cast(Any, _Static(vectors)), buffer_size=1)
+    distances, _ = splitter._calculate_sentence_distances(sentences)
+    return np.asarray(distances, dtype=np.float64)
+
+
+def best_cuts(units: Sequence[Unit], gains: NDArray[np.float64], maximum: float, target: float) -> list[int]:
+    """Indices of the units that begin a new chunk, chosen to maximise gains less size penalties.
+
+    Dynamic programming over cut positions; O(n · m) for n units, at most m of which fit a chunk.
+    A chunk of size s costs ((s - target) / target) ** 2. A single unit always fits.
+    """
+    n = len(units)
+    best, back = [0.0] + [float("inf")] * n, [0] * (n + 1)
+    for end in range(1, n + 1):
+        extra = 0.0
+        for begin in range(end - 1, -1, -1):
+            extra += units[begin].extra
+            size = units[end - 1].end - units[begin].start + extra
+            if size > maximum and begin < end - 1:
+                break
+            cost = best[begin] + ((size - target) / target) ** 2 - (gains[begin] if begin else 0.0)
+            if cost < best[end]:
+                best[end], back[end] = cost, begin
+    cuts = []
+    while n:
+        n = back[n]
+        if n:
+            cuts.append(n)
+    return cuts[::-1]
+
+
+class _Static:
+    """Shows static sentence vectors to SemanticChunker, which asks nothing else of an Embeddings."""
+
+    def __init__(self, vectors: SentenceVectors) -> None:
+        self._vectors = vectors
+
+    def embed_documents(self, texts: list[str]) -> NDArray[np.float32]:
+        return self._vectors(texts)

@@ -1,0 +1,153 @@
+"""The indivisible pieces of a page: sentences, table rows, code blocks, headings, each with its heading path.
+
+Every chunker puts units together and never cuts one, so what holds for units (verbatim, in order,
+within the maximum) holds for chunks.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from rag.text import split_sentences
+
+_HEADING = re.compile(r"(#{1,6})[ \t]+(.*?)[ \t]*#*[ \t]*$")
+_FENCE = re.compile(r"[ \t]*(```|~~~)")
+_CJK = re.compile("[\u2e80-\u2fff\u3001-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef]")
+_SOFT_ENDS = (", ", "; ", ": ", "，", "；", "：", "、", ") ", "）", "\n", " ")
+
+CJK_WEIGHT = 2.5
+"""A Chinese character carries about as much as this many Latin ones, for search and for a token budget."""
+
+Kind = Literal["text", "heading", "row", "code"]
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """A span `text[start:end]` that no chunker cuts.
+
+    `extra` is what its Chinese characters weigh above their number; `paragraph` tells that a blank line, a heading or another kind of block comes before it;
+    `header` is the span of the table header that a row belongs to.
+    """
+
+    start: int
+    end: int
+    extra: float
+    kind: Kind
+    section: tuple[str, ...]
+    paragraph: bool
+    header: tuple[int, int] | None = None
+
+    @property
+    def size(self) -> float:
+        return self.end - self.start + self.extra
+
+
+def span_size(units: Sequence[Unit]) -> float:
+    """The length of the slice that neighbouring `units` make, white space between them included."""
+    return units[-1].end - units[0].start + sum(unit.extra for unit in units)
+
+
+def weigh(text: str) -> float:
+    """The length of `text` in Latin characters' worth."""
+    return len(text) + (CJK_WEIGHT - 1) * len(_CJK.findall(text))
+
+
+def split_units(text: str, maximum: float) -> list[Unit]:
+    """Cut `text` into units of at most `maximum` Latin characters' worth, in order, covering all but white space."""
+    units: list[Unit] = []
+    path: list[tuple[int, str]] = []
+    for kind, start, end in _blocks(text):
+        if kind == "heading" and (match := _HEADING.match(text[start:end].strip())):
+            level = len(match[1])
+            path = [step for step in path if step[0] < level] + [(level, match[2].strip("*_` "))]
+        section = tuple(title for _, title in path if title)
+        header = _table_header(text, start, end) if kind == "row" else None
+        for i, (a, b) in enumerate(_pieces(text, kind, start, end, maximum)):
+            own = None if header is None or a < header[1] else header
+            units.append(Unit(a, b, weigh(text[a:b]) - (b - a), kind, section, i == 0, own))
+    return units
+
+
+def _blocks(text: str) -> Iterator[tuple[Kind, int, int]]:
+    """Runs of lines of one kind: paragraphs, headings, tables, fenced code."""
+    kind: Kind | None = None
+    begin, at, fence = 0, 0, ""
+    for line in text.splitlines(keepends=True):
+        here = _line_kind(line, fence)
+        opens = _FENCE.match(line)
+        if opens and (not fence or opens[1] == fence):
+            fence = "" if fence else opens[1]
+        starts_new = here != kind or here == "heading" or here is None or (kind == "code" and opens and bool(fence))
+        if starts_new:
+            if kind is not None:
+                yield kind, begin, at
+            begin, kind = at, here
+        at += len(line)
+    if kind is not None:
+        yield kind, begin, at
+
+
+def _line_kind(line: str, fence: str) -> Kind | None:
+    if fence or _FENCE.match(line):
+        return "code"
+    if not line.strip():
+        return None
+    if _HEADING.match(line):
+        return "heading"
+    return "row" if line.lstrip().startswith("|") else "text"
+
+
+def _pieces(text: str, kind: Kind, start: int, end: int, maximum: float) -> Iterator[tuple[int, int]]:
+    if kind == "text":
+        spans = split_sentences(text, start, end)
+    elif kind == "heading" or (kind == "code" and weigh(text[start:end]) <= maximum):
+        spans = [(start, start + len(text[start:end].rstrip()))]
+    else:
+        spans = _lines(text, start, end)
+    for a, b in spans:
+        yield from _fitting(text, a, b, maximum)
+
+
+def _lines(text: str, start: int, end: int) -> list[tuple[int, int]]:
+    spans, at = [], start
+    for line in text[start:end].splitlines(keepends=True):
+        if body := line.rstrip():
+            spans.append((at, at + len(body)))
+        at += len(line)
+    return spans
+
+
+def _fitting(text: str, start: int, end: int, maximum: float) -> Iterator[tuple[int, int]]:
+    """Cut a span that is too long at the last clause mark or space that fits, else hard."""
+    while weigh(text[start:end]) > maximum:
+        room = _room(text, start, end, maximum)
+        cut = max(text.rfind(mark, start + room // 2, start + room) + len(mark.rstrip(" ")) for mark in _SOFT_ENDS)
+        if cut <= start + room // 2:
+            cut = start + room
+        yield start, start + len(text[start:cut].rstrip()) or cut
+        start = cut
+        while start < end and text[start].isspace():
+            start += 1
+    if start < end:
+        yield start, end
+
+
+def _room(text: str, start: int, end: int, maximum: float) -> int:
+    """How many code points from `start` weigh at most `maximum`; at least one."""
+    low, high = 1, min(end - start, int(maximum))
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if weigh(text[start : start + middle]) <= maximum else (low, middle - 1)
+    return low
+
+
+def _table_header(text: str, start: int, end: int) -> tuple[int, int] | None:
+    """The header row (with its rule, where it has one) of a table that lies at `text[start:end]`."""
+    lines = _lines(text, start, end)
+    if len(lines) < 3:
+        return None
+    has_rule = not text[lines[1][0] : lines[1][1]].strip("|-: \t")
+    return lines[0][0], lines[1 if has_rule else 0][1]

@@ -1,0 +1,209 @@
+"""The policy on addresses: which URLs are fetched at all, and which answers of the DNS are believed.
+
+Both halves are pure. `check_url` judges the text of a URL, `check_addresses` what its name resolved to;
+`rag.ingest.fetch` asks both for every request and every redirect. An allow-list of exact host and port
+pairs lifts the label, suffix, port and address rules for these pairs; metadata services stay refused.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from ipaddress import IPv6Address
+from typing import Any, NoReturn
+
+from rag.errors import FetchError
+from rag.ingest.addresses import is_metadata, is_public, parse_address
+from rag.ingest.url_key import ascii_host, normalise_escapes
+from rag.messages.ingest import because
+
+Pair = tuple[str, int]
+
+MAX_LENGTH = 2048
+_PORTS = frozenset([80, 443, 8080, 8443])
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+# The scheme needs re.ASCII: with re.IGNORECASE alone "http\u017f" would pass as "https".
+_URL = re.compile(
+    r"(?P<scheme>https?)://(?P<authority>[^/?#]*)(?P<path>[^?#]*)(?P<query>\?[^#]*)?(?:#.*)?",
+    re.ASCII | re.IGNORECASE | re.DOTALL,
+)
+_AUTHORITY = re.compile(r"(?P<host>\[[^\[\]]*\]|[^:\[\]]*)(?::(?P<port>[0-9]{0,5}))?", re.ASCII)
+_IPV4 = re.compile(r"(?:(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])(?:\.(?!$)|$)){4}", re.ASCII)
+_NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*", re.ASCII)
+_LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?", re.ASCII)
+_UNSAFE_CATEGORIES = frozenset(["Cc", "Cf", "Cs", "Zs", "Zl", "Zp"])
+_INTERNAL_SUFFIXES = frozenset(
+    [
+        "localhost",
+        "localdomain",
+        "local",
+        "internal",
+        "intranet",
+        "lan",
+        "home",
+        "corp",
+        "private",
+        "svc",
+        "consul",
+        "onion",
+        "i2p",
+        "arpa",
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedUrl:
+    """A URL that passed `check_url`, in the parts that go on the wire.
+
+    `host` is ASCII, without brackets; `target` is the path and query, percent-encoded;
+    `allowed` says that the pair of host and port is on the allow-list.
+    """
+
+    raw: str
+    scheme: str
+    host: str
+    port: int
+    target: str
+    allowed: bool = False
+
+    @property
+    def authority(self) -> str:
+        """The value of the Host header."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port == _DEFAULT_PORTS[self.scheme] else f"{host}:{self.port}"
+
+    @property
+    def pair(self) -> str:
+        """Host and port as FETCH_ALLOW_PRIVATE_HOSTS wants them."""
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+def check_url(raw: str, allow: Collection[Pair] = frozenset()) -> CheckedUrl:
+    """Judge the text of a URL; no network. `allow` as `allow_list` makes it.
+
+    Raises FetchError("blocked") with the `cause` in its parameters.
+    """
+    _check_text(raw)
+    match = _URL.fullmatch(raw)
+    if not match:
+        _refuse(raw, "scheme")
+    scheme = match["scheme"].lower()
+    host, port = _host_and_port(raw, match["authority"], scheme)
+    target = normalise_target(match["path"] or "/", match["query"] or "")
+    checked = CheckedUrl(raw, scheme, host, port, target, (host, port) in allow)
+    _check_host(checked)
+    if port not in _PORTS and not checked.allowed:
+        _refuse(raw, "port", host=host, port=port, pair=checked.pair)
+    return checked
+
+
+def check_addresses(url: CheckedUrl, addresses: Sequence[str]) -> None:
+    """Refuse the whole answer of a DNS look-up when any address in it may not be fetched from.
+
+    Raises FetchError("blocked").
+    """
+    for text in addresses:
+        try:
+            address = parse_address(text)
+        except ValueError:
+            _refuse(url.raw, "host", host=url.host)
+        values = {"host": url.host, "address": text, "pair": url.pair}
+        if is_metadata(address):
+            _refuse(url.raw, "metadata", **values)
+        if not url.allowed and not is_public(address):
+            _refuse(url.raw, "private_address", **values)
+
+
+def allow_list(pairs: Iterable[Pair]) -> frozenset[Pair]:
+    """Host and port pairs in the spelling that `check_url` compares with, without those that have none."""
+    return frozenset((host, port) for host, port in ((_spell(h), p) for h, p in pairs) if host)
+
+
+def is_literal(host: str) -> bool:
+    """Whether a checked host is an IP address rather than a name."""
+    return ":" in host or bool(_IPV4.fullmatch(host))
+
+
+def normalise_target(path: str, query: str) -> str:
+    """What the request line asks for: as given, with what cannot go on the wire percent-encoded."""
+    return normalise_escapes(path) + normalise_escapes(query)
+
+
+def shown(url: str, limit: int = 200) -> str:
+    """A URL as a message may show it: printable, and not longer than `limit` characters."""
+    text = "".join(c if c == " " or unicodedata.category(c) not in _UNSAFE_CATEGORIES else "\ufffd" for c in url)
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def _check_text(raw: str) -> None:
+    if len(raw) > MAX_LENGTH:
+        _refuse(raw, "too_long", limit=MAX_LENGTH)
+    if "\\" in raw or any(unicodedata.category(character) in _UNSAFE_CATEGORIES for character in raw):
+        _refuse(raw, "characters")
+
+
+def _host_and_port(raw: str, authority: str, scheme: str) -> tuple[str, int]:
+    if "@" in authority:
+        _refuse(raw, "userinfo")
+    match = _AUTHORITY.fullmatch(authority)
+    if not match or "%" in authority:
+        _refuse(raw, "host", host=shown(authority, 80))
+    host = _spell(match["host"])
+    port = int(match["port"] or _DEFAULT_PORTS[scheme])
+    if not host or port > 65535:
+        _refuse(raw, "host", host=shown(authority, 80))
+    return host, port
+
+
+def _spell(host: str) -> str:
+    """The one spelling of a host that may be looked up, or nothing."""
+    if host.startswith("[") or host.count(":") > 1:
+        return _spell_ipv6(host.strip("[]"))
+    try:
+        name = ascii_host(host)
+    except ValueError:
+        return ""
+    if _NUMBER.fullmatch(name.removesuffix(".").rpartition(".")[2]):
+        return name if _IPV4.fullmatch(name) else ""
+    return _spell_name(name.removesuffix("."))
+
+
+def _spell_ipv6(text: str) -> str:
+    try:
+        return "" if "%" in text else IPv6Address(text).compressed
+    except ValueError:
+        return ""
+
+
+def _spell_name(name: str) -> str:
+    labels = name.split(".")
+    good = len(name) <= 253 and all(_LABEL.fullmatch(label) and _good_punycode(label) for label in labels)
+    return name if good and "_" not in labels[-1] else ""
+
+
+def _good_punycode(label: str) -> bool:
+    if not label.startswith("xn--"):
+        return True
+    import idna
+
+    try:
+        return idna.alabel(idna.ulabel(label)).decode("ascii") == label
+    except idna.IDNAError:
+        return False
+
+
+def _check_host(url: CheckedUrl) -> None:
+    if is_literal(url.host):
+        check_addresses(url, [url.host])
+        return
+    labels = url.host.split(".")
+    internal = len(labels) < 2 or labels[-1] in _INTERNAL_SUFFIXES
+    if internal and not url.allowed:
+        _refuse(url.raw, "internal_name", host=url.host, pair=url.pair)
+
+
+def _refuse(raw: str, cause: str, **params: Any) -> NoReturn:
+    raise FetchError("blocked", url=shown(raw), **because(cause, **params))

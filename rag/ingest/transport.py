@@ -1,0 +1,167 @@
+"""The way to a server: one DNS look-up, every answer judged, a connection to exactly that address.
+
+Everything here spends from one `Budget`, because the limits of HTTP clients hold for single reads:
+against a server that drips a byte a second, a time-out of one second lasts as long as the server likes.
+"""
+# ruff: noqa: ARG002  the signatures are httpcore's
+
+from __future__ import annotations
+
+import queue
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import httpcore
+
+from rag.ingest.guard import CheckedUrl, check_addresses, is_literal
+
+Resolve = Callable[[str, int], Sequence[str]]
+Connect = Callable[[str, int, float], httpcore.NetworkStream]
+
+_CONNECT_SECONDS = 10.0
+
+
+class WireLimitError(Exception):
+    """More bytes came over the wire than a fetch may take."""
+
+
+class NameNotFoundError(Exception):
+    """The DNS knows no address for a host."""
+
+
+class Budget:
+    """What is left of one fetch: seconds until its deadline, bytes it may still receive."""
+
+    def __init__(self, seconds: float, wire_bytes: int) -> None:
+        self.seconds = seconds
+        self._end = time.monotonic() + seconds
+        self._bytes = wire_bytes
+
+    def left(self) -> float:
+        """Seconds left; raises httpcore.TimeoutException when there are none."""
+        left = self._end - time.monotonic()
+        if left <= 0:
+            raise httpcore.TimeoutException("the deadline of the fetch has passed")
+        return left
+
+    def receive(self, count: int) -> None:
+        """Count bytes off the wire; raises WireLimitError past the limit."""
+        self._bytes -= count
+        if self._bytes < 0:
+            raise WireLimitError
+
+
+def resolve_host(host: str, port: int) -> list[str]:
+    """The addresses of a host as the system's resolver orders them. Raises OSError."""
+    answers = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(address[0]) for *_, address in answers))
+
+
+def open_socket(address: str, port: int, timeout: float) -> httpcore.NetworkStream:
+    """A TCP connection to an IP address. Raises httpcore.ConnectError or ConnectTimeout."""
+    return httpcore.SyncBackend().connect_tcp(address, port, timeout)
+
+
+class GuardedBackend(httpcore.NetworkBackend):
+    """Connects only to the URL that was checked last, and only where `check_addresses` lets it.
+
+    The check and the connection use the same look-up, so that a name which answers differently the
+    second time gains nothing. TLS and the Host header keep the name.
+    """
+
+    def __init__(self, budget: Budget, resolve: Resolve, connect: Connect) -> None:
+        self._budget = budget
+        self._resolve = resolve
+        self._connect = connect
+        self.url: CheckedUrl | None = None
+
+    def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[Any] | None = None,
+    ) -> httpcore.NetworkStream:
+        url = self.url
+        if url is None or (host, port) != (url.host, url.port):
+            raise httpcore.ConnectError("not the host that was checked")
+        addresses = [host] if is_literal(host) else self._look_up(host, port)
+        check_addresses(url, addresses)
+        return BudgetStream(self._first_that_answers(addresses, port), self._budget)
+
+    def connect_unix_socket(
+        self, path: str, timeout: float | None = None, socket_options: Iterable[Any] | None = None
+    ) -> httpcore.NetworkStream:
+        raise httpcore.ConnectError("no page is behind a local socket")
+
+    def _look_up(self, host: str, port: int) -> Sequence[str]:
+        """Resolve in a thread of its own, because a look-up cannot be given a time limit."""
+        answer: queue.SimpleQueue[Sequence[str] | OSError] = queue.SimpleQueue()
+
+        def work() -> None:
+            try:
+                answer.put(self._resolve(host, port))
+            except OSError as error:
+                answer.put(error)
+
+        threading.Thread(target=work, name="dns", daemon=True).start()
+        try:
+            addresses = answer.get(timeout=self._budget.left())
+        except queue.Empty:
+            raise httpcore.ConnectTimeout("the name was not resolved in time") from None
+        if isinstance(addresses, OSError):
+            raise NameNotFoundError(host) from addresses
+        if not addresses:
+            raise NameNotFoundError(host)
+        return addresses
+
+    def _first_that_answers(self, addresses: Sequence[str], port: int) -> httpcore.NetworkStream:
+        failure: Exception | None = None
+        for address in addresses:
+            try:
+                return self._connect(address, port, min(_CONNECT_SECONDS, self._budget.left()))
+            except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
+                failure = failure or error
+        raise failure or httpcore.ConnectError("no address")
+
+
+class BudgetStream(httpcore.NetworkStream):
+    """A connection whose every operation ends by the budget's deadline."""
+
+    def __init__(self, stream: httpcore.NetworkStream, budget: Budget) -> None:
+        self._stream = stream
+        self._budget = budget
+
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        data = self._stream.read(max_bytes, self._budget.left())
+        self._budget.receive(len(data))
+        return data
+
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        self._stream.write(buffer, self._budget.left())
+
+    def close(self) -> None:
+        self._stream.close()
+
+    def start_tls(
+        self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
+    ) -> httpcore.NetworkStream:
+        stream = self._stream.start_tls(ssl_context, server_hostname, self._budget.left())
+        return BudgetStream(stream, self._budget)
+
+    def get_extra_info(self, info: str) -> Any:
+        return self._stream.get_extra_info(info)
+
+
+def tls_context() -> ssl.SSLContext:
+    """Verifies certificates against the system's authorities (a company's too) and Mozilla's."""
+    import certifi
+
+    context = ssl.create_default_context()
+    context.load_verify_locations(cafile=certifi.where())
+    return context

@@ -1,0 +1,83 @@
+"""The part of an HTML document that a reader sees.
+
+Text hidden from people reaches models all the same, and is the usual vehicle for planted instructions. Found
+here is what the document itself hides: attributes, inline styles, and elements that are never drawn.
+Text hidden by a stylesheet is not found.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+_SCRIPTS = "//script|//style"
+_UNDRAWN = frozenset(["template", "noscript", "noembed", "noframes", "iframe", "object", "datalist"])
+_CANDIDATES = "//*[@hidden or @style]|//template|//noscript|//noembed|//noframes|//iframe|//object|//datalist|//dialog"
+_MAX_STYLE = 4000
+_COMMENTS = "//comment()|//processing-instruction()"
+_ROOTS = frozenset(["html", "body"])
+_FADES = re.compile(r"(?:opacity|visibility)\s*:", re.IGNORECASE)
+_OUTSIDE_SHARE = 0.2
+_MIN_NOSCRIPT = 400
+# React sends late parts of a page in hidden elements, and one of its functions moves them into place.
+_LATE_PART = re.compile(r"S:[0-9a-f]+", re.ASCII)
+_LATE_PARTS_SCRIPT = "$RC("
+_OFF = r"-\s*\d{3,}(?:\.\d+)?\s*(?:px|r?em|v[wh]|%)?"
+_HIDING_STYLE = re.compile(
+    r"(?:^|[;\s])(?:display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse)|content-visibility\s*:\s*hidden"
+    r"|font-size\s*:\s*0*\.?0+(?:px|r?em|pt|%)?\s*(?:!|;|$)|opacity\s*:\s*0*\.?0+%?\s*(?:!|;|$)"
+    rf"|text-indent\s*:\s*{_OFF}|clip\s*:\s*rect\(\s*[01](?:px)?[,\s]+[01](?:px)?[,\s]+[01](?:px)?[,\s]+[01](?:px)?"
+    r"|clip-path\s*:\s*inset\(\s*(?:50|100)%|transform\s*:[^;]*scale\(\s*0\s*\))",
+    re.IGNORECASE,
+)
+_OFF_SCREEN = re.compile(rf"(?:^|[;\s])(?:left|right|top|bottom|margin-left|margin-top)\s*:\s*{_OFF}", re.IGNORECASE)
+_OUT_OF_FLOW = re.compile(r"position\s*:\s*(?:absolute|fixed)|margin-", re.IGNORECASE)
+
+
+def remove_hidden(tree: Any) -> int:
+    """Take what is not drawn out of an lxml tree, but not the text after it; returns how many elements."""
+    for node in tree.xpath(_COMMENTS):
+        _drop(node)
+    is_late = any(_LATE_PARTS_SCRIPT in (script.text or "") for script in tree.iter("script"))
+    for node in tree.xpath(_SCRIPTS):
+        _drop(node)
+    doomed = [node for node in tree.xpath(_CANDIDATES) if _is_hidden(node, is_late)]
+    doomed = [node for node in doomed if not _is_whole_page(node, tree)]
+    for node in doomed:
+        _drop(node)
+    return len(doomed)
+
+
+def hides(style: str) -> bool:
+    """Whether an inline style hides its element: not drawn, of no size, transparent, or off the screen."""
+    style = style[:_MAX_STYLE]
+    if _HIDING_STYLE.search(style):
+        return True
+    return bool(_OFF_SCREEN.search(style) and _OUT_OF_FLOW.search(style))
+
+
+def _is_hidden(node: Any, has_late_parts: bool) -> bool:
+    if node.tag in _ROOTS:
+        return False
+    if node.get("hidden") is not None:
+        return not (has_late_parts and _LATE_PART.fullmatch(node.get("id") or ""))
+    return node.tag in _UNDRAWN or (node.tag == "dialog" and node.get("open") is None) or hides(node.get("style") or "")
+
+
+def _is_whole_page(node: Any, tree: Any) -> bool:
+    """Whether `node` is the page itself, transparent until a script fades it in or shown without scripts."""
+    fades = _FADES.search(node.get("style") or "") and (node.tag == "main" or node.xpath(".//main|.//h1"))
+    if not fades and node.tag != "noscript":
+        return False
+    body = tree.find("body")
+    whole, own = _length(tree if body is None else body), _length(node)
+    return whole - own <= _OUTSIDE_SHARE * whole and (bool(fades) or own >= _MIN_NOSCRIPT)
+
+
+def _length(node: Any) -> int:
+    return sum(len(text.strip()) for text in node.itertext())
+
+
+def _drop(node: Any) -> None:
+    if node.getparent() is not None:
+        node.drop_tree()

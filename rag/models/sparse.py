@@ -1,0 +1,49 @@
+"""BM25 term weights in process: the sparse leg of every search, in every language.
+
+The encoder is Qdrant's own. Its multilingual tokenizer segments Chinese, stems English and drops
+English stop words. It gives the term-frequency part of BM25; the IDF is the engine's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from rag.models.unicode import encodable
+from rag.types import SparseVector
+
+# Measured on xquad-en, xquad-zh and chroma with chunks of 300 to 600 characters: the average length
+# of such a chunk in terms gains up to 0.005 MRR over the default of 256; k and b matter less.
+AVERAGE_TERMS = 100.0
+
+# The tokenizer drops numbers, and with them every year and quantity. Spelt in consonants they pass:
+# no stemmer takes anything off, and no word begins like that. Worth 0.004 to 0.011 MRR on the same sets.
+_NUMBER = re.compile(r"[0-9０-９]+(?:,[0-9]{3}(?![0-9]))*")
+_SPELT = str.maketrans("0123456789０１２３４５６７８９", "bcdfghjkmn" * 2)
+
+
+class SparseEncoder:
+    """BM25 (k = 1.2, b = 0.75) over lower-cased, accent-folded terms; deterministic and thread-safe."""
+
+    def __init__(self, *, average_terms: float = AVERAGE_TERMS) -> None:
+        from qdrant_edge import Bm25, Bm25Config, TokenizerType
+
+        self._bm25 = Bm25(Bm25Config(tokenizer=TokenizerType.Multilingual, ascii_folding=True, avg_len=average_terms))
+
+    def encode_passage(self, text: str) -> SparseVector:
+        """The passage's terms and their saturated, length-normalised frequencies; empty for no terms."""
+        vector = self._bm25.embed_document(_with_numbers(text))
+        return SparseVector(vector.indices, vector.values)
+
+    def encode_passages(self, texts: Sequence[str]) -> list[SparseVector]:
+        return [self.encode_passage(text) for text in texts]
+
+    def encode_query(self, text: str) -> SparseVector:
+        """The query's distinct terms, each with weight 1."""
+        vector = self._bm25.embed_query(_with_numbers(text))
+        return SparseVector(vector.indices, vector.values)
+
+
+def _with_numbers(text: str) -> str:
+    """`text` with each run of digits as a word of its own, so that GPT-4 and GPT4 are the same."""
+    return _NUMBER.sub(lambda number: f" zq{number[0].replace(',', '').translate(_SPELT)} ", encodable(text))

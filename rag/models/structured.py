@@ -1,0 +1,179 @@
+"""A filled schema from any chat model, by the strictest way that its server takes.
+
+The ladder: json_schema, a forced function call, JSON mode, and at last plain text. A server that
+answers a rung with 400 is asked by the next one, and from then on begins there.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from rag.errors import ModelError
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+    from langchain_core.messages import AIMessage, BaseMessage
+
+log = logging.getLogger(__name__)
+
+Rung = Literal["json_schema", "function_calling", "json_mode", "text"]
+Filled = TypeVar("Filled", bound=BaseModel)
+
+_ALL_RUNGS: tuple[Rung, ...] = ("json_schema", "function_calling", "json_mode", "text")
+_RUNGS_OF_OTHERS: tuple[Rung, ...] = ("function_calling", "text")
+_REFUSALS = (400, 422, 501)
+_THOUGHT = re.compile(r"<(think|thinking|thought)>.*?(</\1>|\Z)", re.DOTALL | re.IGNORECASE)
+
+# The rung where to begin with a server, for as long as the process lives: (address, model) -> rung.
+_begin: dict[tuple[str, str], Rung] = {}
+
+
+async def structured(model: BaseChatModel, schema: type[Filled], messages: Sequence[BaseMessage]) -> Filled:
+    """Fill `schema`, with one repair when the reply does not fit it.
+
+    Raises ModelError: `chat_unusable` when the repair does not fit either, else why the request failed.
+    """
+    from rag.models.chat import failures, model_error
+
+    try:
+        rung, reply = await _climb_down(model, schema, list(messages))
+        filled = read_reply(schema, reply)
+        if isinstance(filled, schema):
+            return filled
+        log.info("A structured reply by %s did not fit: asking for a repair", rung)
+        repaired = await _ask(model, schema, _repair(messages, reply, str(filled), schema), "text")
+    except failures() as error:
+        raise model_error(error) from error
+    filled = read_reply(schema, repaired)
+    if isinstance(filled, schema):
+        return filled
+    raise ModelError("chat_unusable", status="") from (filled if isinstance(filled, Exception) else None)
+
+
+def read_reply(schema: type[Filled], reply: AIMessage) -> Filled | ValueError:
+    """The schema from the reply's tool call or text, whatever stands around it; else what is wrong."""
+    problem = ValueError("the reply holds no JSON object")
+    for value in _values(reply):
+        try:
+            return schema.model_validate(_wrapped(schema, value))
+        except ValidationError as error:
+            problem = ValueError(_summary(error))
+    return problem
+
+
+async def _climb_down(
+    model: BaseChatModel, schema: type[BaseModel], messages: list[BaseMessage]
+) -> tuple[Rung, AIMessage]:
+    from rag.models.chat import failures, model_error
+
+    expected: tuple[type[Exception], ...] = (*failures(), NotImplementedError)
+    key = _key(model)
+    rungs = _ALL_RUNGS if model._llm_type == "openai-chat" else _RUNGS_OF_OTHERS
+    rungs = rungs[rungs.index(_begin[key]) :] if _begin.get(key) in rungs else rungs
+    for rung in rungs[:-1]:
+        try:
+            reply = await _ask(model, schema, messages, rung)
+        except expected as error:
+            if not _refused(error) or model_error(error).code == "chat_too_long":
+                raise
+            log.info("The chat server refused %s (%s)", rung, type(error).__name__)
+            continue
+        _begin[key] = rung
+        return rung, reply
+    reply = await _ask(model, schema, messages, rungs[-1])
+    _begin[key] = rungs[-1]
+    return rungs[-1], reply
+
+
+async def _ask(model: BaseChatModel, schema: type[BaseModel], messages: list[BaseMessage], rung: Rung) -> AIMessage:
+    if rung in ("json_mode", "text"):
+        messages = _with_instruction(messages, schema)
+    return await _bound(model, schema, rung).ainvoke(messages)  # type: ignore[no-any-return]
+
+
+def _bound(model: BaseChatModel, schema: type[BaseModel], rung: Rung) -> Any:
+    if rung == "function_calling":
+        return model.bind_tools([schema], tool_choice=schema.__name__)
+    if rung == "json_mode":
+        return model.bind(response_format={"type": "json_object"})
+    if rung == "text":
+        return model
+    from langchain_core.utils.function_calling import convert_to_openai_function
+
+    function = convert_to_openai_function(schema, strict=True)
+    form = {"name": function["name"], "strict": True, "schema": function["parameters"]}
+    return model.bind(response_format={"type": "json_schema", "json_schema": form})
+
+
+def _refused(error: Exception) -> bool:
+    """Whether the server, or the model's class, does not know this way of asking."""
+    if isinstance(error, NotImplementedError):
+        return True
+    return getattr(error, "status_code", None) in _REFUSALS
+
+
+def _key(model: BaseChatModel) -> tuple[str, str]:
+    address = getattr(model, "openai_api_base", None) or model._llm_type
+    name = getattr(model, "model_name", None) or getattr(model, "model", None) or type(model).__name__
+    return (str(address), str(name))
+
+
+def _values(reply: AIMessage) -> Iterator[Any]:
+    """What could be the answer: arguments of tool calls, well formed or not, then JSON in the text."""
+    for call in reply.tool_calls:
+        yield call["args"]
+    for broken in reply.invalid_tool_calls:
+        yield from _json_in(broken.get("args") or "")
+    yield from _json_in(_THOUGHT.sub("", reply.text))
+
+
+def _json_in(text: str) -> Iterator[Any]:
+    """Each outermost JSON object or list in `text`, first to last."""
+    decoder = json.JSONDecoder(strict=False)
+    place = 0
+    while match := re.compile(r"[{\[]").search(text, place):
+        try:
+            value, place = decoder.raw_decode(text, match.start())
+        except ValueError:
+            place = match.start() + 1
+        else:
+            yield value
+
+
+def _wrapped(schema: type[BaseModel], value: Any) -> Any:
+    """A bare list is what many models give for a schema with one field."""
+    fields = list(schema.model_fields)
+    return {fields[0]: value} if isinstance(value, list) and len(fields) == 1 else value
+
+
+def _with_instruction(messages: list[BaseMessage], schema: type[BaseModel]) -> list[BaseMessage]:
+    """The schema joins the last message: many chat templates take no second system or user message."""
+    from langchain_core.messages import HumanMessage
+
+    form = json.dumps(schema.model_json_schema(), ensure_ascii=False)
+    ask = f"Reply with one JSON object that fits this JSON schema, and nothing else:\n{form}"
+    if messages and isinstance(messages[-1], HumanMessage):
+        return [*messages[:-1], HumanMessage(f"{messages[-1].text}\n\n{ask}")]
+    return [*messages, HumanMessage(ask)]
+
+
+def _repair(
+    messages: Sequence[BaseMessage], reply: AIMessage, problem: str, schema: type[BaseModel]
+) -> list[BaseMessage]:
+    from langchain_core.messages import AIMessage, HumanMessage
+
+    said = reply.text or json.dumps([call.get("args") for call in reply.invalid_tool_calls or reply.tool_calls])
+    ask = f"That did not fit: {problem}. Write it again for the schema {schema.__name__}."
+    return [*messages, AIMessage(said[:4000] or "-"), HumanMessage(ask)]
+
+
+def _summary(error: ValidationError) -> str:
+    """The first three faults, without the values: those can be page text."""
+    faults = error.errors(include_input=False, include_url=False)[:3]
+    return "; ".join(f"{'.'.join(map(str, fault['loc'])) or 'reply'}: {fault['msg']}" for fault in faults)

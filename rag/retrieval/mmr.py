@@ -1,0 +1,72 @@
+"""Maximal marginal relevance over candidates that were found already."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True)
+class Pick:
+    """One candidate's fate: its place in the selection, or, if it was left out, whom it repeats most.
+
+    `similarity` is that to `repeats`, the nearest candidate that was picked before it.
+    """
+
+    candidate: int
+    place: int | None
+    repeats: int | None
+    similarity: float
+
+
+def mmr(relevance: Sequence[float], similarity: NDArray[np.float32], k: int, lambda_mult: float) -> list[Pick]:
+    """Pick k of n candidates by λ · relevance - (1 - λ) · similarity to the nearest pick.
+
+    Carbonell and Goldstein, SIGIR 1998. relevance: n numbers in 0 to 1; similarity: (n, n) in 0 to 1.
+    Returns n picks: the selected ones in order, then the others by relevance. Ties go to the first.
+    """
+    n = len(relevance)
+    scores = np.asarray(relevance, dtype=np.float32)
+    nearest = np.zeros(n, dtype=np.float32)
+    whom = np.full(n, -1)
+    open_ = np.ones(n, dtype=bool)
+    picks: list[Pick] = []
+    for place in range(1, min(k, n) + 1):
+        gain = np.where(open_, lambda_mult * scores - (1.0 - lambda_mult) * nearest, -np.inf)
+        best = int(np.argmax(gain))
+        open_[best] = False
+        picks.append(_pick(best, place, whom, nearest))
+        closer = open_ & (similarity[best] > nearest)
+        nearest[closer], whom[closer] = similarity[best][closer], best
+    rest = sorted(np.flatnonzero(open_).tolist(), key=lambda i: (-relevance[i], i))
+    return picks + [_pick(i, None, whom, nearest) for i in rest]
+
+
+def _pick(candidate: int, place: int | None, whom: NDArray[np.int64], nearest: NDArray[np.float32]) -> Pick:
+    other = int(whom[candidate])
+    return Pick(candidate, place, None if other < 0 else other, float(nearest[candidate]))
+
+
+def pairwise_similarity(
+    vectors: Sequence[NDArray[np.float32] | None], terms: Callable[[int], frozenset[int]]
+) -> NDArray[np.float32]:
+    """Similarities in 0 to 1, (n, n): cosine where both candidates have a vector, else term overlap.
+
+    vectors: n of shape (d,), L2-normalised, or None where the model cannot read the text.
+    """
+    n = len(vectors)
+    result = np.zeros((n, n), dtype=np.float32)
+    known = {i: vector for i, vector in enumerate(vectors) if vector is not None}
+    if known:
+        rows = np.stack(list(known.values()))
+        result[np.ix_(list(known), list(known))] = np.clip(rows @ rows.T, 0.0, 1.0)
+    blind = {i for i in range(n) if i not in known}
+    sets = {i: terms(i) for i in range(n)} if blind else {}
+    for i in blind:
+        for j in range(n):
+            union = len(sets[i] | sets[j])
+            result[i, j] = result[j, i] = len(sets[i] & sets[j]) / union if union else 0.0
+    return result

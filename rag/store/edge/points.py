@@ -1,0 +1,106 @@
+"""Points, vectors and payload selectors: in to the engine, and out as `qdrant_client.models`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+import qdrant_edge as edge
+from qdrant_client import models
+
+from rag.errors import StoreError
+from rag.store.edge.faults import unsupported
+
+
+def to_points(given: Any) -> list[edge.Point]:
+    """Translate a Batch or a sequence of PointStruct; StoreError for a vector that is not finite.
+
+    The engine takes a vector with NaN silently and never finds it again, hence the check.
+    """
+    if isinstance(given, models.Batch):
+        return [edge.Point(i, _vectors(i, v), p) for i, v, p in _rows(given)]
+    return [edge.Point(_id(p.id), _vectors(p.id, p.vector), p.payload) for p in given]
+
+
+def _rows(batch: models.Batch) -> Iterable[tuple[Any, Any, Any]]:
+    for at, given in enumerate(batch.ids):
+        vectors: Any = batch.vectors
+        if isinstance(vectors, dict):
+            vectors = {name: column[at] for name, column in vectors.items()}
+        else:
+            vectors = vectors[at]
+        yield _id(given), vectors, batch.payloads[at] if batch.payloads else None
+
+
+def _id(given: Any) -> Any:
+    return str(given) if isinstance(given, UUID) else given
+
+
+def _vectors(point: Any, given: Any) -> Any:
+    if not isinstance(given, dict):
+        return to_vector(given, point)
+    return {name: to_vector(vector, point) for name, vector in given.items() if vector is not None}
+
+
+def to_vector(given: Any, point: Any = "?") -> Any:
+    """A dense or sparse vector for the engine; StoreError when it holds NaN or infinity."""
+    if isinstance(given, models.SparseVector):
+        _check_finite(given.values, point)
+        return edge.SparseVector(given.indices, given.values)
+    if isinstance(given, np.ndarray):
+        given = given.tolist()
+    if not isinstance(given, list):
+        raise unsupported(f"a vector given as {type(given).__name__}")
+    _check_finite(given, point)
+    return given
+
+
+def _check_finite(values: Sequence[Any], point: Any) -> None:
+    if not np.isfinite(np.asarray(values, dtype=np.float32)).all():
+        raise StoreError("vector_invalid", point=str(point))
+
+
+def to_payload_selector(given: Any) -> Any:
+    """What of the payload to return: all, nothing, some keys, or all but some."""
+    if isinstance(given, models.PayloadSelectorInclude):
+        return edge.PayloadSelector.Include(given.include)
+    if isinstance(given, models.PayloadSelectorExclude):
+        return edge.PayloadSelector.Exclude(given.exclude)
+    return given if isinstance(given, bool) else list(given or [])
+
+
+def from_record(given: edge.Record) -> models.Record:
+    # Validation of our own engine's answer costs more than the query, so the models are built bare.
+    return models.Record.model_construct(
+        id=_out_id(given.id),
+        payload=given.payload,
+        vector=_out_vector(given.vector),
+        shard_key=None,
+        order_value=given.order_value,
+    )
+
+
+def from_scored(given: edge.ScoredPoint) -> models.ScoredPoint:
+    return models.ScoredPoint.model_construct(
+        id=_out_id(given.id),
+        version=given.version,
+        score=given.score,
+        payload=given.payload,
+        vector=_out_vector(given.vector),
+        shard_key=None,
+        order_value=given.order_value,
+    )
+
+
+def _out_id(given: Any) -> Any:
+    return given if isinstance(given, int) else str(given)
+
+
+def _out_vector(given: Any) -> Any:
+    if isinstance(given, dict):
+        return {name: _out_vector(vector) for name, vector in given.items()}
+    if isinstance(given, edge.SparseVector):
+        return models.SparseVector.model_construct(indices=given.indices, values=given.values)
+    return given

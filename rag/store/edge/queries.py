@@ -1,0 +1,129 @@
+"""Queries of `qdrant_client.models` in the engine's own types."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+import qdrant_edge as edge
+from qdrant_client import models
+
+from rag.store.edge.faults import unsupported
+from rag.store.edge.filters import to_filter
+from rag.store.edge.points import to_payload_selector, to_vector
+
+_LIMIT = 10
+_RRF_K = 2  # Qdrant's own default, on the server too
+
+
+def to_request(given: models.QueryRequest, idf_vectors: Collection[str]) -> edge.QueryRequest:
+    """Translate one query request; `idf_vectors` names those with the IDF modifier.
+
+    What is not translated raises StoreError with its name.
+    """
+    _refuse_lookup(given)
+    limit = _LIMIT if given.limit is None else given.limit
+    return edge.QueryRequest(
+        limit=limit,
+        offset=given.offset,
+        query=_query(given.query, given.using, limit),
+        prefetches=_prefetches(given.prefetch, idf_vectors),
+        with_vector=given.with_vector or False,
+        with_payload=to_payload_selector(given.with_payload),
+        filter=to_filter(given.filter),
+        score_threshold=given.score_threshold,
+        params=_params(given.params, given.using in idf_vectors),
+    )
+
+
+def _prefetches(given: Any, idf_vectors: Collection[str]) -> list[edge.Prefetch]:
+    if given is None:
+        return []
+    return [_prefetch(one, idf_vectors) for one in (given if isinstance(given, list) else [given])]
+
+
+def _prefetch(given: models.Prefetch, idf_vectors: Collection[str]) -> edge.Prefetch:
+    _refuse_lookup(given)
+    limit = _LIMIT if given.limit is None else given.limit
+    return edge.Prefetch(
+        limit=limit,
+        query=_query(given.query, given.using, limit),
+        prefetches=_prefetches(given.prefetch, idf_vectors),
+        params=_params(given.params, given.using in idf_vectors),
+        filter=to_filter(given.filter),
+        score_threshold=given.score_threshold,
+    )
+
+
+def _refuse_lookup(given: models.QueryRequest | models.Prefetch) -> None:
+    if given.lookup_from is not None:
+        raise unsupported("lookup_from")
+
+
+def _query(given: Any, using: str | None, limit: int) -> Any:
+    """One scoring query. A bare vector stands for its nearest neighbours, as on the server."""
+    if given is None:
+        return None
+    if isinstance(given, (list, models.SparseVector)):
+        return edge.Query.Nearest(to_vector(given), using)
+    if isinstance(given, models.NearestQuery):
+        return _nearest(given, using, limit)
+    if isinstance(given, models.RrfQuery):
+        return edge.Fusion.Rrf(k=_RRF_K if given.rrf.k is None else given.rrf.k, weights=given.rrf.weights)
+    if isinstance(given, models.FusionQuery):
+        return _fusion(given.fusion)
+    if isinstance(given, models.OrderByQuery):
+        return to_order_by(given.order_by)
+    raise unsupported(f"the query {type(given).__name__}")
+
+
+def _nearest(given: models.NearestQuery, using: str | None, limit: int) -> Any:
+    if isinstance(given.nearest, (str, int)):
+        raise unsupported("a query by point id")
+    vector = to_vector(given.nearest)
+    if given.mmr is None:
+        return edge.Query.Nearest(vector, using)
+    diversity = 0.5 if given.mmr.diversity is None else given.mmr.diversity
+    candidates = limit if given.mmr.candidates_limit is None else given.mmr.candidates_limit
+    return edge.Mmr(vector, lambda_=1.0 - diversity, candidates_limit=candidates, using=using)
+
+
+def _fusion(given: models.Fusion) -> Any:
+    return edge.Fusion.Rrf(k=_RRF_K) if given == models.Fusion.RRF else edge.Fusion.Dbsf()
+
+
+def to_order_by(given: str | models.OrderBy | None) -> edge.OrderBy | None:
+    """The order of a scroll or query by one payload key, which needs a range index."""
+    if given is None or isinstance(given, str):
+        return None if given is None else edge.OrderBy(given)
+    start = given.start_from
+    return edge.OrderBy(
+        given.key,
+        direction=edge.Direction.Desc if given.direction == models.Direction.DESC else edge.Direction.Asc,
+        start_from=start if start is None or isinstance(start, (int, float, str)) else start.isoformat(),
+    )
+
+
+def _params(given: models.SearchParams | None, with_idf: bool) -> edge.SearchParams:
+    given = given or models.SearchParams()
+    for name in ("quantization", "acorn"):
+        if getattr(given, name) is not None:
+            raise unsupported(f"the search parameter {name}")
+    return edge.SearchParams(
+        hnsw_ef=given.hnsw_ef,
+        exact=bool(given.exact),
+        indexed_only=bool(given.indexed_only),
+        idf=_idf(given.idf) if with_idf else None,
+    )
+
+
+def _idf(given: models.IdfScope | models.IdfCorpusParams | None) -> edge.IdfParams | None:
+    """The points whose terms are counted for IDF: all that are there, unless the caller says which.
+
+    By itself the engine goes on counting deleted points until the shard is opened again, so that the
+    same query would score differently after a restart. Counting costs 0.15 ms at 20 000 chunks.
+    """
+    if given == models.IdfScope.GLOBAL:
+        return None
+    corpus = given.corpus if isinstance(given, models.IdfCorpusParams) else models.Filter()
+    return edge.IdfParams(corpus=to_filter(corpus))

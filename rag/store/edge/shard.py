@@ -1,0 +1,120 @@
+"""A collection's open shard, shared by many threads, and exchangeable while they use it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from threading import RLock
+from typing import TypeVar
+
+import qdrant_edge as edge
+
+from rag.errors import StoreError
+from rag.store.edge.copying import copy_folder
+from rag.store.edge.faults import engine_faults, os_fault
+from rag.store.edge.folder import CollectionFolder
+
+T = TypeVar("T")
+_FLUSH_EVERY = 100  # writes; 20-40 ms each time, and little to replay after a kill
+
+
+class Shard:
+    """Reads and writes of one collection.
+
+    The engine serialises its calls by itself (it holds Python's lock), so the two locks only order
+    them against an exchange: `_writing` keeps writers out while files are copied and the journal is
+    replayed, `_engine` is held for one call, or for the instant of the exchange.
+    """
+
+    def __init__(self, folder: CollectionFolder) -> None:
+        self.folder = folder
+        self._writing = RLock()
+        self._engine = RLock()
+        self._journal: list[edge.UpdateOperation] | None = None
+        self._unflushed = 0
+        self._shard: edge.EdgeShard | None = _load(folder.shard)
+
+    def read(self, call: str, ask: Callable[[edge.EdgeShard], T]) -> T:
+        """One call that changes nothing; `call` names it should it fail."""
+        with self._engine, engine_faults(call, self.folder.path):
+            return ask(self._live())
+
+    def write(self, call: str, operation: edge.UpdateOperation) -> None:
+        """Apply one operation; it survives a kill once this returns."""
+        with self._writing:
+            with self._engine, engine_faults(call, self.folder.path):
+                self._live().update(operation)
+            if self._journal is not None:
+                self._journal.append(operation)
+            self._unflushed += 1
+            if self._unflushed >= _FLUSH_EVERY:
+                self.flush()
+
+    def flush(self) -> None:
+        with self._engine, engine_faults("flush", self.folder.path):
+            self._live().flush()
+            self._unflushed = 0
+
+    def points(self) -> int:
+        return self.read("count", lambda shard: shard.info().points_count)
+
+    def branch(self) -> tuple[Path, int]:
+        """Copy the shard's files aside and journal every write from here on.
+
+        Returns the copy's path and its number of points. End with `adopt` or `abandon`.
+        """
+        with self._writing:
+            if self._journal is not None:  # a second journal would lose the writes of the first
+                raise RuntimeError("this shard is being copied already")
+            self.flush()
+            points, copy = self.points(), self.folder.new_shard()
+            try:
+                copy_folder(self.folder.shard, copy)
+            except OSError as error:
+                shutil.rmtree(copy, ignore_errors=True)
+                raise os_fault(self.folder.path, error) from error
+            self._journal = []
+            return copy, points
+
+    def adopt(self, copy: Path, indexed: int) -> None:
+        """Bring the copy up to date from the journal and make it the live shard."""
+        with self._writing:
+            replacement = _load(copy)
+            try:
+                with engine_faults("replay", copy):
+                    for operation in self._journal or []:
+                        replacement.update(operation)
+                    replacement.flush()
+                with self._engine:
+                    old, old_path = self._live(), self.folder.shard
+                    self.folder.make_current(copy, indexed)
+                    self._shard = replacement
+            except StoreError:
+                replacement.close()
+                raise
+            self._journal = None
+            old.close()
+        shutil.rmtree(old_path, ignore_errors=True)
+
+    def abandon(self, copy: Path) -> None:
+        with self._writing:
+            self._journal = None
+        shutil.rmtree(copy, ignore_errors=True)
+
+    def close(self) -> None:
+        with self._writing, self._engine, engine_faults("close", self.folder.path):
+            if self._shard is not None:
+                shard, self._shard = self._shard, None
+                shard.flush()
+                shard.close()
+
+    def _live(self) -> edge.EdgeShard:
+        if self._shard is None:
+            raise StoreError("store_closed")
+        return self._shard
+
+
+def _load(path: Path) -> edge.EdgeShard:
+    with engine_faults("open", path):
+        return edge.EdgeShard.load(str(path))

@@ -1,0 +1,123 @@
+"""Pages, chunks and libraries as points, and back. Ids are uuid5, so a repeated write overwrites itself."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID, uuid5
+
+from qdrant_client import models
+
+from rag.types import Chunk, Page, Passage
+
+_SPACE = UUID("6f1f6f0e-55a3-5c0b-9f8a-2d1c3f0a7b11")
+WITHOUT_TEXT = models.PayloadSelectorExclude(exclude=["text"])
+_PAGE_FIELDS = tuple(field.name for field in fields(Page))
+
+
+@dataclass(frozen=True, slots=True)
+class LibraryInfo:
+    """What a library remembers of itself."""
+
+    name: str
+    embedding_model: str
+    dimension: int
+    created_at: str = ""
+
+
+def now() -> str:
+    return datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def content_hash(text: str) -> str:
+    """The key under which a text's vectors can be used again: 32 hex digits."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def library_id(name: str) -> str:
+    return str(uuid5(_SPACE, f"library\n{name}"))
+
+
+def page_id(url_hash: str) -> str:
+    return str(uuid5(_SPACE, f"page\n{url_hash}"))
+
+
+def chunk_id(url_hash: str, generation: str, index: int) -> str:
+    return str(uuid5(_SPACE, f"chunk\n{url_hash}\n{generation}\n{index}"))
+
+
+def library_payload(info: LibraryInfo) -> dict[str, Any]:
+    return asdict(info)
+
+
+def library_from(payload: Mapping[str, Any]) -> LibraryInfo:
+    return LibraryInfo(**{field.name: payload[field.name] for field in fields(LibraryInfo)})
+
+
+def page_payload(page: Page, *, settled: bool) -> dict[str, Any]:
+    """The page's record. `settled` is False until the flags of its chunks agree with `generation`."""
+    return {**asdict(page), "status": "active", "settled": settled}
+
+
+def page_from(payload: Mapping[str, Any]) -> Page:
+    given = {name: payload[name] for name in _PAGE_FIELDS if name in payload}
+    return Page(**{"text": "", **given})
+
+
+def chunk_payload(page: Page, chunk: Chunk, hashed: str, *, active: bool, written: float) -> dict[str, Any]:
+    """A chunk in LangChain's layout. `written` (Unix time) tells leftovers from work under way elsewhere."""
+    return {
+        "page_content": chunk.text,
+        "metadata": {
+            "url": page.url,
+            "url_hash": page.url_hash,
+            "title": page.title,
+            "site": page.site,
+            "language": page.language,
+            "section": list(chunk.section),
+            "start": chunk.start,
+            "end": chunk.end,
+            "index": chunk.index,
+            "generation": page.generation,
+            "content_hash": hashed,
+            "added_at": page.added_at,
+            "active": active,
+            "written": written,
+        },
+    }
+
+
+def passage_from(
+    point: Any,
+    score: float = 0.0,
+    ranks: Mapping[str, int] | None = None,
+    scores: Mapping[str, float] | None = None,
+) -> Passage:
+    """A stored chunk, with the score and leg ranks that a search gave it."""
+    data: Mapping[str, Any] = point.payload["metadata"]
+    return Passage(
+        id=str(point.id),
+        url=data["url"],
+        url_hash=data["url_hash"],
+        title=data["title"],
+        site=data["site"],
+        language=data["language"],
+        section=tuple(data["section"]),
+        text=point.payload["page_content"],
+        start=data["start"],
+        end=data["end"],
+        score=score,
+        ranks=ranks or {},
+        scores=scores or {},
+    )
+
+
+def match(key: str, value: str | bool) -> models.FieldCondition:
+    return models.FieldCondition(key=key, match=models.MatchValue(value=value))
+
+
+def match_any(key: str, values: list[str]) -> models.FieldCondition:
+    return models.FieldCondition(key=key, match=models.MatchAny(any=values))

@@ -1,0 +1,132 @@
+"""Pure helpers on text: sentences, language, terms. Offsets are code points everywhere."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+
+_CJK = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
+_KANA_HANGUL = re.compile("[\u3040-\u30ff\uac00-\ud7af]")
+_HAN = re.compile(f"[{_CJK}]")
+_WORD = re.compile(f"[{_CJK}]+|[^\\W_{_CJK}]+")
+_LETTER = re.compile(r"[^\W\d_]")
+
+_CLOSERS = "\"'”’」』）)】》〉]*_`"
+_END = re.compile(
+    rf"(?P<zh>[。！？｡]+|…{{2,}}|[!?](?=[{_CJK}]))[{re.escape(_CLOSERS)}]*"
+    rf"|(?P<en>[.!?…]+)[{re.escape(_CLOSERS)}]*(?=\s|$|[{_CJK}])"
+    r"|(?P<line>\n)"
+)
+_ABBREVIATIONS = frozenset(
+    "mr mrs ms dr prof sr jr st vs etc e.g i.e cf al fig figs no nos vol pp p ed eds inc ltd co corp dept univ "
+    "approx gen col lt sgt capt rev hon gov sen rep jan feb mar apr jun jul aug sep sept oct nov dec u.s u.k "
+    "u.n a.m p.m ca".split()
+)
+_BLOCK_LINE = re.compile(r"[ \t]*(?:#{1,6} |[-*+•] |\d{1,3}[.)、] |[|>]|```|~~~)")
+
+
+def is_chinese(text: str) -> bool:
+    """Whether `text` reads as Chinese: Han characters are a fifth of its letters or more, with no kana or hangul."""
+    return detect_language(text) == "zh"
+
+
+def detect_language(text: str) -> str:
+    """Guess the language by script: `zh`, `ja`, `ko`, `en` (Latin script), or an empty string.
+
+    Only the scripts are told apart; a page's own `lang` attribute knows better and comes first.
+    """
+    sample = text[:20_000]
+    letters = len(_LETTER.findall(sample))
+    if not letters:
+        return ""
+    han, kana_hangul = len(_HAN.findall(sample)), len(_KANA_HANGUL.findall(sample))
+    if kana_hangul * 10 >= letters:
+        return "ko" if re.search("[\uac00-\ud7af]", sample) else "ja"
+    if han * 5 >= letters:
+        return "zh"
+    latin = sum(1 for c in _LETTER.findall(sample) if c < "\u0250")
+    return "en" if latin * 2 >= letters else ""
+
+
+def split_sentences(text: str, start: int = 0, end: int | None = None) -> list[tuple[int, int]]:
+    """Spans of the sentences of `text[start:end]`, in order, without the white space around them.
+
+    Ends are 。！？ and . ! ? with their closing quotes, and line ends, except where a wrapped line
+    goes on in lower case. Every character that is not white space lies in exactly one span.
+    """
+    stop = len(text) if end is None else end
+    spans, begin = [], start
+    for cut in _sentence_ends(text, start, stop):
+        if span := _stripped(text, begin, cut):
+            spans.append(span)
+        begin = cut
+    if span := _stripped(text, begin, stop):
+        spans.append(span)
+    return spans
+
+
+def _sentence_ends(text: str, start: int, stop: int) -> Iterator[int]:
+    cased = _is_cased(text[start : min(stop, start + 20_000)])
+    for match in _END.finditer(text, start, stop):
+        at = match.end()
+        if match["line"]:
+            if _breaks_line(text, start, match.start(), at, stop):
+                yield at
+        elif match["zh"] or not _is_inner_period(text, start, match, cased):
+            yield at
+
+
+def _is_cased(sample: str) -> bool:
+    """Whether sentences can be expected to begin with a capital: some corpora are in lower case throughout."""
+    lower = sum(map(str.islower, sample))
+    return sum(map(str.isupper, sample)) * 200 >= lower
+
+
+def _breaks_line(text: str, start: int, newline: int, after: int, stop: int) -> bool:
+    """Whether a newline ends a sentence: it does unless the next line goes on in lower case, as wrapped text does."""
+    following = text[after : min(after + 80, stop)].lstrip(" \t")
+    if not following or following[0] == "\n" or _BLOCK_LINE.match(following):
+        return True
+    line_start = max(text.rfind("\n", start, newline) + 1, start)
+    if _BLOCK_LINE.match(text, line_start) and text[line_start : line_start + 1] in "#|":
+        return True
+    wraps = newline - line_start >= 50 and text[newline - 1] not in ".!?。！？:："
+    return not (
+        following[0].islower() or (wraps and not _HAN.match(following[0]) and text[line_start] not in "-*+•|#>")
+    )
+
+
+def _is_inner_period(text: str, start: int, match: re.Match[str], cased: bool) -> bool:
+    """Whether a Latin full stop belongs to an abbreviation, an initial or a list number, not to a sentence's end."""
+    if not match["en"].endswith(".") or len(match["en"]) > 1:
+        following = text[match.end() : match.end() + 3].lstrip()
+        return cased and match["en"].endswith((".", "…")) and following[:1].islower()
+    word = re.search(r"[^\s(\[\"“']*$", text[max(start, match.start() - 24) : match.start()])
+    before = word.group() if word else ""
+    following = text[match.end() : match.end() + 3].lstrip()
+    if cased and following[:1].islower():
+        return True
+    line_start = max(text.rfind("\n", start, match.start()) + 1, start)
+    if before.isdigit() and text[line_start : match.start()].strip() == before:
+        return True
+    return before.lower() in _ABBREVIATIONS or ((len(before) == 1 and before.isupper() and before != "I") and cased)
+
+
+def _stripped(text: str, start: int, end: int) -> tuple[int, int] | None:
+    while start < end and text[start].isspace():
+        start += 1
+    while end > start and text[end - 1].isspace():
+        end -= 1
+    return (start, end) if start < end else None
+
+
+def terms(text: str) -> list[str]:
+    """Words in lower case, Chinese as overlapping pairs of characters; compatibility forms folded (NFKC)."""
+    found: list[str] = []
+    for run in _WORD.findall(unicodedata.normalize("NFKC", text).lower()):
+        if _HAN.match(run[0]) and len(run) > 1:
+            found.extend(run[i : i + 2] for i in range(len(run) - 1))
+        else:
+            found.append(run)
+    return found

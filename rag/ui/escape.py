@@ -1,0 +1,62 @@
+"""Plain text as Streamlit Markdown that shows exactly that text, whatever the text holds.
+
+Streamlit's Markdown is CommonMark and GFM with its own additions, and some of those are applied to the
+parsed text, where a backslash no longer protects: icon and emoji shortcodes, bare links, arrows. For
+these a word joiner (U+2060, no width, no line break) is put inside the pattern.
+"""
+
+from __future__ import annotations
+
+import re
+
+JOINER = "\u2060"
+
+_UNWANTED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ufeff]")
+_SHORTCODE = re.compile(r":(?=[\w+-][\w+/-]*:|material/)")
+_BARE_LINK = re.compile(r"(?i)(https?:|www)(?=//|\.)")
+_BARE_ADDRESS = re.compile(r"(?<=[-.\w+])@(?=[-\w])")
+_ARROW = re.compile(r"(?<!\S)(?=(?:<->|->|<-|--|>=|<=|~=)(?!\S))")
+_SPECIAL = re.compile(r"[\\`*_{}\[\]<>|~$&:^]")
+_LINE_START = re.compile(r"(?m)^([ \t]*)(?:([#+\-=!])|(\d{1,9})([.)]))")
+_WEB_URL = re.compile(r"(?i)https?://[^\s<>\"\\`]+", re.ASCII)
+
+
+def escape(text: str) -> str:
+    """Streamlit Markdown that shows `text` as it stands; line breaks stay line breaks of the source."""
+    text = _UNWANTED.sub("", text)
+    text = _SHORTCODE.sub(":" + JOINER, text)
+    text = _BARE_LINK.sub(lambda match: match[1] + JOINER, text)
+    text = _BARE_ADDRESS.sub("@" + JOINER, text)
+    text = _ARROW.sub(JOINER, text)
+    text = _SPECIAL.sub(r"\\\g<0>", text)
+    return _LINE_START.sub(_escape_line_start, text)
+
+
+def _escape_line_start(match: re.Match[str]) -> str:
+    space, sign, number, stop = match.groups()
+    return f"{space}\\{sign}" if sign else f"{space}{number}\\{stop}"
+
+
+def escape_line(text: str) -> str:
+    """`escape` for titles, labels and names: every run of white space becomes one space."""
+    return escape(" ".join(text.split()))
+
+
+def shorten(text: str, limit: int) -> str:
+    """`text` in at most `limit` characters, with an ellipsis in its middle where something is left out."""
+    if len(text) <= limit:
+        return text
+    head = (limit - 1) * 2 // 3
+    return f"{text[:head]}…{text[len(text) - (limit - 1 - head) :]}"
+
+
+def web_link(text: str, url: str) -> str:
+    """A Markdown link that shows `text`, or only the text where `url` is no plain web address."""
+    shown = escape_line(text)
+    if not _WEB_URL.fullmatch(url):
+        return shown
+    return f"[{shown}](<{url}>)"
+
+
+def is_web_url(url: str) -> bool:
+    return _WEB_URL.fullmatch(url) is not None

@@ -1,0 +1,45 @@
+"""Words of the Library page."""
+
+LABELS: dict[str, tuple[str, str]] = {
+    "library_title": ("Library", "资料库"),
+    "library_lead_one": ("1 page, {chunks}.", "1 个网页，{chunks}。"),
+    "library_lead": ("{count} pages, {chunks}.", "{count} 个网页，{chunks}。"),
+    "library_filter": ("Filter by title or site", "按标题或网站筛选"),
+    "library_no_match": ("No page matches “{text}”.", "没有符合“{text}”的网页。"),
+    "library_pick": ("Select a row to read the page.", "选中一行即可查看该网页。"),
+    "column_title": ("Title", "标题"),
+    "column_site": ("Site", "网站"),
+    "column_language": ("Language", "语言"),
+    "column_chunks": ("Chunks", "片段"),
+    "column_added": ("Added", "添加时间"),
+    "page_text": ("Text", "正文"),
+    "page_chunks": ("Chunks", "片段"),
+    "page_meta": (
+        "{characters} characters · {chunks} · added {added}",
+        "{characters} 字 · {chunks} · 添加于 {added}",
+    ),
+    "page_updated": ("updated {updated}", "更新于 {updated}"),
+    "page_remove": ("Remove this page", "移除此网页"),
+    "page_remove_title": ("Remove this page?", "移除此网页？"),
+    "page_remove_sentence": (
+        "Its text and chunks go from this library. The page itself on the web is not touched.",
+        "其正文和片段将从此资料库中删除，网上的原网页不受影响。",
+    ),
+    "page_removed": ("Removed.", "已移除。"),
+    "page_no_text": ("This page holds no text.", "此网页没有正文。"),
+    "page_chunk": ("Chunk {number}", "片段 {number}"),
+    "page_chunk_span": ("characters {start}–{end}", "第 {start}–{end} 字"),
+    "library_clear": ("Remove all pages", "移除全部网页"),
+    "library_clear_title": ("Remove all pages?", "移除全部网页？"),
+    "library_clear_sentence": (
+        "All {count} pages of “{library}” go, with their texts and chunks. This cannot be undone.",
+        "资料库“{library}”的全部 {count} 个网页及其正文和片段都将删除，无法恢复。",
+    ),
+    "library_clear_confirm": ("I want to remove all pages", "我确认移除全部网页"),
+    "library_remove_go": ("Remove", "移除"),
+    "library_empty_title": ("Nothing here yet", "这里还没有内容"),
+    "library_empty_lead": (
+        "Pages that you add are listed here, with their text and the chunks that are searched.",
+        "添加的网页会列在这里，可查看正文和供检索的片段。",
+    ),
+}

@@ -1,0 +1,51 @@
+"""A run as it happens: its events folded into the steps so far and the text so far."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from rag.types import Answer, Step
+
+if TYPE_CHECKING:
+    from rag.agent.runs import Event
+
+
+@dataclass(slots=True)
+class LiveRun:
+    """What is known of a run before event number `next_seq`.
+
+    `current` is the node at work, or empty. `answer` is there once the run has ended.
+    """
+
+    next_seq: int = 0
+    steps: list[Step] = field(default_factory=list)
+    current: str = ""
+    text: str = ""
+    answer: Answer | None = None
+
+    def absorb(self, events: Iterable[Event]) -> None:
+        """Fold in `events` in their order; ones that were folded in before are passed over."""
+        for event in events:
+            if event.seq >= self.next_seq:
+                self.next_seq = event.seq + 1
+                self._take(event.kind, event.data)
+
+    def _take(self, kind: str, data: Any) -> None:
+        if kind == "token":
+            self.text += data
+        elif kind == "reset":
+            self.text = ""
+        elif kind == "answer":
+            self.answer, self.current = data, ""
+        elif kind == "step":
+            self._step(data)
+
+    def _step(self, data: Mapping[str, Any]) -> None:
+        node = str(data.get("node", ""))
+        if data.get("state") == "started":
+            self.current = node
+            return
+        self.current = ""
+        self.steps.append(Step(node, float(data.get("ms", 0.0)), data.get("detail") or {}))

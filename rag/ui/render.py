@@ -1,0 +1,204 @@
+"""The one renderer for text that a model or a page wrote.
+
+What a model writes is parsed as Markdown (always the whole text so far, so that half a construct never
+shows as something else) and written again from the parsed tree: images are dropped, raw HTML is text,
+links stay only where they lead to one of the answer's sources, everything else is escaped. Page text is
+shown as text. No result ever needs `unsafe_allow_html`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from urllib.parse import urldefrag
+
+from markdown_it import MarkdownIt
+from markdown_it.tree import SyntaxTreeNode
+
+from rag.ui.escape import JOINER, escape, escape_line, web_link
+
+_MARK = re.compile(r"\[(\d{1,3})\]")
+# Others are shown as plain text: Streamlit draws some of them, such as mermaid and math.
+_CODE_LANGUAGES = {"bash", "c", "cpp", "css", "diff", "go", "html", "ini", "java", "javascript", "js", "json"}
+_CODE_LANGUAGES |= {"kotlin", "python", "rust", "sh", "sql", "toml", "ts", "typescript", "xml", "yaml"}
+_HEADING = re.compile(r"[ \t]{0,3}#{1,6}[ \t]+")
+_BULLET = re.compile(r"[ \t]*[-*+][ \t]+")
+
+
+@dataclass(frozen=True, slots=True)
+class _Rules:
+    """What an answer may link to, and the marks it may show."""
+
+    urls: frozenset[str]
+    marks: frozenset[int]
+    anchor: str
+    pending: bool
+
+
+def answer_markdown(
+    text: str, *, urls: Iterable[str] = (), marks: Iterable[int] = (), anchor: str = "", pending: bool = False
+) -> str:
+    """A model's answer as Streamlit Markdown.
+
+    `urls` are its sources' addresses, `marks` the numbers of its citations. A mark `[n]` becomes a link
+    to the element `{anchor}-{n}` of the page. While the answer is being written its marks are not yet
+    settled: with `pending` each one shows as a quiet badge.
+    """
+    rules = _Rules(frozenset(map(_key, urls)), frozenset(marks), anchor, pending)
+    return _blocks(SyntaxTreeNode(_parser().parse(text)).children, rules)
+
+
+def passage_markdown(text: str, highlight: tuple[int, int] | None = None) -> str:
+    """Page text as Streamlit Markdown, line by line, with `text[start:end]` highlighted.
+
+    Headings show bold and list items with a bullet; nothing else is read as Markdown.
+    """
+    start, end = highlight or (0, 0)
+    lines, place = [], 0
+    for line in text.split("\n"):
+        lines.append(_page_line(line, max(start - place, 0), min(end - place, len(line))))
+        place += len(line) + 1
+    return "\n\n".join(filter(None, lines))
+
+
+def _page_line(line: str, start: int, end: int) -> str:
+    heading, bullet = _HEADING.match(line), _BULLET.match(line)
+    lead = len(match[0]) if (match := heading or bullet) else len(line) - len(line.lstrip())
+    start, end = max(start, lead), max(end, lead)
+    marked = line[start:end].strip()
+    if not marked:
+        shown = escape(line[lead:].strip())
+    else:
+        shown = f"{escape(line[lead:start])}:yellow-background[{escape(marked)}]{escape(line[end:])}"
+    if heading and shown:
+        return f"**{shown}**" if not marked else shown
+    return f"• {shown}" if bullet and shown else shown
+
+
+@cache
+def _parser() -> MarkdownIt:
+    # Reference definitions would turn a mark like [1] into a link of the model's choice.
+    options = {"html": False, "linkify": False, "maxNesting": 12}
+    parser = MarkdownIt("commonmark", options).enable(["table", "strikethrough"])
+    return parser.disable(["reference", "html_block", "html_inline"])
+
+
+def _blocks(nodes: Sequence[SyntaxTreeNode], rules: _Rules, *, tight: bool = False) -> str:
+    parts = [_block(node, rules) for node in nodes]
+    return ("\n" if tight else "\n\n").join(part for part in parts if part.strip())
+
+
+def _block(node: SyntaxTreeNode, rules: _Rules) -> str:
+    match node.type:
+        case "heading":
+            text = _inline(node, rules).replace("\n", " ")
+            return f"{'#' * (5 if node.tag in ('h1', 'h2') else 6)} {text}"
+        case "fence" | "code_block":
+            return _fence(node)
+        case "blockquote":
+            return _prefixed(_blocks(node.children, rules), "> ", "> ")
+        case "bullet_list" | "ordered_list":
+            return _list(node, rules)
+        case "table":
+            return _table(node, rules)
+        case "hr":
+            return "---"
+        case _:
+            return _inline(node, rules)
+
+
+def _fence(node: SyntaxTreeNode) -> str:
+    longest = max((len(run) for run in re.findall(r"`+", node.content)), default=0)
+    ticks = "`" * max(3, longest + 1)
+    language = node.info.strip().lower() if node.type == "fence" else ""
+    return f"{ticks}{language if language in _CODE_LANGUAGES else 'text'}\n{node.content.rstrip()}\n{ticks}"
+
+
+def _list(node: SyntaxTreeNode, rules: _Rules) -> str:
+    first = int(node.attrs.get("start", 1)) if node.type == "ordered_list" else 0
+    items = []
+    for place, item in enumerate(node.children):
+        sign = f"{first + place}. " if node.type == "ordered_list" else "- "
+        items.append(_prefixed(_blocks(item.children, rules), sign, " " * len(sign)) or sign.rstrip())
+    return "\n".join(items)
+
+
+def _prefixed(text: str, first: str, rest: str) -> str:
+    if not text:
+        return ""
+    head, *others = text.split("\n")
+    return "\n".join([first + head, *((rest + line).rstrip() for line in others)])
+
+
+def _table(node: SyntaxTreeNode, rules: _Rules) -> str:
+    rows = [
+        [_inline(cell, rules, in_table=True).replace("\n", " ") for cell in row.children]
+        for part in node.children
+        for row in part.children
+    ]
+    lines = [f"| {' | '.join(row)} |" for row in rows]
+    return "\n".join([lines[0], "|" + " --- |" * len(rows[0]), *lines[1:]])
+
+
+def _inline(node: SyntaxTreeNode, rules: _Rules, *, in_table: bool = False) -> str:
+    return "".join(_span(child, rules, in_table) for child in node.children)
+
+
+def _span(node: SyntaxTreeNode, rules: _Rules, in_table: bool) -> str:
+    match node.type:
+        case "text":
+            return _text(node.content, rules)
+        case "softbreak":
+            return "\n"
+        case "hardbreak":
+            return "\\\n"
+        case "code_inline":
+            return _code(node.content, in_table)
+        case "image":
+            return JOINER + escape_line(node.content) + JOINER
+        case "link":
+            return _link(node, rules, in_table)
+    inside = "".join(_span(child, rules, in_table) for child in node.children)
+    sign = {"em": "*", "strong": "**", "s": "~~"}.get(node.type, "")
+    return f"{sign}{inside}{sign}"
+
+
+def _code(content: str, in_table: bool) -> str:
+    longest = max((len(run) for run in re.findall(r"`+", content)), default=0)
+    ticks = "`" * (longest + 1)
+    pad = " " if content.startswith("`") or content.endswith("`") else ""
+    return f"{ticks}{pad}{content.replace('|', chr(92) + '|') if in_table else content}{pad}{ticks}"
+
+
+def _link(node: SyntaxTreeNode, rules: _Rules, in_table: bool) -> str:
+    text = "".join(child.content for child in node.walk() if child.type in ("text", "code_inline"))
+    if text.isdecimal() and text.isascii() and (rules.pending or int(text) in rules.marks):
+        return _mark(int(text), rules)
+    href = str(node.attrs.get("href", ""))
+    if _key(href) in rules.urls:
+        return web_link(text, href)
+    return JOINER + _inline(node, rules, in_table=in_table) + JOINER
+
+
+def _text(content: str, rules: _Rules) -> str:
+    parts = _MARK.split(content)
+    # split alternates text and mark numbers; a mark stands close to the statement it belongs to.
+    last = len(parts) - 1
+    return "".join(
+        _mark(int(part), rules) if place % 2 else escape(part if place == last else part.rstrip(" "))
+        for place, part in enumerate(parts)
+    )
+
+
+def _mark(number: int, rules: _Rules) -> str:
+    if rules.pending:
+        return f":gray-badge[{number}]"
+    if number in rules.marks and rules.anchor:
+        return f"[{number}](#{rules.anchor}-{number})"
+    return f"\\[{number}\\]"
+
+
+def _key(url: str) -> str:
+    return urldefrag(url).url.rstrip("/")

@@ -1,0 +1,150 @@
+"""What stands around every page: title, style, navigation, sidebar, and the last net for errors."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from rag.errors import RagError
+from rag.messages import say
+from rag.ui.escape import escape_line
+from rag.ui.language import current_language, language_switch
+from rag.ui.navigation import navigation
+from rag.ui.parts import page_count
+from rag.ui.session import count_pages, current_library, get_app, session, set_param
+from rag.ui.strings import Language, label
+
+if TYPE_CHECKING:
+    from rag.app import App
+
+_STATIC = Path(__file__).resolve().parent / "static"
+_LOGO, _ICON, _STYLE = _STATIC / "logo.svg", _STATIC / "icon.svg", _STATIC / "style.css"
+_LIBRARY_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}", re.ASCII)
+
+logger = logging.getLogger(__name__)
+
+
+def draw_shell() -> None:
+    """Draw the frame, then the page that was chosen."""
+    language = current_language()
+    st.set_page_config(page_title=label("app_name", language), page_icon=str(_ICON), layout="centered")
+    st.html(_STYLE)
+    st.logo(str(_LOGO), icon_image=str(_ICON), size="large")
+    page = navigation(language)
+    app = open_app(language)
+    with told_in(language):
+        _sidebar(app, language)
+        page.run()
+    _show_notes()
+
+
+def open_app(language: Language) -> App:
+    """The application; where it cannot be opened the page says why and ends here."""
+    try:
+        with st.spinner(label("opening", language), show_time=False):
+            return get_app()
+    except RagError as error:
+        st.markdown(f"### {label('start_failed', language)}")
+        st.error(escape_line(say(error.notice, language)), icon=":material/error:")
+        st.button(label("retry", language))
+        st.stop()
+
+
+@contextmanager
+def told_in(language: Language) -> Iterator[None]:
+    """Say an expected failure inside the block in one sentence, in place of the rest of the block."""
+    try:
+        yield
+    except RagError as error:
+        st.error(escape_line(say(error.notice, language)), icon=":material/error:")
+
+
+def report_unexpected(error: Exception) -> bool:
+    """Log what nobody expected and say so on the page without its details."""
+    logger.error("A page failed", exc_info=error)
+    st.error(label("unexpected", current_language()), icon=":material/error:")
+    return True
+
+
+def _show_notes() -> None:
+    """Say in passing what happened before the page was drawn again."""
+    notes = session().notes
+    while notes:
+        st.toast(escape_line(notes.pop(0)))
+
+
+def _sidebar(app: App, language: Language) -> None:
+    with st.sidebar:
+        _library_picker(app, language)
+        with st.container(key="sidebar-foot"):
+            _in_use(app, language)
+            language_switch("sidebar-language")
+
+
+def _library_picker(app: App, language: Language) -> None:
+    current = current_library(app)
+    names = sorted({*app.library_names(), current})
+    st.session_state["library-picker"] = current
+    st.selectbox(
+        label("library", language),
+        names,
+        key="library-picker",
+        help=label("library_help", language),
+        on_change=_choose_library,
+    )
+    set_param("library", "" if current == app.settings.rag_library else current)
+    with (
+        st.popover(label("library_new", language), icon=":material/add:", type="tertiary"),
+        st.form("library-new", border=False, clear_on_submit=True),
+    ):
+        name = st.text_input(
+            label("library_new_name", language),
+            key="library-name",
+            placeholder=label("library_new_hint", language),
+            max_chars=40,
+        )
+        if st.form_submit_button(label("library_create", language), type="primary", key="library-create"):
+            _create_library(app, (name or "").strip(), language)
+
+
+def _create_library(app: App, name: str, language: Language) -> None:
+    if not _LIBRARY_NAME.fullmatch(name):
+        st.error(label("library_name_wrong", language))
+        return
+    app.library(name)
+    _use_library(name)
+    st.rerun()
+
+
+def _choose_library() -> None:
+    _use_library(st.session_state["library-picker"])
+
+
+def _use_library(name: str) -> None:
+    state = session()
+    state.library, state.turns = name, []
+    set_param("run", "")
+    set_param("job", "")
+
+
+def _in_use(app: App, language: Language) -> None:
+    every = None if app.models_ready() else 1.0
+    st.fragment(_draw_in_use, run_every=every)(app, language, waiting=every is not None)
+
+
+def _draw_in_use(app: App, language: Language, *, waiting: bool) -> None:
+    if waiting and app.models_ready():
+        st.rerun()
+    pages = count_pages(app, current_library(app))
+    state = label("in_use_loading" if waiting else "in_use_ready", language)
+    parts = [page_count(pages, language) if pages else label("in_use_no_pages", language), state]
+    if session().chat is None and not app.settings.has_chat_model:
+        parts.append(label("in_use_quotes", language))
+    dot = ":orange[●]" if waiting else ":green[●]"
+    st.caption(f"{dot} {' · '.join(parts)}")

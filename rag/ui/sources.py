@@ -1,0 +1,139 @@
+"""The cards under an answer: where each citation stands, highlighted in its surroundings."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from rag.types import Answer, Citation, Page, Passage
+from rag.ui.escape import escape_line, web_link
+from rag.ui.parts import site_of
+from rag.ui.render import passage_markdown
+from rag.ui.strings import Language, label
+
+if TYPE_CHECKING:
+    from rag.app import App
+
+_AROUND_QUOTE = 140
+_AROUND_PASSAGE = 900
+_NEAREST = 3
+
+
+def anchor_of(run_id: str) -> str:
+    """The start of the ids that the marks of one answer lead to."""
+    return f"source-{''.join(sign for sign in run_id if sign.isalnum())[-12:]}"
+
+
+def draw_sources(app: App, library: str, answer: Answer, run_id: str, language: Language) -> None:
+    """A card for each citation; where nothing was cited, the nearest passages."""
+    if answer.citations:
+        st.markdown(f"##### {label('sources', language)}", anchors=False)
+        for citation in answer.citations:
+            _draw_citation(app, library, answer, citation, run_id, language)
+    elif answer.passages and answer.outcome != "answered":
+        st.markdown(f"##### {label('nearest', language)}", anchors=False)
+        for place, passage in enumerate(answer.passages[:_NEAREST], start=1):
+            _draw_passage(app, library, passage, f"{run_id}-p{place}", language)
+
+
+def _draw_citation(app: App, library: str, answer: Answer, citation: Citation, run_id: str, language: Language) -> None:
+    key = f"{run_id}-{citation.n}"
+    passage = _passage_of(answer, citation)
+    section = passage.section if passage and not citation.section else citation.section
+    with st.container(border=True, key=f"source-{key}"):
+        # Static markup with an id made of letters and digits only: what the mark in the answer leads to.
+        st.html(f'<span class="place" id="{anchor_of(run_id)}-{citation.n}"></span>')
+        _draw_head(f":green-badge[{citation.n}] ", citation.title, citation.url, section)
+        with st.container(key=f"quote-{key}"):
+            st.markdown(_quote_in_context(citation, passage))
+        _draw_reader(app, library, citation, passage, key, language)
+
+
+def _draw_passage(app: App, library: str, passage: Passage, key: str, language: Language) -> None:
+    with st.container(border=True, key=f"source-{key}"):
+        _draw_head("", passage.title, passage.url, passage.section)
+        with st.container(key=f"quote-{key}"):
+            text = passage.text.strip()
+            st.markdown(passage_markdown(text if len(text) <= 320 else f"{text[:320].rstrip()}…"))
+        _draw_reader(app, library, passage, passage, key, language)
+
+
+def _draw_head(badge: str, title: str, url: str, section: tuple[str, ...]) -> None:
+    st.markdown(f"{badge}**{web_link(title or url, url)}**")
+    path = " › ".join(escape_line(part) for part in section)
+    site = escape_line(site_of(url))
+    st.caption(f"{site} · {path}" if path else site)
+
+
+def _quote_in_context(citation: Citation, passage: Passage | None) -> str:
+    """The quote, highlighted, with a little of the passage on both sides, in its own paragraph."""
+    if passage is None:
+        return passage_markdown(citation.quote, (0, len(citation.quote)))
+    start = citation.start - passage.start
+    end = start + len(citation.quote)
+    left, right = _window(passage.text, start, end, _AROUND_QUOTE)
+    before = passage.text[left:start].rpartition("\n")[2] if "\n" in passage.text[left:start] else None
+    head = ("…" if left else "") + passage.text[left:start] if before is None else before
+    after, cut, _ = passage.text[end:right].partition("\n")
+    tail = after + ("…" if right < len(passage.text) and not cut else "")
+    return passage_markdown(head + citation.quote + tail, (len(head), len(head) + len(citation.quote)))
+
+
+def _window(text: str, start: int, end: int, around: int) -> tuple[int, int]:
+    """The span from `around` characters before `start` to `around` after `end`, at word boundaries."""
+    left, right = max(0, start - around), min(len(text), end + around)
+    while 0 < left < start and text[left - 1].isascii() and text[left - 1].isalnum():
+        left += 1
+    while end < right < len(text) and text[right].isascii() and text[right].isalnum():
+        right -= 1
+    return left, right
+
+
+def _draw_reader(
+    app: App, library: str, place: Citation | Passage, passage: Passage | None, key: str, language: Language
+) -> None:
+    """A closed expander that reads the page's stored text only once it is opened."""
+    reader = st.expander(
+        label("source_in_page", language),
+        key=f"read-{key}",
+        icon=":material/article:",
+        type="compact",
+        on_change="rerun",
+    )
+    if not reader.open:
+        return
+    with reader, st.container(key=f"page-text-{key}"):
+        page = app.page(library, place.url_hash)
+        note, text, span = _reading(page, place, passage)
+        if note:
+            st.caption(label(note, language))
+        st.markdown(passage_markdown(text, span))
+
+
+def _reading(
+    page: Page | None, place: Citation | Passage, passage: Passage | None
+) -> tuple[str, str, tuple[int, int] | None]:
+    """What to show of a page: a note's label or empty, the text, and the span to highlight in it."""
+    quote = place.quote if isinstance(place, Citation) else place.text
+    if page is not None and page.text[place.start : place.end] == quote:
+        left, right = _window(page.text, place.start, place.end, _AROUND_PASSAGE)
+        head = "…" if left else ""
+        tail = "…" if right < len(page.text) else ""
+        shift = len(head) - left
+        return "", head + page.text[left:right] + tail, (place.start + shift, place.end + shift)
+    note = "source_gone" if page is None else "source_changed"
+    if passage is None or isinstance(place, Passage):
+        return note, quote, (0, len(quote))
+    start = place.start - passage.start
+    return note, passage.text, (start, start + len(quote))
+
+
+def _passage_of(answer: Answer, citation: Citation) -> Passage | None:
+    """The passage that the quote stands in, checked letter for letter."""
+    for passage in answer.passages:
+        start = citation.start - passage.start
+        same_page = passage.url_hash == citation.url_hash and start >= 0
+        if same_page and passage.text[start : start + len(citation.quote)] == citation.quote:
+            return passage
+    return None

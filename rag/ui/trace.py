@@ -1,0 +1,79 @@
+"""The steps of a run: what each did, what it decided, how long it took."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import streamlit as st
+
+from rag.messages import MESSAGES, say
+from rag.types import Notice, Step
+from rag.ui.escape import escape_line, shorten
+from rag.ui.live import LiveRun
+from rag.ui.parts import duration
+from rag.ui.strings import LABELS, Language, counted, label
+
+# It sets the state up and decides nothing that a reader would want to know.
+_UNSEEN = frozenset({"enter"})
+
+
+def draw_trace(steps: Sequence[Step], calls: int, language: Language, *, key: str) -> None:
+    """A closed expander whose head says how many steps there were and how long they took."""
+    steps = [step for step in steps if step.node not in _UNSEEN]
+    if not steps:
+        return
+    time = duration(sum(step.ms for step in steps))
+    head = counted("trace_one", "trace_many", len(steps), language, time=time)
+    if calls:
+        head += f" · {counted('trace_call', 'trace_calls', calls, language)}"
+    with st.expander(head, icon=":material/route:", type="compact"), st.container(key=f"steps-{key}"):
+        for place, step in enumerate(steps):
+            _draw_step(step, language, key=f"{key}-{place}")
+
+
+def draw_live_trace(live: LiveRun, language: Language, *, key: str) -> None:
+    """The steps so far and the one at work, open to see."""
+    with st.container(key=f"steps-{key}"):
+        for place, step in enumerate(step for step in live.steps if step.node not in _UNSEEN):
+            _draw_step(step, language, key=f"{key}-{place}")
+        name = step_name(live.current, language) if live.current else label("trace_starting", language)
+        if live.current or not live.steps:
+            st.markdown(f":primary[:material/progress_activity:] {name}…")
+
+
+def _draw_step(step: Step, language: Language, *, key: str) -> None:
+    told = describe(step, language)
+    text = f":green[:material/check:] {step_name(step.node, language)}"
+    with st.container(horizontal=True, key=f"step-{key}", gap="small"):
+        st.markdown(f"{text} :gray[{told}]" if told else text, width="stretch")
+        st.markdown(f":gray[{duration(step.ms)}]", width="content", wrap=False)
+
+
+def step_name(node: str, language: Language) -> str:
+    """A node's name for the reader; a node without one shows its own."""
+    key = f"step_{node}"
+    return label(key, language) if key in LABELS else escape_line(node)
+
+
+def describe(step: Step, language: Language) -> str:
+    """What a step decided, in a few escaped words; empty where its detail says nothing to a reader."""
+    detail: Mapping[str, Any] = step.detail
+    parts: list[str] = []
+    queries = [str(query) for query in detail.get("queries") or [detail.get("query", "")] if query]
+    if queries and step.node in ("retrieve", "rewrite"):
+        shown = " · ".join(shorten(" ".join(query.split()), 80) for query in queries)
+        parts.append(label("detail_query", language, query=escape_line(shown)))
+    if step.node == "retrieve" and "passages" in detail:
+        parts.append(counted("detail_found_one", "detail_found", int(detail["passages"]), language))
+    if "relevant" in detail and "of" in detail:
+        parts.append(label("detail_relevant", language, kept=detail["relevant"], count=detail["of"]))
+    elif step.node != "rewrite" and (sentence := _decision(str(detail.get("decision", "")), language)):
+        parts.append(sentence)
+    return " · ".join(parts)
+
+
+def _decision(decision: str, language: Language) -> str:
+    """The sentence for what a step decided, or empty where there is none."""
+    code = f"step_{decision}"
+    return escape_line(say(Notice(code), language).rstrip(".。")) if code in MESSAGES else ""

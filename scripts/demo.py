@@ -1,0 +1,100 @@
+"""Load the sample pages into a folder of their own, ask four questions, and print the cited answers.
+
+PYTHONPATH=. .venv/bin/python scripts/demo.py
+
+Needs no network: the embedded database, the built-in embedding model, answers quoted from the pages.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from rag.app import App, JobView
+from rag.config import load_settings
+from rag.messages import say
+from rag.types import Answer
+
+EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
+ASKED = ("en-outage-length", "en-two-rewind", "zh-abroad", "zh-two-market-train")
+PATIENCE = 300.0  # seconds
+
+
+def show(line: str = "") -> None:
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+def open_app(folder: str) -> App:
+    """The app as it comes, whatever .env and the environment say."""
+    return App(
+        load_settings(
+            None,
+            rag_data_dir=folder,
+            rag_library="demo",
+            qdrant_url="",
+            embedding_model="builtin",
+            llm_model="",
+            llm_base_url="",
+        )
+    )
+
+
+def load_pages(app: App) -> JobView:
+    job_id = app.add_examples(library="demo")
+    end = time.monotonic() + PATIENCE
+    while (job := app.job(job_id)).state == "running":
+        if time.monotonic() > end:
+            raise TimeoutError("the sample pages did not go in")
+        time.sleep(0.1)
+    return job
+
+
+def ask(app: App, question: str) -> Answer:
+    return app.wait(app.ask(question, mode="fast", library="demo"), PATIENCE)
+
+
+def show_answer(answer: Answer, language: str) -> None:
+    show(f"? {answer.question}")
+    for line in (answer.text or "-").splitlines():
+        show(f"  {line}")
+    for citation in answer.citations:
+        show(f"  [{citation.n}] {citation.title}  {citation.url}")
+    if answer.notice:
+        show(f"  ({say(answer.notice, language)})")
+    show(f"  {answer.outcome}, {answer.seconds:.2f} s\n")
+
+
+def run(app: App) -> bool:
+    """Returns whether every page went in and every question was answered with a citation."""
+    began = time.monotonic()
+    show("Loading the sample pages; the first use loads the embedding model, too ...")
+    job = load_pages(app)
+    results = [item.result for item in job.items if item.result]
+    for result in results:
+        show(f"  {result.status:<8} {result.chunks:>3} passages  {result.url}")
+    show(f"{len(results)} pages in {time.monotonic() - began:.1f} s\n")
+    asked = {row["id"]: row for row in json.loads((EXAMPLES / "questions.json").read_text("utf-8"))}
+    answers = []
+    for key in ASKED:
+        answers.append(ask(app, asked[key]["question"]))
+        show_answer(answers[-1], asked[key]["lang"])
+    return all(result.status == "added" for result in results) and all(a.citations for a in answers)
+
+
+def main() -> int:
+    logging.basicConfig(level=logging.WARNING)
+    with tempfile.TemporaryDirectory(prefix="pagelight-demo-", ignore_cleanup_errors=True) as folder:
+        app = open_app(folder)
+        try:
+            return 0 if run(app) else 1
+        finally:
+            app.close()
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,79 @@
+"""Bytes of many charsets, declared rightly, wrongly and not at all."""
+
+from __future__ import annotations
+
+import pytest
+
+from rag.ingest.charset import codec_of, decode
+
+CHINESE = (
+    "武汉长江大桥于一九五五年九月动工，一九五七年十月建成通车，是长江上的第一座公路铁路两用桥。这座桥把武汉三镇连成一体，"
+    "也把中国南北的铁路连成一体，大大方便了人民的出行。建桥工人采用了大型管柱钻孔法，避免了在水下高气压中施工。"
+)
+TAIWAN = (
+    "臺灣的鐵路由北向南延伸，這是一個有名的景點，在山中可以看到大海。"
+    "人們來到這裡，不是為了時間，而是為了風景。"
+)
+FRENCH = (
+    "L'été dernier, nous avons visité la forêt près du château ; le goûter était délicieux à côté du fleuve."
+)
+
+
+def page(text: str, meta: str = "") -> str:
+    declared = f'<meta charset="{meta}">' if meta else ""
+    return f"<html><head>{declared}<title>{text[:8]}</title></head><body><p>{text}</p></body></html>"
+
+
+@pytest.mark.parametrize(
+    ("text", "codec", "header", "meta"),
+    [
+        (CHINESE, "gbk", "gb2312", ""),
+        (CHINESE, "gbk", "GBK", ""),
+        (CHINESE, "gbk", None, "gb2312"),
+        (CHINESE, "gbk", None, ""),
+        (CHINESE, "gbk", "iso-8859-1", ""),
+        (CHINESE, "gbk", "iso-8859-1", "gb2312"),
+        (CHINESE, "gbk", "utf-8", ""),
+        (CHINESE, "gbk", "utf-8", "utf-8"),
+        (CHINESE + "镕㑇𠀀", "gb18030", "gb2312", ""),
+        (CHINESE, "utf-8", "gbk", ""),
+        (CHINESE, "utf-8", None, "gb2312"),
+        (CHINESE, "utf-8", "iso-8859-1", ""),
+        (CHINESE, "utf-8-sig", "gbk", ""),
+        (CHINESE, "utf-16", None, ""),
+        (CHINESE, "utf-16", "utf-16", ""),
+        (TAIWAN, "big5", "big5", ""),
+        (TAIWAN, "big5", None, "Big5"),
+        (TAIWAN, "big5", None, ""),
+        (FRENCH, "cp1252", "iso-8859-1", ""),
+        (FRENCH, "cp1252", None, "windows-1252"),
+        (FRENCH, "cp1252", None, ""),
+        (FRENCH, "utf-8", "latin1", ""),
+        ("日本語の文章です。これは試験のための文です。", "shift_jis", "Shift_JIS", ""),
+        ("日本語の文章です。これは試験のための文です。", "euc-jp", None, "euc-jp"),
+        ("한국어 문장입니다. 이것은 시험입니다.", "cp949", "euc-kr", ""),
+        ("Привет, мир. Это проверка кодировки.", "koi8-r", "koi8-r", ""),
+        ("Plain words.", "ascii", None, ""),
+    ],
+)
+def test_text_survives(text: str, codec: str, header: str | None, meta: str) -> None:
+    assert decode(page(text, meta).encode(codec), header) == page(text, meta)
+
+
+@pytest.mark.parametrize(
+    "label", ["utf-7", "unicode_escape", "zip", "rot13", "punycode", "idna", "nonsense", ""]
+)
+def test_what_is_no_charset_of_pages(label: str) -> None:
+    assert codec_of(label) is None
+    assert decode("é".encode(), label) == "é"
+
+
+def test_a_few_wrong_bytes_do_not_change_the_charset() -> None:
+    body = page(CHINESE * 20).encode() + b"\xff"
+    assert decode(body, "utf-8").startswith(page(CHINESE * 20))
+
+
+@pytest.mark.parametrize("body", [b"", b"\xff", bytes(range(128, 256)), b"\xef\xbb\xbf", b"\xff\xfe"])
+def test_never_fails(body: bytes) -> None:
+    assert isinstance(decode(body, "utf-8"), str)
+    assert isinstance(decode(body), str)

@@ -1,0 +1,394 @@
+"""Fetching over real sockets: what arrives, what is refused, and that every limit holds."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+import time
+import zlib
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+import pytest
+
+from rag.errors import FetchError
+from rag.ingest.body import BodyDecoder, CorruptError, TooLargeError, UnknownEncodingError
+from rag.ingest.fetch import MAX_BYTES, Fetched, Fetcher, join_location
+from rag.ingest.media import media_type, parse_content_type
+from rag.messages import say
+from tests.ingest.vectors import FOLDER, MISSING, load
+from tests.support.page_server import ARTICLE, Listener, PageServer
+from tests.support.simulated_network import PUBLIC, SimulatedNetwork
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[PageServer]:
+    with PageServer() as pages:
+        yield pages
+
+
+@pytest.fixture(scope="module")
+def fetcher(server: PageServer) -> Iterator[Fetcher]:
+    with Fetcher([server.pair], deadline=10) as fetching:
+        yield fetching
+
+
+def refusal(fetcher: Fetcher, url: str) -> FetchError:
+    with pytest.raises(FetchError) as raised:
+        fetcher.fetch(url)
+    for language in ("en", "zh"):
+        assert say(raised.value.notice, language)
+    return raised.value
+
+
+class TestPages:
+    def test_a_page(self, server: PageServer, fetcher: Fetcher) -> None:
+        fetched = fetcher.fetch(server.url("/article"))
+        assert fetched.body == ARTICLE.encode()
+        assert (fetched.status, fetched.content_type, fetched.charset) == (200, "text/html", "utf-8")
+        assert fetched.final_url == fetched.url == server.url("/article")
+        assert fetched.redirects == ()
+
+    @pytest.mark.parametrize("path", ["/gzip", "/deflate", "/deflate-raw", "/slow", "/untyped"])
+    def test_the_same_page_on_other_ways(self, server: PageServer, fetcher: Fetcher, path: str) -> None:
+        fetched = fetcher.fetch(server.url(path))
+        assert (fetched.body, fetched.content_type) == (ARTICLE.encode(), "text/html")
+
+    @pytest.mark.parametrize(
+        ("path", "kind"),
+        [
+            ("/notes.txt", "text/plain"),
+            ("/notes.md", "text/markdown"),
+            ("/untyped-text", "text/plain"),
+            ("/gbk-header", "text/html"),
+        ],
+    )
+    def test_kinds(self, server: PageServer, fetcher: Fetcher, path: str, kind: str) -> None:
+        assert fetcher.fetch(server.url(path)).content_type == kind
+
+    def test_declared_charset(self, server: PageServer, fetcher: Fetcher) -> None:
+        assert fetcher.fetch(server.url("/gbk-header")).charset == "GB2312"
+        assert fetcher.fetch(server.url("/gbk-meta")).charset is None
+
+    def test_five_redirects(self, server: PageServer, fetcher: Fetcher) -> None:
+        fetched = fetcher.fetch(server.url("/redirect/5"))
+        assert fetched.url == server.url("/redirect/5")
+        assert fetched.final_url == server.url("/article")
+        assert len(fetched.redirects) == 5
+
+    def test_requests_carry_a_name_and_nothing_personal(self, server: PageServer, fetcher: Fetcher) -> None:
+        server.add("/cookie", status=302, headers={"Location": "/greeted?x=1", "Set-Cookie": "id=1"})
+        server.add("/greeted", "<p>Hello</p>")
+        fetcher.fetch(server.url("/cookie"))
+        path, headers = server.requests[-1]
+        assert path == "/greeted?x=1"
+        assert headers["user-agent"].startswith("Pagelight/")
+        assert headers["accept-encoding"] == "gzip, deflate"
+        assert headers["host"] == f"127.0.0.1:{server.port}"
+        assert not {"cookie", "referer", "authorization"} & set(headers)
+
+    def test_many_threads(self, server: PageServer, fetcher: Fetcher) -> None:
+        results: dict[int, Fetched] = {}
+
+        def work(number: int) -> None:
+            results[number] = fetcher.fetch(server.url(f"/page/{number}"))
+
+        threads = [threading.Thread(target=work, args=(number,)) for number in range(12)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert all(f"Report {number}<".encode() in results[number].body for number in range(12))
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(
+        ("path", "code", "cause"),
+        [
+            ("/missing", "http_error", "gone"),
+            ("/broken", "http_error", "server_fault"),
+            ("/busy", "http_error", "too_many"),
+            ("/forbidden", "http_error", "forbidden"),
+            ("/loop", "redirects", "redirect_loop"),
+            ("/loop-a", "redirects", "redirect_loop"),
+            ("/redirect/6", "redirects", "too_many_redirects"),
+            ("/redirect-nowhere", "redirects", "no_target"),
+            ("/image", "content_type", "other_type"),
+            ("/image-as-html", "content_type", "binary"),
+            ("/pdf", "content_type", "pdf"),
+            ("/pdf-as-html", "content_type", "pdf"),
+            ("/json", "content_type", "other_type"),
+            ("/untyped-binary", "content_type", "binary"),
+            ("/double-gzip-bomb", "unreadable", "encoding"),
+            ("/brotli", "unreadable", "encoding"),
+            ("/gzip-cut", "unreadable", "corrupt"),
+            ("/gzip-not", "unreadable", "corrupt"),
+            ("/gzip-in-gzip", "content_type", "binary"),
+            ("/to-metadata", "blocked", "metadata"),
+        ],
+    )
+    def test_reasons(self, server: PageServer, fetcher: Fetcher, path: str, code: str, cause: str) -> None:
+        error = refusal(fetcher, server.url(path))
+        assert (error.code, error.notice.params["cause"]) == (code, cause)
+        assert server.url(path) in str(error)
+        json.dumps(dict(error.notice.params))
+
+    def test_status_is_named(self, server: PageServer, fetcher: Fetcher) -> None:
+        assert refusal(fetcher, server.url("/status/418")).notice.params["status"] == 418
+
+    @pytest.mark.parametrize("path", ["/huge", "/big-html", "/gzip-bomb"])
+    def test_too_large(self, server: PageServer, fetcher: Fetcher, path: str) -> None:
+        start = time.monotonic()
+        assert refusal(fetcher, server.url(path)).code == "too_large"
+        assert time.monotonic() - start < 5
+
+    def test_untyped_html_has_the_limit_of_html(self, server: PageServer, fetcher: Fetcher) -> None:
+        big = b"<html><p>" + b"word " * (MAX_BYTES // 10)
+        assert (
+            refusal(fetcher, server.add("/untyped-big", big, content_type=None)).notice.params["limit"] == 2
+        )
+        assert len(fetcher.fetch(server.add("/big.txt", big[9:], content_type="text/plain")).body) > 2_000_000
+
+    @pytest.mark.parametrize("path", ["/never", "/drip"])
+    def test_one_deadline(self, server: PageServer, path: str) -> None:
+        start = time.monotonic()
+        assert refusal(Fetcher([server.pair], deadline=1.0), server.url(path)).code == "timeout"
+        assert time.monotonic() - start < 2.5
+
+    def test_deadline_covers_redirects(self, server: PageServer) -> None:
+        for step in range(5):
+            server.add(f"/late{step}", b"x", status=302, headers={"Location": f"/late{step + 1}"}, pause=0.1)
+        server.add("/late5", "<p>There</p>", pause=5)
+        start = time.monotonic()
+        assert refusal(Fetcher([server.pair], deadline=1.0), server.url("/late0")).code == "timeout"
+        assert time.monotonic() - start < 2.5
+
+    def test_deadline_covers_the_look_up(self) -> None:
+        def resolve(host: str, port: int) -> list[str]:
+            time.sleep(5)
+            return [PUBLIC]
+
+        start = time.monotonic()
+        assert refusal(Fetcher(deadline=0.5, resolve=resolve), "https://example.com/").code == "timeout"
+        assert time.monotonic() - start < 2
+
+    def test_private_server_without_permission(self, server: PageServer) -> None:
+        before = server.count()
+        error = refusal(Fetcher(), server.url("/article"))
+        assert error.code == "blocked"
+        assert f"127.0.0.1:{server.port}" in str(error)
+        assert "FETCH_ALLOW_PRIVATE_HOSTS" in str(error)
+        assert server.count() == before
+
+    def test_permission_is_for_one_port(self, server: PageServer, fetcher: Fetcher) -> None:
+        with Listener() as listener:
+            target = f"http://127.0.0.1:{listener.port}/"
+            url = server.add("/sideways", status=302, headers={"Location": target})
+            error = refusal(fetcher, url)
+        assert error.code == "blocked"
+        assert url in str(error)
+        assert target in str(error)
+        assert listener.connections == 0
+
+    def test_permission_holds_on_redirects(self, server: PageServer) -> None:
+        with PageServer() as other:
+            url = server.add("/to-friend", status=302, headers={"Location": other.url("/article")})
+            with Fetcher([server.pair, other.pair]) as both:
+                assert both.fetch(url).final_url == other.url("/article")
+
+    def test_nobody_listens(self) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        error = refusal(Fetcher([("127.0.0.1", port)]), f"http://127.0.0.1:{port}/")
+        assert (error.code, error.notice.params["cause"]) == ("unreachable", "refused")
+
+    def test_not_a_web_server(self) -> None:
+        with Listener() as listener:
+            fetcher = Fetcher([("127.0.0.1", listener.port)])
+            assert refusal(fetcher, f"http://127.0.0.1:{listener.port}/").code == "unreachable"
+
+    def test_no_tls_where_tls_was_asked_for(self, server: PageServer, fetcher: Fetcher) -> None:
+        error = refusal(fetcher, server.url("/article").replace("http:", "https:"))
+        assert (error.code, error.notice.params["cause"]) == ("unreachable", "tls")
+
+    def test_proxies_of_the_environment_are_not_used(
+        self, server: PageServer, fetcher: Fetcher, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        with Listener() as proxy:
+            for name in ("http_proxy", "HTTP_PROXY", "ALL_PROXY"):
+                monkeypatch.setenv(name, f"http://127.0.0.1:{proxy.port}")
+            assert fetcher.fetch(server.url("/article")).status == 200
+        assert proxy.connections == 0
+
+
+class TestNames:
+    def test_one_look_up_serves_the_check_and_the_connection(self, server: PageServer) -> None:
+        """A name that is public when asked first and loopback when asked again gains nothing."""
+        answers = iter([[PUBLIC], ["127.0.0.1"]])
+        asked: list[str] = []
+
+        def connect(address: str, port: int, timeout: float) -> object:
+            asked.append(address)
+            raise_refused()
+
+        fetcher = Fetcher(resolve=lambda host, port: next(answers), connect=connect)  # type: ignore[arg-type]
+        assert refusal(fetcher, "http://rebind.example/").code == "unreachable"
+        assert asked == [PUBLIC]
+
+    def test_the_next_address_is_tried(self, server: PageServer) -> None:
+        with Fetcher(
+            [("wiki.local", server.port)], resolve=lambda host, port: ["127.0.0.9", "127.0.0.1"]
+        ) as fetcher:
+            assert fetcher.fetch(f"http://wiki.local:{server.port}/article").status == 200
+        assert server.requests[-1][1]["host"] == f"wiki.local:{server.port}"
+
+    def test_allowed_name_at_a_metadata_address(self) -> None:
+        fetcher = Fetcher([("wiki.local", 80)], resolve=lambda host, port: ["169.254.169.254"])
+        assert refusal(fetcher, "http://wiki.local/").notice.params["cause"] == "metadata"
+
+    @pytest.mark.parametrize("answers", [[], None])
+    def test_unresolved(self, answers: list[str] | None) -> None:
+        network = SimulatedNetwork({"gone.example": answers}, {})
+        error = refusal(Fetcher(resolve=network.resolve, connect=network.connect), "https://gone.example/")
+        assert error.code == "unresolved"
+        assert "gone.example" in str(error)
+
+
+def raise_refused() -> None:
+    import httpcore
+
+    raise httpcore.ConnectError("refused")
+
+
+SHARED = load("url_vectors.jsonl")
+RESOLVED = load("resolved_vectors.jsonl")
+
+
+class TestSharedVectors:
+    @pytest.mark.skipif(not RESOLVED, reason=MISSING)
+    def test_names_and_redirects(self) -> None:
+        table = json.loads((FOLDER / "simulated_network.json").read_text("utf-8"))
+        wrong = []
+        for row in RESOLVED:
+            network = SimulatedNetwork(table["dns"], table["redirects"])
+            fetcher = Fetcher(resolve=network.resolve, connect=network.connect)
+            try:
+                got = "allow" if fetcher.fetch(row["url"]).status == 200 else "?"
+            except FetchError:
+                got = "block"
+            reached = set(network.connected) - {PUBLIC, "2606:4700::1111", "64:ff9b::5db8:d822"}
+            if got != row["expect"] or reached:
+                wrong.append((row["url"], got, reached))
+        assert not wrong
+
+    @pytest.mark.skipif(not SHARED, reason=MISSING)
+    def test_no_refused_address_reaches_loopback(self) -> None:
+        """Every refused vector, aimed at the port of a live listener too, with a DNS that says loopback."""
+        with Listener() as listener:
+            fetcher = Fetcher(deadline=2, resolve=lambda host, port: ["127.0.0.1"])
+            for row in SHARED:
+                if row["expect"] == "block":
+                    refusal(fetcher, row["url"])
+                    refusal(fetcher, _at_port(row["url"], listener.port))
+            for host in (
+                "127.0.0.1",
+                "localhost",
+                "127.1",
+                "0.0.0.0",
+                "[::1]",
+                "[::ffff:127.0.0.1]",
+                "2130706433",
+            ):
+                refusal(fetcher, f"http://{host}:{listener.port}/")
+        assert listener.connections == 0
+
+
+def _at_port(url: str, port: int) -> str:
+    """`url` with its port replaced where it has a plain host; else as it is."""
+    try:
+        host = urlsplit(url).netloc.rpartition(":")[0] or urlsplit(url).netloc
+    except ValueError:
+        return url
+    return f"http://{host}:{port}/"
+
+
+class TestPieces:
+    @pytest.mark.parametrize(
+        ("header", "parsed"),
+        [
+            ("text/html", ("text/html", None)),
+            ('Text/HTML; Charset="GBK"', ("text/html", "GBK")),
+            ("text/html;charset=utf-8;x=y", ("text/html", "utf-8")),
+            ("", ("", None)),
+            ("rubbish", ("", None)),
+            ("unknown/unknown", ("", None)),
+        ],
+    )
+    def test_content_type(self, header: str, parsed: tuple[str, str | None]) -> None:
+        assert parse_content_type(header) == parsed
+
+    @pytest.mark.parametrize(
+        ("body", "essence", "name", "kind"),
+        [
+            (b"# Title", "", "notes.md", "text/markdown"),
+            (b"# Title", "text/plain", "https://example.com/readme.md?raw=1", "text/markdown"),
+            (b"<p>Hello", "", "https://example.com/x", "text/html"),
+            (b"\xef\xbb\xbf <!-- x -->\n<!DOCTYPE html>", "", "x", "text/html"),
+            (b"<?xml version='1.0'?><html>", "", "x", "text/html"),
+            ("\ufeff<html>".encode("utf-16-le"), "", "x", "text/html"),
+            (b"5 < 6 and 7 > 3", "", "x", "text/plain"),
+            (b"words", "", "page.html", "text/html"),
+            (b"<p>source", "text/plain", "x", "text/plain"),
+        ],
+    )
+    def test_media_type(self, body: bytes, essence: str, name: str, kind: str) -> None:
+        assert media_type(body, essence, name) == kind
+
+    @pytest.mark.parametrize("body", [b"a\x00b", b"%PDF-1.4", b"PK\x03\x04rest", b"\xff\xd8\xffrest"])
+    def test_not_text_whatever_it_is_called(self, body: bytes) -> None:
+        with pytest.raises(FetchError, match="not a page"):
+            media_type(body, "text/html", "page.html")
+
+    @pytest.mark.parametrize(
+        ("location", "joined"),
+        [
+            (b"../fin", "https://example.com/fin"),
+            (b"//other.example/x", "https://other.example/x"),
+            (b"?q=1", "https://example.com/a/b?q=1"),
+            ("/路".encode(), "https://example.com/路"),
+            (b"http://example.com/\r\nX: y", "http://example.com/\r\nX: y"),
+            (b"/\\evil.example", "/\\evil.example"),
+            (b"http://[::1", "http://[::1"),
+        ],
+    )
+    def test_join_location(self, location: bytes, joined: str) -> None:
+        assert join_location("https://example.com/a/b", location) == joined
+
+    def test_decoder_in_single_bytes(self) -> None:
+        packer = zlib.compressobj(9, zlib.DEFLATED, 31)
+        packed = packer.compress(b"hello " * 100) + packer.flush()
+        decoder = BodyDecoder("gzip", 1000)
+        for place in range(len(packed)):
+            decoder.feed(packed[place : place + 1])
+        decoder.feed(b"\x00\x00")
+        assert decoder.finish() == b"hello " * 100
+
+    def test_decoder_takes_several_members(self) -> None:
+        packed = b"".join(zlib.compress(part, wbits=31) for part in (b"one ", b"two"))
+        decoder = BodyDecoder("gzip", 7)
+        decoder.feed(packed)
+        assert decoder.finish() == b"one two"
+
+    def test_decoder_holds_no_more_than_its_limit(self) -> None:
+        decoder = BodyDecoder("gzip", 1000)
+        with pytest.raises(TooLargeError):
+            decoder.feed(zlib.compress(b"\x00" * 50_000_000, wbits=31))
+        assert len(decoder._body) <= 1001
+
+    def test_decoder_refuses_what_was_not_asked_for(self) -> None:
+        for encoding in ("br", "gzip, gzip", "gzip,identity", "zstd"):
+            with pytest.raises(UnknownEncodingError):
+                BodyDecoder(encoding, 10)
+        with pytest.raises(CorruptError):
+            BodyDecoder("gzip", 10).feed(b"plain")

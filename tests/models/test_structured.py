@@ -1,0 +1,149 @@
+"""The ladder of structured output against servers that refuse one rung after the other."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from langchain_core.messages import HumanMessage, SystemMessage
+from pydantic import BaseModel, Field
+
+from rag.config import load_settings
+from rag.errors import ModelError
+from rag.models import openai_chat
+from rag.models import structured as ladder
+from rag.models.chat import build_chat_model
+from rag.models.structured import structured
+from tests.support.chat_server import Call, ChatServer, Reply, Request
+
+
+class Verdict(BaseModel):
+    """One verdict."""
+
+    number: int
+    relevant: bool = Field(description="lenient")
+
+
+class Verdicts(BaseModel):
+    """All verdicts."""
+
+    verdicts: list[Verdict]
+
+
+FILLED = {"verdicts": [{"number": 1, "relevant": True}]}
+JSON = json.dumps(FILLED)
+MESSAGES = [SystemMessage("Judge."), HumanMessage("Passages …")]
+
+
+@pytest.fixture(autouse=True)
+def forgetful(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(ladder, "_begin", {})
+    monkeypatch.setattr(openai_chat, "_refused", {})
+    monkeypatch.setattr(openai_chat, "_PAUSES", (0.01, 0.01))
+    yield
+
+
+async def fill_in(server: ChatServer) -> Verdicts:
+    model = build_chat_model(load_settings(env_file=None, llm_model="m", llm_base_url=server.base_url))
+    return await structured(model, Verdicts, MESSAGES)
+
+
+def fill(server: ChatServer) -> Verdicts:
+    return asyncio.run(fill_in(server))
+
+
+def well_behaved(request: Request) -> Reply:
+    if request.forced_tool:
+        return Reply(tool_calls=[Call(request.forced_tool, FILLED)])
+    return Reply(JSON)
+
+
+def rung_of(request: Request) -> str:
+    return request.response_format or ("tool" if request.forced_tool else "text")
+
+
+@pytest.mark.parametrize(
+    ("refuse", "rungs"),
+    [
+        ([], ["json_schema"]),
+        (["json_schema"], ["json_schema", "tool"]),
+        (["json_schema", "tool_choice"], ["json_schema", "tool", "json_object"]),
+        (["json_schema", "tools"], ["json_schema", "tool", "json_object"]),
+        (["response_format", "tools"], ["json_schema", "tool", "json_object", "text"]),
+    ],
+)
+def test_it_steps_down_once_and_remembers(refuse: Any, rungs: list[str]) -> None:
+    with ChatServer(well_behaved, refuse=refuse) as server:
+
+        async def twice() -> None:
+            assert (await fill_in(server)).verdicts == [Verdict(number=1, relevant=True)]
+            assert [rung_of(request) for request in server.requests] == rungs
+            await fill_in(server)
+
+        asyncio.run(twice())
+        assert rung_of(server.requests[-1]) == rungs[-1]
+        assert len(server.requests) == len(rungs) + 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        JSON,
+        f"Sure! Here it is:\n```json\n{JSON}\n```\nAnything else?",
+        f'<think>maybe {{"verdicts": []}}</think>{JSON}',
+        json.dumps(FILLED["verdicts"]),
+        f'{{"note": 1}} {JSON}',
+    ],
+)
+def test_an_answer_is_found_in_what_stands_around_it(text: str) -> None:
+    with ChatServer([text]) as server:
+        assert fill(server).verdicts == [Verdict(number=1, relevant=True)]
+
+
+def test_broken_arguments_that_hold_the_answer() -> None:
+    with ChatServer([Reply(tool_calls=[Call("Verdicts", JSON + "}")])]) as server:
+        assert fill(server).verdicts == [Verdict(number=1, relevant=True)]
+
+
+def test_one_repair_with_what_was_wrong() -> None:
+    with ChatServer(['{"verdicts": [{"number": "one"}]}', JSON]) as server:
+        assert fill(server).verdicts == [Verdict(number=1, relevant=True)]
+        assert "verdicts.0.relevant: Field required" in server.requests[1].last
+        assert '"relevant"' in server.requests[1].last
+        assert [message["role"] for message in server.requests[1].messages] == [
+            *("system", "user", "assistant", "user"),
+        ]
+
+
+def test_no_second_repair() -> None:
+    with ChatServer(["nonsense"] * 5) as server:
+        with pytest.raises(ModelError) as caught:
+            fill(server)
+        assert caught.value.code == "chat_unusable"
+        assert len(server.requests) == 2
+
+
+@pytest.mark.parametrize(
+    ("reply", "code"),
+    [
+        (Reply("bad key", status=401), "chat_wrong_key"),
+        (Reply("maximum context length is 10", status=400), "chat_too_long"),
+        (Reply("half of it", fault="garbled"), "chat_unusable"),
+    ],
+)
+def test_other_failures_do_not_climb_down(reply: Reply, code: str) -> None:
+    with ChatServer([reply] * 5) as server:
+        with pytest.raises(ModelError) as caught:
+            fill(server)
+        assert caught.value.code == code
+        assert len(server.requests) == 1
+
+
+def test_a_model_without_any_of_this_is_asked_in_text() -> None:
+    from langchain_core.language_models import FakeListChatModel
+
+    model = FakeListChatModel(responses=[JSON])
+    assert asyncio.run(structured(model, Verdicts, MESSAGES)).verdicts == [Verdict(number=1, relevant=True)]

@@ -1,0 +1,65 @@
+"""Pages under Streamlit's own test runner, over an application that is all in memory."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from rag.ui import session
+from rag.ui.escape import JOINER
+from tests.support.fake_app import FakeApp
+
+ROOT = Path(__file__).resolve().parents[2]
+FILES = {"chat": "chat", "add": "add_pages", "library": "library", "settings": "settings"}
+# Beside main.py lies a folder pages/, which the test runner takes for the older kind of navigation and
+# opens the pages in it without the frame. What main.py draws stands here without such a folder.
+SCRIPT = "from rag.ui.shell import draw_shell\n\ndraw_shell()\n"
+
+Open = Callable[..., AppTest]
+
+
+@pytest.fixture
+def app(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeApp]:
+    """The application that the pages are given."""
+    fake = FakeApp()
+    monkeypatch.setattr(session, "build_app", lambda: fake)
+    session.get_app.clear()
+    yield fake
+    session.get_app.clear()
+
+
+@pytest.fixture
+def open_page(app: FakeApp, tmp_path: Path) -> Open:
+    """Open a page of the app in a language, with the address's parameters, and run it once."""
+    script = tmp_path / "main.py"
+    script.write_text(SCRIPT)
+
+    def open_(name: str, language: str = "en", **params: Any) -> AppTest:
+        test = AppTest.from_file(str(script), default_timeout=20)
+        test.query_params["lang"] = language
+        for key, value in params.items():
+            test.query_params[key] = value
+        if name != "chat":
+            test.run()
+            test.switch_page(page_file(name))
+        return test.run()
+
+    return open_
+
+
+def page_file(name: str) -> str:
+    """The file of a page, for `AppTest.switch_page`."""
+    return str(ROOT / "pages" / f"{FILES[name]}.py")
+
+
+def words(test: AppTest) -> str:
+    """All text of a page as a reader sees it: without escapes and joiners."""
+    elements = [*test.markdown, *test.caption, *test.info, *test.error, *test.success, *test.warning]
+    text = "\n".join(str(element.value) for element in elements)
+    labels = [element.label for element in (*test.button, *test.expander, *test.tabs)]
+    return re.sub(r"\\([^\w\s])", r"\1", text + "\n" + "\n".join(labels)).replace(JOINER, "")

@@ -1,0 +1,102 @@
+"""Small synthetic pages and collections, made from seeded random numbers."""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from langchain_core.embeddings import Embeddings
+from langchain_qdrant import SparseEmbeddings
+from langchain_qdrant.sparse_embeddings import SparseVector as LangChainSparseVector
+from numpy.typing import NDArray
+
+from rag.store.edge.client import EdgeClient
+from rag.store.library import Library, open_library
+from rag.types import Chunk, Page, SparseVector
+
+DIMENSION = 16
+MODEL = "synthetic"
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A page with everything that `Library.commit` takes."""
+
+    page: Page
+    chunks: list[Chunk]
+    dense: NDArray[np.float32]
+    dense_ok: list[bool]
+    sparse: list[SparseVector]
+
+    def commit(self, library: Library, chunker: str = "") -> Page:
+        return library.commit(self.page, self.chunks, self.dense, self.dense_ok, self.sparse, chunker=chunker)
+
+
+def draft(key: str, *, chunks: int = 4, version: int = 0, site: str = "a.example") -> Draft:
+    """Page `key` in one of its versions. Its vectors depend on key and version alone."""
+    sentences = [f"Sentence {at} of {key}, version {version}." for at in range(chunks)]
+    text = " ".join(sentences)
+    spans = [(text.index(one), text.index(one) + len(one)) for one in sentences]
+    rng = np.random.default_rng(int(hashlib.sha256(f"{key} {version}".encode()).hexdigest()[:8], 16))
+    page = Page(
+        url=f"https://{site}/{key}",
+        url_hash=hashlib.md5(f"https://{site}/{key}".encode(), usedforsecurity=False).hexdigest(),
+        title=f"Page {key}",
+        language="en",
+        site=site,
+        text=text,
+        text_hash=hashlib.sha256(text.encode()).hexdigest(),
+        source="web",
+    )
+    return Draft(
+        page,
+        [Chunk(at, text[a:b], a, b, ("Heading",)) for at, (a, b) in enumerate(spans)],
+        unit(rng, chunks),
+        [True] * chunks,
+        [sparse_vector(rng) for _ in range(chunks)],
+    )
+
+
+def unit(rng: np.random.Generator, rows: int, dimension: int = DIMENSION) -> NDArray[np.float32]:
+    vectors = rng.standard_normal((rows, dimension)).astype(np.float32)
+    return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+
+
+def sparse_vector(rng: np.random.Generator, terms: int = 6, vocabulary: int = 60) -> SparseVector:
+    indices = sorted(rng.choice(vocabulary, size=terms, replace=False).tolist())
+    return SparseVector(indices, rng.uniform(0.5, 2.0, terms).round(3).tolist())
+
+
+def open_edge(folder: Path, name: str = "main") -> tuple[EdgeClient, Library]:
+    client = EdgeClient(folder)
+    return client, open_library(client, name, MODEL, DIMENSION)
+
+
+def point_id(number: int) -> str:
+    return str(uuid.UUID(int=number))
+
+
+class HashEmbeddings(Embeddings):
+    """A vector drawn from the text's hash: equal texts are equal, others unrelated."""
+
+    def embed_query(self, text: str) -> list[float]:
+        seed = int(hashlib.sha256(text.encode()).hexdigest()[:8], 16)
+        vector: list[float] = unit(np.random.default_rng(seed), 1)[0].tolist()
+        return vector
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        return [self.embed_query(text) for text in texts]
+
+
+class WordEmbeddings(SparseEmbeddings):
+    """One dimension a word, by hash."""
+
+    def embed_query(self, text: str) -> LangChainSparseVector:
+        words = {int(hashlib.sha256(word.encode()).hexdigest()[:6], 16) for word in text.lower().split()}
+        return LangChainSparseVector(indices=sorted(words), values=[1.0] * len(words))
+
+    def embed_documents(self, texts: list[str]) -> list[LangChainSparseVector]:
+        return [self.embed_query(text) for text in texts]

@@ -1,0 +1,205 @@
+"""Pages in, changed, reused, removed, and found, over the embedded engine."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from qdrant_client import models
+
+from rag.errors import ModelMismatchError, StoreError
+from rag.store.edge.client import EdgeClient
+from rag.store.library import Library, library_info, list_libraries, open_library
+from rag.store.records import content_hash
+from rag.types import SparseVector
+from tests.store.support import DIMENSION, MODEL, draft, open_edge
+
+
+def test_a_page_comes_back_as_it_went_in(library: Library) -> None:
+    given = draft("a")
+    stored = given.commit(library)
+    assert (stored.chunks, stored.characters) == (4, len(given.page.text))
+    assert stored.generation
+    assert stored.added_at == stored.updated_at != ""
+    assert library.page(given.page.url_hash) == stored
+    assert library.known([given.page.url_hash, "unknown"]) == {given.page.url_hash: replace(stored, text="")}
+    assert library.pages() == [replace(stored, text="")]
+    assert (library.page_count(), library.chunk_count()) == (1, 4)
+
+
+def test_chunks_come_back_in_order_with_their_places(library: Library) -> None:
+    given = draft("a", chunks=13)
+    given.commit(library)
+    passages = library.chunks(given.page.url_hash)
+    assert [passage.text for passage in passages] == [chunk.text for chunk in given.chunks]
+    assert all(given.page.text[p.start : p.end] == p.text for p in passages)
+    assert {(p.url, p.title, p.site, p.language, p.section) for p in passages} == {
+        (given.page.url, given.page.title, given.page.site, "en", ("Heading",))
+    }
+    backwards = [passage.id for passage in reversed(passages)]
+    assert [passage.id for passage in library.passages([*backwards, "0" * 32])] == backwards
+
+
+def test_a_new_version_replaces_the_old_one(library: Library) -> None:
+    old, new = draft("a", chunks=6), draft("a", chunks=3, version=1)
+    first, second = old.commit(library), new.commit(library)
+    assert first.generation != second.generation
+    assert second.added_at == first.added_at < second.updated_at
+    assert (library.page_count(), library.chunk_count()) == (1, 3)
+    assert library.client.count(library.chunks_collection).count == 3
+    assert [p.text for p in library.chunks(new.page.url_hash)] == [chunk.text for chunk in new.chunks]
+    hits = library.search(dense=old.dense[0], sparse=old.sparse[0], limit=10, prefetch=10)
+    assert {hit.passage.text for hit in hits} <= {chunk.text for chunk in new.chunks}
+
+
+def test_the_same_page_again_changes_nothing_but_its_time(library: Library) -> None:
+    given = draft("a")
+    first, second = given.commit(library), given.commit(library)
+    assert replace(second, updated_at=first.updated_at) == first
+    assert library.chunk_count() == 4
+
+
+def test_the_recipe_tells_whether_a_page_is_current(library: Library) -> None:
+    stored = draft("a").commit(library, chunker="semantic-1")
+    assert library.is_current(stored, stored.text, "semantic-1")
+    assert not library.is_current(stored, stored.text, "semantic-2")
+    assert not library.is_current(stored, stored.text + " ", "semantic-1")
+
+
+def test_a_page_without_chunks_is_kept(library: Library) -> None:
+    given = draft("a", chunks=0)
+    assert given.commit(library).chunks == 0
+    assert library.page_count() == 1
+    assert library.chunks(given.page.url_hash) == []
+
+
+def test_vectors_can_be_used_again(library: Library) -> None:
+    given = draft("a")
+    hashes = [content_hash(f"Title\n{chunk.text}") for chunk in given.chunks]
+    library.commit(
+        given.page,
+        given.chunks,
+        given.dense,
+        [True, False, True, True],
+        [*given.sparse[:3], SparseVector([], [])],
+        content_hashes=hashes,
+    )
+    found = library.reusable(given.page.url_hash)
+    assert list(found) != hashes
+    assert set(found) == set(hashes)
+    dense, sparse = found[hashes[0]]
+    assert dense == pytest.approx(given.dense[0], abs=1e-6)
+    assert dict(zip(sparse.indices, sparse.values, strict=True)) == pytest.approx(
+        dict(zip(given.sparse[0].indices, given.sparse[0].values, strict=True))
+    )
+    assert found[hashes[1]][0] is None
+    assert found[hashes[3]][1] == SparseVector([], [])
+    assert library.reusable("unknown") == {}
+
+
+def test_pages_are_listed_newest_first(library: Library) -> None:
+    urls = [draft(f"p{n}").commit(library).url for n in range(7)]
+    newest = urls[::-1]
+    assert [page.url for page in library.pages()] == newest
+    assert [page.url for page in library.pages(limit=3)] == newest[:3]
+    assert [page.url for page in library.pages(limit=3, offset=5)] == newest[5:]
+
+
+def test_removed_pages_leave_nothing_behind(library: Library) -> None:
+    drafts = [draft(f"p{n}") for n in range(4)]
+    for one in drafts:
+        one.commit(library)
+    hashes = [one.page.url_hash for one in drafts]
+    assert library.remove([hashes[0], hashes[1], hashes[0], "unknown"]) == 2
+    assert set(library.known(hashes)) == set(hashes[2:])
+    assert library.client.count(library.chunks_collection).count == 8
+    assert library.clear() == 2
+    assert (library.page_count(), library.client.count(library.chunks_collection).count) == (0, 0)
+    assert library.search(dense=drafts[0].dense[0], sparse=None, limit=5, prefetch=5) == []
+
+
+def test_many_hashes_are_looked_up_at_once(library: Library) -> None:
+    drafts = [draft(f"p{n}", chunks=1) for n in range(20)]
+    for one in drafts:
+        one.commit(library)
+    unknown = [draft(f"u{n}").page.url_hash for n in range(2500)]
+    assert set(library.known([*unknown, *(one.page.url_hash for one in drafts)])) == {
+        one.page.url_hash for one in drafts
+    }
+    assert library.known([]) == {}
+
+
+def test_a_vector_that_is_not_finite_leaves_the_page_as_it_was(library: Library) -> None:
+    old = draft("a")
+    stored = old.commit(library)
+    new = draft("a", version=1)
+    new.dense[2, 3] = np.nan
+    with pytest.raises(StoreError, match="not a finite number"):
+        new.commit(library)
+    assert library.page(old.page.url_hash) == stored
+    library.sweep()
+    assert library.client.count(library.chunks_collection).count == 4
+
+
+def test_vectors_that_the_model_cannot_read_are_not_looked_at(library: Library) -> None:
+    given = draft("a")
+    given.dense[1] = np.nan
+    given.dense_ok[1] = False
+    given.commit(library)
+    found = library.search(dense=given.dense[0], sparse=None, limit=10, prefetch=10)
+    assert len(found) == 3
+
+
+def test_rows_must_agree(library: Library) -> None:
+    given = draft("a")
+    with pytest.raises(ValueError, match="one row for each chunk"):
+        library.commit(given.page, given.chunks, given.dense[:2], given.dense_ok, given.sparse)
+
+
+def test_libraries_live_side_by_side(client: EdgeClient) -> None:
+    assert list_libraries(client) == []
+    first = open_library(client, "main", MODEL, DIMENSION)
+    second = open_library(client, "team-b", "other/model", DIMENSION * 2)
+    given = draft("a")
+    given.commit(first)
+    assert list_libraries(client) == ["main", "team-b"]
+    assert (first.page_count(), second.page_count()) == (1, 0)
+    info = library_info(client, "team-b")
+    assert info is not None
+    assert (info.embedding_model, info.dimension) == ("other/model", DIMENSION * 2)
+    assert library_info(client, "none") is None
+
+
+@pytest.mark.parametrize(("model", "dimension"), [("another", DIMENSION), (MODEL, DIMENSION + 1)])
+def test_another_model_is_refused_with_the_way_out(library: Library, model: str, dimension: int) -> None:
+    with pytest.raises(ModelMismatchError) as caught:
+        open_library(library.client, "main", model, dimension)
+    assert f"EMBEDDING_MODEL={MODEL}" in str(caught.value)
+    assert "another library name" in str(caught.value)
+    assert list_libraries(library.client) == ["main"]
+
+
+@pytest.mark.parametrize("name", ["", "Main", "-a", "a/b", "a" * 41, "über"])
+def test_a_name_that_cannot_be_one_is_refused(client: EdgeClient, name: str) -> None:
+    with pytest.raises(StoreError, match="library name"):
+        open_library(client, name, MODEL, DIMENSION)
+
+
+def test_everything_is_there_after_reopening(folder: Path) -> None:
+    client, library = open_edge(folder)
+    stored = draft("a").commit(library)
+    client.close()
+    client, library = open_edge(folder)
+    assert library.page(stored.url_hash) == stored
+    assert library.chunk_count() == 4
+    client.close()
+
+
+def test_every_filtered_key_has_an_index(library: Library) -> None:
+    chunks = library.client.get_collection(library.chunks_collection).payload_schema
+    pages = library.client.get_collection(library.pages_collection).payload_schema
+    assert chunks["metadata.active"].data_type == models.PayloadSchemaType.BOOL
+    assert {"metadata.url_hash", "metadata.generation", "metadata.site", "metadata.language"} <= set(chunks)
+    assert {"settled", "text_hash", "site", "language", "added_at"} <= set(pages)

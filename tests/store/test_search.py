@@ -1,0 +1,122 @@
+"""Hybrid search: fusion, leg ranks, filters, and pages that change under it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from qdrant_client import models
+
+from rag.store.library import Library
+from rag.store.records import chunk_id, match, page_id
+from rag.store.search import reciprocal_rank_fusion
+from rag.types import SparseVector
+from tests.store.support import Draft, draft
+
+
+@pytest.fixture
+def drafts(library: Library) -> list[Draft]:
+    made = [draft(f"p{n}", site=f"s{n % 2}.example") for n in range(10)]
+    for one in made:
+        one.commit(library)
+    return made
+
+
+def by_dense(drafts: list[Draft], query: np.ndarray) -> list[str]:  # type: ignore[type-arg]
+    rows = [(float(one.dense[at] @ query), one.chunks[at].text) for one in drafts for at in range(4)]
+    return [text for _, text in sorted(rows, reverse=True)]
+
+
+def test_fused_order_and_the_rank_in_each_leg(library: Library, drafts: list[Draft]) -> None:
+    one = drafts[4]
+    hits = library.search(dense=one.dense[2], sparse=one.sparse[2], limit=12, prefetch=15)
+    dense = library.search(dense=one.dense[2], sparse=None, limit=15, prefetch=15)
+    sparse = library.search(dense=None, sparse=one.sparse[2], limit=15, prefetch=15)
+    ranks = {
+        "dense": {hit.passage.id: at for at, hit in enumerate(dense, 1)},
+        "sparse": {hit.passage.id: at for at, hit in enumerate(sparse, 1)},
+    }
+    assert len(hits) == 12
+    for place, hit in enumerate(hits, 1):
+        expected = {leg: found[hit.passage.id] for leg, found in ranks.items() if hit.passage.id in found}
+        assert hit.passage.ranks == {**expected, "fused": place}
+        assert hit.passage.score == pytest.approx(sum(1 / (2 + rank - 1) for rank in expected.values()))
+        assert set(hit.passage.scores) == set(hit.passage.ranks)
+    order = [(-hit.passage.score, hit.passage.id) for hit in hits]
+    assert order == sorted(order)
+
+
+def test_a_leg_alone_ranks_by_its_own_scores(library: Library, drafts: list[Draft]) -> None:
+    query = drafts[0].dense[0]
+    hits = library.search(dense=query, sparse=None, limit=7, prefetch=3)
+    assert [hit.passage.text for hit in hits] == by_dense(drafts, query)[:7]
+    assert hits[0].passage.score == pytest.approx(1.0, abs=1e-5)
+    assert set(hits[0].passage.ranks) == {"dense", "fused"}
+
+
+def test_no_leg_finds_nothing(library: Library, drafts: list[Draft]) -> None:
+    assert library.search(dense=None, sparse=None, limit=5, prefetch=5) == []
+    assert library.search(dense=None, sparse=SparseVector([], []), limit=5, prefetch=5) == []
+    assert library.search(dense=None, sparse=SparseVector([10**6], [1.0]), limit=5, prefetch=5) == []
+
+
+def test_candidates_bring_their_vectors_where_there_is_one(library: Library) -> None:
+    given = draft("v")
+    given.dense_ok[3] = False
+    given.commit(library)
+    hits = library.search(
+        dense=given.dense[0], sparse=given.sparse[3], limit=10, prefetch=10, with_vectors=True
+    )
+    vectors = {hit.passage.text: hit.vector for hit in hits}
+    assert vectors[given.chunks[0].text] == pytest.approx(given.dense[0], abs=1e-6)
+    assert vectors[given.chunks[3].text] is None
+    assert library.search(dense=given.dense[0], sparse=None, limit=1, prefetch=1)[0].vector is None
+
+
+def test_a_filter_narrows_the_search(library: Library, drafts: list[Draft]) -> None:
+    only = models.Filter(must=[match("metadata.site", "s1.example")])
+    hits = library.search(
+        dense=drafts[0].dense[0], sparse=drafts[0].sparse[0], limit=40, prefetch=40, only=only
+    )
+    assert {hit.passage.site for hit in hits} == {"s1.example"}
+    assert len(hits) == 20
+
+
+def test_the_caller_may_fuse(library: Library, drafts: list[Draft]) -> None:
+    seen = {}
+
+    def keyword_first(legs: dict[str, dict[str, float]]) -> dict[str, float]:
+        seen.update(legs)
+        return {point: legs["sparse"].get(point, -1.0) for leg in legs.values() for point in leg}
+
+    one = drafts[1]
+    hits = library.search(dense=one.dense[0], sparse=one.sparse[1], limit=3, prefetch=10, fuse=keyword_first)  # type: ignore[arg-type]
+    assert set(seen) == {"dense", "sparse"}
+    assert hits[0].passage.text == one.chunks[1].text
+    assert [hit.passage.ranks["sparse"] for hit in hits] == [1, 2, 3]
+
+
+def test_equal_scores_are_ordered_by_id() -> None:
+    fused = reciprocal_rank_fusion({"dense": {"b": 0.9, "a": 0.9}, "sparse": {"d": 3.0, "c": 1.0}})
+    assert fused == {"a": 0.5, "b": pytest.approx(1 / 3), "d": 0.5, "c": pytest.approx(1 / 3)}
+
+
+def test_hits_of_a_generation_that_is_not_current_are_passed_over(library: Library) -> None:
+    """Between the commit and the flags, old chunks are still active; the record decides."""
+    old, other = draft("a"), draft("b")
+    stored = old.commit(library)
+    other.commit(library)
+    library.client.set_payload(
+        library.pages_collection, {"generation": "next"}, points=[page_id(stored.url_hash)]
+    )
+    hits = library.search(dense=old.dense[0], sparse=old.sparse[0], limit=4, prefetch=8)
+    assert [hit.passage.url for hit in hits] == [other.page.url] * 4
+
+
+def test_inactive_chunks_are_not_found(library: Library) -> None:
+    given = draft("a")
+    stored = given.commit(library)
+    hidden = chunk_id(stored.url_hash, stored.generation, 0)
+    library.client.set_payload(library.chunks_collection, {"active": False}, points=[hidden], key="metadata")
+    hits = library.search(dense=given.dense[0], sparse=given.sparse[0], limit=10, prefetch=10)
+    assert hidden not in {hit.passage.id for hit in hits}
+    assert len(hits) == 3

@@ -1,0 +1,121 @@
+"""Requests and replies of OpenAI's chat completions protocol, as a test writes and reads them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Fault = Literal["", "hang", "cut", "garbled"]
+Feature = Literal[
+    "json_schema", "json_object", "response_format", "tools", "tool_choice", "stream_options", "temperature"
+]
+
+
+@dataclass(frozen=True)
+class Call:
+    """A tool call; arguments given as a string are sent as they are, well formed or not."""
+
+    name: str
+    arguments: dict[str, Any] | str = field(default_factory=dict)
+
+    def wire(self, place: int) -> dict[str, Any]:
+        raw = (
+            self.arguments
+            if isinstance(self.arguments, str)
+            else json.dumps(self.arguments, ensure_ascii=False)
+        )
+        return {"id": f"call_{place}", "type": "function", "function": {"name": self.name, "arguments": raw}}
+
+
+@dataclass(frozen=True)
+class Reply:
+    """One answer.
+
+    `status` other than 200 sends an error with `text` as its message. Faults: `hang` sends nothing (in a
+    stream: nothing after half of the pieces) until the server closes, `cut` closes the connection after
+    half of the answer, `garbled` sends JSON that does not parse. `pause` is seconds between pieces.
+    """
+
+    text: str = ""
+    tool_calls: Sequence[Call] = ()
+    status: int = 200
+    fault: Fault = ""
+    pause: float = 0.0
+    finish: str = ""
+    headers: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def finish_reason(self) -> str:
+        return self.finish or ("tool_calls" if self.tool_calls else "stop")
+
+    def pieces(self) -> list[str]:
+        return re.findall(r"\s*[^\s\u2e80-\uffef]+|\s*[\u2e80-\uffef]{1,2}|\s+$", self.text)
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a client sent."""
+
+    path: str
+    headers: dict[str, str]
+    body: dict[str, Any]
+
+    @property
+    def messages(self) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = self.body.get("messages", [])
+        return found
+
+    @property
+    def tools(self) -> list[str]:
+        return [tool["function"]["name"] for tool in self.body.get("tools") or []]
+
+    @property
+    def forced_tool(self) -> str:
+        choice = self.body.get("tool_choice")
+        return str(choice["function"]["name"]) if isinstance(choice, dict) else ""
+
+    @property
+    def response_format(self) -> str:
+        return str((self.body.get("response_format") or {}).get("type", ""))
+
+    @property
+    def stream(self) -> bool:
+        return bool(self.body.get("stream"))
+
+    @property
+    def last(self) -> str:
+        """The text of the last message by a person."""
+        texts = [message.get("content") or "" for message in self.messages if message.get("role") == "user"]
+        return str(texts[-1]) if texts else ""
+
+    def asks_for(self, feature: Feature) -> bool:
+        if feature in ("json_schema", "json_object"):
+            return self.response_format == feature
+        if feature == "tool_choice":
+            return self.body.get("tool_choice") not in (None, "auto", "none")
+        return bool(self.body.get(feature) is not None)
+
+
+def deltas_of(reply: Reply) -> list[dict[str, Any]]:
+    """The reply in the pieces of a stream: text by words, a tool call's arguments in three parts."""
+    found: list[dict[str, Any]] = [{"role": "assistant", "content": ""}]
+    found += [{"content": piece} for piece in reply.pieces()]
+    for place, call in enumerate(reply.tool_calls):
+        wire = call.wire(place)
+        raw = wire["function"]["arguments"]
+        size = max(1, len(raw) // 3 + 1)
+        opening = wire | {"index": place, "function": {"name": call.name, "arguments": ""}}
+        found.append({"tool_calls": [opening]})
+        for start in range(0, len(raw), size):
+            part = {"index": place, "function": {"arguments": raw[start : start + size]}}
+            found.append({"tool_calls": [part]})
+    return found
+
+
+def usage_of(request: Request, reply: Reply) -> dict[str, int]:
+    asked = sum(len(str(message.get("content") or "")) for message in request.messages) // 4
+    told = max(1, len(reply.pieces()))
+    return {"prompt_tokens": asked, "completion_tokens": told, "total_tokens": asked + told}

@@ -1,0 +1,137 @@
+"""A plausible model by rules: it searches for questions, greets back, grades by shared words, and quotes.
+
+It reads requests as any model would: the tools offered, the form asked for, and passages of the shape
+`[1] title`, text, each between tags. Nothing of the answers is written here.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from tests.support.chat_protocol import Call, Reply, Request
+
+_PASSAGE = re.compile(r"<(passage-[0-9a-f]+)>\s*\[(\d+)\][^\n]*\n(.*?)\s*</\1>", re.DOTALL)
+_QUESTION = re.compile(r"(?:Question|问题)[:：]\s*(.+?)(?=\n\n|\Z)", re.DOTALL)
+_SENTENCE = re.compile(r"[^。！？.!?\n]+(?:[。！？]|[.!?](?=\s|$)|$)")
+_GREETING = re.compile(
+    r"^\W*(?:(?:hi|hello|hey|thanks|thank you)\b|你好|您好|谢谢|早上好)[^?？]{0,20}$",
+    re.I,
+)
+_CHINESE = re.compile(r"[\u4e00-\u9fff]")
+_COMMON = frozenset(
+    re.findall(
+        r"\w+",
+        "a an and are as at be by did do does for from how in is it of on or the this that to was were what "
+        "when where which who why with",
+    )
+)
+
+
+def rules(request: Request) -> Reply:
+    """Answer as a well-behaved model would."""
+    schema = _schema(request)
+    question = _question(request.last)
+    if schema is not None:
+        filled = _fill(schema, schema, _passages(request.last), question)
+        if request.forced_tool:
+            return Reply(tool_calls=[Call(request.forced_tool, filled)])
+        return Reply(json.dumps(filled, ensure_ascii=False))
+    if request.tools:
+        return _decide(request)
+    if passages := _passages(request.last):
+        return _answer(request, question, passages)
+    return Reply(_greeting(question))
+
+
+def _decide(request: Request) -> Reply:
+    """Search for a question with the offered tool's first argument; greet back; then say what was found."""
+    if _GREETING.match(request.last.strip()):
+        return Reply(_greeting(request.last))
+    if request.messages[-1].get("role") == "tool":
+        return Reply(str(request.messages[-1].get("content") or ""))
+    function = request.body["tools"][0]["function"]
+    name, form = next(iter(function["parameters"]["properties"].items()))
+    query = request.last.strip()[:300]
+    return Reply(
+        tool_calls=[Call(function["name"], {name: [query] if form.get("type") == "array" else query})]
+    )
+
+
+def _greeting(text: str) -> str:
+    if _CHINESE.search(text):
+        return "你好！请问关于你保存的网页，你想了解什么？"
+    return "Hello! What would you like to know about your pages?"
+
+
+def _answer(request: Request, question: str, passages: Sequence[tuple[int, str]]) -> Reply:
+    """The sentence of the passages that shares most words with the question; a rewrite gets its terms."""
+    system = str(request.messages[0].get("content") or "")
+    if "search queries" in system or "检索词" in system:
+        return Reply(
+            " ".join(dict.fromkeys(_terms(question)))
+            + (" 说明" if _CHINESE.search(question) else " overview")
+        )
+    wanted = _terms(question)
+    sentences = [
+        (len(wanted & _terms(sentence)), -number, sentence.strip())
+        for number, text in passages
+        for sentence in _SENTENCE.findall(text)
+        if len(sentence.strip()) > 3
+    ]
+    shared, number, sentence = max(sentences, default=(0, 0, ""))
+    if not shared:
+        return Reply("NOT_IN_PAGES" if "NOT_IN_PAGES" in system else "The passages do not say.")
+    return Reply(f"{sentence} [{-number}]")
+
+
+def _schema(request: Request) -> dict[str, Any] | None:
+    """The schema that the reply must fit, from wherever the client put it."""
+    if request.forced_tool:
+        functions = [tool["function"] for tool in request.body["tools"]]
+        return next(dict(f["parameters"]) for f in functions if f["name"] == request.forced_tool)
+    if request.response_format == "json_schema":
+        return dict(request.body["response_format"]["json_schema"]["schema"])
+    marker = "JSON schema, and nothing else:\n"
+    if marker in request.last:
+        found: dict[str, Any] = json.loads(request.last.split(marker, 1)[1])
+        return found
+    return None
+
+
+def _fill(
+    form: dict[str, Any], root: dict[str, Any], passages: Sequence[tuple[int, str]], question: str
+) -> Any:
+    """A value of the schema: for each passage one entry of a list, true where it shares a word."""
+    if "$ref" in form:
+        form = root["$defs"][form["$ref"].rsplit("/", 1)[-1]]
+    kind = form.get("type")
+    if kind == "object":
+        return {
+            key: _fill(value, root, passages, question) for key, value in form.get("properties", {}).items()
+        }
+    if kind == "array":
+        return [_fill(form["items"], root, [passage], question) for passage in passages]
+    if kind == "boolean":
+        return any(_terms(question) & _terms(text) for _, text in passages)
+    if kind in ("integer", "number"):
+        return passages[0][0] if passages else 0
+    return form["enum"][0] if "enum" in form else question
+
+
+def _passages(text: str) -> list[tuple[int, str]]:
+    return [(int(number), body) for _, number, body in _PASSAGE.findall(text)]
+
+
+def _question(text: str) -> str:
+    found = _QUESTION.findall(_PASSAGE.sub("", text))
+    return str(found[-1] if found else text).strip()
+
+
+def _terms(text: str) -> set[str]:
+    """Words without the common ones, and pairs of Chinese characters."""
+    words = {word for word in re.findall(r"[a-z0-9]+", text.lower()) if word not in _COMMON}
+    runs = re.findall(r"[\u4e00-\u9fff]+", text)
+    return words | {run[i : i + 2] for run in runs for i in range(len(run) - 1)}

@@ -1,0 +1,227 @@
+"""A real chat server on loopback that speaks OpenAI's chat completions protocol from a script.
+
+    with ChatServer(["Hello.", Reply(tool_calls=[Call("retrieve", {"query": "x"})])]) as server:
+        model = build_chat_model(settings_with(llm_base_url=server.base_url, llm_model="test"))
+        ...
+        assert server.requests[0].tools == ["retrieve"]
+
+A script is a list of replies, used in turn, or a function of the request, such as `rules`,
+which behaves like a plausible model. A reply is a Reply or its text.
+`python -m tests.support.chat_server --port 8099` serves the rules for trying things in a browser.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import socket
+import threading
+from collections.abc import Callable, Collection, Sequence
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+from typing import Any, Self
+
+from tests.support.chat_protocol import Call, Fault, Feature, Reply, Request, deltas_of, usage_of
+from tests.support.chat_rules import rules
+
+__all__ = ["Call", "ChatServer", "Reply", "Request", "rules"]
+
+Script = Sequence[Reply | str] | Callable[[Request], Reply | str]
+
+
+class ChatServer:
+    """Serves a script until closed. `refuse` answers requests that use these features with 400.
+
+    With `key` every request needs it as a bearer token (else 401); with `models` others get 404.
+    """
+
+    def __init__(
+        self,
+        script: Script = (),
+        *,
+        refuse: Collection[Feature] = (),
+        key: str = "",
+        models: Collection[str] = (),
+        port: int = 0,
+    ) -> None:
+        self.requests: list[Request] = []
+        self.refuse = set(refuse)
+        self.closing = threading.Event()
+        self._key = key
+        self._models = models
+        self._lock = threading.Lock()
+        self._respond = script if callable(script) else _from_queue(script)
+        self._http = _Server(("127.0.0.1", port), _Handler)
+        self._http.chat = self
+        self._thread = threading.Thread(target=self._http.serve_forever, args=(0.02,), daemon=True)
+
+    @property
+    def port(self) -> int:
+        return int(self._http.server_address[1])
+
+    @property
+    def base_url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/v1"
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.closing.set()
+        self._http.shutdown()
+        self._http.server_close()
+        self._thread.join()
+
+    def reply_to(self, request: Request) -> Reply:
+        """The script's reply, unless the request is refused before that."""
+        with self._lock:
+            self.requests.append(request)
+            if self._key and request.headers.get("authorization") != f"Bearer {self._key}":
+                return Reply("Incorrect API key provided.", status=401)
+            if self._models and request.body.get("model") not in self._models:
+                return Reply(f"The model `{request.body.get('model')}` does not exist.", status=404)
+            for feature in sorted(self.refuse):
+                if request.asks_for(feature):
+                    return Reply(f"{feature} is not supported by this server.", status=400)
+            reply = self._respond(request)
+        return Reply(reply) if isinstance(reply, str) else reply
+
+
+def _from_queue(replies: Sequence[Reply | str]) -> Callable[[Request], Reply | str]:
+    waiting = list(replies)
+
+    def respond(_: Request) -> Reply | str:
+        # 418 so that no client tries again, and the test that ran out of replies fails at once.
+        return waiting.pop(0) if waiting else Reply("The script has no reply left.", status=418)
+
+    return respond
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    chat: ChatServer
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Clients that go away are part of what is tested."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: _Server
+    protocol_version = "HTTP/1.1"
+    _ids = itertools.count(1)
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the parent's name
+        """Quiet."""
+
+    def do_GET(self) -> None:
+        self._send(200, {"object": "list", "data": [{"id": "test", "object": "model", "owned_by": "test"}]})
+
+    def do_POST(self) -> None:
+        raw = self.rfile.read(int(self.headers.get("content-length", 0)))
+        if not self.path.endswith("/chat/completions"):
+            return self._send(404, {"error": {"message": f"No such path: {self.path}"}})
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        request = Request(self.path, headers, json.loads(raw))
+        reply = self.server.chat.reply_to(request)
+        if reply.status != 200:
+            error = {"message": reply.text, "type": "error", "code": str(reply.status)}
+            return self._send(reply.status, {"error": error}, reply.headers)
+        if request.stream:
+            return self._stream(request, reply)
+        return self._whole(request, reply)
+
+    def _whole(self, request: Request, reply: Reply) -> None:
+        message: dict[str, Any] = {"role": "assistant", "content": reply.text or None}
+        if reply.tool_calls:
+            message["tool_calls"] = [call.wire(place) for place, call in enumerate(reply.tool_calls)]
+        choice = {"index": 0, "message": message, "finish_reason": reply.finish_reason}
+        body = self._frame(request, "chat.completion") | {
+            "choices": [choice],
+            "usage": usage_of(request, reply),
+        }
+        if reply.fault == "hang":
+            self.server.chat.closing.wait()
+            return self._drop()
+        self.server.chat.closing.wait(reply.pause)
+        return self._send(200, body, reply.headers, fault=reply.fault)
+
+    def _stream(self, request: Request, reply: Reply) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        frame = self._frame(request, "chat.completion.chunk")
+        deltas = deltas_of(reply)
+        if reply.fault:
+            deltas = deltas[: max(1, len(deltas) // 2)]
+        for delta in deltas:
+            self._event(frame | {"choices": [{"index": 0, "delta": delta, "finish_reason": None}]})
+            self.server.chat.closing.wait(reply.pause)
+        if reply.fault == "hang":
+            self.server.chat.closing.wait()
+        if reply.fault == "garbled":
+            self._chunk(b'data: {"id": "chatcmpl-0", "choi\n\n')
+        if reply.fault in ("hang", "cut"):
+            return self._drop()
+        self._event(frame | {"choices": [{"index": 0, "delta": {}, "finish_reason": reply.finish_reason}]})
+        if (request.body.get("stream_options") or {}).get("include_usage"):
+            self._event(frame | {"choices": [], "usage": usage_of(request, reply)})
+        self._chunk(b"data: [DONE]\n\n")
+        return self._chunk(b"")
+
+    def _frame(self, request: Request, kind: str) -> dict[str, Any]:
+        model = request.body.get("model", "")
+        return {"id": f"chatcmpl-{next(self._ids)}", "object": kind, "created": 1_700_000_000, "model": model}
+
+    def _event(self, body: dict[str, Any]) -> None:
+        self._chunk(b"data: " + json.dumps(body, ensure_ascii=False).encode() + b"\n\n")
+
+    def _chunk(self, data: bytes) -> None:
+        self.wfile.write(f"{len(data):x}\r\n".encode() + data + b"\r\n")
+        self.wfile.flush()
+
+    def _send(
+        self, status: int, body: dict[str, Any], headers: dict[str, str] | None = None, *, fault: Fault = ""
+    ) -> None:
+        data = json.dumps(body, ensure_ascii=False).encode()
+        if fault == "garbled":
+            data = data[: len(data) // 2]
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(data)))
+        for name, value in (headers or {}).items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(data[: len(data) // 2] if fault == "cut" else data)
+        if fault == "cut":
+            self._drop()
+
+    def _drop(self) -> None:
+        """End the connection as a crashed server does, in the middle of a message."""
+        self.wfile.flush()
+        self.close_connection = True
+        self.connection.shutdown(socket.SHUT_RDWR)
+
+
+def main() -> None:
+    """Serve the rules until interrupted."""
+    parser = argparse.ArgumentParser(description="A scripted chat server for trying the app without a model.")
+    parser.add_argument("--port", type=int, default=8099)
+    parser.add_argument("--pause", type=float, default=0.03, help="seconds between the pieces of a stream")
+    options = parser.parse_args()
+
+    def respond(request: Request) -> Reply:
+        reply = rules(request)
+        return Reply(reply.text, reply.tool_calls, pause=options.pause)
+
+    with ChatServer(respond, port=options.port) as server:
+        print(f"LLM_BASE_URL={server.base_url} LLM_MODEL=test")  # noqa: T201 - its only output
+        threading.Event().wait()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,318 @@
+"""A real web server on loopback with well-behaved and hostile pages, for every test that fetches.
+
+    with PageServer() as server:
+        server.add("/mine", "<p>…</p>")
+        fetcher = Fetcher(allow=[server.pair])
+        fetcher.fetch(server.url("/mine"))
+        assert server.count("/mine") == 1
+
+Built-in paths are the keys of `_ROUTES`, and `/page/N`, `/redirect/N`, `/status/N`, whose N is any number.
+"""
+
+from __future__ import annotations
+
+import gzip
+import socket
+import threading
+import time
+import zlib
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+from typing import Any, Self
+from urllib.parse import urlsplit
+
+HTML = "text/html; charset=utf-8"
+MEGABYTE = 1024 * 1024
+
+ARTICLE = """<!doctype html><html lang="en"><head><title>The lighthouse of Vik</title>
+<meta property="og:site_name" content="Northern Lights"></head><body>
+<nav><a href="/">Home</a> <a href="/about">About us</a></nav>
+<article><h1>The lighthouse of Vik</h1>
+<p>The lighthouse of Vik was built in 1910 on a cliff of black basalt above the village. Its lamp can be
+seen from a distance of thirty kilometres when the air is clear.</p>
+<h2>The keepers</h2>
+<p>Eleven families kept the lamp until it was made automatic in 1978. The last keeper, Anna Berg, wrote a
+diary of the storms, which the village museum shows every summer.</p>
+<ul><li>Height of the tower: 21 metres</li><li>Steps inside: 104</li></ul>
+</article><footer>Copyright Northern Lights</footer></body></html>"""
+
+CHINESE = """<!doctype html><html><head>{meta}<title>长江大桥的历史</title></head><body><article>
+<h1>长江大桥的历史</h1>
+<p>武汉长江大桥于一九五五年九月动工，一九五七年十月建成通车，是长江上的第一座公路铁路两用桥。全桥总长一千六百七十米，
+上层为公路，下层为双线铁路，桥身为三联连续桥梁，每联三孔，共八墩九孔。</p>
+<h2>建设经过</h2><p>建桥工人采用了大型管柱钻孔法，避免了在水下高气压中施工，既保证了工人的健康，又缩短了工期。
+这座桥把武汉三镇连成一体，也把中国南北的铁路连成一体，大大方便了人民的出行。</p></article></body></html>"""
+
+
+@dataclass(frozen=True)
+class Reply:
+    """One answer; `drip` sends the body in pieces of that many bytes, `pause` seconds apart."""
+
+    body: bytes = b""
+    content_type: str | None = HTML
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+    drip: int = 0
+    pause: float = 0.0
+
+
+def generated_page(number: int) -> str:
+    """A page of its own for every number, with text that names the number."""
+    return (
+        f"<!doctype html><html lang='en'><head><title>Report {number}</title></head><body><article>"
+        f"<h1>Report {number}</h1><p>This is report number {number} of the station. On that day the "
+        f"instruments counted {number * 37 + 11} birds above the northern shore and {number * 5 + 3} seals "
+        f"on the rocks below it.</p><h2>Weather of day {number}</h2><p>The wind came from the west with "
+        f"{number % 30 + 2} metres a second. The observers of report {number} noted rain in the morning and "
+        f"a clear evening, as in most weeks of the season.</p></article></body></html>"
+    )
+
+
+def _text(html: str, encoding: str = "utf-8", **options: Any) -> Reply:
+    return Reply(html.encode(encoding), **options)
+
+
+def _packed(data: bytes, encoding: str) -> Reply:
+    return Reply(data, headers={"Content-Encoding": encoding})
+
+
+def _gzip_bomb(size: int) -> bytes:
+    packer = zlib.compressobj(9, zlib.DEFLATED, 31)
+    block = b"<p>" + b"a" * (MEGABYTE - 3)
+    return b"".join(packer.compress(block) for _ in range(size)) + packer.flush()
+
+
+def _scripts_only() -> str:
+    code = "window.__STATE__ = " + "[1,2,3,4,5,6,7,8]," * 500
+    return (
+        "<!doctype html><html><head><title>An app</title></head><body><div id='root'></div>"
+        "<noscript>You need to enable JavaScript to run this app.</noscript>"
+        f"<script>{code}</script><script src='/app.js'></script></body></html>"
+    )
+
+
+def _canonical(href: str) -> Callable[[], Reply]:
+    return lambda: _text(ARTICLE.replace("<title>", f'<link rel="canonical" href="{href}"><title>', 1))
+
+
+def _declared(charset: str) -> str:
+    return CHINESE.format(meta=f'<meta charset="{charset}">')
+
+
+_ROUTES: dict[str, Callable[[], Reply]] = {
+    "/article": lambda: _text(ARTICLE),
+    "/chinese": lambda: _text(CHINESE.format(meta="")),
+    "/gbk-header": lambda: _text(CHINESE.format(meta=""), "gbk", content_type="text/html; charset=GB2312"),
+    "/gbk-meta": lambda: _text(_declared("gb2312"), "gbk", content_type="text/html"),
+    "/gbk-undeclared": lambda: _text(CHINESE.format(meta=""), "gbk", content_type="text/html"),
+    "/big5": lambda: _text(
+        "<title>臺灣</title><p>臺灣的鐵路由北向南。</p>", "big5", content_type="text/html; charset=big5"
+    ),
+    "/loop": lambda: Reply(status=302, headers={"Location": "/loop"}),
+    "/loop-a": lambda: Reply(status=302, headers={"Location": "/loop-b"}),
+    "/loop-b": lambda: Reply(status=302, headers={"Location": "/loop-a"}),
+    "/redirect-nowhere": lambda: Reply(status=302),
+    "/to-metadata": lambda: Reply(status=302, headers={"Location": "http://169.254.169.254/latest/"}),
+    "/missing": lambda: _text("<h1>Not found</h1>", status=404),
+    "/broken": lambda: _text("<h1>Error</h1>", status=500),
+    "/busy": lambda: _text("<h1>Slow down</h1>", status=429, headers={"Retry-After": "1"}),
+    "/forbidden": lambda: _text("<h1>No</h1>", status=403),
+    "/drip": lambda: Reply(ARTICLE.encode(), drip=1, pause=0.2),
+    "/slow": lambda: Reply(ARTICLE.encode(), drip=200, pause=0.05),
+    "/huge": lambda: Reply(b"<p>" + b"word " * (10 * MEGABYTE)),
+    "/big-html": lambda: Reply(b"<p>" + b"word " * (3 * MEGABYTE // 5)),
+    "/gzip": lambda: _packed(gzip.compress(ARTICLE.encode()), "gzip"),
+    "/deflate": lambda: _packed(zlib.compress(ARTICLE.encode()), "deflate"),
+    "/deflate-raw": lambda: _packed(zlib.compress(ARTICLE.encode())[2:-4], "deflate"),
+    "/gzip-cut": lambda: _packed(gzip.compress(ARTICLE.encode())[:-40], "gzip"),
+    "/gzip-not": lambda: _packed(ARTICLE.encode(), "gzip"),
+    "/gzip-bomb": lambda: _packed(_gzip_bomb(100), "gzip"),
+    "/double-gzip-bomb": lambda: _packed(gzip.compress(_gzip_bomb(300)), "gzip, gzip"),
+    "/gzip-in-gzip": lambda: _packed(gzip.compress(_gzip_bomb(300)), "gzip"),
+    "/brotli": lambda: _packed(b"\x0b\x02\x80hello\x03", "br"),
+    "/image": lambda: Reply(b"\x89PNG\r\n\x1a\n" + b"\x00\x01" * 200, "image/png"),
+    "/image-as-html": lambda: Reply(b"\x89PNG\r\n\x1a\n" + b"\x00\x01" * 200),
+    "/pdf": lambda: Reply(b"%PDF-1.7\n1 0 obj\n", "application/pdf"),
+    "/pdf-as-html": lambda: Reply(b"%PDF-1.7\n1 0 obj\n"),
+    "/empty": lambda: Reply(b""),
+    "/no-text": lambda: _text("<!doctype html><html><head><title>x</title></head><body></body></html>"),
+    "/scripts": lambda: _text(_scripts_only()),
+    "/canonical": _canonical("/article"),
+    "/canonical-elsewhere": _canonical("https://other.example/article"),
+    "/untyped": lambda: Reply(ARTICLE.encode(), None),
+    "/untyped-text": lambda: Reply(b"Plain words, one line.\n", None),
+    "/untyped-binary": lambda: Reply(b"\x7fELF\x02\x01" + b"\x00" * 100, None),
+    "/notes.txt": lambda: Reply(b"Plain notes.\n\nSecond paragraph.\n", "text/plain; charset=utf-8"),
+    "/notes.md": lambda: Reply(b"# Notes\n\nSome [link](https://example.com/).\n", "text/markdown"),
+    "/json": lambda: Reply(b'{"a": 1}', "application/json"),
+}
+
+
+class PageServer:
+    """Serves until the `with` block ends; counts every request by its path and query."""
+
+    def __init__(self, host: str = "127.0.0.1") -> None:
+        self.host = host
+        self.requests: list[tuple[str, dict[str, str]]] = []
+        self.closing = threading.Event()
+        self._added: dict[str, Reply | Callable[[], Reply]] = {}
+        self._lock = threading.Lock()
+        self._server = _Server((host, 0), _Handler)
+        self._server.pages = self
+        self.port = int(self._server.server_address[1])
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.closing.set()
+        self._server.shutdown()
+        self._server.server_close()
+
+    @property
+    def pair(self) -> tuple[str, int]:
+        """What an allow-list needs for this server."""
+        return self.host, self.port
+
+    def url(self, path: str = "/article") -> str:
+        return f"http://{self.host}:{self.port}{path}"
+
+    def add(
+        self,
+        path: str,
+        body: str | bytes = b"",
+        *,
+        content_type: str | None = HTML,
+        status: int = 200,
+        headers: Mapping[str, str] | None = None,
+        pause: float = 0.0,
+    ) -> str:
+        """Serve `body` at `path` from now on, waiting `pause` seconds before it; returns its URL."""
+        data = body.encode() if isinstance(body, str) else body
+        self._added[path] = Reply(data, content_type, status, headers or {}, len(data) or 1, pause)
+        return self.url(path)
+
+    def add_reply(self, path: str, make: Callable[[], Reply]) -> str:
+        """Serve what `make` returns, called for each request; returns the URL."""
+        self._added[path] = make
+        return self.url(path)
+
+    def count(self, path: str | None = None) -> int:
+        """Requests for one path with its query, or all of them."""
+        return self.counts[path] if path is not None else len(self.requests)
+
+    @property
+    def counts(self) -> Counter[str]:
+        with self._lock:
+            return Counter(path for path, _ in self.requests)
+
+    def note(self, path: str, headers: dict[str, str]) -> None:
+        with self._lock:
+            self.requests.append((path, headers))
+
+    def reply(self, target: str) -> Reply:
+        """The answer to a request for `target`, a path with its query."""
+        path = urlsplit(target).path
+        chosen = self._added.get(target) or self._added.get(path)
+        if chosen is not None:
+            return chosen if isinstance(chosen, Reply) else chosen()
+        if path in _ROUTES:
+            return _ROUTES[path]()
+        kind, _, number = path.strip("/").partition("/")
+        return (
+            _numbered(kind, int(number)) if number.isdecimal() else Reply(b"<h1>Not found</h1>", status=404)
+        )
+
+
+def _numbered(kind: str, number: int) -> Reply:
+    if kind == "page":
+        return _text(generated_page(number))
+    if kind == "redirect":
+        return Reply(
+            status=302, headers={"Location": f"/redirect/{number - 1}" if number > 1 else "/article"}
+        )
+    if kind == "status":
+        return _text("<h1>Status</h1>", status=number)
+    return Reply(b"<h1>Not found</h1>", status=404)
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    block_on_close = False
+    request_queue_size = 64
+    pages: PageServer
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Clients that hang up are part of the tests."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: _Server
+
+    def do_GET(self) -> None:
+        pages = self.server.pages
+        pages.note(self.path, {name.lower(): value for name, value in self.headers.items()})
+        if self.path == "/never":
+            pages.closing.wait(120)
+            return
+        reply = pages.reply(self.path)
+        self.send_response(reply.status)
+        if reply.content_type is not None:
+            self.send_header("Content-Type", reply.content_type)
+        for name, value in reply.headers.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(reply.body)))
+        self.end_headers()
+        self._send(reply)
+
+    def _send(self, reply: Reply) -> None:
+        step = reply.drip or MEGABYTE
+        for start in range(0, len(reply.body), step):
+            if reply.pause and self.server.pages.closing.wait(reply.pause):
+                return
+            self.wfile.write(reply.body[start : start + step])
+            self.wfile.flush()
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
+        """Quiet."""
+
+
+class Listener:
+    """A bare listening socket that notes whether anybody ever connected."""
+
+    def __init__(self, host: str = "127.0.0.1") -> None:
+        self._socket = socket.create_server((host, 0))
+        self._socket.settimeout(0.05)
+        self.port = int(self._socket.getsockname()[1])
+        self.connections = 0
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._accept, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        time.sleep(0.1)  # lets a connection that is under way be seen
+        self._stop.set()
+        self._thread.join()
+        self._socket.close()
+
+    def _accept(self) -> None:
+        while not self._stop.is_set():
+            try:
+                connection, _ = self._socket.accept()
+            except TimeoutError:
+                continue
+            self.connections += 1
+            connection.close()

@@ -1,0 +1,222 @@
+"""Imports only go down, heavy libraries load late, and each outside library has one place."""
+
+from __future__ import annotations
+
+import ast
+import importlib.metadata
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+# From what a person sees down to plain values. What stands on one line does not import each other.
+LEVELS: tuple[tuple[str, ...], ...] = (
+    ("main", "pages", "rag.__main__"),
+    ("rag.ui", "rag.cli"),
+    ("rag.commands",),
+    ("rag.doctor",),
+    ("rag.app",),
+    ("rag.agent", "rag.evaluation"),
+    ("rag.ingest", "rag.retrieval"),
+    ("rag.store",),
+    ("rag.models",),
+    ("rag.config", "rag.text"),
+    ("rag.errors",),
+    ("rag.messages",),
+    ("rag.types",),
+)
+LEVEL_OF = {room: level for level, rooms in enumerate(LEVELS) for room in rooms}
+
+HEAVY = (
+    "torch",
+    "FlagEmbedding",
+    "transformers",
+    "sentence_transformers",
+    "trafilatura",
+    "langchain",
+    "langgraph",
+)
+
+# The only rooms that may know an outside library.
+PLACES: dict[str, tuple[str, ...]] = {
+    "streamlit": ("rag.ui", "pages", "main"),
+    "argparse": ("rag.cli", "rag.commands", "rag.__main__"),
+    "markdown_it": ("rag.ui",),
+    "langgraph": ("rag.agent",),
+    "httpx": ("rag.ingest", "rag.models"),  # models: only to name what the hub raises
+    "httpcore": ("rag.ingest",),
+    "trafilatura": ("rag.ingest",),
+    "bs4": ("rag.ingest",),
+    "langchain_experimental": ("rag.ingest",),
+    "sqlite3": ("rag.store",),
+    "qdrant_edge": ("rag.store", "rag.models"),
+    "langchain_qdrant": ("rag.store", "rag.models"),
+    "openai": ("rag.models", "rag.agent"),
+    "FlagEmbedding": ("rag.models",),
+    "huggingface_hub": ("rag.models",),
+    "torch": ("rag.models",),
+    "transformers": ("rag.models",),
+    "pydantic_settings": ("rag.config",),
+}
+
+
+def module_name(path: Path) -> str:
+    parts = list(path.relative_to(ROOT).with_suffix("").parts)
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def python_files() -> list[Path]:
+    found = [ROOT / "main.py", *(ROOT / "pages").rglob("*.py"), *(ROOT / "rag").rglob("*.py")]
+    return [path for path in found if path.exists() and "__pycache__" not in path.parts]
+
+
+TREES = {module_name(path): ast.parse(path.read_text(encoding="utf-8")) for path in python_files()}
+PACKAGES = {module_name(path) for path in python_files() if path.name == "__init__.py"}
+
+
+def room_of(module: str) -> str:
+    """`rag.store.edge.client` -> `rag.store`; `pages.chat` -> `pages`; `rag` itself stays `rag`."""
+    return ".".join(module.split(".")[: 2 if module.startswith("rag.") else 1])
+
+
+def imported(node: ast.AST, module: str) -> Iterator[str]:
+    """The absolute names that one import statement brings in."""
+    if isinstance(node, ast.Import):
+        yield from (alias.name for alias in node.names)
+    elif isinstance(node, ast.ImportFrom):
+        base = node.module or ""
+        if node.level:
+            parents = module.split(".")
+            keep = len(parents) - node.level + (1 if module in PACKAGES else 0)
+            base = ".".join([*parents[:keep], *filter(None, [base])])
+        yield from (f"{base}.{alias.name}" for alias in node.names)
+
+
+def all_imports(module: str) -> set[str]:
+    return {name for node in ast.walk(TREES[module]) for name in imported(node, module)}
+
+
+def statements_at_import(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """Statements that run when the module is imported: no function bodies, no `if TYPE_CHECKING`."""
+    for statement in body:
+        yield statement
+        if isinstance(statement, ast.If):
+            if "TYPE_CHECKING" not in ast.unparse(statement.test):
+                yield from statements_at_import(statement.body)
+            yield from statements_at_import(statement.orelse)
+        elif isinstance(statement, ast.Try):
+            handlers = [inner for handler in statement.handlers for inner in handler.body]
+            yield from statements_at_import(
+                [*statement.body, *handlers, *statement.orelse, *statement.finalbody]
+            )
+        elif isinstance(statement, ast.With | ast.ClassDef):
+            yield from statements_at_import(statement.body)
+
+
+def imports_at_import(module: str) -> set[str]:
+    return {name for node in statements_at_import(TREES[module].body) for name in imported(node, module)}
+
+
+def loaded_by(name: str) -> set[str]:
+    """The project's own modules that importing `name` runs: it and its parent packages."""
+    parts = name.split(".")
+    return {".".join(parts[:end]) for end in range(1, len(parts) + 1)} & set(TREES)
+
+
+def reachable(starts: set[str]) -> set[str]:
+    seen: set[str] = set()
+    waiting = set(starts)
+    while waiting:
+        module = waiting.pop()
+        seen.add(module)
+        found = {hit for name in imports_at_import(module) for hit in loaded_by(name)}
+        waiting |= found - seen
+    return seen
+
+
+def violations() -> list[str]:
+    found = []
+    for module in TREES:
+        for name in all_imports(module):
+            own, other = room_of(module), room_of(name)
+            if own in LEVEL_OF and other in LEVEL_OF and own != other and LEVEL_OF[own] >= LEVEL_OF[other]:
+                found.append(f"{module} imports {name}")
+    return sorted(found)
+
+
+def test_every_module_belongs_to_a_room() -> None:
+    homeless = [module for module in TREES if module != "rag" and room_of(module) not in LEVEL_OF]
+    assert not homeless, f"give these a place in LEVELS, or put them into a room: {homeless}"
+
+
+def test_imports_only_go_down() -> None:
+    assert not violations()
+
+
+def test_an_upward_import_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(TREES, "rag.store.probe", ast.parse("def f():\n    import rag.retrieval.mmr"))
+    assert "rag.store.probe imports rag.retrieval.mmr" in violations()
+
+
+def test_a_relative_import_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(TREES, "rag.ingest.probe", ast.parse("from ..retrieval import retriever"))
+    assert "rag.ingest.probe imports rag.retrieval.retriever" in violations()
+
+
+@pytest.mark.parametrize("library", PLACES)
+def test_an_outside_library_has_one_place(library: str) -> None:
+    strays = [
+        module
+        for module in TREES
+        if room_of(module) not in PLACES[library]
+        and any(name.split(".")[0] == library for name in all_imports(module))
+    ]
+    assert not strays, f"{library} belongs to {PLACES[library]}, and is imported by {strays}"
+
+
+def test_nothing_heavy_at_import_of_the_pages() -> None:
+    starts = {module for module in TREES if room_of(module) in ("main", "pages", "rag.__main__")}
+    heavy = [
+        f"{module} imports {name}"
+        for module in reachable(starts)
+        for name in imports_at_import(module)
+        if name.split(".")[0].startswith(HEAVY)
+    ]
+    assert not heavy, f"import these inside the function that needs them: {heavy}"
+
+
+def test_the_app_starts_without_the_heavy_libraries() -> None:
+    """What the sources cannot tell: a light library that loads a heavy one."""
+    code = f"import sys, rag.app, main; print([name for name in sys.modules if name.startswith({HEAVY!r})])"
+    ended = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.strip().splitlines()[-1] == "[]"
+
+
+def test_every_room_says_what_it_is_for() -> None:
+    silent = [
+        package for package in PACKAGES if TREES[package].body and not ast.get_docstring(TREES[package])
+    ]
+    assert not silent, f"a docstring of about three lines belongs into these packages: {silent}"
+
+
+def pinned() -> set[str]:
+    lines = (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()
+    names = (line.split("#")[0].partition("==")[0].strip() for line in lines)
+    return {name.lower().replace("_", "-") for name in names if name}
+
+
+def test_every_outside_library_is_pinned() -> None:
+    distributions = importlib.metadata.packages_distributions()
+    ours = {"main", "pages", "rag"}
+    missing = {}
+    for module in TREES:
+        for top in {name.split(".")[0] for name in all_imports(module)} - ours - sys.stdlib_module_names:
+            names = {name.lower().replace("_", "-") for name in distributions.get(top, [top])}
+            if not names & pinned():
+                missing[top] = module
+    assert not missing, f"add these to requirements.txt with an exact version and a reason: {missing}"

@@ -1,0 +1,98 @@
+"""The sample pages hold what their questions ask for, and none of their surroundings is read as content."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rag.ingest.charset import decode
+from rag.ingest.extract import Extracted, extract_html
+
+EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
+PAGES: list[dict[str, Any]] = json.loads((EXAMPLES / "pages.json").read_text(encoding="utf-8"))
+QUESTIONS: list[dict[str, Any]] = json.loads((EXAMPLES / "questions.json").read_text(encoding="utf-8"))
+SURROUNDINGS = ("Cookie", "cookie", "Was this page helpful", "Privacy", "访客身份", "热门推荐", "网站地图")
+
+
+def extracted(page: dict[str, Any]) -> Extracted:
+    body = (EXAMPLES / page["file"]).read_bytes()
+    return extract_html(decode(body, None), page["url"])
+
+
+@pytest.fixture(scope="module")
+def texts() -> dict[str, str]:
+    return {page["url"]: extracted(page).text for page in PAGES}
+
+
+def test_the_list_names_every_file() -> None:
+    assert sorted(page["file"] for page in PAGES) == sorted(path.name for path in EXAMPLES.glob("*.html"))
+
+
+def test_both_languages_are_there() -> None:
+    assert len(PAGES) >= 12
+    assert sum(page["lang"] == "zh" for page in PAGES) >= 5
+    assert sum(page["lang"] == "en" for page in PAGES) >= 5
+
+
+def test_one_chinese_page_is_gbk() -> None:
+    body = (EXAMPLES / "campus-library-zh.html").read_bytes()
+    with pytest.raises(UnicodeDecodeError):
+        body.decode("utf-8")
+    assert "临江大学图书馆" in decode(body, None)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page["file"])
+def test_a_page_is_read_right(page: dict[str, Any]) -> None:
+    found = extracted(page)
+    assert found.title.startswith(page["title"])
+    assert found.language.split("-")[0] == page["lang"]
+    assert found.canonical == page["url"]
+    assert len(found.text) > 1_000
+    assert found.text.count("\n#") >= 4, "its headings survive"
+    assert not [phrase for phrase in SURROUNDINGS if phrase in found.text]
+
+
+def test_tables_and_code_survive(texts: dict[str, str]) -> None:
+    assert "13 至 20 公里" in texts["https://docs.example.com/city/zh/metro-fares"]
+    assert "skiff status" in texts["https://docs.example.com/skiff/handbook"]
+
+
+@pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question["id"])
+def test_the_pages_named_hold_the_answer(question: dict[str, Any], texts: dict[str, str]) -> None:
+    if not question["answers"]:
+        assert question["pages"] == []
+        return
+    for spellings in question["answers"]:
+        holders = [url for url in question["pages"] if any(spelling in texts[url] for spelling in spellings)]
+        assert holders, f"none of {question['pages']} says any of {spellings}"
+
+
+def test_there_are_questions_of_every_kind() -> None:
+    for language in ("en", "zh"):
+        own = [question for question in QUESTIONS if question["lang"] == language]
+        assert sum(len(question["pages"]) == 1 for question in own) >= 8
+        assert any(len(question["pages"]) == 2 for question in own)
+        assert any(not question["pages"] for question in own)
+
+
+@pytest.mark.slow
+def test_the_demo_prints_four_cited_answers() -> None:
+    """What `make demo` runs. Neither the person's settings nor a model hub have a say in it."""
+    root = EXAMPLES.parent
+    environment = os.environ | {"PYTHONPATH": str(root), "LLM_MODEL": "openai:none", "HF_HUB_OFFLINE": "1"}
+    command = [sys.executable, str(root / "scripts" / "demo.py")]
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    blocks = ended.stdout.split("\n? ")[1:]
+    assert len(blocks) == 4
+    for block in blocks:
+        question, _, rest = block.partition("\n")
+        expected = next(row["answers"] for row in QUESTIONS if row["question"] == question)
+        assert "https://docs.example.com/" in rest
+        assert any(spelling in rest for spellings in expected for spelling in spellings), block

@@ -1,0 +1,40 @@
+from rag.agent.runs import Event
+from rag.types import Answer, Step
+from rag.ui.live import LiveRun
+
+
+def test_events_fold_into_steps_and_text() -> None:
+    live = LiveRun()
+    live.absorb([Event(0, "step", {"node": "retrieve", "state": "started"})])
+    assert live.current == "retrieve"
+    live.absorb(
+        [
+            Event(1, "step", {"node": "retrieve", "state": "finished", "ms": 12.5, "detail": {"passages": 3}}),
+            Event(2, "token", "Every "),
+            Event(3, "token", "four hours."),
+        ]
+    )
+    assert live.current == ""
+    assert live.steps == [Step("retrieve", 12.5, {"new": 3})]
+    assert live.text == "Every four hours."
+    assert live.next_seq == 4
+
+
+def test_a_reset_discards_the_text_so_far() -> None:
+    live = LiveRun()
+    live.absorb([Event(0, "token", "wrong"), Event(1, "reset", ""), Event(2, "token", "right")])
+    assert live.text == "right"
+
+
+def test_events_seen_before_count_once() -> None:
+    live = LiveRun()
+    events = [Event(0, "token", "a"), Event(1, "token", "b")]
+    live.absorb(events)
+    live.absorb(events)
+    assert live.text == "ab"
+
+
+def test_the_answer_ends_it() -> None:
+    live, answer = LiveRun(), Answer("q", "fast", "answered", "a")
+    live.absorb([Event(0, "answer", answer)])
+    assert live.answer is answer

@@ -1,0 +1,40 @@
+import re
+import string
+
+import pytest
+
+from rag.ui.strings import LABELS, LANGUAGES, counted, label
+
+
+def places(text: str) -> set[str]:
+    return {name for _, name, _, _ in string.Formatter().parse(text) if name}
+
+
+@pytest.mark.parametrize("key", LABELS)
+def test_every_label_exists_in_both_languages_with_the_same_places(key: str) -> None:
+    english, chinese = LABELS[key]
+    assert english.strip()
+    assert chinese.strip()
+    if key.endswith("_one") or key in ("in_use_page", "trace_call"):
+        assert places(english) == places(chinese)
+    assert places(english) == places(chinese)
+
+
+@pytest.mark.parametrize("key", LABELS)
+def test_english_labels_hold_no_chinese(key: str) -> None:
+    assert not re.search("[\u4e00-\u9fff]", LABELS[key][0])
+
+
+def test_no_key_stands_in_two_files() -> None:
+    from rag.ui.labels import add_pages, chat, common, library, settings
+
+    files = (add_pages, chat, common, library, settings)
+    assert sum(len(file.LABELS) for file in files) == len(LABELS)
+
+
+def test_counts_choose_their_form() -> None:
+    assert counted("chunks_one", "chunks_many", 1, "en") == "1 chunk"
+    assert counted("chunks_one", "chunks_many", 1200, "en") == "1,200 chunks"
+    assert label("nav_chat", LANGUAGES[1]) == "问答"
+    with pytest.raises(KeyError):
+        label("no_such_label", "en")
