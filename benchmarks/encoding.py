@@ -28,9 +28,7 @@ WORDS = (
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pages", type=Path, help="JSON lines with a text each")
     parser.add_argument("--chunks", type=int, default=120)
     parser.add_argument("--rounds", type=int, default=5)
@@ -55,9 +53,7 @@ def main() -> None:
 class Encoding:
     """One way of encoding: chunks in a call, queries one by one."""
 
-    def __init__(
-        self, encode: Callable[[list[str]], Any], query: Callable[[str], Any], precision: str
-    ) -> None:
+    def __init__(self, encode: Callable[[list[str]], Any], query: Callable[[str], Any], precision: str) -> None:
         self.chunks = encode
         self.precision = precision
         self._query = query
@@ -66,9 +62,7 @@ class Encoding:
     def queries(self, count: int) -> None:
         for _ in range(count):
             self._asked += 1  # never the same twice, so that no cache helps
-            self._query(
-                f"What does the treaty of {self._asked} say about the {WORDS.split()[self._asked % 20]}?"
-            )
+            self._query(f"What does the treaty of {self._asked} say about the {WORDS.split()[self._asked % 20]}?")
 
 
 def load_paths() -> dict[str, Encoding]:
@@ -95,9 +89,7 @@ def load_paths() -> dict[str, Encoding]:
     }
 
 
-def measure(
-    name: str, paths: dict[str, Encoding], work: Callable[[Encoding], Any], rounds: int
-) -> dict[str, Any]:
+def measure(name: str, paths: dict[str, Encoding], work: Callable[[Encoding], Any], rounds: int) -> dict[str, Any]:
     """Medians and ratios of `rounds` rounds after one that warms up; ours goes first and last in turn."""
     for path in paths.values():
         work(path)
@@ -111,9 +103,7 @@ def measure(
     return {
         "what": name,
         **{key: round(statistics.median(values), 4) for key, values in seconds.items()},
-        "ratios": {
-            key: round(statistics.median(values), 2) for key, values in peers.items() if key != "ours"
-        },
+        "ratios": {key: round(statistics.median(values), 2) for key, values in peers.items() if key != "ours"},
         "spread": {key: [round(min(v), 2), round(max(v), 2)] for key, v in peers.items() if key != "ours"},
     }
 
@@ -124,16 +114,12 @@ def chunks_of(pages: Path | None, count: int) -> list[str]:
         words = WORDS.split()
         return [" ".join(rng.choices(words, k=110))[: CHUNK_CHARACTERS - i % 97] for i in range(count)]
     texts = [json.loads(line)["text"] for line in pages.read_text("utf-8").splitlines()]
-    chunks = [
-        text[at : at + CHUNK_CHARACTERS] for text in texts for at in range(0, len(text), CHUNK_CHARACTERS)
-    ]
+    chunks = [text[at : at + CHUNK_CHARACTERS] for text in texts for at in range(0, len(text), CHUNK_CHARACTERS)]
     return chunks[:count]
 
 
 def table(report: dict[str, Any]) -> str:
-    lines = [
-        f"{report['chunks']} chunks, ours in {report['precision']}, lowest cosine to stock {report['cosine']}"
-    ]
+    lines = [f"{report['chunks']} chunks, ours in {report['precision']}, lowest cosine to stock {report['cosine']}"]
     for row in report["rows"]:
         ratios = ", ".join(
             f"{row[key]:.3f} s {key} = {ratio:.1f} times ours ({row['spread'][key][0]}-{row['spread'][key][1]})"

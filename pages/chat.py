@@ -46,13 +46,9 @@ def _empty(app: App, library: str, language: Language) -> None:
         st.markdown(f"### {label('empty_title', language)}", anchors=False)
         st.markdown(label("empty_lead", language))
         with st.container(horizontal=True, horizontal_alignment="center"):
-            if st.button(
-                label("empty_add", language), type="primary", icon=":material/add:", key="empty-add"
-            ):
+            if st.button(label("empty_add", language), type="primary", icon=":material/add:", key="empty-add"):
                 go("add")
-            if st.button(
-                label("empty_samples", language), icon=":material/auto_stories:", key="empty-samples"
-            ):
+            if st.button(label("empty_samples", language), icon=":material/auto_stories:", key="empty-samples"):
                 go("add", job=app.add_examples(library=library))
         asked = " · ".join(f"“{escape_line(question)}”" for question in sample_questions(language))
         st.caption(f"{label('empty_then', language)}  \n{asked}")
@@ -79,9 +75,7 @@ def _examples(app: App, library: str, language: Language) -> None:
 
 def _conversation_head(language: Language) -> None:
     with st.container(horizontal=True, horizontal_alignment="right"):
-        if st.button(
-            label("chat_clear", language), icon=":material/edit_square:", type="tertiary", key="clear"
-        ):
+        if st.button(label("chat_clear", language), icon=":material/edit_square:", type="tertiary", key="clear"):
             clear()
 
 

@@ -107,9 +107,7 @@ def _columns(language: Language) -> dict[str, Any]:
 
 def _clear_button(app: App, library: str, count: int, language: Language) -> None:
     st.space("small")
-    if st.button(
-        label("library_clear", language), icon=":material/delete_sweep:", type="tertiary", key="clear"
-    ):
+    if st.button(label("library_clear", language), icon=":material/delete_sweep:", type="tertiary", key="clear"):
         _confirm_clear(app, library, count, language)
 
 

@@ -232,7 +232,7 @@ class App:
     def example_questions(self, language: str) -> list[str]:
         """Questions that the sample pages answer, in the language."""
         rows: list[dict[str, Any]] = json.loads((EXAMPLES / "questions.json").read_text(encoding="utf-8"))
-        return [row["question"] for row in rows if row.get("language", row.get("lang")) == language]
+        return [row["question"] for row in rows if row["lang"] == language and row["answers"]]
 
     def find_urls(self, pasted: str) -> tuple[list[str], int]:
         return find_urls(pasted)

@@ -20,7 +20,7 @@ from rag.messages import say
 from rag.types import Answer
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
-ASKED = ("en-outage-length", "en-two-rewind", "zh-abroad", "zh-two-market-train")
+ASKED = ("en-outage-length", "en-storage-price", "zh-abroad", "zh-two-market-train")
 PATIENCE = 300.0  # seconds
 
 
@@ -60,10 +60,10 @@ def ask(app: App, question: str) -> Answer:
 
 def show_answer(answer: Answer, language: str) -> None:
     show(f"? {answer.question}")
-    for line in (answer.text or "-").splitlines():
+    for line in filter(None, (answer.text or "-").splitlines()):
         show(f"  {line}")
     for citation in answer.citations:
-        show(f"  [{citation.n}] {citation.title}  {citation.url}")
+        show(f"      [{citation.n}] {citation.title}, {citation.url}")
     if answer.notice:
         show(f"  ({say(answer.notice, language)})")
     show(f"  {answer.outcome}, {answer.seconds:.2f} s\n")

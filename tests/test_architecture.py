@@ -110,9 +110,7 @@ def statements_at_import(body: list[ast.stmt]) -> Iterator[ast.stmt]:
             yield from statements_at_import(statement.orelse)
         elif isinstance(statement, ast.Try):
             handlers = [inner for handler in statement.handlers for inner in handler.body]
-            yield from statements_at_import(
-                [*statement.body, *handlers, *statement.orelse, *statement.finalbody]
-            )
+            yield from statements_at_import([*statement.body, *handlers, *statement.orelse, *statement.finalbody])
         elif isinstance(statement, ast.With | ast.ClassDef):
             yield from statements_at_import(statement.body)
 
@@ -172,8 +170,7 @@ def test_an_outside_library_has_one_place(library: str) -> None:
     strays = [
         module
         for module in TREES
-        if room_of(module) not in PLACES[library]
-        and any(name.split(".")[0] == library for name in all_imports(module))
+        if room_of(module) not in PLACES[library] and any(name.split(".")[0] == library for name in all_imports(module))
     ]
     assert not strays, f"{library} belongs to {PLACES[library]}, and is imported by {strays}"
 
@@ -198,9 +195,7 @@ def test_the_app_starts_without_the_heavy_libraries() -> None:
 
 
 def test_every_room_says_what_it_is_for() -> None:
-    silent = [
-        package for package in PACKAGES if TREES[package].body and not ast.get_docstring(TREES[package])
-    ]
+    silent = [package for package in PACKAGES if TREES[package].body and not ast.get_docstring(TREES[package])]
     assert not silent, f"a docstring of about three lines belongs into these packages: {silent}"
 
 

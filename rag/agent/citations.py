@@ -43,7 +43,8 @@ def cite(text: str, passages: Sequence[Passage]) -> tuple[str, tuple[Citation, .
     for statement in _statements(text):
         out.append(text[at : statement.start])
         quotes = _supporting(statement, sources)
-        out.append(statement.bare + "".join(f"[{numbering.number(quote)}]" for quote in quotes))
+        marks = "".join(f"[{numbering.number(quote)}]" for quote in quotes)
+        out.append(statement.bare + marks)
         at = statement.stop
     out.append(text[at:])
     return "".join(out).strip(), tuple(numbering.citations)

@@ -26,7 +26,7 @@ MAX_SENTENCES: Final = 3
 ANSWERABLE: Final = 0.25
 """A question of whose weighted terms no passage holds this share is not answered by the pages."""
 RELEVANT: Final = 0.3
-_WORTH_SAYING: Final = 0.6  # of the best sentence's score; less is left out
+_WORTH_SAYING: Final = 0.5  # of what the first sentence says to the question; less is left out
 
 _BESIDE, _AFTER, _ABOVE, _WHOLE, _FOUND, _QUANTITY = 0.3, 0.1, 0.3, 0.3, 0.4, 0.1
 
@@ -43,6 +43,7 @@ _HAS_QUANTITY = re.compile(
     re.IGNORECASE,
 )
 _HEADING = re.compile(r"#{1,6}\s")
+_WORD = re.compile(r"\w")
 _FENCE = re.compile(r"\s*(?:```|~~~)")
 _MARKUP = re.compile(r"^(?:\s*(?:[-*+•>]|\d{1,3}[.)])\s+)+|\*\*|__|`")
 _ASKING = re.compile(
@@ -71,6 +72,7 @@ class _Sentence:
     place: int
     text: str
     score: float
+    own: float
 
 
 class ExtractiveReasoner:
@@ -120,9 +122,11 @@ class ExtractiveReasoner:
         )
         chosen: list[_Sentence] = []
         for sentence in ranked:
-            if len(chosen) == MAX_SENTENCES or sentence.score < _WORTH_SAYING * ranked[0].score:
+            if len(chosen) == MAX_SENTENCES:
                 break
-            if all(_plain(sentence.text) not in _plain(other.text) for other in chosen):
+            if sentence.own >= _WORTH_SAYING * ranked[0].own and all(
+                _plain(sentence.text) not in _plain(other.text) for other in chosen
+            ):
                 chosen.append(sentence)
         return chosen
 
@@ -134,27 +138,30 @@ class ExtractiveReasoner:
         passage: Passage,
         passages: Sequence[Passage],
     ) -> list[_Sentence]:
-        spans = split_sentences(passage.text)
-        texts = [passage.text[a:b] for a, b in spans]
+        texts = [passage.text[a:b] for a, b in split_sentences(passage.text)]
         terms = [self._terms(text) for text in texts]
         above = self._terms(" ".join((passage.title, *passage.section)))
-        whole = _share(weights, above.union(*terms))
         found = passage.score / max(1e-9, *(p.score for p in passages))
-        base = _WHOLE * whole + _FOUND * found
+        base = _WHOLE * _share(weights, above.union(*terms)) + _FOUND * found
         wants_quantity = bool(_ASKS_QUANTITY.search(question))
         scored = []
         for i, text in enumerate(texts):
-            if _HEADING.match(text) or _FENCE.match(text) or not re.search(r"\w", text):
-                continue
-            own, before = terms[i], terms[i - 1] if i else frozenset()
-            after = terms[i + 1] if i + 1 < len(terms) else frozenset()
-            score = base + _share(weights, own)
-            score += _BESIDE * _share(weights, before - own) + _AFTER * _share(weights, after - own - before)
-            score += _ABOVE * _share(weights, above - own)
-            score += _QUANTITY if wants_quantity and _HAS_QUANTITY.search(text) else 0.0
-            score -= 0.1 if len(own) < 4 else 0.0
-            scored.append(_Sentence(index, i, text, score))
+            if _is_table_header(texts, i):
+                above |= terms[i]
+            elif not _HEADING.match(text) and not _FENCE.match(text) and _WORD.search(text):
+                score = self._own_score(weights, terms, i, above)
+                score += _QUANTITY if wants_quantity and _HAS_QUANTITY.search(text) else 0.0
+                scored.append(_Sentence(index, i, text, base + score, score))
         return scored
+
+    def _own_score(
+        self, weights: Mapping[int, float], terms: Sequence[frozenset[int]], i: int, above: frozenset[int]
+    ) -> float:
+        own, before = terms[i], terms[i - 1] if i else frozenset()
+        after = terms[i + 1] if i + 1 < len(terms) else frozenset()
+        score = _share(weights, own) + _ABOVE * _share(weights, above - own)
+        score += _BESIDE * _share(weights, before - own) + _AFTER * _share(weights, after - own - before)
+        return score - (0.1 if len(own) < 4 else 0.0)
 
     def _shares(self, question: str, passages: Sequence[Passage]) -> list[float]:
         return self._coverages(self._question_weights(question), passages)
@@ -184,6 +191,10 @@ def _share(weights: Mapping[int, float], terms: frozenset[int]) -> float:
     """The weighted share of the question's terms that are among `terms`, 0 to 1."""
     total = sum(weights.values())
     return sum(weight for term, weight in weights.items() if term in terms) / total if total else 0.0
+
+
+def _is_table_header(texts: Sequence[str], i: int) -> bool:
+    return texts[i].startswith("|") and i + 1 < len(texts) and not texts[i + 1].strip("|-: \t")
 
 
 def _readable(text: str) -> str:

@@ -126,18 +126,14 @@ def _main_text(tree: Any, source: str) -> str:
     length = _size(tree.text_content())
     etree.strip_tags(tree, *_EMPHASIS)
     main = trafilatura.extract(tree, output_format="markdown", include_links=False) or ""
-    if main and _MIN_SHARE * length <= _size(main) <= _MAX_SHARE * length:
+    size = _size(main)
+    is_dump = size > _MAX_SHARE * length and not _STRUCTURE.search(main)
+    if main and size >= _MIN_SHARE * length and not is_dump:
         return main
-    return _better(main, _all_text(source))
-
-
-def _better(main: str, everything: str) -> str:
-    """The main text if it is a fair part of everything, and no bare dump of it."""
-    if _size(main) < _MIN_SHARE * _size(everything) or not main:
-        return everything
-    has_furniture = _size(everything) < 0.97 * _size(main)
-    lost_structure = _STRUCTURE.search(everything) and not _STRUCTURE.search(main)
-    return everything if everything and (has_furniture or lost_structure) else main
+    everything = _all_text(source)
+    if is_dump and main:
+        return everything if _STRUCTURE.search(everything) else main
+    return main if main and size >= _MIN_SHARE * _size(everything) else everything
 
 
 def _all_text(source: str) -> str:

@@ -40,8 +40,9 @@ class Jobs:
 
     def submit(self, sources: Sequence[Source], *, library: str, owner: str = "", force: bool = False) -> str:
         """Store a job for `sources` and queue it; returns its id."""
-        options = {"force": force, "sources": [_pack(source) for source in sources]}
-        job_id = self._database.create_job(library, owner, [source.name for source in sources], options)
+        job_id = self._database.create_job(
+            library, owner, [source.name for source in sources], {"force": force}, [_pack(s) for s in sources]
+        )
         self._enqueue(job_id)
         return job_id
 
@@ -78,10 +79,8 @@ class Jobs:
                 self._fail_rest(job_id, Notice("unexpected"))
 
     def _run(self, job: Job) -> None:
-        open_items = [item for item in job.items if item.result is None]
-        packed = job.options["sources"]
-        sources = [_unpack(packed[item.position]) for item in open_items]
-        places = [item.position for item in open_items]
+        places = [item.position for item in job.items if item.result is None]
+        sources = [self._source(job.id, place) for place in places]
         try:
             ingestor = self._open(job.library)
         except RagError as error:
@@ -102,12 +101,17 @@ class Jobs:
             self._database.update_item(job.id, places[index], stage="done", result=row)
         self._database.set_job_state(job.id, "cancelled" if job.id in self._cancelled else "done")
 
+    def _source(self, job_id: str, position: int) -> Source:
+        payload = self._database.payload(job_id, position)
+        if payload is None:
+            raise StoreError("job_unknown")
+        return _unpack(payload)
+
     def _fail_rest(self, job_id: str, notice: Notice) -> None:
         job = self.job(job_id)
         for item in job.items:
             if item.result is None:
-                source = _unpack(job.options["sources"][item.position])
-                row = result(source, "", "failed", notice)
+                row = result(self._source(job_id, item.position), "", "failed", notice)
                 self._database.update_item(job_id, item.position, stage="done", result=row)
         self._database.set_job_state(job_id, "done")
 

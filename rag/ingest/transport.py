@@ -3,7 +3,6 @@
 Everything here spends from one `Budget`, because the limits of HTTP clients hold for single reads:
 against a server that drips a byte a second, a time-out of one second lasts as long as the server likes.
 """
-# ruff: noqa: ARG002  the signatures are httpcore's
 
 from __future__ import annotations
 

@@ -13,6 +13,11 @@ MESSAGES: dict[str, tuple[str, str]] = {
         "The disk that holds {path} is full. Nothing was stored by halves; free some space and try again.",
         "{path} 所在的磁盘已满。没有留下写了一半的内容；请腾出空间后重试。",
     ),
+    "store_disk_low": (
+        "The disk that holds {path} has less than {needed} MB left, so nothing was stored. "
+        "Free some space and try again.",
+        "{path} 所在的磁盘剩余空间不足 {needed} MB，因此没有存入任何内容。请腾出空间后重试。",
+    ),
     "store_damaged": (
         "The database folder {path} is damaged: {detail}. "
         "Restore it from a copy, or move it away and add the pages again.",

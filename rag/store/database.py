@@ -77,18 +77,32 @@ class Database:
     # Jobs
 
     def create_job(
-        self, library: str, owner: str, sources: Sequence[str], options: Mapping[str, Any] | None = None
+        self,
+        library: str,
+        owner: str,
+        sources: Sequence[str],
+        options: Mapping[str, Any] | None = None,
+        payloads: Sequence[Mapping[str, Any]] | None = None,
     ) -> str:
-        """Store a running job whose sources all wait; returns its id."""
+        """Store a running job whose sources all wait; returns its id.
+
+        `payloads`, one for each source, are what the worker needs to take them in; each is kept until
+        its source has a result, and read by `payload` alone.
+        """
         job_id = uuid.uuid4().hex
-        rows = [(job_id, library, owner, at, source, "waiting") for at, source in enumerate(sources)]
+        kept = [None] * len(sources) if payloads is None else [_dump(payload) for payload in payloads]
+        rows = [
+            (job_id, library, owner, at, source, "waiting", payload)
+            for at, (source, payload) in enumerate(zip(sources, kept, strict=True))
+        ]
         with self._transaction() as db:
             db.execute(
                 "INSERT INTO jobs (id, library, owner, created_at, state, options) VALUES (?, ?, ?, ?, 'running', ?)",
                 (job_id, library, owner, now(), _dump(options or {})),
             )
             db.executemany(
-                "INSERT INTO job_items (job_id, library, owner, position, source, stage) VALUES (?, ?, ?, ?, ?, ?)",
+                "INSERT INTO job_items (job_id, library, owner, position, source, stage, payload)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?)",
                 rows,
             )
         return job_id
@@ -103,11 +117,22 @@ class Database:
     ) -> None:
         """Move one source to `stage`, with its result once there is one."""
         data = asdict(result) if isinstance(result, IngestResult) else result
+        packed = None if data is None else _dump(data)
         with self._transaction() as db:
             db.execute(
-                "UPDATE job_items SET stage = ?, result = ? WHERE job_id = ? AND position = ?",
-                (stage, None if data is None else _dump(data), job_id, position),
+                "UPDATE job_items SET stage = ?, result = ?, payload = iif(? IS NULL, payload, NULL)"
+                " WHERE job_id = ? AND position = ?",
+                (stage, packed, packed, job_id, position),
             )
+
+    def payload(self, job_id: str, position: int) -> dict[str, Any] | None:
+        """What was stored with a source for its worker; None once the source has a result."""
+        rows = self._rows(
+            "SELECT payload FROM job_items WHERE job_id = ? AND position = ? AND payload IS NOT NULL",
+            job_id,
+            position,
+        )
+        return cast(dict[str, Any], json.loads(rows[0]["payload"])) if rows else None
 
     def set_job_state(self, job_id: str, state: JobState) -> None:
         with self._transaction() as db:
@@ -132,7 +157,9 @@ class Database:
         return [self._with_items(row) for row in rows]
 
     def _with_items(self, row: sqlite3.Row) -> Job:
-        items = self._rows("SELECT * FROM job_items WHERE job_id = ? ORDER BY position", row["id"])
+        items = self._rows(
+            "SELECT position, source, stage, result FROM job_items WHERE job_id = ? ORDER BY position", row["id"]
+        )
         return Job(
             id=row["id"],
             library=row["library"],

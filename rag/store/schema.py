@@ -26,6 +26,7 @@ _VERSIONS = (
         position INTEGER NOT NULL,
         source TEXT NOT NULL,
         stage TEXT NOT NULL,
+        payload TEXT,
         result TEXT,
         PRIMARY KEY (job_id, position)
     );

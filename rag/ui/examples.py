@@ -14,15 +14,13 @@ if TYPE_CHECKING:
     from rag.app import App
 
 _FILE = Path(__file__).resolve().parents[2] / "examples" / "questions.json"
+_OWN, _OTHER = 3, 1  # how many questions of the reader's language and of the other one
 
 
 class _Example(NamedTuple):
     question: str
     language: str
     page: str
-
-
-_OWN, _OTHER = 3, 1  # how many questions of the reader's language and of the other one
 
 
 def example_questions(app: App, library: str, language: Language) -> list[str]:

@@ -81,7 +81,7 @@ def row_markdown(item: JobItem, ended: bool, language: Language) -> str:
         return f"{_stage(item.stage, ended, language)} {name}"
     color, icon = _CHIPS[item.result.status]
     chip = f":{color}-badge[:material/{icon}: {label(f'status_{item.result.status}', language)}]"
-    return f"{chip} {name}  \n:gray[{_sentence(item.result, language)}]"
+    return f"{chip} {name}  \n:small[:gray[{_sentence(item.result, language)}]]"
 
 
 def _stage(stage: Stage, ended: bool, language: Language) -> str:

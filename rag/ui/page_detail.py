@@ -9,7 +9,7 @@ import streamlit as st
 from rag.types import Page, Passage
 from rag.ui.escape import escape_line, web_link
 from rag.ui.parts import chunk_count, moment, short_source
-from rag.ui.render import passage_markdown
+from rag.ui.passages import passage_markdown
 from rag.ui.session import session
 from rag.ui.strings import Language, label
 

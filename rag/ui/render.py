@@ -1,9 +1,9 @@
-"""The one renderer for text that a model or a page wrote.
+"""The renderer for text that a model wrote.
 
 What a model writes is parsed as Markdown (always the whole text so far, so that half a construct never
 shows as something else) and written again from the parsed tree: images are dropped, raw HTML is text,
-links stay only where they lead to one of the answer's sources, everything else is escaped. Page text is
-shown as text. No result ever needs `unsafe_allow_html`.
+links stay only where they lead to one of the answer's sources, everything else is escaped. No result
+ever needs `unsafe_allow_html`. Page text is shown by `rag.ui.passages`.
 """
 
 from __future__ import annotations
@@ -23,8 +23,6 @@ _MARK = re.compile(r"\[(\d{1,3})\]")
 # Others are shown as plain text: Streamlit draws some of them, such as mermaid and math.
 _CODE_LANGUAGES = {"bash", "c", "cpp", "css", "diff", "go", "html", "ini", "java", "javascript", "js", "json"}
 _CODE_LANGUAGES |= {"kotlin", "python", "rust", "sh", "sql", "toml", "ts", "typescript", "xml", "yaml"}
-_HEADING = re.compile(r"[ \t]{0,3}#{1,6}[ \t]+")
-_BULLET = re.compile(r"[ \t]*[-*+][ \t]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,33 +46,6 @@ def answer_markdown(
     """
     rules = _Rules(frozenset(map(_key, urls)), frozenset(marks), anchor, pending)
     return _blocks(SyntaxTreeNode(_parser().parse(text)).children, rules)
-
-
-def passage_markdown(text: str, highlight: tuple[int, int] | None = None) -> str:
-    """Page text as Streamlit Markdown, line by line, with `text[start:end]` highlighted.
-
-    Headings show bold and list items with a bullet; nothing else is read as Markdown.
-    """
-    start, end = highlight or (0, 0)
-    lines, place = [], 0
-    for line in text.split("\n"):
-        lines.append(_page_line(line, max(start - place, 0), min(end - place, len(line))))
-        place += len(line) + 1
-    return "\n\n".join(filter(None, lines))
-
-
-def _page_line(line: str, start: int, end: int) -> str:
-    heading, bullet = _HEADING.match(line), _BULLET.match(line)
-    lead = len(match[0]) if (match := heading or bullet) else len(line) - len(line.lstrip())
-    start, end = max(start, lead), max(end, lead)
-    marked = line[start:end].strip()
-    if not marked:
-        shown = escape(line[lead:].strip())
-    else:
-        shown = f"{escape(line[lead:start])}:yellow-background[{escape(marked)}]{escape(line[end:])}"
-    if heading and shown:
-        return f"**{shown}**" if not marked else shown
-    return f"• {shown}" if bullet and shown else shown
 
 
 @cache

@@ -9,7 +9,7 @@ import streamlit as st
 from rag.types import Answer, Citation, Page, Passage
 from rag.ui.escape import escape_line, web_link
 from rag.ui.parts import site_of
-from rag.ui.render import passage_markdown
+from rag.ui.passages import passage_markdown
 from rag.ui.strings import Language, label
 
 if TYPE_CHECKING:

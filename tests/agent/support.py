@@ -85,9 +85,7 @@ class ScriptedReasoner:
     name: str = "scripted"
     asked: list[tuple[str, Any]] = field(default_factory=list)
 
-    async def decide(
-        self, question: str, history: Sequence[BaseMessage], tools: Sequence[BaseTool]
-    ) -> AIMessage:
+    async def decide(self, question: str, history: Sequence[BaseMessage], tools: Sequence[BaseTool]) -> AIMessage:
         self.asked.append(("decide", [m.text for m in history]))
         return _next(self.decisions, call_for([question]))
 

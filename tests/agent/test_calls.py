@@ -15,9 +15,7 @@ def _search(query: str = "Aso eruption") -> AIMessage:
 
 
 def _verdicts(*relevant: bool) -> str:
-    entries = ", ".join(
-        f'{{"number": {n}, "relevant": {str(value).lower()}}}' for n, value in enumerate(relevant, 1)
-    )
+    entries = ", ".join(f'{{"number": {n}, "relevant": {str(value).lower()}}}' for n, value in enumerate(relevant, 1))
     return f'{{"verdicts": [{entries}]}}'
 
 
@@ -54,11 +52,7 @@ def test_deep_never_passes_its_limit_and_keeps_a_call_for_the_answer(runs: Runs)
             self.requests.append((messages, options))
             if "You answer a question" in messages[0].text:
                 return ["It erupted in 1953.[1]"]
-            return (
-                "other words " + str(len(self.requests))
-                if "search queries" in messages[0].text
-                else _search()
-            )
+            return "other words " + str(len(self.requests)) if "search queries" in messages[0].text else _search()
 
     model = Garbled()
     answer, _ = ask(runs, ChatReasoner(model), mode="deep")

@@ -141,9 +141,7 @@ def test_uncited_text_is_never_shown_as_simply_answered(runs: Runs) -> None:
 
 
 @pytest.mark.parametrize("mode", ["fast", "deep"])
-@pytest.mark.parametrize(
-    "question", ["Hello there!", "谢谢！", "What can you do?", "你是谁？", "ok great, thanks"]
-)
+@pytest.mark.parametrize("question", ["Hello there!", "谢谢！", "What can you do?", "你是谁？", "ok great, thanks"])
 def test_small_talk_is_answered_without_searching(runs: Runs, mode: Any, question: str) -> None:
     retriever = FakeRetriever()
     reasoner = ScriptedReasoner(decisions=[AIMessage("Hello! Ask me about your pages.")])
@@ -293,9 +291,7 @@ def test_a_search_that_fails_is_one_sentence(runs: Runs) -> None:
 
 
 def test_a_reset_discards_what_came_before(runs: Runs) -> None:
-    answer, events = ask(
-        runs, ScriptedReasoner(answers=[["thinking aloud", RESET, "It erupted in 1953.[1]"]])
-    )
+    answer, events = ask(runs, ScriptedReasoner(answers=[["thinking aloud", RESET, "It erupted in 1953.[1]"]]))
     assert answer.text == "It erupted in 1953.[1]"
     assert [e.kind for e in events if e.kind in ("token", "reset")] == ["token", "reset", "token"]
 
@@ -349,9 +345,7 @@ def test_the_second_question_is_answered_as_the_second(runs: Runs) -> None:
     async def both() -> list[Any]:
         states = []
         for question in (QUESTION, second):
-            context = LoopContext(
-                reasoner, lambda q: retriever.search(q).passages, retriever.passages, CallBudget(12)
-            )
+            context = LoopContext(reasoner, lambda q: retriever.search(q).passages, retriever.passages, CallBudget(12))
             given: Any = {"question": question, "run_mode": "deep"}
             states.append(await graph.ainvoke(given, thread, context=context))
         return states

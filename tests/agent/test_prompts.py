@@ -51,9 +51,7 @@ def test_titles_take_one_line_and_a_bounded_length() -> None:
     assert max(map(len, block.splitlines())) < 200
 
 
-@pytest.mark.parametrize(
-    ("question", "word", "other"), [(ENGLISH, "Question", "问题"), (CHINESE, "问题", "Question")]
-)
+@pytest.mark.parametrize(("question", "word", "other"), [(ENGLISH, "Question", "问题"), (CHINESE, "问题", "Question")])
 def test_prompts_are_in_the_questions_language(question: str, word: str, other: str) -> None:
     made = [
         prompts.answer(question, [passage(1)]),

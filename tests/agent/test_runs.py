@@ -66,9 +66,7 @@ def test_a_run_outlives_the_thread_that_started_it(runs: Runs) -> None:
 
 
 def test_stopping_takes_less_than_a_second_and_keeps_the_text(runs: Runs) -> None:
-    run_id = _start(
-        runs, ScriptedReasoner(answers=[["It erupted in 1953.[1] ", "Its crater", 30.0, "never"]])
-    )
+    run_id = _start(runs, ScriptedReasoner(answers=[["It erupted in 1953.[1] ", "Its crater", 30.0, "never"]]))
     _wait_for(runs, run_id, "token")
     began = time.monotonic()
     runs.cancel(run_id)

@@ -51,9 +51,7 @@ def test_no_passages_make_no_vectors(model: EmbeddingModel) -> None:
     assert model.encode_passages([]).shape == (0, model.dimension)
 
 
-@pytest.mark.parametrize(
-    "text", ["", "   ", "\x00", "x" * 20_000, "broken \ud800 surrogate", "🙂" * 50, "\u200b"]
-)
+@pytest.mark.parametrize("text", ["", "   ", "\x00", "x" * 20_000, "broken \ud800 surrogate", "🙂" * 50, "\u200b"])
 def test_odd_texts_are_encoded(model: EmbeddingModel, text: str) -> None:
     for vector in (model.encode_passages([text])[0], model.encode_query(text)):
         assert np.linalg.norm(vector) == pytest.approx(1.0, abs=1e-4)

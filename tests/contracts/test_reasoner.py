@@ -141,9 +141,7 @@ def test_rewrites_keep_a_key_term_and_come_to_an_end(reasoner: Reasoner, questio
 
 @pytest.mark.parametrize("mode", ["fast", "deep"])
 @pytest.mark.parametrize(("question", "source", "gold"), QUESTIONS)
-def test_a_whole_run(
-    reasoner: Reasoner, runs: Runs, mode: RunMode, question: str, source: str, gold: str
-) -> None:
+def test_a_whole_run(reasoner: Reasoner, runs: Runs, mode: RunMode, question: str, source: str, gold: str) -> None:
     answer, events = ask(runs, reasoner, FakeRetriever(default=PASSAGES), question=question, mode=mode)
     assert (answer.outcome, answer.notice) == ("answered", None)
     assert gold in answer.text and answer.citations

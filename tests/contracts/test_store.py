@@ -300,9 +300,7 @@ def test_reciprocal_rank_fusion(filled: Store, query: Any, k: int, weights: list
 def test_a_filter_outside_a_fusion_reaches_both_legs(filled: Store) -> None:
     only = models.Filter(must=[field("number", range=models.Range(lt=12))])
     fusion = models.FusionQuery(fusion=models.Fusion.RRF)
-    found = filled.client.query_points(
-        filled.name, prefetch=legs(10), query=fusion, query_filter=only, limit=20
-    ).points
+    found = filled.client.query_points(filled.name, prefetch=legs(10), query=fusion, query_filter=only, limit=20).points
     inside = {n for scores in (dense_scores(), sparse_scores()) for n in scores if n < 12}
     assert set(numbers(found)) == inside
     assert len(inside) > 8
@@ -331,9 +329,7 @@ def test_maximal_marginal_relevance(filled: Store, diversity: float) -> None:
             return (1 - diversity) * scores[number] - diversity * alike
 
         picked.append(max((n for n in candidates if n not in picked), key=worth))
-    query = models.NearestQuery(
-        nearest=QUERY.tolist(), mmr=models.Mmr(diversity=diversity, candidates_limit=20)
-    )
+    query = models.NearestQuery(nearest=QUERY.tolist(), mmr=models.Mmr(diversity=diversity, candidates_limit=20))
     found = filled.client.query_points(filled.name, query=query, using="dense", limit=6).points
     assert numbers(found) == picked
 
@@ -472,9 +468,7 @@ def test_set_payload_by_ids_merges(filled: Store) -> None:
 
 def test_set_payload_by_filter_below_a_key(filled: Store) -> None:
     only = models.Filter(must=[field("metadata.site", match=value("s3"))])
-    filled.client.set_payload(
-        filled.name, {"active": False}, points=models.FilterSelector(filter=only), key="metadata"
-    )
+    filled.client.set_payload(filled.name, {"active": False}, points=models.FilterSelector(filter=only), key="metadata")
     active = models.Filter(must=[*(only.must or []), field("metadata.active", match=value(True))])  # type: ignore[misc]
     assert filled.client.count(filled.name, count_filter=only).count == 11
     assert filled.client.count(filled.name, count_filter=active).count == 0
@@ -521,9 +515,9 @@ def test_langchain_adds_finds_and_deletes(store: Store) -> None:
     texts = [f"green tea number {n}" for n in range(30)]
     ids = vectors.add_documents([Document(page_content=t, metadata={"n": n}) for n, t in enumerate(texts)])
     assert vectors.similarity_search(texts[4], k=1)[0].page_content == texts[4]
-    picks = vectors.as_retriever(
-        search_type="mmr", search_kwargs={"k": 10, "fetch_k": 20, "lambda_mult": 0.7}
-    ).invoke(texts[5])
+    picks = vectors.as_retriever(search_type="mmr", search_kwargs={"k": 10, "fetch_k": 20, "lambda_mult": 0.7}).invoke(
+        texts[5]
+    )
     assert len({document.metadata["n"] for document in picks}) == 10
     assert picks[0].page_content == texts[5]
     assert vectors.get_by_ids(ids[:1])[0].page_content == texts[0]

@@ -10,13 +10,8 @@ CHINESE = (
     "武汉长江大桥于一九五五年九月动工，一九五七年十月建成通车，是长江上的第一座公路铁路两用桥。这座桥把武汉三镇连成一体，"
     "也把中国南北的铁路连成一体，大大方便了人民的出行。建桥工人采用了大型管柱钻孔法，避免了在水下高气压中施工。"
 )
-TAIWAN = (
-    "臺灣的鐵路由北向南延伸，這是一個有名的景點，在山中可以看到大海。"
-    "人們來到這裡，不是為了時間，而是為了風景。"
-)
-FRENCH = (
-    "L'été dernier, nous avons visité la forêt près du château ; le goûter était délicieux à côté du fleuve."
-)
+TAIWAN = "臺灣的鐵路由北向南延伸，這是一個有名的景點，在山中可以看到大海。人們來到這裡，不是為了時間，而是為了風景。"
+FRENCH = "L'été dernier, nous avons visité la forêt près du château ; le goûter était délicieux à côté du fleuve."
 
 
 def page(text: str, meta: str = "") -> str:
@@ -60,9 +55,7 @@ def test_text_survives(text: str, codec: str, header: str | None, meta: str) -> 
     assert decode(page(text, meta).encode(codec), header) == page(text, meta)
 
 
-@pytest.mark.parametrize(
-    "label", ["utf-7", "unicode_escape", "zip", "rot13", "punycode", "idna", "nonsense", ""]
-)
+@pytest.mark.parametrize("label", ["utf-7", "unicode_escape", "zip", "rot13", "punycode", "idna", "nonsense", ""])
 def test_what_is_no_charset_of_pages(label: str) -> None:
     assert codec_of(label) is None
     assert decode("é".encode(), label) == "é"

@@ -145,9 +145,7 @@ class TestRefusals:
 
     def test_untyped_html_has_the_limit_of_html(self, server: PageServer, fetcher: Fetcher) -> None:
         big = b"<html><p>" + b"word " * (MAX_BYTES // 10)
-        assert (
-            refusal(fetcher, server.add("/untyped-big", big, content_type=None)).notice.params["limit"] == 2
-        )
+        assert refusal(fetcher, server.add("/untyped-big", big, content_type=None)).notice.params["limit"] == 2
         assert len(fetcher.fetch(server.add("/big.txt", big[9:], content_type="text/plain")).body) > 2_000_000
 
     @pytest.mark.parametrize("path", ["/never", "/drip"])
@@ -237,9 +235,7 @@ class TestNames:
         assert asked == [PUBLIC]
 
     def test_the_next_address_is_tried(self, server: PageServer) -> None:
-        with Fetcher(
-            [("wiki.local", server.port)], resolve=lambda host, port: ["127.0.0.9", "127.0.0.1"]
-        ) as fetcher:
+        with Fetcher([("wiki.local", server.port)], resolve=lambda host, port: ["127.0.0.9", "127.0.0.1"]) as fetcher:
             assert fetcher.fetch(f"http://wiki.local:{server.port}/article").status == 200
         assert server.requests[-1][1]["host"] == f"wiki.local:{server.port}"
 

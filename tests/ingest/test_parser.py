@@ -144,9 +144,7 @@ def test_the_process_ends_with_its_parent() -> None:
         "parser.parse(b'<p>One.</p>', 'text/html', None, 'x'); "
         "print(parser.process_id, flush=True); os._exit(0)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True
-    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
     child = int(done.stdout)
     deadline = time.monotonic() + 5
     while time.monotonic() < deadline and _is_running(child):

@@ -189,9 +189,7 @@ def test_a_server_that_hangs_is_asked_once(monkeypatch: pytest.MonkeyPatch, stre
 
 
 def test_a_server_that_recovers_is_asked_again() -> None:
-    with ChatServer(
-        [Reply("boom", status=500), Reply("slow", status=429, headers={"retry-after": "0.01"}), "ok"]
-    ) as s:
+    with ChatServer([Reply("boom", status=500), Reply("slow", status=429, headers={"retry-after": "0.01"}), "ok"]) as s:
         assert asyncio.run(build_chat_model(settings("m", s.base_url)).ainvoke("hi")).text == "ok"
 
 

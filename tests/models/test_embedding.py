@@ -40,9 +40,7 @@ def test_the_builtin_model_gives_the_published_vectors(builtin: FlagEncoder) -> 
 
 def test_meaning_goes_before_words(builtin: FlagEncoder) -> None:
     query = builtin.encode_query("How do I cook pasta?")
-    near, far = builtin.encode_passages(
-        ["Boil noodles in salted water for ten minutes.", "How do I cross a road?"]
-    )
+    near, far = builtin.encode_passages(["Boil noodles in salted water for ten minutes.", "How do I cross a road?"])
     assert query @ near > query @ far
 
 
@@ -118,9 +116,7 @@ def test_damaged_weights_never_give_vectors(tmp_path: Path) -> None:
 
     folder = build_tiny_model(tmp_path / "model")
     weights = load_file(folder / "model.safetensors")
-    save_file(
-        {name: np.full_like(value, np.nan) for name, value in weights.items()}, folder / "model.safetensors"
-    )
+    save_file({name: np.full_like(value, np.nan) for name, value in weights.items()}, folder / "model.safetensors")
     with pytest.raises(ModelError) as caught:
         load_embedding_model(str(folder)).encode_passages(["the river"])
     assert caught.value.code == "embedding_not_finite"

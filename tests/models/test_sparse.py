@@ -49,9 +49,7 @@ def test_numbers_are_terms_of_their_own(encoder: SparseEncoder) -> None:
 def test_a_rare_mention_in_a_long_passage_weighs_less(encoder: SparseEncoder) -> None:
     query = encoder.encode_query("lighthouse")
     short = encoder.encode_passage("The lighthouse lamp burns oil.")
-    long = encoder.encode_passage(
-        "The lighthouse lamp burns oil. " + "Ships carry timber, salt and wool. " * 60
-    )
+    long = encoder.encode_passage("The lighthouse lamp burns oil. " + "Ships carry timber, salt and wool. " * 60)
     often = encoder.encode_passage("lighthouse " * 5 + "lamp burns oil.")
     assert overlap(query, long) < overlap(query, short) < overlap(query, often)
 

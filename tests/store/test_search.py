@@ -63,9 +63,7 @@ def test_candidates_bring_their_vectors_where_there_is_one(library: Library) -> 
     given = draft("v")
     given.dense_ok[3] = False
     given.commit(library)
-    hits = library.search(
-        dense=given.dense[0], sparse=given.sparse[3], limit=10, prefetch=10, with_vectors=True
-    )
+    hits = library.search(dense=given.dense[0], sparse=given.sparse[3], limit=10, prefetch=10, with_vectors=True)
     vectors = {hit.passage.text: hit.vector for hit in hits}
     assert vectors[given.chunks[0].text] == pytest.approx(given.dense[0], abs=1e-6)
     assert vectors[given.chunks[3].text] is None
@@ -74,9 +72,7 @@ def test_candidates_bring_their_vectors_where_there_is_one(library: Library) -> 
 
 def test_a_filter_narrows_the_search(library: Library, drafts: list[Draft]) -> None:
     only = models.Filter(must=[match("metadata.site", "s1.example")])
-    hits = library.search(
-        dense=drafts[0].dense[0], sparse=drafts[0].sparse[0], limit=40, prefetch=40, only=only
-    )
+    hits = library.search(dense=drafts[0].dense[0], sparse=drafts[0].sparse[0], limit=40, prefetch=40, only=only)
     assert {hit.passage.site for hit in hits} == {"s1.example"}
     assert len(hits) == 20
 
@@ -105,9 +101,7 @@ def test_hits_of_a_generation_that_is_not_current_are_passed_over(library: Libra
     old, other = draft("a"), draft("b")
     stored = old.commit(library)
     other.commit(library)
-    library.client.set_payload(
-        library.pages_collection, {"generation": "next"}, points=[page_id(stored.url_hash)]
-    )
+    library.client.set_payload(library.pages_collection, {"generation": "next"}, points=[page_id(stored.url_hash)])
     hits = library.search(dense=old.dense[0], sparse=old.sparse[0], limit=4, prefetch=8)
     assert [hit.passage.url for hit in hits] == [other.page.url] * 4
 

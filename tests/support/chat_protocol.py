@@ -22,11 +22,7 @@ class Call:
     arguments: dict[str, Any] | str = field(default_factory=dict)
 
     def wire(self, place: int) -> dict[str, Any]:
-        raw = (
-            self.arguments
-            if isinstance(self.arguments, str)
-            else json.dumps(self.arguments, ensure_ascii=False)
-        )
+        raw = self.arguments if isinstance(self.arguments, str) else json.dumps(self.arguments, ensure_ascii=False)
         return {"id": f"call_{place}", "type": "function", "function": {"name": self.name, "arguments": raw}}
 
 

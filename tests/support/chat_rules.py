@@ -55,9 +55,7 @@ def _decide(request: Request) -> Reply:
     function = request.body["tools"][0]["function"]
     name, form = next(iter(function["parameters"]["properties"].items()))
     query = request.last.strip()[:300]
-    return Reply(
-        tool_calls=[Call(function["name"], {name: [query] if form.get("type") == "array" else query})]
-    )
+    return Reply(tool_calls=[Call(function["name"], {name: [query] if form.get("type") == "array" else query})])
 
 
 def _greeting(text: str) -> str:
@@ -71,8 +69,7 @@ def _answer(request: Request, question: str, passages: Sequence[tuple[int, str]]
     system = str(request.messages[0].get("content") or "")
     if "search queries" in system or "检索词" in system:
         return Reply(
-            " ".join(dict.fromkeys(_terms(question)))
-            + (" 说明" if _CHINESE.search(question) else " overview")
+            " ".join(dict.fromkeys(_terms(question))) + (" 说明" if _CHINESE.search(question) else " overview")
         )
     wanted = _terms(question)
     sentences = [
@@ -101,17 +98,13 @@ def _schema(request: Request) -> dict[str, Any] | None:
     return None
 
 
-def _fill(
-    form: dict[str, Any], root: dict[str, Any], passages: Sequence[tuple[int, str]], question: str
-) -> Any:
+def _fill(form: dict[str, Any], root: dict[str, Any], passages: Sequence[tuple[int, str]], question: str) -> Any:
     """A value of the schema: for each passage one entry of a list, true where it shares a word."""
     if "$ref" in form:
         form = root["$defs"][form["$ref"].rsplit("/", 1)[-1]]
     kind = form.get("type")
     if kind == "object":
-        return {
-            key: _fill(value, root, passages, question) for key, value in form.get("properties", {}).items()
-        }
+        return {key: _fill(value, root, passages, question) for key, value in form.get("properties", {}).items()}
     if kind == "array":
         return [_fill(form["items"], root, [passage], question) for passage in passages]
     if kind == "boolean":

@@ -226,18 +226,14 @@ class PageServer:
         if path in _ROUTES:
             return _ROUTES[path]()
         kind, _, number = path.strip("/").partition("/")
-        return (
-            _numbered(kind, int(number)) if number.isdecimal() else Reply(b"<h1>Not found</h1>", status=404)
-        )
+        return _numbered(kind, int(number)) if number.isdecimal() else Reply(b"<h1>Not found</h1>", status=404)
 
 
 def _numbered(kind: str, number: int) -> Reply:
     if kind == "page":
         return _text(generated_page(number))
     if kind == "redirect":
-        return Reply(
-            status=302, headers={"Location": f"/redirect/{number - 1}" if number > 1 else "/article"}
-        )
+        return Reply(status=302, headers={"Location": f"/redirect/{number - 1}" if number > 1 else "/article"})
     if kind == "status":
         return _text("<h1>Status</h1>", status=number)
     return Reply(b"<h1>Not found</h1>", status=404)

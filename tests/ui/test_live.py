@@ -9,7 +9,7 @@ def test_events_fold_into_steps_and_text() -> None:
     assert live.current == "retrieve"
     live.absorb(
         [
-            Event(1, "step", {"node": "retrieve", "state": "finished", "ms": 12.5, "detail": {"passages": 3}}),
+            Event(1, "step", {"node": "retrieve", "state": "finished", "ms": 12.5, "detail": {"new": 3}}),
             Event(2, "token", "Every "),
             Event(3, "token", "four hours."),
         ]

@@ -4,7 +4,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 from rag.ui.escape import JOINER
-from rag.ui.render import answer_markdown, passage_markdown
+from rag.ui.render import answer_markdown
 
 SOURCE = "https://ok.example/page"
 
@@ -136,28 +136,6 @@ def test_chinese_text_comes_through_unchanged() -> None:
 def test_deep_nesting_ends() -> None:
     assert len(answer_markdown("> " * 500 + "x")) < 5000
     assert len(answer_markdown("- " * 500 + "x")) < 50_000
-
-
-def test_a_passage_shows_as_text_with_its_quote_highlighted() -> None:
-    text = "## The lamp\n\nWound [every](https://x.example) four hours. Then oil.\n- In fog"
-    start = text.index("Then")
-    shown = passage_markdown(text, (start, start + len("Then oil.")))
-    assert shown.split("\n\n")[0] == "**The lamp**"
-    assert ":yellow-background[Then oil.]" in shown
-    assert shown.endswith("• In fog")
-    assert "href" not in as_shown(shown)
-
-
-def test_a_highlight_over_several_lines_is_marked_in_each() -> None:
-    text = "one\ntwo\nthree"
-    assert passage_markdown(text, (1, 9)).count(":yellow-background[") == 3
-
-
-@pytest.mark.parametrize("text", HOSTILE)
-def test_page_text_is_never_markup(text: str) -> None:
-    html = as_shown(passage_markdown(text))
-    assert set(re.findall(r"<([a-z0-9]+)", html)) <= {"p", "strong"}
-    assert not re.search(r":[\w+-]+:", outside_code(passage_markdown(text)))
 
 
 def test_what_separates_dropped_parts_has_no_width() -> None:

@@ -21,6 +21,7 @@ import qdrant_edge as edge
 from rag.errors import StoreError
 from rag.store.edge.config import CollectionParams
 from rag.store.edge.faults import engine_faults, os_fault
+from rag.store.edge.space import TO_ADD, require_space
 
 _PARAMS = "collection.json"
 _CURRENT = "current.json"
@@ -57,6 +58,7 @@ class CollectionFolder:
     @classmethod
     def create(cls, root: Path, name: str, params: CollectionParams) -> CollectionFolder:
         """Make the folder and its empty shard; it appears under its name in one step, complete."""
+        require_space(root, TO_ADD)
         draft = root / f"{_NEW}{uuid.uuid4().hex}"
         shard = draft / _shard_name()
         try:

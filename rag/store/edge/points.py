@@ -26,12 +26,10 @@ def to_points(given: Any) -> list[edge.Point]:
 
 def _rows(batch: models.Batch) -> Iterable[tuple[Any, Any, Any]]:
     for at, given in enumerate(batch.ids):
-        vectors: Any = batch.vectors
-        if isinstance(vectors, dict):
-            vectors = {name: column[at] for name, column in vectors.items()}
-        else:
-            vectors = vectors[at]
-        yield _id(given), vectors, batch.payloads[at] if batch.payloads else None
+        columns: Any = batch.vectors
+        named = isinstance(columns, dict)
+        vector = {name: column[at] for name, column in columns.items()} if named else columns[at]
+        yield _id(given), vector, batch.payloads[at] if batch.payloads else None
 
 
 def _id(given: Any) -> Any:

@@ -14,6 +14,7 @@ from rag.errors import StoreError
 from rag.store.edge.copying import copy_folder
 from rag.store.edge.faults import engine_faults, os_fault
 from rag.store.edge.folder import CollectionFolder
+from rag.store.edge.space import TO_ADD, TO_CHANGE, occupied, require_space
 
 T = TypeVar("T")
 _FLUSH_EVERY = 100  # writes; 20-40 ms each time, and little to replay after a kill
@@ -40,8 +41,9 @@ class Shard:
         with self._engine, engine_faults(call, self.folder.path):
             return ask(self._live())
 
-    def write(self, call: str, operation: edge.UpdateOperation) -> None:
-        """Apply one operation; it survives a kill once this returns."""
+    def write(self, call: str, operation: edge.UpdateOperation, *, space: int = TO_CHANGE) -> None:
+        """Apply one operation, if the disk has `space` bytes; it survives a kill once this returns."""
+        require_space(self.folder.path, space)
         with self._writing:
             with self._engine, engine_faults(call, self.folder.path):
                 self._live().update(operation)
@@ -68,6 +70,7 @@ class Shard:
             if self._journal is not None:  # a second journal would lose the writes of the first
                 raise RuntimeError("this shard is being copied already")
             self.flush()
+            require_space(self.folder.path, 2 * occupied(self.folder.shard) + TO_ADD)
             points, copy = self.points(), self.folder.new_shard()
             try:
                 copy_folder(self.folder.shard, copy)
@@ -106,7 +109,8 @@ class Shard:
         with self._writing, self._engine, engine_faults("close", self.folder.path):
             if self._shard is not None:
                 shard, self._shard = self._shard, None
-                shard.flush()
+                if self._unflushed:
+                    shard.flush()
                 shard.close()
 
     def _live(self) -> edge.EdgeShard:

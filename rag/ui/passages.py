@@ -1,0 +1,89 @@
+"""The renderer for page text: shown as text, with a span of it highlighted.
+
+Of the Markdown that extraction leaves, headings show bold, list items with a bullet, and tables as
+tables, so that a passage reads as it does in its page. Nothing else is read as Markdown.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import groupby
+
+from rag.ui.escape import escape
+
+_HEADING = re.compile(r"[ \t]{0,3}#{1,6}[ \t]+")
+_BULLET = re.compile(r"[ \t]*[-*+][ \t]+")
+_ROW = re.compile(r"[ \t]*\|.*\|[ \t]*")
+_RULE = re.compile(r"[ \t]*\|(?:[ \t]*:?-+:?[ \t]*\|)+[ \t]*")
+_CELL = re.compile(r"(?<=\|)((?:[^|\\]|\\.)*)(?=\|)")
+
+
+@dataclass(frozen=True, slots=True)
+class _Span:
+    """A piece of text with the part of it to highlight, from `start` to `end` (none where they meet)."""
+
+    text: str
+    start: int
+    end: int
+
+    def cut(self, left: int, right: int) -> _Span:
+        """The piece from `left` to `right`, without the white space at its ends."""
+        text = self.text[left:right]
+        left += len(text) - len(text.lstrip())
+        text = text.strip()
+        start = min(max(self.start - left, 0), len(text))
+        return _Span(text, start, max(start, min(self.end - left, len(text))))
+
+    @property
+    def marked(self) -> str:
+        return self.text[self.start : self.end].strip()
+
+    def markdown(self) -> str:
+        if not self.marked:
+            return escape(self.text)
+        before, after = escape(self.text[: self.start]), escape(self.text[self.end :])
+        return f"{before}:yellow-background[{escape(self.marked)}]{after}"
+
+
+def passage_markdown(text: str, highlight: tuple[int, int] | None = None) -> str:
+    """Page text as Streamlit Markdown, with `text[start:end]` highlighted."""
+    start, end = highlight or (0, 0)
+    blocks: list[str] = []
+    for tabular, lines in groupby(_lines(text, start, end), lambda line: _ROW.fullmatch(line.text) is not None):
+        rows = list(lines)
+        blocks += [_table(rows)] if tabular else [_line(line) for line in rows]
+    return "\n\n".join(filter(None, blocks))
+
+
+def _lines(text: str, start: int, end: int) -> Iterator[_Span]:
+    place = 0
+    for line in text.split("\n"):
+        inside = min(max(start - place, 0), len(line))
+        yield _Span(line, inside, max(inside, min(end - place, len(line))))
+        place += len(line) + 1
+
+
+def _line(line: _Span) -> str:
+    heading, bullet = _HEADING.match(line.text), _BULLET.match(line.text)
+    lead = heading or bullet
+    body = line.cut(len(lead[0]) if lead else 0, len(line.text))
+    shown = body.markdown()
+    if heading and shown and not body.marked:
+        return f"**{shown}**"
+    return f"• {shown}" if bullet and shown else shown
+
+
+def _table(rows: list[_Span]) -> str:
+    """A Markdown table; rows without the rule under a header, as the later part of a long table, as lines."""
+    cells = [
+        [row.cut(*match.span(1)).markdown() for match in _CELL.finditer(row.text)]
+        for row in rows
+        if not _RULE.fullmatch(row.text)
+    ]
+    if len(rows) < 2 or not _RULE.fullmatch(rows[1].text):
+        return "\n\n".join(" · ".join(filter(None, row)) for row in cells)
+    width = max(map(len, cells))
+    lines = [f"| {' | '.join(row + [''] * (width - len(row)))} |" for row in cells]
+    return "\n".join([lines[0], "|" + " --- |" * width, *lines[1:]])

@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+
+from rag.agent.extractive import MAX_SENTENCES, ExtractiveReasoner
+from rag.models.sparse import SparseEncoder
+from rag.types import Passage
+from tests.agent.support import BRIDGE, TEA, VOLCANO, passage
+
+PASSAGES = [passage(1, VOLCANO), passage(2, BRIDGE), passage(3, TEA)]
+
+
+@pytest.fixture(scope="module")
+def reasoner() -> ExtractiveReasoner:
+    return ExtractiveReasoner(SparseEncoder(), lambda terms: dict.fromkeys(terms, 1.0))
+
+
+def answer(reasoner: ExtractiveReasoner, question: str, passages: Sequence[Passage] = PASSAGES) -> str:
+    async def collect() -> str:
+        return "".join([piece async for piece in reasoner.answer(question, passages)])
+
+    return asyncio.run(collect())
+
+
+@pytest.mark.parametrize(
+    ("question", "first"),
+    [
+        ("When was the bridge opened?", "The bridge was opened in 1932. [2]"),
+        ("How wide is the crater?", "Its crater is 24 kilometres wide. [1]"),
+        ("龙井茶产于哪里？", "龙井茶产于杭州。 [3]"),
+    ],
+)
+def test_the_sentence_that_answers_comes_first(reasoner: ExtractiveReasoner, question: str, first: str) -> None:
+    assert answer(reasoner, question).split("\n\n")[0] == first
+
+
+def test_at_most_three_sentences_each_marked(reasoner: ExtractiveReasoner) -> None:
+    many = [
+        passage(1, "The bridge is red. The bridge is long. The bridge is old. The bridge is loud. The bridge is wide.")
+    ]
+    parts = answer(reasoner, "Tell me about the bridge", many).split("\n\n")
+    assert len(parts) == MAX_SENTENCES
+    assert all(part.endswith("[1]") for part in parts)
+
+
+def test_nothing_is_said_when_the_passages_do_not_bear_on_the_question(reasoner: ExtractiveReasoner) -> None:
+    assert answer(reasoner, "Who invented the zeppelin airship engine?") == ""
+    assert answer(reasoner, "Anything?", []) == ""
+
+
+def test_headings_and_fences_are_no_answers(reasoner: ExtractiveReasoner) -> None:
+    page = passage(1, "## When was the bridge opened\n\nThe bridge was opened in 1932.\n\n```\nbridge opened\n```")
+    assert answer(reasoner, "When was the bridge opened?", [page]).startswith("The bridge was opened in 1932.")
+
+
+def test_table_rows_read_as_text(reasoner: ExtractiveReasoner) -> None:
+    page = passage(1, "| Plan | Price |\n| --- | --- |\n| Team | 9 euros |\n| Solo | 4 euros |")
+    assert answer(reasoner, "What is the price of the Team plan?", [page]).startswith("Team · 9 euros")
+
+
+def test_grading_is_lenient_and_by_overlap(reasoner: ExtractiveReasoner) -> None:
+    grades = asyncio.run(reasoner.grade("When was the bridge opened for traffic?", PASSAGES))
+    assert grades == [False, True, False]
+
+
+def test_rewrites_differ_keep_key_terms_and_end(reasoner: ExtractiveReasoner) -> None:
+    tried = ["When was the old harbour bridge opened?"]
+    while query := asyncio.run(reasoner.rewrite(tried[0], tried, PASSAGES)):
+        assert query not in tried
+        assert {"harbour", "bridge", "opened", "old"} & set(query.lower().split())
+        tried.append(query)
+    assert 2 <= len(tried) <= 5
+
+
+def test_small_talk_is_answered_and_questions_are_searched(reasoner: ExtractiveReasoner) -> None:
+    assert asyncio.run(reasoner.decide("hello", [], [])).text
+    assert "您好" in asyncio.run(reasoner.decide("你好", [], [])).text
+    assert asyncio.run(reasoner.decide("When was the bridge opened?", [], [])).tool_calls

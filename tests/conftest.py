@@ -1,0 +1,48 @@
+"""What several rooms' tests share: a library without weights or network, and the parser's child."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from rag.ingest.chunking import get_chunker
+from rag.ingest.fetch import Fetcher
+from rag.ingest.parser import Parser
+from rag.ingest.pipeline import Ingestor
+from rag.models.sparse import SparseEncoder
+from rag.store.edge.client import EdgeClient
+from rag.store.library import Library, open_library
+from tests.support.hashed_model import HashedModel
+from tests.support.page_server import PageServer
+
+
+@pytest.fixture
+def model() -> HashedModel:
+    return HashedModel()
+
+
+@pytest.fixture
+def small_library(tmp_path: Path, model: HashedModel) -> Iterator[Library]:
+    client = EdgeClient(tmp_path / "qdrant")
+    yield open_library(client, "main", model.name, model.dimension)
+    client.close()
+
+
+@pytest.fixture(scope="session")
+def parser() -> Iterator[Parser]:
+    with Parser() as one:
+        yield one
+
+
+@pytest.fixture
+def page_server() -> Iterator[PageServer]:
+    with PageServer() as server:
+        yield server
+
+
+@pytest.fixture
+def ingestor(small_library: Library, model: HashedModel, parser: Parser, page_server: PageServer) -> Ingestor:
+    fetcher = Fetcher([page_server.pair], deadline=3.0)
+    return Ingestor(small_library, model, SparseEncoder(), fetcher, parser, get_chunker())

@@ -1,0 +1,122 @@
+"""The app as it is served, driven by a real browser."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+ROOT = Path(__file__).resolve().parents[2]
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+LOCALES = {"en": "en-US", "zh": "zh-CN"}
+
+OpenTab = Callable[..., Page]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.e2e)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Debian's Chromium, or none: then the tests are skipped."""
+    path = os.environ.get("CHROMIUM") or shutil.which("chromium")
+    if not path:
+        pytest.skip("no browser: install Debian's chromium, or name one in CHROMIUM")
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        yield opened
+        opened.close()
+
+
+@pytest.fixture(scope="session")
+def address(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The app, served with an empty data folder and no settings; its address."""
+    folder = tmp_path_factory.mktemp("served")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    settings = dict.fromkeys(("QDRANT_URL", "EMBEDDING_MODEL", "LLM_MODEL", "LLM_BASE_URL", "RAG_LIBRARY"), "")
+    environment = {**os.environ, **settings, "RAG_DATA_DIR": str(folder / "data")}
+    command = [sys.executable, "-m", "streamlit", "run", str(ROOT / "main.py"), "--server.port", str(port)]
+    with (folder / "log").open("wb") as log:
+        # The folder of the test is not the project's, so that no .env of a developer is read.
+        process = subprocess.Popen(command, cwd=folder, env=environment, stdout=log, stderr=log)
+    try:
+        _wait(f"http://127.0.0.1:{port}", process, folder / "log")
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        process.terminate()
+        process.wait(20)
+
+
+def _wait(address: str, process: subprocess.Popen[bytes], log: Path) -> None:
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and process.poll() is None:
+        try:
+            with urllib.request.urlopen(f"{address}/_stcore/health", timeout=2):
+                return
+        except (urllib.error.URLError, OSError):
+            time.sleep(0.2)
+    raise AssertionError(f"the app did not start:\n{log.read_text(errors='replace')[-2000:]}")
+
+
+@pytest.fixture
+def open_tab(browser: Browser, address: str) -> Iterator[OpenTab]:
+    """Open a tab in a language; `requests` of the page holds every address it asked for."""
+    contexts = []
+
+    def open_(language: str = "en", path: str = "/", width: int = 1280) -> Page:
+        context = browser.new_context(
+            locale=LOCALES[language], viewport={"width": width, "height": 900}, color_scheme="light"
+        )
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(60_000)
+        page.requests = []  # type: ignore[attr-defined]
+        page.on("request", lambda request: page.requests.append(request.url))  # type: ignore[attr-defined]
+        page.goto(address + path)
+        return page
+
+    yield open_
+    for context in contexts:
+        context.close()
+
+
+@pytest.fixture(scope="session")
+def samples(browser: Browser, address: str) -> None:
+    """The sample pages, loaded as a newcomer does it: with the button of the empty state."""
+    page = browser.new_page(locale="en-US")
+    page.goto(address)
+    page.get_by_role("button", name="Load the sample pages").click()
+    page.locator(".st-key-job-ask button").wait_for(timeout=300_000)
+    assert page.get_by_text("Failed").count() == 0
+    page.close()
+
+
+def ask(page: Page, question: str) -> None:
+    """Type a question, send it, and wait for its sources."""
+    box = page.get_by_test_id("stChatInputTextArea")
+    box.fill(question)
+    box.press("Enter")
+    page.locator("[class*='st-key-source-']").first.wait_for()

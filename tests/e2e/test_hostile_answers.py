@@ -1,0 +1,73 @@
+import urllib.request
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from rag.ui.headers import SECURITY_HEADERS
+from rag.ui.strings import label
+from tests.e2e.conftest import OpenTab, ask
+from tests.support.chat_protocol import Reply, Request
+from tests.support.chat_server import ChatServer, rules
+from tests.ui.test_render import HOSTILE
+
+
+def hostile(request: Request) -> Reply:
+    """A model that behaves until it answers."""
+    reply = rules(request)
+    if reply.tool_calls or request.body.get("response_format"):
+        return reply
+    return Reply("\n\n".join([reply.text, *HOSTILE]))
+
+
+def test_every_response_carries_the_headers(address: str) -> None:
+    for path in ("/", "/add", "/_stcore/health", "/no/such/page"):
+        try:
+            with urllib.request.urlopen(address + path) as response:
+                headers = response.headers
+        except urllib.error.HTTPError as error:
+            headers = error.headers
+        for name, value in SECURITY_HEADERS:
+            assert headers.get_all(name.decode()) == [value.decode()], path
+
+
+@pytest.mark.usefixtures("samples")
+def test_nothing_of_a_hostile_answer_comes_alive(open_tab: OpenTab, address: str) -> None:
+    with ChatServer(hostile) as server:
+        page = open_tab("en", "/settings")
+        connect(page, server)
+        ask(page, "How long does a deleted file stay in the bilge?")
+        answer = page.locator("[class*='st-key-answer-']")
+        expect(answer).to_contain_text("evil.example")
+        page.wait_for_timeout(1000)
+        for tag in ("img", "svg", "iframe", "script", "video", "audio", ".katex", "[role=img]"):
+            assert answer.locator(tag).count() == 0, tag
+        assert answer.locator("[style*=color]").count() == 0
+        links = answer.locator("a").evaluate_all("links => links.map(link => link.getAttribute('href'))")
+        assert links
+        assert all(link.startswith("#source-") for link in links)
+        elsewhere = [url for url in page.requests if not url.startswith((address, "data:", "blob:"))]  # type: ignore[attr-defined]
+        assert elsewhere == []
+
+
+def connect(page: Page, server: ChatServer) -> None:
+    """Use the server as this session's chat model, and go to the chat."""
+    page.get_by_label(label("chat_base_url", "en")).fill(server.base_url)
+    page.get_by_label(label("chat_model_name", "en"), exact=True).fill("test")
+    page.get_by_role("button", name=label("chat_use", "en")).click()
+    expect(page.get_by_text(label("chat_in_use", "en", model="test"))).to_be_visible()
+    page.get_by_role("link", name=label("nav_chat", "en")).click()
+
+
+def test_the_policy_holds_where_a_renderer_would_fail(open_tab: OpenTab) -> None:
+    page = open_tab("en")
+    page.locator("h1, h3").first.wait_for()
+    blocked = page.evaluate(
+        """() => new Promise(resolve => {
+            document.addEventListener('securitypolicyviolation', event => resolve(event.effectiveDirective));
+            const image = document.createElement('img');
+            image.src = 'https://evil.example/x.png';
+            document.body.append(image);
+            setTimeout(() => resolve(''), 5000);
+        })"""
+    )
+    assert blocked == "img-src"

@@ -1,0 +1,161 @@
+"""From sources to a stored library: what is added, left alone, updated, and refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rag.ingest.batch import ingest_all
+from rag.ingest.pipeline import Ingestor
+from rag.ingest.sources import Source, file_sources, path_sources, record_sources, web_source
+from rag.types import IngestResult
+from tests.support.hashed_model import HashedModel
+from tests.support.page_server import PageServer
+
+PARAGRAPH = "The harbour bridge was opened in 1932 and carries eight lanes of traffic over the bay. "
+PAGE = "<html><head><title>{title}</title></head><body><article><h1>{title}</h1><p>{text}</p></article></body></html>"
+
+
+def html(title: str, text: str = PARAGRAPH * 8) -> str:
+    return PAGE.format(title=title, text=text)
+
+
+def run(ingestor: Ingestor, *sources: Source, force: bool = False) -> list[IngestResult]:
+    rows = dict(ingest_all(ingestor, sources, force=force))
+    return [rows[i] for i in range(len(sources))]
+
+
+def test_a_page_is_fetched_read_and_stored(ingestor: Ingestor, page_server: PageServer) -> None:
+    url = page_server.add("/bridge", html("Bridge"))
+    (row,) = run(ingestor, web_source(url))
+    assert (row.status, row.reason) == ("added", "page_added")
+    page = ingestor.library.page(row.url_hash)
+    assert page is not None
+    assert (page.title, page.language, page.chunks) == ("Bridge", "en", row.chunks)
+    for chunk in ingestor.library.chunks(row.url_hash):
+        assert chunk.text == page.text[chunk.start : chunk.end]
+
+
+def test_a_known_page_is_not_fetched_again(ingestor: Ingestor, page_server: PageServer) -> None:
+    url = page_server.add("/bridge", html("Bridge"))
+    run(ingestor, web_source(url))
+    (row,) = run(ingestor, web_source(url + "?utm_source=x#part"))
+    assert (row.status, row.reason) == ("unchanged", "already_here")
+    assert page_server.count("/bridge") == 1
+
+
+def test_given_twice_it_is_taken_once(ingestor: Ingestor, page_server: PageServer) -> None:
+    url = page_server.add("/bridge", html("Bridge"))
+    rows = run(ingestor, web_source(url), web_source(url + "#top"))
+    assert [row.status for row in rows] == ["added", "duplicate"]
+    assert page_server.count("/bridge") == 1
+
+
+def test_force_tells_unchanged_from_updated_and_encodes_only_what_changed(
+    ingestor: Ingestor, page_server: PageServer, model: HashedModel
+) -> None:
+    parts = [f"<h2>Part {n}</h2><p>{f'Topic number {n} is described here at length. ' * 18}</p>" for n in range(6)]
+    url = page_server.add("/long", html("Long", "".join(parts)))
+    run(ingestor, web_source(url))
+    assert run(ingestor, web_source(url), force=True)[0].status == "unchanged"
+    before = len(model.encoded)
+    parts[3] = f"<h2>Part 3</h2><p>{'Everything is different in this part now. ' * 18}</p>"
+    page_server.add("/long", html("Long", "".join(parts)))
+    (row,) = run(ingestor, web_source(url), force=True)
+    assert row.status == "updated"
+    assert 0 < len(model.encoded) - before < before
+    texts = [chunk.text for chunk in ingestor.library.chunks(row.url_hash)]
+    assert any("Everything is different" in text for text in texts)
+    assert not any("Topic number 3 " in text for text in texts)
+
+
+def test_one_bad_source_does_not_stop_the_others(ingestor: Ingestor, page_server: PageServer) -> None:
+    good = page_server.add("/bridge", html("Bridge"))
+    rows = run(
+        ingestor,
+        web_source("http://192.168.1.1/"),
+        web_source(page_server.url("/missing")),
+        web_source(good),
+        *file_sources("picture.png", b"\x89PNG"),
+        *file_sources("notes.txt", b"%PDF-1.7 not a text"),
+    )
+    assert [(row.status, row.reason) for row in rows] == [
+        ("failed", "blocked"),
+        ("failed", "http_error"),
+        ("added", "page_added"),
+        ("failed", "file_type"),
+        ("failed", "content_type"),
+    ]
+    assert all(row.message for row in rows)
+    assert ingestor.library.page_count() == 1
+
+
+def test_a_failure_does_not_block_the_next_try(ingestor: Ingestor, page_server: PageServer) -> None:
+    url = page_server.url("/later")
+    assert run(ingestor, web_source(url))[0].status == "failed"
+    page_server.add("/later", html("Later"))
+    assert run(ingestor, web_source(url))[0].status == "added"
+
+
+def test_an_imported_text_is_stored_unchanged(ingestor: Ingestor) -> None:
+    text = "  One line.\r\n\n\n二\u200b行。\t"
+    (row,) = run(
+        ingestor, Source("x", "https://x.example/", "import", record={"url": "https://x.example/", "text": text})
+    )
+    page = ingestor.library.page(row.url_hash)
+    assert page is not None
+    assert page.text == text
+
+
+def test_a_broken_line_is_reported_and_the_rest_goes_in(ingestor: Ingestor) -> None:
+    lines = [
+        '{"url": "https://a.example/", "title": "A", "text": "First page text."}',
+        "{broken",
+        '{"title": "no url", "text": "x"}',
+        "",
+        '{"url": "https://b.example/", "title": "B", "markdown": "# Heading\\n\\nSecond page text."}',
+        '{"url": "https://c.example/", "title": "C", "html": "<p>Third page text.</p>"}',
+    ]
+    rows = run(ingestor, *record_sources(lines, "pages.jsonl"))
+    assert [row.status for row in rows] == ["added", "failed", "failed", "added", "added"]
+    assert rows[1].source == "pages.jsonl:2"
+    assert "Line 2 of pages.jsonl" in rows[1].message
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "text"),
+    [
+        ("a.md", b"# Title\n\nSome *text* with a [link](https://x.example/).", "link"),
+        ("b.txt", ("我们的仓库在每个月的最后一天盘点，结果写进报告。" * 3).encode("gb18030"), "我们的仓库在每个月"),
+        ("c.html", b"<title>T</title><p>Paragraph of the page.</p>", "Paragraph of the page."),
+    ],
+)
+def test_files_take_the_same_way(ingestor: Ingestor, tmp_path: Path, name: str, content: bytes, text: str) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    (row,) = run(ingestor, *path_sources(str(path)))
+    assert row.status == "added"
+    page = ingestor.library.page(row.url_hash)
+    assert page is not None
+    assert text in page.text
+    assert page.url == path.as_uri()
+
+
+def test_a_missing_file_says_so(ingestor: Ingestor, tmp_path: Path) -> None:
+    (row,) = run(ingestor, *path_sources(str(tmp_path / "none.md")))
+    assert (row.status, row.reason) == ("failed", "file_unreadable")
+
+
+def test_chinese_chunks_have_no_dense_vector(ingestor: Ingestor, model: HashedModel) -> None:
+    record = {"url": "https://zh.example/", "title": "茶", "text": "龙井茶产于杭州。清明前采摘的称为明前茶。"}
+    (row,) = run(ingestor, Source("zh", "https://zh.example/", "import", record=record))
+    assert row.status == "added"
+    assert model.encoded == []
+
+
+def test_after_a_stop_the_rest_is_skipped(ingestor: Ingestor, page_server: PageServer) -> None:
+    urls = [page_server.add(f"/p{n}", html(f"P{n}")) for n in range(4)]
+    rows = dict(ingest_all(ingestor, [web_source(url) for url in urls], stopped=lambda: True))
+    assert {row.status for row in rows.values()} == {"skipped"}
+    assert ingestor.library.page_count() == 0

@@ -1,0 +1,81 @@
+"""Every strategy over one small library, with a model that cannot read Chinese."""
+
+from __future__ import annotations
+
+import pytest
+
+from rag.ingest.pipeline import Ingestor
+from rag.ingest.sources import Source
+from rag.models.sparse import SparseEncoder
+from rag.retrieval.retriever import STRATEGIES, Retriever
+from rag.store.library import Library
+from tests.support.hashed_model import HashedModel
+
+PAGES = {
+    "Volcano": "Mount Aso erupted in 1953. Its crater is 24 kilometres wide.",
+    "Bridge": "The harbour bridge was opened in 1932. It carries eight lanes of traffic.",
+    "Tea": "Black tea is brewed with boiling water. Green tea needs cooler water.",
+    "茶": "龙井茶产于杭州。清明前采摘的称为明前茶。炒制需要十道手法。",
+    "桥": "这座大桥于1932年通车，桥上有八条车道。",
+}
+
+
+def _ignore(stage: str) -> None:
+    pass
+
+
+@pytest.fixture
+def retriever(small_library: Library, ingestor: Ingestor, model: HashedModel) -> Retriever:
+    for title, text in PAGES.items():
+        record = {"url": f"https://pages.example/{title}", "title": title, "text": text}
+        ingestor.store(ingestor.read(Source(title, record["url"], "import", record=record), _ignore), _ignore)
+    return Retriever(small_library, model, SparseEncoder())
+
+
+@pytest.mark.parametrize("strategy", sorted(STRATEGIES))
+@pytest.mark.parametrize(
+    ("question", "title"),
+    [
+        ("When was the harbour bridge opened?", "Bridge"),
+        ("How wide is the crater of Aso?", "Volcano"),
+        ("龙井茶产于哪里？", "茶"),
+    ],
+)
+def test_the_right_page_comes_first(retriever: Retriever, strategy: str, question: str, title: str) -> None:
+    found = retriever.search(question, k=2, strategy=strategy)
+    assert found.passages[0].title == title
+    assert len(found.passages) <= 2
+
+
+def test_a_leg_that_cannot_read_the_question_does_not_vote(retriever: Retriever) -> None:
+    assert retriever.search("龙井茶产于哪里？").legs == ("sparse",)
+    assert retriever.search("Where is the bridge?").legs == ("dense", "sparse")
+
+
+def test_candidates_tell_ranks_scores_and_places(retriever: Retriever) -> None:
+    found = retriever.search("When was the harbour bridge opened?", k=2, fetch_k=4)
+    first = found.candidates[0].passage
+    assert first.ranks["dense"] == first.ranks["sparse"] == first.ranks["fused"] == 1
+    assert [c.place for c in found.candidates[:2]] == [1, 2]
+    assert all(c.place is None for c in found.candidates[2:])
+    assert set(found.ms) == {"encode", "search", "choose"}
+
+
+def test_words_that_no_page_holds_find_nothing_by_keyword(retriever: Retriever) -> None:
+    assert retriever.search("zeppelin", strategy="keyword").passages == ()
+
+
+def test_passages_are_read_again_by_id(retriever: Retriever) -> None:
+    found = retriever.search("When was the harbour bridge opened?").passages
+    again = retriever.passages([found[0].id, "00000000-0000-0000-0000-000000000000"])
+    assert [p.text for p in again] == [found[0].text]
+
+
+def test_idf_is_the_engines(small_library: Library, retriever: Retriever) -> None:
+    encoder = SparseEncoder()
+    (bridge,) = encoder.encode_query("bridge").indices
+    (water,) = encoder.encode_query("wide").indices
+    (nowhere,) = encoder.encode_query("zeppelin").indices
+    idf = small_library.idf([bridge, water, nowhere])
+    assert idf[nowhere] > idf[bridge] > 0
+    assert idf[bridge] == pytest.approx(idf[water])

@@ -1,0 +1,258 @@
+"""The embedded engine's edges: refusals, faults, locks, and leftovers on disk."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from collections import namedtuple
+from pathlib import Path
+from typing import Any
+
+import pytest
+from qdrant_client import QdrantClient, models
+from qdrant_client.client_base import QdrantBase
+
+from rag.errors import StoreBusyError, StoreError
+from rag.store.edge.backend import BATCH, EdgeBackend
+from rag.store.edge.client import EdgeClient
+from rag.store.edge.copying import copy_file
+from rag.store.edge.shard import Shard
+from rag.store.library import Library
+from tests.store.support import draft, open_edge, point_id
+
+ROOT = Path(__file__).resolve().parents[2]
+PLAIN = models.VectorParams(size=3, distance=models.Distance.COSINE)
+
+
+@pytest.fixture
+def three(client: EdgeClient) -> EdgeClient:
+    client.create_collection("three", vectors_config=PLAIN)
+    return client
+
+
+def some(number: int, vector: list[float] | None = None) -> models.PointStruct:
+    return models.PointStruct(id=point_id(number), vector=vector or [1.0, 2.0, 3.0], payload={"n": number})
+
+
+# Refusals
+
+
+def test_every_call_that_is_not_translated_says_its_name(client: EdgeClient) -> None:
+    refused = []
+    for name in vars(QdrantBase):
+        if not name.startswith("_") and getattr(EdgeBackend, name).__qualname__.startswith("_refuser"):
+            with pytest.raises(StoreError, match=f"does not do {name}"):
+                getattr(client.backend, name)()
+            refused.append(name)
+    assert "create_snapshot" in refused
+    assert "query_points" not in refused
+    assert len(refused) > 20
+
+
+@pytest.mark.parametrize(
+    ("query", "named"),
+    [
+        (models.RecommendQuery(recommend=models.RecommendInput(positive=[[1.0, 0.0, 0.0]])), "RecommendQuery"),
+        (models.SampleQuery(sample=models.Sample.RANDOM), "SampleQuery"),
+        (point_id(1), "point id"),
+    ],
+)
+def test_a_query_that_is_not_translated_is_refused_by_name(three: EdgeClient, query: Any, named: str) -> None:
+    with pytest.raises(StoreError, match=named):
+        three.query_points("three", query=query)
+
+
+@pytest.mark.parametrize(
+    ("condition", "named"),
+    [
+        (models.FieldCondition(key="a", match=models.MatchText(text="x")), "MatchText"),
+        (
+            models.FieldCondition(key="a", geo_radius=models.GeoRadius(center=models.GeoPoint(lon=0, lat=0), radius=1)),
+            "geo_radius",
+        ),
+        (models.NestedCondition(nested=models.Nested(key="a", filter=models.Filter())), "NestedCondition"),
+    ],
+)
+def test_a_filter_that_is_not_translated_is_refused_by_name(three: EdgeClient, condition: Any, named: str) -> None:
+    with pytest.raises(StoreError, match=named):
+        three.count("three", count_filter=models.Filter(must=[condition]))
+
+
+def test_an_option_that_would_be_ignored_is_refused(client: EdgeClient) -> None:
+    with pytest.raises(StoreError, match="quantization_config"):
+        client.create_collection(
+            "a",
+            vectors_config=PLAIN,
+            quantization_config=models.BinaryQuantization(binary=models.BinaryQuantizationConfig()),
+        )
+    assert client.get_collections().collections == []
+
+
+# Bad vectors and bad calls
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf"), float("-inf")])
+def test_a_vector_that_is_not_finite_is_refused(three: EdgeClient, bad: float) -> None:
+    with pytest.raises(StoreError, match="not a finite number"):
+        three.upsert("three", [some(1), some(2, [1.0, bad, 0.0])])
+    with pytest.raises(StoreError, match="not a finite number"):
+        three.query_points("three", query=[1.0, bad, 0.0])
+    assert three.count("three").count == 0
+
+
+def test_a_wrong_dimension_is_one_sentence(three: EdgeClient) -> None:
+    with pytest.raises(StoreError, match="expected dim: 3, got 2"):
+        three.upsert("three", [some(1, [1.0, 2.0])])
+
+
+def test_a_missing_collection_is_named(client: EdgeClient) -> None:
+    with pytest.raises(StoreError, match="no collection named nowhere"):
+        client.count("nowhere")
+    assert not client.delete_collection("nowhere")
+
+
+def test_a_collection_is_made_once(three: EdgeClient) -> None:
+    with pytest.raises(StoreError, match="already has a collection named three"):
+        three.create_collection("three", vectors_config=PLAIN)
+
+
+@pytest.mark.parametrize("name", ["../out", ".hidden", "a/b", "ünï %41", "c:d"])
+def test_any_name_stays_inside_the_folder(client: EdgeClient, tmp_path: Path, name: str) -> None:
+    client.create_collection(name, vectors_config=PLAIN)
+    client.upsert(name, [some(1)])
+    assert [one.name for one in client.get_collections().collections] == [name]
+    assert [path.name for path in tmp_path.iterdir()] == ["bare"]
+    client.close()
+    again = EdgeClient(tmp_path / "bare")
+    assert again.count(name).count == 1
+    assert again.delete_collection(name)
+    again.close()
+
+
+def test_large_writes_reach_the_engine_in_small_batches(three: EdgeClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes: list[int] = []
+    real = Shard.write
+
+    def counting(self: Shard, *args: Any, **kwargs: Any) -> None:
+        before = self.points()
+        real(self, *args, **kwargs)
+        sizes.append(self.points() - before)
+
+    monkeypatch.setattr(Shard, "write", counting)
+    three.upsert("three", [some(n) for n in range(2 * BATCH + 5)])
+    assert sizes == [BATCH, BATCH, 5]
+    assert BATCH <= 128
+
+
+# Folders and processes
+
+
+def test_a_second_client_gets_a_clear_sentence(folder: Path) -> None:
+    first, _ = open_edge(folder)
+    with pytest.raises(StoreBusyError, match="Another process has the database"):
+        EdgeClient(folder)
+    first.close()
+    EdgeClient(folder).close()
+
+
+def test_a_second_process_gets_a_clear_sentence(folder: Path) -> None:
+    first, _ = open_edge(folder)
+    program = (
+        f"from pathlib import Path; from rag.store.edge.client import EdgeClient; EdgeClient(Path({str(folder)!r}))"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True)
+    assert ended.returncode == 1
+    assert ended.stderr.splitlines()[-1].startswith("rag.errors.StoreBusyError: Another process has the database")
+    first.close()
+
+
+def test_a_folder_that_cannot_be_made_gets_a_clear_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("not a folder")
+    with pytest.raises(StoreError, match="cannot be written"):
+        EdgeClient(tmp_path / "file" / "qdrant")
+
+
+def test_a_closed_client_says_so(folder: Path) -> None:
+    client, library = open_edge(folder)
+    client.close()
+    client.close()
+    with pytest.raises(StoreError, match="closed"):
+        library.page_count()
+
+
+def test_a_damaged_collection_says_where(folder: Path) -> None:
+    client, library = open_edge(folder)
+    client.close()
+    (folder / library.pages_collection / "current.json").write_text("{")
+    with pytest.raises(StoreError, match="is damaged"):
+        open_edge(folder)
+
+
+def test_a_disk_that_is_almost_full_stops_writes_before_the_engine_does(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stored = draft("a").commit(library)
+    usage = namedtuple("usage", "total used free")
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage(1 << 40, 1 << 40, 30 << 20))
+    with pytest.raises(StoreError, match="less than 64 MB left"):
+        draft("a", version=1).commit(library)
+    assert library.page(stored.url_hash) == stored
+    assert library.remove([stored.url_hash]) == 1
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage(1 << 40, 1 << 40, 1 << 20))
+    with pytest.raises(StoreError, match="less than 16 MB left"):
+        library.remove([stored.url_hash])
+
+
+def test_a_client_that_nobody_closes_makes_no_noise_and_loses_nothing(tmp_path: Path) -> None:
+    program = (
+        "import sys; from pathlib import Path; from tests.store.support import draft, open_edge;"
+        "client, library = open_edge(Path(sys.argv[1])); draft('a').commit(library)"
+    )
+    command = [sys.executable, "-c", program, str(tmp_path / "q")]
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    client, library = open_edge(tmp_path / "q")
+    assert library.chunk_count() == 4
+    client.close()
+
+
+# What a crash leaves behind
+
+
+def test_leftovers_are_cleared_at_the_next_start(folder: Path) -> None:
+    client, library = open_edge(folder)
+    draft("a").commit(library)
+    name = library.chunks_collection
+    client.close()
+    live = json.loads((folder / name / "current.json").read_text())["shard"]
+    shutil.copytree(folder / library.pages_collection, folder / ".new-left")
+    shutil.copytree(folder / library.pages_collection, folder / ".gone-left")
+    (folder / name / "shard-left" / "segments").mkdir(parents=True)
+    (folder / name / live / "temp_segments" / "x").mkdir(parents=True)
+
+    client, library = open_edge(folder)
+    assert library.chunk_count() == 4
+    assert sorted(path.name for path in (folder / name).iterdir()) == ["collection.json", "current.json", live]
+    assert not (folder / name / live / "temp_segments").exists()
+    assert not list(folder.glob(".*"))
+    assert len(client.get_collections().collections) == 3
+    client.close()
+
+
+def test_a_copy_keeps_holes_and_content(tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    with source.open("wb") as file:
+        file.write(b"begin")
+        file.seek(50 << 20)
+        file.write(b"middle")
+        file.truncate(90 << 20)
+    copy_file(source, tmp_path / "copy")
+    assert (tmp_path / "copy").read_bytes() == source.read_bytes()
+    assert (tmp_path / "copy").stat().st_blocks <= source.stat().st_blocks + 16
+
+
+def test_it_is_a_qdrant_client(client: EdgeClient) -> None:
+    assert isinstance(client, QdrantClient)
+    assert isinstance(client._client, EdgeBackend)

@@ -1,0 +1,160 @@
+"""When an index is built, and that every way it can end leaves the collection whole."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from qdrant_client import models
+
+from rag.store.edge import indexing
+from rag.store.edge.client import EdgeClient
+from rag.store.edge.indexing import IndexBuilder
+from rag.store.edge.shard import Shard
+from tests.store.support import DIMENSION, point_id, unit
+
+POINTS = 3000
+VECTORS = unit(np.random.default_rng(3), POINTS)
+
+
+@pytest.fixture
+def filled(client: EdgeClient) -> Iterator[EdgeClient]:
+    client.create_collection(
+        "c", vectors_config={"dense": models.VectorParams(size=DIMENSION, distance=models.Distance.COSINE)}
+    )
+    add(client, 0, POINTS)
+    yield client
+
+
+def add(client: EdgeClient, start: int, end: int) -> None:
+    points = [
+        models.PointStruct(id=point_id(n), vector={"dense": VECTORS[n % POINTS].tolist()}, payload={"n": n})
+        for n in range(start, end)
+    ]
+    client.upsert("c", points)
+
+
+def shards(client: EdgeClient) -> list[str]:
+    return sorted(path.name for path in (client.backend.folder / "c").glob("shard-*"))
+
+
+def nearest(client: EdgeClient, number: int) -> str:
+    return str(client.query_points("c", query=VECTORS[number].tolist(), using="dense", limit=1).points[0].id)
+
+
+def test_a_build_swaps_in_a_shard_with_the_same_points(filled: EdgeClient, tmp_path: Path) -> None:
+    before = shards(filled)
+    assert filled.backend.builder("c").build()
+    assert len(shards(filled)) == 1
+    assert shards(filled) != before
+    assert filled.backend.shard("c").folder.indexed == POINTS
+    assert filled.count("c").count == POINTS
+    assert nearest(filled, 77) == point_id(77)
+    filled.close()
+    again = EdgeClient(tmp_path / "bare")
+    assert again.count("c").count == POINTS
+    assert again.backend.shard("c").folder.indexed == POINTS
+    again.close()
+
+
+def test_writes_between_copy_and_swap_are_replayed_in_order(filled: EdgeClient) -> None:
+    shard = filled.backend.shard("c")
+    copy, points = shard.branch()
+    add(filled, POINTS, POINTS + 300)
+    filled.delete("c", [point_id(5)])
+    only = models.FilterSelector(filter=models.Filter(must=[models.FieldCondition(key="n", range=models.Range(lt=10))]))
+    filled.set_payload("c", {"mark": 1}, points=only)
+    filled.upsert("c", [models.PointStruct(id=point_id(6), vector={}, payload={"n": -6})])
+    shard.adopt(copy, points)
+    assert filled.count("c").count == POINTS + 299
+    marked, _ = filled.scroll(
+        "c",
+        scroll_filter=models.Filter(must=[models.FieldCondition(key="mark", match=models.MatchValue(value=1))]),
+        limit=20,
+    )
+    assert sorted((point.payload or {})["n"] for point in marked) == [0, 1, 2, 3, 4, 7, 8, 9]
+    assert filled.retrieve("c", [point_id(6)])[0].payload == {"n": -6}
+    add(filled, 5, 6)
+    assert filled.count("c").count == POINTS + 300
+
+
+def test_a_process_that_ends_during_a_build_loses_nothing(filled: EdgeClient, tmp_path: Path) -> None:
+    filled.backend.shard("c").branch()
+    add(filled, POINTS, POINTS + 50)
+    assert len(shards(filled)) == 2
+    filled.close()
+    again = EdgeClient(tmp_path / "bare")
+    assert again.count("c").count == POINTS + 50
+    assert len(shards(again)) == 1
+    again.close()
+
+
+def test_a_child_that_fails_leaves_the_shard_as_it_was(filled: EdgeClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(indexing.sys, "executable", "/bin/false")
+    before = shards(filled)
+    assert not filled.backend.builder("c").build()
+    assert shards(filled) == before
+    add(filled, POINTS, POINTS + 1)
+    assert filled.count("c").count == POINTS + 1
+
+
+def test_closing_ends_a_build(filled: EdgeClient, tmp_path: Path) -> None:
+    builder = filled.backend.builder("c")
+    builder._quiet = 0.0
+    builder.start()
+    deadline = time.monotonic() + 10
+    while builder._child is None and time.monotonic() < deadline:
+        time.sleep(0.01)
+    filled.close()
+    assert builder._child is not None
+    assert builder._child.poll() is not None
+    again = EdgeClient(tmp_path / "bare")
+    assert again.count("c").count == POINTS
+    again.close()
+
+
+def test_a_build_starts_by_itself_after_enough_writes(filled: EdgeClient) -> None:
+    builder = IndexBuilder(filled.backend.shard("c"), threshold=POINTS + 100, quiet=0.05)
+    builder.wrote(0)
+    assert builder._thread is None
+    add(filled, POINTS, POINTS + 100)
+    builder.wrote(100)
+    builder.wait(60)
+    assert filled.backend.shard("c").folder.indexed == POINTS + 100
+    builder.stop()
+
+
+def test_points_written_twice_do_not_start_a_build(filled: EdgeClient) -> None:
+    builder = IndexBuilder(filled.backend.shard("c"), threshold=POINTS + 100, quiet=0.05)
+    builder.wrote(POINTS)
+    assert builder._thread is None
+
+
+def test_a_large_index_is_rebuilt_by_growth_not_at_every_step(
+    filled: EdgeClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shard = filled.backend.shard("c")
+    builder = IndexBuilder(shard, threshold=100)
+    shard.folder.indexed = POINTS - 150
+    assert not builder.due()
+    shard.folder.indexed = POINTS - int(POINTS * indexing.GROWTH)
+    assert builder.due()
+
+
+def test_records_without_vectors_are_never_indexed(client: EdgeClient) -> None:
+    client.create_collection("r", vectors_config={}, sparse_vectors_config={"s": models.SparseVectorParams()})
+    builder = IndexBuilder(client.backend.shard("r"), threshold=0)
+    assert not builder.due()
+
+
+def test_a_shard_is_copied_once_at_a_time(filled: EdgeClient) -> None:
+    shard: Shard = filled.backend.shard("c")
+    copy, _ = shard.branch()
+    with pytest.raises(RuntimeError, match="being copied already"):
+        shard.branch()
+    shard.abandon(copy)
+    assert not copy.exists()
+    assert filled.backend.builder("c").build()

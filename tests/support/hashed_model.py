@@ -1,0 +1,38 @@
+"""An embedding model that needs no weights: hashed words. It reads Latin script and cannot read Chinese."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rag.models.static import hashed_characters
+from rag.text import is_chinese, terms
+
+
+class HashedModel:
+    name = "hashed"
+    dimension = 64
+
+    def __init__(self) -> None:
+        self.encoded: list[str] = []
+
+    def encode_passages(
+        self, texts: Sequence[str], *, on_progress: Callable[[int, int], None] | None = None
+    ) -> NDArray[np.float32]:
+        self.encoded.extend(texts)
+        return np.stack([self.encode_query(text) for text in texts])
+
+    def encode_query(self, text: str) -> NDArray[np.float32]:
+        vector = np.full(self.dimension, 1e-3, dtype=np.float32)
+        for term in terms(text):
+            vector[zlib.crc32(term.encode()) % self.dimension] += 1.0
+        return vector / np.float32(np.linalg.norm(vector))
+
+    def can_read(self, text: str) -> bool:
+        return not is_chinese(text)
+
+    def sentence_vectors(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        return hashed_characters(texts)

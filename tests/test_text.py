@@ -1,0 +1,84 @@
+"""Sentences, languages, terms."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rag.text import detect_language, is_chinese, split_sentences, terms
+
+
+def sentences(text: str) -> list[str]:
+    return [text[a:b] for a, b in split_sentences(text)]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("One. Two! Three?", ["One.", "Two!", "Three?"]),
+        ("他来了。她走了！为什么？", ["他来了。", "她走了！", "为什么？"]),
+        ("他说：“我来了。”然后走了。", ["他说：“我来了。”", "然后走了。"]),
+        ('He said "Stop." Then he left.', ['He said "Stop."', "Then he left."]),
+        (
+            "Dr. Smith met J. Doe at 3.5 p.m. on the U.S. coast.",
+            ["Dr. Smith met J. Doe at 3.5 p.m. on the U.S. coast."],
+        ),
+        ("See e.g. Table 3. It is short.", ["See e.g. Table 3.", "It is short."]),
+        ("Wait... what? Yes.", ["Wait... what?", "Yes."]),
+        ("# Title\nFirst line.\n\nSecond.", ["# Title", "First line.", "Second."]),
+        ("- one\n- two\n1. three", ["- one", "- two", "1. three"]),
+        (
+            "all lower case here. the next one too. and a third.",
+            ["all lower case here.", "the next one too.", "and a third."],
+        ),
+        ("价格是3.5元。Very cheap. 好。", ["价格是3.5元。", "Very cheap.", "好。"]),
+        ("| a | b |\n| 1 | 2 |", ["| a | b |", "| 1 | 2 |"]),
+        ("", []),
+        (" \n\t ", []),
+    ],
+)
+def test_sentence_ends(text: str, expected: list[str]) -> None:
+    assert sentences(text) == expected
+
+
+def test_wrapped_lines_stay_together() -> None:
+    text = "This line is long enough to have been wrapped by a program\nand it goes on in lower case here. Next."
+    assert len(sentences(text)) == 2
+
+
+@given(st.text(alphabet='ab .!?。！\n"”#-|A1，', max_size=60))
+def test_spans_cover_everything_but_white_space(text: str) -> None:
+    spans = split_sentences(text)
+    assert all(a < b for a, b in spans)
+    assert all(one[1] <= two[0] for one, two in zip(spans, spans[1:], strict=False))
+    covered = {i for a, b in spans for i in range(a, b)}
+    assert all(i in covered or c.isspace() for i, c in enumerate(text))
+
+
+def test_part_of_a_text() -> None:
+    text = "One. Two. Three."
+    assert split_sentences(text, 5, 9) == [(5, 9)]
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("The quick brown fox", "en"),
+        ("今天天气很好", "zh"),
+        ("使用 Python 编写的检索系统", "zh"),
+        ("これは日本語の文章です", "ja"),
+        ("이것은 한국어입니다", "ko"),
+        ("Это русский текст", ""),
+        ("123 456", ""),
+        ("", ""),
+    ],
+)
+def test_language_by_script(text: str, language: str) -> None:
+    assert detect_language(text) == language
+    assert is_chinese(text) == (language == "zh")
+
+
+def test_terms_fold_width_and_case() -> None:
+    assert terms("ＡＢＣ abc") == ["abc", "abc"]
+    assert terms("知识库 RAG") == ["知识", "识库", "rag"]
