@@ -22,8 +22,8 @@ from typing import Any
 CHUNK_CHARACTERS = 600
 QUERIES = 20
 WORDS = (
-    "river city treaty market lamp engine school bridge winter forest council paper signal harbour theory planet "
-    "voice letter metal garden of the in and to with from under between after which were had is known early large"
+    "river city treaty market lamp engine school bridge winter forest council paper signal harbour theory "
+    "planet voice letter metal garden of the in and to with from under between after which were had is known"
 )
 
 
@@ -119,13 +119,13 @@ def chunks_of(pages: Path | None, count: int) -> list[str]:
 
 
 def table(report: dict[str, Any]) -> str:
-    lines = [f"{report['chunks']} chunks, ours in {report['precision']}, lowest cosine to stock {report['cosine']}"]
+    head = f"{report['chunks']} chunks, ours in {report['precision']}"
+    lines = [f"{head}, lowest cosine to stock {report['cosine']}"]
     for row in report["rows"]:
-        ratios = ", ".join(
-            f"{row[key]:.3f} s {key} = {ratio:.1f} times ours ({row['spread'][key][0]}-{row['spread'][key][1]})"
-            for key, ratio in row["ratios"].items()
-        )
-        lines.append(f"{row['what']}: ours {row['ours']:.3f} s; {ratios}")
+        lines.append(f"{row['what']}: ours {row['ours']:.4f} s")
+        for key, ratio in row["ratios"].items():
+            low, high = row["spread"][key]
+            lines.append(f"  {key} {row[key]:.4f} s, {ratio:.1f} times ours ({low:.1f} to {high:.1f})")
     return "\n".join(lines)
 
 

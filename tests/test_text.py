@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -51,7 +53,7 @@ def test_wrapped_lines_stay_together() -> None:
 def test_spans_cover_everything_but_white_space(text: str) -> None:
     spans = split_sentences(text)
     assert all(a < b for a, b in spans)
-    assert all(one[1] <= two[0] for one, two in zip(spans, spans[1:], strict=False))
+    assert all(one[1] <= two[0] for one, two in itertools.pairwise(spans))
     covered = {i for a, b in spans for i in range(a, b)}
     assert all(i in covered or c.isspace() for i, c in enumerate(text))
 

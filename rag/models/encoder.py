@@ -11,14 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rag.errors import ModelError
-from rag.models.fair_lock import FairLock
 from rag.models.families import ModelFamily
 from rag.models.precision import has_bfloat16, use_bfloat16
 from rag.models.static import hashed_characters, mean_of_rows
 from rag.models.tokens import Tokens
+from rag.models.workers import Workers
 
 # Tokens in one forward pass, padding included. On a CPU small batches stay in the cache.
-_BATCH_TOKENS = {"cpu": 2048}
+_BATCH_TOKENS = 1024
 _BATCH_TOKENS_GPU = 32768
 _BATCH_TEXTS = 256
 _QUERIES_KEPT = 512
@@ -48,11 +48,10 @@ class FlagEncoder:
         self._pad = flag.tokenizer.pad_token_id or 0
         self._unread = self._tokens.unread()
         self._table = flag.model.get_input_embeddings().weight.detach().cpu().numpy()
-        self._lock = FairLock()
+        self._workers = Workers(serial=device != "cpu")
         self._queries: OrderedDict[str, NDArray[np.float32]] = OrderedDict()
         self._queries_lock = threading.Lock()
-        sample = self._tokens.encode(_SAMPLE)
-        self._half = has_bfloat16(device) and use_bfloat16(flag.model, lambda half: self._forward(sample, half))
+        self._half = has_bfloat16(device) and use_bfloat16(flag.model, self._sample)
 
     @property
     def precision(self) -> str:
@@ -68,8 +67,9 @@ class FlagEncoder:
         ids = self._tokens.encode([self._family.passage + text for text in texts])
         vectors = np.empty((len(ids), self.dimension), dtype=np.float32)
         done = 0
-        for batch in self._batches(ids):
-            vectors[batch] = self._locked_forward([ids[i] for i in batch])
+        work = self._workers.each(lambda batch: self._checked([ids[i] for i in batch]), self._batches(ids))
+        for batch, encoded in work:
+            vectors[batch] = encoded
             done += len(batch)
             if on_progress is not None:
                 on_progress(done, len(ids))
@@ -81,7 +81,8 @@ class FlagEncoder:
             if text in self._queries:
                 self._queries.move_to_end(text)
                 return self._queries[text]
-        vector: NDArray[np.float32] = self._locked_forward(self._tokens.encode([self._family.query + text]))[0]
+        ids = self._tokens.encode([self._family.query + text])
+        vector: NDArray[np.float32] = self._workers.run(lambda: self._checked(ids))[0]
         vector.setflags(write=False)
         with self._queries_lock:
             self._queries[text] = vector
@@ -107,8 +108,9 @@ class FlagEncoder:
         return bool(flat) and float(self._unread[flat].mean()) < _UNREAD_SHARE
 
     def _batches(self, ids: Sequence[Sequence[int]]) -> list[list[int]]:
-        """Places in `ids`, longest texts first, in batches that keep within the bound of tokens."""
-        budget = _BATCH_TOKENS.get(self._device, _BATCH_TOKENS_GPU)
+        """Places in `ids`, longest texts first, in batches of about as many tokens, some for each worker."""
+        bound = _BATCH_TOKENS if self._device == "cpu" else _BATCH_TOKENS_GPU
+        budget = min(bound, sum(map(len, ids)) // self._workers.count)
         order = sorted(range(len(ids)), key=lambda i: len(ids[i]), reverse=True)
         batches: list[list[int]] = []
         while order:
@@ -117,12 +119,15 @@ class FlagEncoder:
             order = order[size:]
         return batches
 
-    def _locked_forward(self, ids: Sequence[Sequence[int]]) -> NDArray[np.float32]:
-        with self._lock:
-            vectors = self._forward(ids, self._half)
+    def _checked(self, ids: Sequence[Sequence[int]]) -> NDArray[np.float32]:
+        vectors = self._forward(ids, self._half)
         if not np.isfinite(vectors).all():
             raise ModelError("embedding_not_finite", name=self.name)
         return vectors
+
+    def _sample(self, half: bool) -> NDArray[np.float32]:
+        ids = self._tokens.encode(_SAMPLE)
+        return self._workers.run(lambda: self._forward(ids, half))
 
     def _forward(self, ids: Sequence[Sequence[int]], half: bool) -> NDArray[np.float32]:
         import torch

@@ -78,22 +78,29 @@ def draw_turn(app: App, library: str, turn: Turn, language: Language) -> None:
     """A question and its answer, or the run that is writing it."""
     with st.container(key=f"question-{turn.run_id}"):
         st.markdown(escape(turn.question))
-    if turn.answer is None:
+    if not _ended(app, turn):
         st.fragment(_draw_running, run_every=_POLL_SECONDS)(app, turn, language)
-    else:
+    elif turn.answer is not None:
         _draw_answer(app, library, turn, turn.answer, language)
 
 
+def _ended(app: App, turn: Turn) -> bool:
+    """Take in what happened since the last look; whether the answer is there."""
+    if turn.answer is None:
+        live = turn.live = turn.live or LiveRun()
+        live.absorb(app.events(turn.run_id, since=live.next_seq))
+        turn.answer = live.answer
+    return turn.answer is not None
+
+
 def _draw_running(app: App, turn: Turn, language: Language) -> None:
-    live = turn.live = turn.live or LiveRun()
-    live.absorb(app.events(turn.run_id, since=live.next_seq))
-    if live.answer is not None:
-        turn.answer, turn.live = live.answer, None
+    if _ended(app, turn) or turn.live is None:
         st.rerun()
+    live = turn.live
     draw_live_trace(live, language, key=turn.run_id)
     if live.text:
         with st.container(key=f"answer-{turn.run_id}"):
-            st.markdown(answer_markdown(live.text, pending=True))
+            st.markdown(answer_markdown(live.text, pending=True), anchors=False)
     if st.button(label("chat_stop", language), icon=":material/stop_circle:", key=f"stop-{turn.run_id}"):
         app.cancel(turn.run_id)
 
@@ -105,7 +112,7 @@ def _draw_answer(app: App, library: str, turn: Turn, answer: Answer, language: L
         st.caption(escape_line(say(answer.notice, language)))
     if answer.text.strip():
         with st.container(key=f"answer-{turn.run_id}"):
-            st.markdown(_answer_markdown(answer, turn.run_id))
+            st.markdown(_answer_markdown(answer, turn.run_id), anchors=False)
     draw_sources(app, library, answer, turn.run_id, language)
     draw_trace(answer.steps, answer.model_calls, language, key=turn.run_id)
     if answer.reasoner == "extractive" and answer.citations and turn is session().turns[-1]:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _STATIC = Path(__file__).resolve().parent / "static"
 _LOGO, _ICON, _STYLE = _STATIC / "logo.svg", _STATIC / "icon.svg", _STATIC / "style.css"
+_WAIT_SECONDS = 1.0
 _LIBRARY_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}", re.ASCII)
 
 logger = logging.getLogger(__name__)
@@ -134,13 +135,19 @@ def _use_library(name: str) -> None:
 
 
 def _in_use(app: App, language: Language) -> None:
-    every = None if app.models_ready() else 1.0
-    st.fragment(_draw_in_use, run_every=every)(app, language, waiting=every is not None)
+    if app.models_ready():
+        _draw_in_use(app, language, waiting=False)
+    else:
+        st.fragment(_wait_for_models, run_every=_WAIT_SECONDS)(app, language)
+
+
+def _wait_for_models(app: App, language: Language) -> None:
+    if app.models_ready():
+        st.rerun()
+    _draw_in_use(app, language, waiting=True)
 
 
 def _draw_in_use(app: App, language: Language, *, waiting: bool) -> None:
-    if waiting and app.models_ready():
-        st.rerun()
     pages = count_pages(app, current_library(app))
     state = label("in_use_loading" if waiting else "in_use_ready", language)
     parts = [page_count(pages, language) if pages else label("in_use_no_pages", language), state]

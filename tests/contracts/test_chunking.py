@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 import numpy as np
@@ -53,7 +54,7 @@ def check(text: str, chunks: list[Chunk], maximum: float) -> None:
         assert chunk.text == chunk.text.strip() != ""
         assert weigh(chunk.text) <= maximum
         covered |= set(range(chunk.start, chunk.end))
-    assert all(one.end <= two.start for one, two in zip(chunks, chunks[1:], strict=False))
+    assert all(one.end <= two.start for one, two in itertools.pairwise(chunks))
     assert all(i in covered or c.isspace() for i, c in enumerate(text))
 
 

@@ -28,8 +28,9 @@ Kind = Literal["text", "heading", "row", "code"]
 class Unit:
     """A span `text[start:end]` that no chunker cuts.
 
-    `extra` is what its Chinese characters weigh above their number; `paragraph` tells that a blank line, a heading or another kind of block comes before it;
-    `header` is the span of the table header that a row belongs to.
+    `extra` is what its Chinese characters weigh above their number. `paragraph` tells that a blank
+    line, a heading or another kind of block comes before it; `header` is the span of the table header
+    that a row belongs to.
     """
 
     start: int

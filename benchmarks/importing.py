@@ -1,0 +1,79 @@
+"""Speed of an import beside the pipeline that tutorials show, in the same run.
+
+    python -m benchmarks.importing [SET] [--data FOLDER] [--runs N] [--json]
+
+The peer is FlagEmbedding's stock encode, SemanticChunker with its defaults, langchain-qdrant over
+qdrant-client's local mode, one dense vector, one scroll a URL to find duplicates: `tutorial.py` beside
+this file, on the same weights. Two ratios of medians: from models loaded to everything stored, and of
+the whole command.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from benchmarks.datasets import DEFAULT_FOLDER
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def main() -> int:
+    options = _options()
+    pages = options.data / options.set / "pages.jsonl"
+    if not pages.is_file():
+        print(f"no {pages}: give a folder with --data", file=sys.stderr)
+        return 2
+    ours, peer = [], []
+    for _ in range(options.runs):
+        ours.append(_timed("benchmarks.importing_ours", pages))
+        peer.append(_timed("benchmarks.tutorial", pages))
+    row = {
+        "set": options.set,
+        "runs": options.runs,
+        **{f"ours_{name}_s": _median(ours, name) for name in ("stored", "command")},
+        **{f"tutorial_{name}_s": _median(peer, name) for name in ("stored", "command")},
+    }
+    for name in ("stored", "command"):
+        row[f"ratio_{name}"] = round(_median(peer, name) / _median(ours, name), 1)
+    print(json.dumps(row))
+    return 0
+
+
+def _timed(module: str, pages: Path) -> dict[str, float]:
+    with tempfile.TemporaryDirectory() as folder:
+        began = time.perf_counter()
+        ran = subprocess.run(
+            [sys.executable, "-W", "ignore", "-m", module, str(pages), folder],
+            cwd=ROOT,
+            check=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+        spent = time.perf_counter() - began
+    own: dict[str, Any] = json.loads(ran.stdout.splitlines()[-1])
+    return {"stored": float(own["stored_s"]), "command": spent}
+
+
+def _median(rows: list[dict[str, float]], name: str) -> float:
+    return round(statistics.median(row[name] for row in rows), 2)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("set", nargs="?", default="xquad-en", metavar="SET")
+    parser.add_argument("--data", type=Path, default=DEFAULT_FOLDER, metavar="FOLDER")
+    parser.add_argument("--runs", type=int, default=1, metavar="N")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

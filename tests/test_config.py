@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rag.config import load_settings
+from rag.errors import ConfigError
+
+NAMES = (
+    "RAG_DATA_DIR RAG_LIBRARY QDRANT_URL QDRANT_API_KEY EMBEDDING_MODEL LLM_MODEL LLM_BASE_URL LLM_API_KEY "
+    "FETCH_ALLOW_PRIVATE_HOSTS"
+).split()
+
+
+@pytest.fixture(autouse=True)
+def clean(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in NAMES:
+        monkeypatch.delenv(name, raising=False)
+
+
+def test_defaults_need_nothing() -> None:
+    settings = load_settings(None)
+    assert settings.rag_data_dir == Path("data").absolute()
+    assert (settings.rag_library, settings.embedding_model, settings.has_chat_model) == ("main", "builtin", False)
+
+
+def test_the_environment_goes_before_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / ".env"
+    file.write_text("RAG_LIBRARY=from-file\nLLM_MODEL=qwen3:8b\nSOMETHING_ELSE=1\n")
+    monkeypatch.setenv("RAG_LIBRARY", "from-env")
+    settings = load_settings(file)
+    assert (settings.rag_library, settings.llm_model) == ("from-env", "qwen3:8b")
+    assert load_settings(file, rag_library="given").rag_library == "given"
+
+
+def test_keys_are_not_printed() -> None:
+    settings = load_settings(None, llm_api_key="sk-secret", qdrant_api_key="q-secret")
+    assert "secret" not in repr(settings)
+    assert settings.llm_api_key.get_secret_value() == "sk-secret"
+
+
+def test_private_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FETCH_ALLOW_PRIVATE_HOSTS", "wiki.local:8080, [::1]:80 127.0.0.1:9000")
+    assert load_settings(None).fetch_allow_private_hosts == (("wiki.local", 8080), ("::1", 80), ("127.0.0.1", 9000))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("RAG_LIBRARY", "Has Spaces"),
+        ("RAG_LIBRARY", "../up"),
+        ("QDRANT_URL", "localhost:6333"),
+        ("LLM_BASE_URL", "ftp://x"),
+        ("FETCH_ALLOW_PRIVATE_HOSTS", "127.0.0.1"),
+        ("FETCH_ALLOW_PRIVATE_HOSTS", "host:99999"),
+    ],
+)
+def test_a_wrong_setting_is_one_sentence_that_names_it(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
+    monkeypatch.setenv(name, value)
+    with pytest.raises(ConfigError) as caught:
+        load_settings(None)
+    assert name in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_settings_are_frozen() -> None:
+    with pytest.raises(ValueError, match="frozen"):
+        load_settings(None).rag_library = "other"
