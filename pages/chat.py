@@ -74,7 +74,7 @@ def _examples(app: App, library: str, language: Language) -> None:
 
 
 def _conversation_head(language: Language) -> None:
-    with st.container(horizontal=True, horizontal_alignment="right"):
+    with st.container(horizontal=True, horizontal_alignment="right", key="talk-head"):
         if st.button(label("chat_clear", language), icon=":material/edit_square:", type="tertiary", key="clear"):
             clear()
 

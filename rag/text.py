@@ -107,10 +107,16 @@ def _is_inner_period(text: str, start: int, match: re.Match[str], cased: bool) -
     following = text[match.end() : match.end() + 3].lstrip()
     if cased and following[:1].islower():
         return True
-    line_start = max(text.rfind("\n", start, match.start()) + 1, start)
-    if before.isdigit() and text[line_start : match.start()].strip() == before:
+    if before.isdigit() and _begins_line(text, start, match.start() - len(before)):
         return True
     return before.lower() in _ABBREVIATIONS or ((len(before) == 1 and before.isupper() and before != "I") and cased)
+
+
+def _begins_line(text: str, start: int, at: int) -> bool:
+    """Whether only blanks stand between `at` and the beginning of its line."""
+    while at > start and text[at - 1] in " \t":
+        at -= 1
+    return at == start or text[at - 1] == "\n"
 
 
 def _stripped(text: str, start: int, end: int) -> tuple[int, int] | None:

@@ -25,20 +25,19 @@ MESSAGES: dict[str, tuple[str, str]] = {
         "{hub} 上没有名为 {name} 的公开模型。请检查 EMBEDDING_MODEL；私有模型需要设置 HF_TOKEN。",
     ),
     "hub_unreachable": (
-        "The embedding model {name} could not be fetched from {hub}. Check the network, set HF_ENDPOINT to a "
-        "mirror, or set EMBEDDING_MODEL to a folder that holds the model or to builtin.",
-        "无法从 {hub} 获取嵌入模型 {name}。请检查网络，用 HF_ENDPOINT 指定镜像站，"
-        "或把 EMBEDDING_MODEL 设为存有该模型的文件夹或 builtin。",
+        "The embedding model {name} could not be fetched from {hub}. Check the network, set HF_ENDPOINT "
+        "to a mirror, or set EMBEDDING_MODEL to a folder that holds the model or to builtin.",
+        "无法从 {hub} 获取嵌入模型 {name}。请检查网络，用 HF_ENDPOINT 指定镜像站，或把 EMBEDDING_MODEL "
+        "设为存有该模型的文件夹或 builtin。",
     ),
     "embedding_pooling": (
-        "The embedding model {name} pools its tokens in a way that is not supported. Choose a model with "
-        "cls, "
-        "mean or last-token pooling.",
+        "The embedding model {name} pools its tokens in a way that is not supported. Choose a model "
+        "with cls, mean or last-token pooling.",
         "嵌入模型 {name} 的池化方式不受支持。请选用 cls、mean 或 last-token 池化的模型。",
     ),
     "embedding_not_finite": (
-        "The embedding model {name} gave a vector that is not a number. Its weights may be damaged: download "
-        "it again, or set EMBEDDING_MODEL=builtin.",
+        "The embedding model {name} gave a vector that is not a number. Its weights may be damaged: "
+        "download it again, or set EMBEDDING_MODEL=builtin.",
         "嵌入模型 {name} 产生了无效的向量，权重文件可能已损坏。请重新下载，或设置 EMBEDDING_MODEL=builtin。",
     ),
     "chat_not_set": (
@@ -47,15 +46,13 @@ MESSAGES: dict[str, tuple[str, str]] = {
     ),
     "chat_unknown_provider": (
         "LLM_MODEL={name} names no provider that is known here. Write provider:name, such as "
-        "openai:gpt-4o-mini, "
-        "or set LLM_BASE_URL for an OpenAI-compatible server.",
-        "LLM_MODEL={name} 中没有可识别的服务商。请写成 provider:name（如 openai:gpt-4o-mini），"
-        "或用 LLM_BASE_URL 指定兼容 OpenAI 的服务。",
+        "openai:gpt-4o-mini, or set LLM_BASE_URL for an OpenAI-compatible server.",
+        "LLM_MODEL={name} 中没有可识别的服务商。请写成 provider:name（如 openai:gpt-4o-mini），或用 "
+        "LLM_BASE_URL 指定兼容 OpenAI 的服务。",
     ),
     "chat_package_missing": (
         "LLM_MODEL={name} needs the package {package}. Run `pip install {package}`, or set LLM_BASE_URL "
-        "for an "
-        "OpenAI-compatible server.",
+        "for an OpenAI-compatible server.",
         "LLM_MODEL={name} 需要 {package}。请运行 `pip install {package}`，或用 LLM_BASE_URL 指定兼容 OpenAI 的服务。",
     ),
     "chat_key_missing": (
@@ -99,8 +96,8 @@ MESSAGES: dict[str, tuple[str, str]] = {
         "对话服务的连接在回答中途断开。请重试。",
     ),
     "chat_too_long": (
-        "The question and its passages are too long for this chat model. Ask a shorter question, or choose a "
-        "model with a larger context.",
+        "The question and its passages are too long for this chat model. Ask a shorter question, or "
+        "choose a model with a larger context.",
         "问题和段落超出了该模型的上下文长度。请缩短问题，或选用上下文更大的模型。",
     ),
     "chat_refused": (
@@ -108,8 +105,8 @@ MESSAGES: dict[str, tuple[str, str]] = {
         "对话服务拒绝了请求（状态码 {status}）。该模型可能不适用，请更换 LLM_MODEL。",
     ),
     "chat_unusable": (
-        "The chat model's reply could not be used: it was not in the form that was asked for. Try again, or "
-        "choose another model.",
+        "The chat model's reply could not be used: it was not in the form that was asked for. Try "
+        "again, or choose another model.",
         "对话模型的回复格式不符合要求，无法使用。请重试，或更换模型。",
     ),
     "chat_failed": (

@@ -140,7 +140,9 @@ class FlagEncoder:
         mask = torch.from_numpy(np.arange(padded.shape[1]) < lengths[:, None]).to(self._device)
         device = self._device.split(":", 1)[0]
         with torch.inference_mode(), torch.autocast(device, torch.bfloat16, enabled=half):
-            hidden = self._model(input_ids=inputs, attention_mask=mask.long()).last_hidden_state
+            # A mask of ones costs time and says nothing.
+            given = None if lengths.min() == lengths.max() else mask.long()
+            hidden = self._model(input_ids=inputs, attention_mask=given).last_hidden_state
         with torch.inference_mode():
             pooled = self._pooled(hidden.float(), mask)
             unit: NDArray[np.float32] = torch.nn.functional.normalize(pooled, dim=-1).cpu().numpy()

@@ -43,7 +43,7 @@ def ask(app: App, library: str, question: str) -> None:
 
 
 def clear() -> None:
-    """Begin anew. A run that is still going is stopped by nobody's wish and ends by itself."""
+    """Begin anew. A run that still goes on ends by itself; nobody looks at it any more."""
     session().turns = []
     _keep_in_address()
     st.rerun()

@@ -51,7 +51,8 @@ def check(text: str, chunks: list[Chunk], maximum: float) -> None:
     covered: set[int] = set()
     for chunk in chunks:
         assert chunk.text == text[chunk.start : chunk.end]
-        assert chunk.text == chunk.text.strip() != ""
+        assert chunk.text.strip()
+        assert chunk.text == chunk.text.lstrip("\n").rstrip()  # a line of code keeps its indentation
         assert weigh(chunk.text) <= maximum
         covered |= set(range(chunk.start, chunk.end))
     assert all(one.end <= two.start for one, two in itertools.pairwise(chunks))

@@ -11,6 +11,8 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -37,8 +39,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.e2e)
 
 
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
+@contextmanager
+def chromium() -> Iterator[Browser]:
     """Debian's Chromium, or none: then the tests are skipped."""
     path = os.environ.get("CHROMIUM") or shutil.which("chromium")
     if not path:
@@ -49,8 +51,15 @@ def browser() -> Iterator[Browser]:
         opened.close()
 
 
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """One for each module: while it is open, its event loop stands in the way of tests that run their own."""
+    with chromium() as opened:
+        yield opened
+
+
 @pytest.fixture(scope="session")
-def address(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The app, served with an empty data folder and no settings; its address."""
     folder = tmp_path_factory.mktemp("served")
     with socket.socket() as free:
@@ -104,14 +113,20 @@ def open_tab(browser: Browser, address: str) -> Iterator[OpenTab]:
 
 
 @pytest.fixture(scope="session")
-def samples(browser: Browser, address: str) -> None:
+def samples(address: str) -> None:
     """The sample pages, loaded as a newcomer does it: with the button of the empty state."""
-    page = browser.new_page(locale="en-US")
-    page.goto(address)
-    page.get_by_role("button", name="Load the sample pages").click()
-    page.locator(".st-key-job-ask button").wait_for(timeout=300_000)
-    assert page.get_by_text("Failed").count() == 0
-    page.close()
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(_load_samples, address).result()
+
+
+def _load_samples(address: str) -> None:
+    """In a thread of its own, since the browser of a module may already be open in the caller's."""
+    with chromium() as opened:
+        page = opened.new_page(locale="en-US")
+        page.goto(address)
+        page.get_by_role("button", name="Load the sample pages").click()
+        page.locator(".st-key-job-ask button").wait_for(timeout=300_000)
+        assert page.get_by_text("Failed").count() == 0
 
 
 def ask(page: Page, question: str) -> None:

@@ -43,7 +43,8 @@ def test_nothing_of_a_hostile_answer_comes_alive(open_tab: OpenTab, address: str
         # The only drawing is that of the button which copies a code block.
         for tag in ("img", "svg:not(button svg)", "iframe", "script", "video", ".katex", "[role=img]"):
             assert answer.locator(tag).count() == 0, tag
-        assert answer.locator("[style*=color]").count() == 0
+        for kind in ("ColoredText", "ColoredBackground", "Badge"):
+            assert answer.locator(f".stMarkdown{kind}").count() == 0, kind
         links = answer.locator("a").evaluate_all("links => links.map(link => link.getAttribute('href'))")
         assert links
         assert all(link.startswith("#source-") for link in links)

@@ -17,15 +17,24 @@ class RecursiveChunker:
         self.maximum = maximum
 
     def split(self, text: str, vectors: SentenceVectors) -> list[Chunk]:
+        return make_chunks(text, self.fill(split_units(text, self.maximum)))
+
+    def fill(self, units: list[Unit]) -> list[list[Unit]]:
+        """Neighbouring units in groups, each as large as the maximum lets it be."""
         groups: list[list[Unit]] = []
-        for paragraph in _paragraphs(split_units(text, self.maximum)):
+        size = 0.0
+        for paragraph in _paragraphs(units):
             pieces = [paragraph] if span_size(paragraph) <= self.maximum else [[unit] for unit in paragraph]
             for piece in pieces:
-                if groups and span_size([*groups[-1], *piece]) <= self.maximum:
+                added = span_size(piece)
+                gap = piece[0].start - groups[-1][-1].end if groups else 0
+                if groups and size + gap + added <= self.maximum:
                     groups[-1].extend(piece)
+                    size += gap + added
                 else:
                     groups.append(list(piece))
-        return make_chunks(text, groups)
+                    size = added
+        return groups
 
 
 def _paragraphs(units: list[Unit]) -> list[list[Unit]]:

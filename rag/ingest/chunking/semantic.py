@@ -18,12 +18,15 @@ from numpy.typing import NDArray
 
 from rag.ingest.chunking.assemble import make_chunks
 from rag.ingest.chunking.base import SentenceVectors
+from rag.ingest.chunking.recursive import RecursiveChunker
 from rag.ingest.chunking.units import Unit, split_units
 from rag.types import Chunk
 
 PARAGRAPH_GAIN = 0.6
 HEADING_GAIN = 4.0
 MEANING_GAIN = 0.15
+MAX_UNITS = 50_000
+"""Pages of more units than this, a long book's worth, are filled up instead: the time stays in seconds."""
 
 
 class SemanticSplitter:
@@ -39,6 +42,8 @@ class SemanticSplitter:
         units = split_units(text, self.maximum)
         if not units:
             return []
+        if len(units) > MAX_UNITS:
+            return make_chunks(text, RecursiveChunker(self.maximum).fill(units))
         gains = self._gains([text[u.start : u.end] for u in units], units, vectors)
         cuts = best_cuts(units, gains, self.maximum, self.target)
         bounds = [0, *cuts, len(units)]

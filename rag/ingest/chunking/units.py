@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from rag.text import split_sentences
@@ -20,6 +20,9 @@ _SOFT_ENDS = (", ", "; ", ": ", "，", "；", "：", "、", ") ", "）", "\n", "
 
 CJK_WEIGHT = 2.5
 """A Chinese character carries about as much as this many Latin ones, for search and for a token budget."""
+
+CRUMB = 40
+"""Sentences and rows of one block that are together no longer than this are one unit."""
 
 Kind = Literal["text", "heading", "row", "code"]
 
@@ -68,8 +71,18 @@ def split_units(text: str, maximum: float) -> list[Unit]:
         header = _table_header(text, start, end) if kind == "row" else None
         for i, (a, b) in enumerate(_pieces(text, kind, start, end, maximum)):
             own = None if header is None or a < header[1] else header
-            units.append(Unit(a, b, weigh(text[a:b]) - (b - a), kind, section, i == 0, own))
+            unit = Unit(a, b, weigh(text[a:b]) - (b - a), kind, section, i == 0, own)
+            if units and _belong_together(units[-1], unit):
+                last = units.pop()
+                unit = replace(last, end=b, extra=last.extra + unit.extra)
+            units.append(unit)
     return units
+
+
+def _belong_together(one: Unit, other: Unit) -> bool:
+    """Whether two units are so short that looking for a cut between them is not worth its time."""
+    same = one.kind == other.kind and one.header == other.header and not other.paragraph
+    return same and other.end - one.start <= CRUMB
 
 
 def _blocks(text: str) -> Iterator[tuple[Kind, int, int]]:
@@ -123,12 +136,12 @@ def _lines(text: str, start: int, end: int) -> list[tuple[int, int]]:
 
 def _fitting(text: str, start: int, end: int, maximum: float) -> Iterator[tuple[int, int]]:
     """Cut a span that is too long at the last clause mark or space that fits, else hard."""
-    while weigh(text[start:end]) > maximum:
+    while end - start > maximum or weigh(text[start:end]) > maximum:
         room = _room(text, start, end, maximum)
         cut = max(text.rfind(mark, start + room // 2, start + room) + len(mark.rstrip(" ")) for mark in _SOFT_ENDS)
         if cut <= start + room // 2:
             cut = start + room
-        yield start, start + len(text[start:cut].rstrip()) or cut
+        yield start, start + len(text[start:cut].rstrip())
         start = cut
         while start < end and text[start].isspace():
             start += 1

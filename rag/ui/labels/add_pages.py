@@ -3,8 +3,8 @@
 LABELS: dict[str, tuple[str, str]] = {
     "add_title": ("Add pages", "添加网页"),
     "add_lead": (
-        "Each page is fetched, its main text is taken out and kept on this machine.",
-        "逐个抓取网页，取出正文，保存在本机。",
+        "Each page is fetched, and its main text is kept in this library.",
+        "逐个抓取网页，取出正文，存入此资料库。",
     ),
     "add_paste": ("Links", "链接"),
     "add_paste_placeholder": (
@@ -40,7 +40,6 @@ LABELS: dict[str, tuple[str, str]] = {
     "job_cancelled": ("Stopped: {summary}", "已停止：{summary}"),
     "job_cancel": ("Stop the import", "停止导入"),
     "job_ask": ("Ask about these pages", "就这些网页提问"),
-    "job_lost": ("That import is not known here.", "找不到这次导入。"),
     "jobs_recent": ("Recent imports", "最近的导入"),
     "job_sources_one": ("1 source", "1 个来源"),
     "job_sources": ("{count} sources", "{count} 个来源"),

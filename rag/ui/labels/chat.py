@@ -18,11 +18,6 @@ LABELS: dict[str, tuple[str, str]] = {
         "逐段判断是否相关，必要时换词再查（最多三次），然后作答。",
     ),
     "chat_stop": ("Stop", "停止"),
-    "chat_stopping": ("Stopping…", "正在停止…"),
-    "chat_lost": (
-        "That answer is no longer at hand, because the app was restarted. Ask again.",
-        "应用已重启，这条回答已不在。请重新提问。",
-    ),
     "chat_extractive": (
         "Answers are quoted from your pages; connect a model for written answers.",
         "答案直接摘自您的网页；接入对话模型后可得到成文的回答。",
@@ -43,7 +38,6 @@ LABELS: dict[str, tuple[str, str]] = {
         "The page has changed since. This is the passage as it was.",
         "该网页此后有改动，以下是当时的段落。",
     ),
-    "trace_running": ("Working", "处理中"),
     "trace_starting": ("Starting", "开始"),
     "trace_one": ("1 step · {time}", "1 步 · {time}"),
     "trace_many": ("{count} steps · {time}", "{count} 步 · {time}"),

@@ -27,8 +27,6 @@ LABELS: dict[str, tuple[str, str]] = {
     "in_use_ready": ("Ready", "就绪"),
     "in_use_quotes": ("Quotes only, no chat model", "仅摘录原文，未接入对话模型"),
     "opening": ("Opening the library…", "正在打开资料库…"),
-    "cancel": ("Cancel", "取消"),
-    "close": ("Close", "关闭"),
     "retry": ("Try again", "重试"),
     "start_failed": ("Pagelight cannot start", "Pagelight 无法启动"),
     "unexpected": (
@@ -37,7 +35,6 @@ LABELS: dict[str, tuple[str, str]] = {
     ),
     "chunks_one": ("1 chunk", "1 个片段"),
     "chunks_many": ("{count} chunks", "{count} 个片段"),
-    "open_page": ("Open the page", "打开网页"),
     "language_en": ("English", "英文"),
     "language_zh": ("Chinese", "中文"),
     "language_unknown": ("–", "–"),

@@ -34,8 +34,6 @@ LABELS: dict[str, tuple[str, str]] = {
     "use_library": ("This library", "当前资料库"),
     "use_library_counts": ("{pages} · {chunks}", "{pages} · {chunks}"),
     "use_versions": ("Versions", "版本"),
-    "use_fallback": ("Fall-back", "后备方案"),
-    "use_loading": ("loading", "加载中"),
     "settings_chat": ("Chat model for this session", "本次会话的对话模型"),
     "settings_chat_lead": (
         "Any service that speaks the OpenAI protocol: DeepSeek, DashScope, Moonshot, Zhipu, vLLM, Ollama. "
@@ -57,7 +55,6 @@ LABELS: dict[str, tuple[str, str]] = {
     ),
     "chat_in_use": ("{model} answers in this session.", "本次会话由 {model} 作答。"),
     "chat_testing": ("Asking the service…", "正在询问服务…"),
-    "settings_database": ("Database", "数据库"),
     "database_test": ("Test the database", "测试数据库"),
     "database_testing": ("Asking the database…", "正在询问数据库…"),
     "settings_language": ("Language", "语言"),
