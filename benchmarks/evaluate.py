@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 import tempfile
 import time
@@ -77,7 +78,7 @@ def _answers(app: App, data: Dataset) -> dict[str, object]:
         answer = app.wait(app.ask(question["question"], mode="fast", library="main"))
         right += any(squash(gold) in squash(answer.text) for gold in question["answers"])
         refused += answer.outcome == "not_in_pages"
-        longest = max(longest, len(split_sentences(answer.text)))
+        longest = max(longest, len(split_sentences(re.sub(r"\[\d+\]", "", answer.text))))
     share = right / max(1, len(asked))
     return {"gold_in_answer": round(share, 4), "refused": refused, "most_sentences": longest}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -51,11 +51,12 @@ def _pick(candidate: int, place: int | None, whom: NDArray[np.int64], nearest: N
 
 
 def pairwise_similarity(
-    vectors: Sequence[NDArray[np.float32] | None], terms: Callable[[int], frozenset[int]]
+    vectors: Sequence[NDArray[np.float32] | None], terms: Sequence[frozenset[int]]
 ) -> NDArray[np.float32]:
     """Similarities in 0 to 1, (n, n): cosine where both candidates have a vector, else term overlap.
 
-    vectors: n of shape (d,), L2-normalised, or None where the model cannot read the text.
+    vectors: n of shape (d,), L2-normalised, or None where the model cannot read the text; such a text
+    overlaps by the share of `terms` in common (Jaccard), with one that has a vector not at all.
     """
     n = len(vectors)
     result = np.zeros((n, n), dtype=np.float32)
@@ -64,9 +65,8 @@ def pairwise_similarity(
         rows = np.stack(list(known.values()))
         result[np.ix_(list(known), list(known))] = np.clip(rows @ rows.T, 0.0, 1.0)
     blind = {i for i in range(n) if i not in known}
-    sets = {i: terms(i) for i in range(n)} if blind else {}
     for i in blind:
-        for j in range(n):
-            union = len(sets[i] | sets[j])
-            result[i, j] = result[j, i] = len(sets[i] & sets[j]) / union if union else 0.0
+        for j in blind:
+            union = len(terms[i] | terms[j])
+            result[i, j] = len(terms[i] & terms[j]) / union if union else 0.0
     return result

@@ -102,7 +102,7 @@ class Retriever:
             fuse=chosen.fuse,
         )
         found = time.perf_counter()
-        candidates = self._diverse(hits, k, lambda_mult) if chosen.diversify else _in_order(hits, k)
+        candidates = _diverse(hits, k, lambda_mult) if chosen.diversify else _in_order(hits, k)
         done = time.perf_counter()
         return Retrieval(
             question,
@@ -117,24 +117,22 @@ class Retriever:
         """Read passages again by id; those that are gone are left out."""
         return self._library.passages(ids)
 
-    def _diverse(self, hits: Sequence[Hit], k: int, lambda_mult: float) -> list[Candidate]:
-        if not hits:
-            return []
-        best = max(hit.passage.score for hit in hits) or 1.0
-        similarity = pairwise_similarity(
-            [hit.vector for hit in hits],
-            lambda i: frozenset(self._sparse.encode_query(hits[i].passage.text).indices),
+
+def _diverse(hits: Sequence[Hit], k: int, lambda_mult: float) -> list[Candidate]:
+    if not hits:
+        return []
+    best = max(hit.passage.score for hit in hits) or 1.0
+    similarity = pairwise_similarity([hit.vector for hit in hits], [hit.terms for hit in hits])
+    picks = mmr([hit.passage.score / best for hit in hits], similarity, k, lambda_mult)
+    return [
+        Candidate(
+            hits[pick.candidate].passage,
+            pick.place,
+            None if pick.repeats is None else hits[pick.repeats].passage.id,
+            pick.similarity,
         )
-        picks = mmr([hit.passage.score / best for hit in hits], similarity, k, lambda_mult)
-        return [
-            Candidate(
-                hits[pick.candidate].passage,
-                pick.place,
-                None if pick.repeats is None else hits[pick.repeats].passage.id,
-                pick.similarity,
-            )
-            for pick in picks
-        ]
+        for pick in picks
+    ]
 
 
 def _in_order(hits: Sequence[Hit], k: int) -> list[Candidate]:

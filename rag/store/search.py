@@ -35,10 +35,12 @@ RRF_K = 2  # Qdrant's default; ranks count from 0
 @dataclass(frozen=True, slots=True)
 class Hit:
     """A passage that was found. `passage.ranks` and `.scores` have an entry for each leg that found it
-    and one for `fused`; `vector` is the stored dense vector (d,), where asked for and there is one."""
+    and one for `fused`. Where vectors are asked for, `vector` is the stored dense one (d,), if there is
+    one, and `terms` are the indices of the sparse one if there is no dense one."""
 
     passage: Passage
     vector: NDArray[np.float32] | None = None
+    terms: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +112,7 @@ class Searcher:
 
     def _read(self, batch: Sequence[_Ranked], with_vectors: bool) -> list[Hit]:
         """The hits of `batch`, in order, without those that are not of their page's current generation."""
-        vectors: Any = [DENSE] if with_vectors else False
+        vectors: Any = [DENSE, SPARSE] if with_vectors else False
         points = self._client.retrieve(self._chunks, [one.id for one in batch], with_payload=True, with_vectors=vectors)
         by_id = {str(point.id): point for point in points}
         current = self._generations({p.payload["metadata"]["url_hash"] for p in points if p.payload})
@@ -122,7 +124,8 @@ class Searcher:
             data = point.payload["metadata"]
             if current.get(data["url_hash"]) == data["generation"]:
                 passage = passage_from(point, one.scores["fused"], one.ranks, one.scores)
-                hits.append(Hit(passage, dense_of(point) if with_vectors else None))
+                vector = dense_of(point)
+                hits.append(Hit(passage, vector, frozenset() if vector is not None else _terms_of(point)))
         return hits
 
     def _generations(self, url_hashes: set[str]) -> dict[str, str]:
@@ -135,6 +138,11 @@ def dense_of(point: Any) -> NDArray[np.float32] | None:
     """The dense vector (d,) that came with a point, if it has one."""
     vector = point.vector.get(DENSE) if isinstance(point.vector, dict) else None
     return None if vector is None else np.asarray(vector, dtype=np.float32)
+
+
+def _terms_of(point: Any) -> frozenset[int]:
+    vector = point.vector.get(SPARSE) if isinstance(point.vector, dict) else None
+    return frozenset() if vector is None else frozenset(vector.indices)
 
 
 def _requests(

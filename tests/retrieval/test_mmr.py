@@ -40,9 +40,9 @@ def test_every_candidate_appears_once(relevance: list[float], k: int) -> None:
 
 
 def test_similarity_is_cosine_where_there_are_vectors_and_overlap_elsewhere() -> None:
-    vectors = [np.array([1, 0], dtype=np.float32), np.array([0.6, 0.8], dtype=np.float32), None]
-    terms = [frozenset({1, 2}), frozenset({9}), frozenset({2, 3})]
-    similarity = pairwise_similarity(vectors, lambda i: terms[i])
+    vectors = [np.array([1, 0], dtype=np.float32), np.array([0.6, 0.8], dtype=np.float32), None, None]
+    terms = [frozenset({1, 2}), frozenset({9}), frozenset({2, 3}), frozenset({1, 2, 3})]
+    similarity = pairwise_similarity(vectors, terms)
     assert similarity[0, 1] == pytest.approx(0.6)
-    assert similarity[0, 2] == similarity[2, 0] == pytest.approx(1 / 3)
-    assert similarity[1, 2] == 0.0
+    assert similarity[2, 3] == similarity[3, 2] == pytest.approx(2 / 3)
+    assert similarity[0, 2] == 0.0
