@@ -23,7 +23,7 @@ from rag.app import App
 from rag.config import load_settings
 from rag.ingest.batch import ingest_all
 from rag.ingest.sources import record_sources
-from rag.retrieval.retriever import DEFAULT_STRATEGY, STRATEGIES
+from rag.retrieval.strategies import DEFAULT_STRATEGY, STRATEGIES
 from rag.text import split_sentences
 
 K = 20

@@ -26,7 +26,7 @@ from rag.ingest.paste import find_urls
 from rag.ingest.sources import Source, path_sources, record_sources, web_source
 from rag.ingest.url_key import url_hash
 from rag.models.embedding import load_embedding_model
-from rag.retrieval.retriever import DEFAULT_STRATEGY, STRATEGIES
+from rag.retrieval.strategies import DEFAULT_STRATEGY, STRATEGIES
 from rag.types import Answer, IngestResult, Passage
 
 

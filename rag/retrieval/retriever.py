@@ -1,45 +1,22 @@
-"""One search: encode the question, ask both legs, fuse, choose."""
+"""One search: a strategy finds candidates, MMR chooses among them."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from rag.models.embedding import EmbeddingModel
 from rag.models.sparse import SparseEncoder
-from rag.retrieval.fusion import weighted
+from rag.retrieval.filters import Filters
 from rag.retrieval.mmr import mmr, pairwise_similarity
+from rag.retrieval.strategies import DEFAULT_STRATEGY, STRATEGIES, Engine, SearchRequest
 from rag.store.library import Library
-from rag.store.search import Fusion, Hit, reciprocal_rank_fusion
+from rag.store.search import Hit
 from rag.types import Passage
 
 K, FETCH_K, LAMBDA = 10, 20, 0.7
-_PREFETCH = 60
-
-
-@dataclass(frozen=True, slots=True)
-class Strategy:
-    """Which legs are asked, how they are fused, and whether MMR chooses among what they found."""
-
-    name: str
-    legs: frozenset[str]
-    fuse: Fusion
-    diversify: bool = False
-
-
-_BOTH = frozenset({"dense", "sparse"})
-STRATEGIES: dict[str, Strategy] = {
-    strategy.name: strategy
-    for strategy in (
-        Strategy("dense", frozenset({"dense"}), weighted),
-        Strategy("keyword", frozenset({"sparse"}), weighted),
-        Strategy("rrf", _BOTH, reciprocal_rank_fusion),
-        Strategy("hybrid", _BOTH, weighted),
-        Strategy("mmr", _BOTH, weighted, diversify=True),
-    )
-}
-DEFAULT_STRATEGY = "mmr"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +35,10 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Retrieval:
-    """What a search found: `passages` in context order, all `candidates`, milliseconds by stage."""
+    """What a search found: `passages` in context order, all `candidates`, milliseconds by stage.
+
+    `legs` took part; `notes` say what the strategy did (see `strategies.base.Found`).
+    """
 
     question: str
     strategy: str
@@ -66,15 +46,14 @@ class Retrieval:
     candidates: tuple[Candidate, ...]
     legs: tuple[str, ...]
     ms: Mapping[str, float] = field(default_factory=dict)
+    notes: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Retriever:
     """Searches one library. Thread-safe; raises StoreError when the database fails."""
 
     def __init__(self, library: Library, model: EmbeddingModel, sparse: SparseEncoder) -> None:
-        self._library = library
-        self._model = model
-        self._sparse = sparse
+        self._engine = Engine(library, model, sparse)
 
     def search(
         self,
@@ -84,38 +63,28 @@ class Retriever:
         fetch_k: int = FETCH_K,
         lambda_mult: float = LAMBDA,
         strategy: str = DEFAULT_STRATEGY,
+        filters: Filters | None = None,
     ) -> Retrieval:
-        """Find the k best of fetch_k candidates. A leg that cannot read the question does not vote."""
-        chosen = STRATEGIES[strategy]
+        """Find the k best of fetch_k candidates."""
+        request = SearchRequest(question, k, fetch_k, lambda_mult, filters or Filters())
         began = time.perf_counter()
-        readable = "dense" in chosen.legs and self._model.can_read(question)
-        dense = self._model.encode_query(question) if readable else None
-        sparse = self._sparse.encode_query(question) if "sparse" in chosen.legs or not readable else None
-        encoded = time.perf_counter()
-        limit = max(fetch_k, k) if chosen.diversify else k
-        hits = self._library.search(
-            dense=dense,
-            sparse=sparse,
-            limit=limit,
-            prefetch=max(_PREFETCH, limit),
-            with_vectors=chosen.diversify,
-            fuse=chosen.fuse,
-        )
-        found = time.perf_counter()
-        candidates = _diverse(hits, k, lambda_mult) if chosen.diversify else _in_order(hits, k)
-        done = time.perf_counter()
+        found = STRATEGIES[strategy].find(request, self._engine)
+        searched = time.perf_counter()
+        candidates = _diverse(found.hits, k, lambda_mult) if found.diversify else _in_order(found.hits, k)
+        chosen = time.perf_counter()
         return Retrieval(
             question,
             strategy,
             tuple(candidate.passage for candidate in candidates if candidate.place is not None),
             tuple(candidates),
-            tuple(leg for leg, vector in (("dense", dense), ("sparse", sparse)) if vector is not None),
-            _milliseconds(encode=encoded - began, search=found - encoded, choose=done - found),
+            found.legs,
+            _milliseconds(search=searched - began, choose=chosen - searched),
+            found.notes,
         )
 
     def passages(self, ids: Sequence[str]) -> list[Passage]:
         """Read passages again by id; those that are gone are left out."""
-        return self._library.passages(ids)
+        return self._engine.library.passages(ids)
 
 
 def _diverse(hits: Sequence[Hit], k: int, lambda_mult: float) -> list[Candidate]:

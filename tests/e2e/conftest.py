@@ -39,14 +39,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.e2e)
 
 
-@contextmanager
-def chromium() -> Iterator[Browser]:
-    """Debian's Chromium, or none: then the tests are skipped."""
+def browser_path() -> str:
+    """Debian's Chromium; without it the test that asks is skipped."""
     path = os.environ.get("CHROMIUM") or shutil.which("chromium")
     if not path:
         pytest.skip("no browser: install Debian's chromium, or name one in CHROMIUM")
+    return path
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    """An open browser."""
     with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        opened = playwright.chromium.launch(executable_path=browser_path(), args=FLAGS)
         yield opened
         opened.close()
 
@@ -61,6 +66,7 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture(scope="session")
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The app, served with an empty data folder and no settings; its address."""
+    browser_path()
     folder = tmp_path_factory.mktemp("served")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

@@ -7,7 +7,8 @@ import pytest
 from rag.ingest.pipeline import Ingestor
 from rag.ingest.sources import Source
 from rag.models.sparse import SparseEncoder
-from rag.retrieval.retriever import STRATEGIES, Retriever
+from rag.retrieval.retriever import Retriever
+from rag.retrieval.strategies import STRATEGIES
 from rag.store.library import Library
 from tests.support.hashed_model import HashedModel
 
@@ -58,7 +59,7 @@ def test_candidates_tell_ranks_scores_and_places(retriever: Retriever) -> None:
     assert first.ranks["dense"] == first.ranks["sparse"] == first.ranks["fused"] == 1
     assert [c.place for c in found.candidates[:2]] == [1, 2]
     assert all(c.place is None for c in found.candidates[2:])
-    assert set(found.ms) == {"encode", "search", "choose"}
+    assert set(found.ms) == {"search", "choose"}
 
 
 def test_words_that_no_page_holds_find_nothing_by_keyword(retriever: Retriever) -> None:
