@@ -39,6 +39,6 @@ class Filters:
             if values
         ]
         if self.since or self.until:
-            between = models.DatetimeRange(gte=self.since or None, lte=self.until or None)  # type: ignore[arg-type]
+            between = models.DatetimeRange(gte=self.since or None, lte=self.until or None)
             must.append(models.FieldCondition(key="metadata.added_at", range=between))
         return models.Filter(must=must) if must else None
