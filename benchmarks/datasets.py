@@ -9,25 +9,38 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 DEFAULT_FOLDER = Path(__file__).resolve().parents[2] / "shared" / "data"
 _SHINGLE = 12
+_BUDGETS = (2000, 4000, 8000)
+_OTHER_LANGUAGE = {"-en": "-zh", "-zh": "-en"}
 
 
 @dataclass(frozen=True)
 class Dataset:
+    """Pages and questions; `folder` is where they were read from."""
+
     name: str
     pages: list[dict[str, Any]]
     questions: list[dict[str, Any]]
+    folder: Path = Path()
 
 
 def load(folder: Path, limit: int | None = None) -> Dataset:
     """Read a set; `limit` keeps its first questions alone."""
-    return Dataset(folder.name, _rows(folder / "pages.jsonl"), _rows(folder / "questions.jsonl")[:limit])
+    return Dataset(folder.name, _rows(folder / "pages.jsonl"), _rows(folder / "questions.jsonl")[:limit], folder)
+
+
+def write(data: Dataset, folder: Path) -> None:
+    """Write a set as the two files that `load` reads."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, rows in (("pages", data.pages), ("questions", data.questions)):
+        lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in rows]
+        (folder / f"{name}.jsonl").write_text("".join(lines), encoding="utf-8")
 
 
 def find(folder: Path, names: Sequence[str]) -> list[Path]:
@@ -42,10 +55,11 @@ def _rows(path: Path) -> list[dict[str, Any]]:
 
 
 def score(questions: Sequence[Mapping[str, Any]], hits: Mapping[str, Sequence[str]]) -> dict[str, float]:
-    """recall@4000: share of the evidence's characters in the first 4 000 characters of the hits' texts.
+    """Means over the questions that have evidence; `hits` are texts in rank order by question id.
 
-    MRR: mean of 1 / rank of the first of ten hits that covers half of a quote. `hits` are texts in rank
-    order by question id; questions without evidence are left out.
+    recall@N: share of the evidence's characters in the first N characters of the hits' texts.
+    all@4000: share of questions all of whose quotes stand there, each at nine tenths.
+    MRR: 1 / rank of the first of ten hits that covers half of a quote. hit@1: that rank is 1.
     """
     rows = [_score_one(q, hits.get(str(q["id"]), [])) for q in questions if q["evidence"]]
     return {name: sum(row[name] for row in rows) / len(rows) for name in rows[0]} if rows else {}
@@ -53,16 +67,27 @@ def score(questions: Sequence[Mapping[str, Any]], hits: Mapping[str, Sequence[st
 
 def _score_one(question: Mapping[str, Any], texts: Sequence[str]) -> dict[str, float]:
     quotes = [squash(evidence["quote"]) for evidence in question["evidence"]]
-    room, kept = 4000, []
-    for text in texts:
-        kept.append(squash(text[: max(0, room)]))
-        room -= len(text)
-    body = "".join(kept)
-    found = sum(_covered(quote, body) * len(quote) for quote in quotes)
+    row: dict[str, float] = {}
+    for budget in _BUDGETS:
+        body = _body(texts, budget)
+        shares = [_covered(quote, body) for quote in quotes]
+        found = sum(share * len(quote) for share, quote in zip(shares, quotes, strict=True))
+        row[f"recall@{budget}"] = found / max(1, sum(map(len, quotes)))
+        if budget == 4000:
+            row["all@4000"] = float(all(share >= 0.9 for share in shares))
     bodies = [squash(text) for text in texts[:10]]
     ranks = (rank for rank, one in enumerate(bodies, 1) if any(_covered(quote, one) >= 0.5 for quote in quotes))
     rank = next(ranks, None)
-    return {"recall@4000": found / max(1, sum(map(len, quotes))), "MRR": 1 / rank if rank else 0.0}
+    return {**row, "MRR": 1 / rank if rank else 0.0, "hit@1": float(rank == 1)}
+
+
+def _body(texts: Sequence[str], room: int) -> str:
+    """The first `room` characters of the texts, joined without a seam: a quote may span two of them."""
+    kept = []
+    for text in texts:
+        kept.append(squash(text[: max(0, room)]))
+        room -= len(text)
+    return "".join(kept)
 
 
 def squash(text: str) -> str:
@@ -79,3 +104,69 @@ def _covered(quote: str, body: str) -> float:
         if quote[i : i + n] in body:
             seen[i : i + n] = b"\x01" * n
     return sum(seen) / len(quote)
+
+
+# Variants
+
+
+def variant(data: Dataset, name: str) -> Dataset:
+    """The set changed in the way of VARIANTS that `name` says. Raises ValueError when it cannot be."""
+    return VARIANTS[name](data)
+
+
+def _cross_language(data: Dataset) -> Dataset:
+    """This set's pages, asked in the words of its sister: xquad-en's questions of xquad-zh's pages."""
+    ending = data.name[-3:]
+    sister = data.folder.parent / f"{data.name[:-3]}{_OTHER_LANGUAGE.get(ending, '')}" / "questions.jsonl"
+    if ending not in _OTHER_LANGUAGE or not sister.is_file():
+        raise ValueError(f"{data.name} has no sister set in the other language")
+    asked = {row["id"]: row for row in _rows(sister)}
+    questions = [
+        {**question, "question": asked[question["id"]]["question"], "lang": asked[question["id"]]["lang"]}
+        for question in data.questions
+        if question["id"] in asked
+    ]
+    return replace(data, name=f"{data.name} cross-language", questions=questions)
+
+
+def _without_pages(data: Dataset) -> Dataset:
+    """Every second page left out."""
+    return _answerable(replace(data, name=f"{data.name} unanswerable", pages=data.pages[::2]), data.questions)
+
+
+def _without_paragraphs(data: Dataset) -> Dataset:
+    """Every second paragraph of each page left out: the page is there, what is asked of it may not be."""
+    pages = [{**page, "text": "\n\n".join(page["text"].split("\n\n")[::2])} for page in data.pages]
+    return _answerable(replace(data, name=f"{data.name} unanswerable-paragraphs", pages=pages), data.questions)
+
+
+def _answerable(data: Dataset, questions: Sequence[Mapping[str, Any]]) -> Dataset:
+    """Mark each question with `answerable`: all of its evidence is there, or none; others are left out."""
+    texts = {page["url"]: squash(page["text"]) for page in data.pages}
+    rows = []
+    for question in questions:
+        held = [squash(one["quote"]) in texts.get(one["url"], "") for one in question["evidence"]]
+        if held and (all(held) or not any(held)):
+            evidence = question["evidence"] if held[0] else []
+            rows.append({**question, "evidence": evidence, "answerable": held[0]})
+    return replace(data, questions=rows)
+
+
+VARIANTS: dict[str, Callable[[Dataset], Dataset]] = {
+    "cross-language": _cross_language,
+    "unanswerable": _without_pages,
+    "unanswerable-paragraphs": _without_paragraphs,
+}
+
+
+def separation(answerable: Sequence[float], unanswerable: Sequence[float]) -> dict[str, float]:
+    """How well a score tells the two apart: its AUROC, and the share of unanswerable questions below the
+    threshold that refuses one answerable question in twenty (`refused@5%`). Empty without both kinds."""
+    if not answerable or not unanswerable:
+        return {}
+    threshold = sorted(answerable)[int(0.05 * len(answerable))]
+    wins = sum((a > u) + 0.5 * (a == u) for a in answerable for u in unanswerable)
+    return {
+        "AUROC": wins / (len(answerable) * len(unanswerable)),
+        "refused@5%": sum(u < threshold for u in unanswerable) / len(unanswerable),
+    }

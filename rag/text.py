@@ -12,6 +12,10 @@ _HAN = re.compile(f"[{_CJK}]")
 _WORD = re.compile(f"[{_CJK}]+|[^\\W_{_CJK}]+")
 _LETTER = re.compile(r"[^\W\d_]")
 
+_WIDE = re.compile("[\u2e80-\u2fff\u3001-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef]")
+WIDE_WEIGHT = 2.0
+"""A Chinese character carries about as much as this many Latin ones, for search and for a token budget."""
+
 _CLOSERS = "\"'”’」』）)】》〉]*_`"
 _END = re.compile(
     rf"(?P<zh>[。！？｡]+|…{{2,}}|[!?](?=[{_CJK}]))[{re.escape(_CLOSERS)}]*"
@@ -47,6 +51,11 @@ def detect_language(text: str) -> str:
         return "zh"
     latin = sum(1 for c in _LETTER.findall(sample) if c < "\u0250")
     return "en" if latin * 2 >= letters else ""
+
+
+def weigh(text: str) -> float:
+    """The length of `text` in Latin characters' worth."""
+    return len(text) + (WIDE_WEIGHT - 1) * len(_WIDE.findall(text))
 
 
 def split_sentences(text: str, start: int = 0, end: int | None = None) -> list[tuple[int, int]]:

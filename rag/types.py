@@ -65,7 +65,8 @@ class SparseVector:
 class Passage:
     """A chunk as retrieval hands it on, with where it stands and why it was found.
 
-    `ranks` and `scores` hold one entry a leg (`dense`, `sparse`, `fused`), ranks from 1.
+    `ranks` and `scores` hold one entry a leg (`dense`, `sparse`, `fused`), ranks from 1. `lead` is the
+    white space before it in the page, so that neighbours can be put together again.
     """
 
     id: str
@@ -81,6 +82,7 @@ class Passage:
     score: float = 0.0
     ranks: Mapping[str, int] = field(default_factory=dict)
     scores: Mapping[str, float] = field(default_factory=dict)
+    lead: str = ""
 
 
 @dataclass(frozen=True, slots=True)

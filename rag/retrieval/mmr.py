@@ -25,7 +25,9 @@ class Pick:
 def mmr(relevance: Sequence[float], similarity: NDArray[np.float32], k: int, lambda_mult: float) -> list[Pick]:
     """Pick k of n candidates by λ · relevance - (1 - λ) · similarity to the nearest pick.
 
-    Carbonell and Goldstein, SIGIR 1998. relevance: n numbers in 0 to 1; similarity: (n, n) in 0 to 1.
+    Carbonell and Goldstein, SIGIR 1998. relevance: n numbers in 0 to 1; similarity: (n, n) in 0 to 1,
+    whose third power counts: passages on one subject are always somewhat alike, which is no reason to
+    drop one, while near-repetitions stay near 1. (recall@4000 on chroma .919 plain, .926 cubed.)
     Returns n picks: the selected ones in order, then the others by relevance. Ties go to the first.
     """
     n = len(relevance)
@@ -35,7 +37,7 @@ def mmr(relevance: Sequence[float], similarity: NDArray[np.float32], k: int, lam
     open_ = np.ones(n, dtype=bool)
     picks: list[Pick] = []
     for place in range(1, min(k, n) + 1):
-        gain = np.where(open_, lambda_mult * scores - (1.0 - lambda_mult) * nearest, -np.inf)
+        gain = np.where(open_, lambda_mult * scores - (1.0 - lambda_mult) * nearest**3, -np.inf)
         best = int(np.argmax(gain))
         open_[best] = False
         picks.append(_pick(best, place, whom, nearest))

@@ -1,14 +1,15 @@
-"""One search: a strategy finds candidates, MMR chooses among them."""
+"""One search: a strategy finds candidates, MMR chooses among them, the context is put together."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rag.models.embedding import EmbeddingModel
 from rag.models.sparse import SparseEncoder
+from rag.retrieval.context import Context, Fate, assemble
 from rag.retrieval.filters import Filters
 from rag.retrieval.mmr import mmr, pairwise_similarity
 from rag.retrieval.strategies import DEFAULT_STRATEGY, STRATEGIES, Engine, SearchRequest
@@ -23,14 +24,17 @@ K, FETCH_K, LAMBDA = 10, 20, 0.7
 class Candidate:
     """A passage that was considered, and what became of it.
 
-    `place` is its rank in the context, None if it was left out; `repeats` is the id of the picked
-    passage that it is most like, with their `similarity` (0 to 1).
+    `place` is its rank in the context, None if it was left out: by MMR, or as `fate` says while the
+    context was put together; then `into` is the id of the passage that holds its text. `repeats` is the
+    id of the picked passage that it is most like, with their `similarity` (0 to 1).
     """
 
     passage: Passage
     place: int | None
     repeats: str | None = None
     similarity: float = 0.0
+    fate: Fate | None = None
+    into: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +75,16 @@ class Retriever:
         found = STRATEGIES[strategy].find(request, self._engine)
         searched = time.perf_counter()
         candidates = _diverse(found.hits, k, lambda_mult) if found.diversify else _in_order(found.hits, k)
+        context = assemble(
+            [candidate.passage for candidate in candidates if candidate.place is not None],
+            [candidate.passage for candidate in candidates if candidate.place is None],
+        )
         chosen = time.perf_counter()
         return Retrieval(
             question,
             strategy,
-            tuple(candidate.passage for candidate in candidates if candidate.place is not None),
-            tuple(candidates),
+            context.passages,
+            tuple(_with_fate(candidate, context) for candidate in candidates),
             found.legs,
             _milliseconds(search=searched - began, choose=chosen - searched),
             found.notes,
@@ -102,6 +110,12 @@ def _diverse(hits: Sequence[Hit], k: int, lambda_mult: float) -> list[Candidate]
         )
         for pick in picks
     ]
+
+
+def _with_fate(candidate: Candidate, context: Context) -> Candidate:
+    places = {passage.id: place for place, passage in enumerate(context.passages, 1)}
+    found = candidate.passage.id
+    return replace(candidate, place=places.get(found), fate=context.fates.get(found), into=context.into.get(found))
 
 
 def _in_order(hits: Sequence[Hit], k: int) -> list[Candidate]:

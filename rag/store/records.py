@@ -80,6 +80,7 @@ def chunk_payload(page: Page, chunk: Chunk, hashed: str, *, active: bool, writte
             "section": list(chunk.section),
             "start": chunk.start,
             "end": chunk.end,
+            "lead": _white_space_before(page.text, chunk.start),
             "index": chunk.index,
             "generation": page.generation,
             "content_hash": hashed,
@@ -112,7 +113,14 @@ def passage_from(
         score=score,
         ranks=ranks or {},
         scores=scores or {},
+        lead=data.get("lead", ""),
     )
+
+
+def _white_space_before(text: str, start: int) -> str:
+    """The white space that ends at `start`, 200 characters at most."""
+    before = text[max(0, start - 200) : start]
+    return before[len(before.rstrip()) :]
 
 
 def match(key: str, value: str | bool) -> models.FieldCondition:

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from rag.ingest.chunking import CHUNKERS, embedded_text, get_chunker
-from rag.ingest.chunking.units import split_units, weigh
+from rag.ingest.chunking.units import split_units
 from rag.models.static import hashed_characters
-from rag.text import split_sentences
+from rag.text import split_sentences, weigh
 from rag.types import Chunk
 
 ENGLISH = "\n\n".join(

@@ -13,7 +13,7 @@ class RecursiveChunker:
 
     name = "recursive"
 
-    def __init__(self, maximum: float = 1000) -> None:
+    def __init__(self, maximum: float = 900) -> None:
         self.maximum = maximum
 
     def split(self, text: str, vectors: SentenceVectors) -> list[Chunk]:

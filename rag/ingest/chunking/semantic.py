@@ -34,7 +34,7 @@ class SemanticSplitter:
 
     name = "semantic"
 
-    def __init__(self, maximum: float = 1000, target: float = 850) -> None:
+    def __init__(self, maximum: float = 900, target: float = 700) -> None:
         self.maximum = maximum
         self.target = target
 

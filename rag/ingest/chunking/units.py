@@ -11,15 +11,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from rag.text import split_sentences
+from rag.text import split_sentences, weigh
 
 _HEADING = re.compile(r"(#{1,6})[ \t]+(.*?)[ \t]*#*[ \t]*$")
 _FENCE = re.compile(r"[ \t]*(```|~~~)")
-_CJK = re.compile("[\u2e80-\u2fff\u3001-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef]")
 _SOFT_ENDS = (", ", "; ", ": ", "，", "；", "：", "、", ") ", "）", "\n", " ")
-
-CJK_WEIGHT = 2.5
-"""A Chinese character carries about as much as this many Latin ones, for search and for a token budget."""
 
 CRUMB = 40
 """Sentences and rows of one block that are together no longer than this are one unit."""
@@ -52,11 +48,6 @@ class Unit:
 def span_size(units: Sequence[Unit]) -> float:
     """The length of the slice that neighbouring `units` make, white space between them included."""
     return units[-1].end - units[0].start + sum(unit.extra for unit in units)
-
-
-def weigh(text: str) -> float:
-    """The length of `text` in Latin characters' worth."""
-    return len(text) + (CJK_WEIGHT - 1) * len(_CJK.findall(text))
 
 
 def split_units(text: str, maximum: float) -> list[Unit]:
