@@ -26,11 +26,11 @@ from rag.ingest.sources import Source, file_sources, web_source
 from rag.models.embedding import EmbeddingModel, load_embedding_model
 from rag.models.hub import BUILTIN
 from rag.models.sparse import SparseEncoder
-from rag.retrieval.retriever import Retrieval, Retriever
+from rag.retrieval.retriever import Retriever
 from rag.store.client import connect
 from rag.store.database import Database, Job, JobItem
 from rag.store.library import Library, library_info, list_libraries, open_library
-from rag.types import Answer, Notice, Page, Passage, RunMode
+from rag.types import Answer, Notice, Page, Passage, Retrieval, RunMode
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel

@@ -10,6 +10,7 @@ RunMode = Literal["fast", "deep"]
 Outcome = Literal["answered", "caveat", "not_in_pages", "failed"]
 IngestStatus = Literal["added", "unchanged", "updated", "duplicate", "skipped", "failed"]
 PageSource = Literal["web", "file", "import"]
+Fate = Literal["merged", "same_text", "page_share", "budget"]
 Stage = Literal["waiting", "fetching", "reading", "chunking", "embedding", "storing", "done"]
 
 
@@ -42,7 +43,8 @@ class Chunk:
     """A verbatim slice `text == page.text[start:end]`.
 
     `section` is its heading path, outermost first; `context` is what else is embedded with it but not
-    shown as its text, such as the header of the table that it continues.
+    shown as its text, such as the header of the table that it continues. `parent` is the span of the
+    page that is handed on in its place, where that is more than the chunk.
     """
 
     index: int
@@ -51,6 +53,7 @@ class Chunk:
     end: int
     section: tuple[str, ...] = ()
     context: str = ""
+    parent: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +69,8 @@ class Passage:
     """A chunk as retrieval hands it on, with where it stands and why it was found.
 
     `ranks` and `scores` hold one entry a leg (`dense`, `sparse`, `fused`), ranks from 1. `lead` is the
-    white space before it in the page, so that neighbours can be put together again.
+    white space before it in the page, so that neighbours can be put together again. `parent` is the span
+    of the page that is to be handed on in its place; a passage that was widened to it has none.
     """
 
     id: str
@@ -83,6 +87,42 @@ class Passage:
     ranks: Mapping[str, int] = field(default_factory=dict)
     scores: Mapping[str, float] = field(default_factory=dict)
     lead: str = ""
+    parent: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A passage that a search considered, and what became of it.
+
+    `place` is its rank in the context, None if it was left out: by MMR, or as `fate` says while the
+    context was put together; then `into` is the id of the passage that holds its text. `repeats` is the
+    id of the picked passage that it is most like, with their `similarity` (0 to 1).
+    """
+
+    passage: Passage
+    place: int | None
+    repeats: str | None = None
+    similarity: float = 0.0
+    fate: Fate | None = None
+    into: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieval:
+    """What a search found: `passages` in context order, all `candidates`, milliseconds by stage.
+
+    `legs` took part; `notes` is plain data on what the strategy did. `answerable` (0 to 1) is how
+    likely the library holds the answer at all.
+    """
+
+    question: str
+    strategy: str
+    passages: tuple[Passage, ...]
+    candidates: tuple[Candidate, ...]
+    legs: tuple[str, ...]
+    ms: Mapping[str, float] = field(default_factory=dict)
+    notes: Mapping[str, Any] = field(default_factory=dict)
+    answerable: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,8 +175,9 @@ class Step:
 class Answer:
     """The end of a run. `text` carries marks like `[1]` that point at `citations` by their `n`.
 
-    `passages` are what the answer was written from, in context order; `notice` says why an answer
-    carries a caveat, is missing, or failed.
+    `passages` are what the answer was written from, in context order; `searches` how they were found.
+    `answerable` (0 to 1) is the best of the searches'. `notice` says why an answer carries a caveat, is
+    missing, or failed.
     """
 
     question: str
@@ -150,3 +191,5 @@ class Answer:
     seconds: float = 0.0
     reasoner: str = ""
     notice: Notice | None = None
+    searches: tuple[Retrieval, ...] = ()
+    answerable: float = 1.0

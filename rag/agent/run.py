@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 from rag.agent.modes import graph_of
 from rag.agent.reasoner import CallBudget, Reasoner
 from rag.errors import RagError
-from rag.types import Answer, Citation, Notice, Outcome, Passage, RunMode, Step
+from rag.types import Answer, Citation, Notice, Outcome, Passage, Retrieval, RunMode, Step
 
 if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
@@ -61,16 +61,22 @@ class Event:
 
 
 class Shelf:
-    """The passages that a run has in hand: steps that read them again cost no second visit to the store."""
+    """The passages that a run has in hand: steps that read them again cost no second visit to the store.
+
+    `searches` are those made so far, for whoever wants to know why a passage is there.
+    """
 
     def __init__(self, retriever: Searcher) -> None:
+        self.searches: list[Retrieval] = []
         self._retriever = retriever
         self._kept: dict[str, Passage] = {}
 
     def search(self, query: str) -> Sequence[Passage]:
-        passages = self._retriever.search(query).passages
-        self._kept.update((passage.id, passage) for passage in passages)
-        return passages
+        found = self._retriever.search(query)
+        if isinstance(found, Retrieval):
+            self.searches.append(found)
+        self._kept.update((passage.id, passage) for passage in found.passages)
+        return found.passages
 
     def passages_of(self, ids: Sequence[str]) -> list[Passage]:
         if missing := [wanted for wanted in ids if wanted not in self._kept]:
@@ -224,4 +230,6 @@ def answer_of(
         seconds=round(time.monotonic() - run.began, 3),
         reasoner=run.reasoner.name,
         notice=notice,
+        searches=tuple(run.shelf.searches),
+        answerable=max((search.answerable for search in run.shelf.searches), default=1.0),
     )

@@ -7,10 +7,9 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
 
 from rag.text import terms, weigh
-from rag.types import Passage
+from rag.types import Fate, Passage
 
 TOKEN_BUDGET = 6000
 MERGED_SIZE = 1800
@@ -22,8 +21,6 @@ PAGE_SHARE = 0.8
 SOMETHING_TO_SAY = 0.5
 """From this share of the best score on, a passage of another page is worth a place."""
 _CHARACTERS_A_TOKEN = 4.0
-
-Fate = Literal["merged", "same_text", "page_share", "budget"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,54 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
-
+from collections.abc import Sequence
+from dataclasses import replace
 from rag.models.embedding import EmbeddingModel
 from rag.models.sparse import SparseEncoder
-from rag.retrieval.context import Context, Fate, assemble
+from rag.retrieval.context import Context, assemble
 from rag.retrieval.filters import Filters
 from rag.retrieval.mmr import mmr, pairwise_similarity
 from rag.retrieval.strategies import DEFAULT_STRATEGY, STRATEGIES, Engine, SearchRequest
 from rag.store.library import Library
 from rag.store.search import Hit
-from rag.types import Passage
+from rag.types import Candidate, Passage, Retrieval
 
 K, FETCH_K, LAMBDA = 10, 20, 0.7
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A passage that was considered, and what became of it.
-
-    `place` is its rank in the context, None if it was left out: by MMR, or as `fate` says while the
-    context was put together; then `into` is the id of the passage that holds its text. `repeats` is the
-    id of the picked passage that it is most like, with their `similarity` (0 to 1).
-    """
-
-    passage: Passage
-    place: int | None
-    repeats: str | None = None
-    similarity: float = 0.0
-    fate: Fate | None = None
-    into: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Retrieval:
-    """What a search found: `passages` in context order, all `candidates`, milliseconds by stage.
-
-    `legs` took part; `notes` say what the strategy did (see `strategies.base.Found`).
-    """
-
-    question: str
-    strategy: str
-    passages: tuple[Passage, ...]
-    candidates: tuple[Candidate, ...]
-    legs: tuple[str, ...]
-    ms: Mapping[str, float] = field(default_factory=dict)
-    notes: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Retriever:
