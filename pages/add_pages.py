@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from rag.config import CHUNKERS
 from rag.errors import RagError
 from rag.messages import say
 from rag.ui.escape import escape_line
@@ -28,17 +29,32 @@ def draw() -> None:
     page_head(label("add_title", language), label("add_lead", language))
     app = open_app(language)
     library = current_library(app)
-    links, files, samples = st.tabs([label(f"add_tab_{name}", language) for name in ("links", "files", "samples")])
+    place = st.container()  # the tabs stand above what they need to know
+    chunker = _chunker(app, language)
+    names = [label(f"add_tab_{name}", language) for name in ("links", "files", "samples")]
+    links, files, samples = place.tabs(names)
     with links:
-        _links(app, library, language)
+        _links(app, library, chunker, language)
     with files:
-        _files(app, library, language)
+        _files(app, library, chunker, language)
     with samples:
-        _samples(app, library, language)
+        _samples(app, library, chunker, language)
     _imports(app, library, language)
 
 
-def _links(app: App, library: str, language: Language) -> None:
+def _chunker(app: App, language: Language) -> str:
+    with st.expander(label("add_advanced", language), icon=":material/tune:", type="compact"):
+        return st.selectbox(
+            label("add_chunker", language),
+            CHUNKERS,
+            index=CHUNKERS.index(app.settings.chunker),
+            format_func=lambda name: label(f"chunker_{name}", language),
+            help=label("add_chunker_hint", language),
+            key="chunker",
+        )
+
+
+def _links(app: App, library: str, chunker: str, language: Language) -> None:
     pasted = st.text_area(
         label("add_paste", language),
         key=f"pasted-{_round()}",
@@ -52,7 +68,7 @@ def _links(app: App, library: str, language: Language) -> None:
         force = st.checkbox(label("add_force", language), key="force")
     _found(urls, dropped, pasted or "", language)
     if add and urls:
-        _start(app.add_sources(urls, library=library, force=force))
+        _start(app.add_sources(urls, library=library, force=force, chunker=chunker))
 
 
 def _found(urls: list[str], dropped: int, pasted: str, language: Language) -> None:
@@ -67,7 +83,7 @@ def _found(urls: list[str], dropped: int, pasted: str, language: Language) -> No
     st.caption(told)
 
 
-def _files(app: App, library: str, language: Language) -> None:
+def _files(app: App, library: str, chunker: str, language: Language) -> None:
     uploaded = st.file_uploader(
         label("add_files", language),
         type=_FILE_TYPES,
@@ -84,13 +100,13 @@ def _files(app: App, library: str, language: Language) -> None:
     )
     if go_on and uploaded:
         files = [(file.name, file.getvalue()) for file in uploaded]
-        _start(app.add_files(files, library=library))
+        _start(app.add_files(files, library=library, chunker=chunker))
 
 
-def _samples(app: App, library: str, language: Language) -> None:
+def _samples(app: App, library: str, chunker: str, language: Language) -> None:
     st.markdown(label("add_samples_lead", language))
     if st.button(label("add_samples_go", language), type="primary", icon=":material/auto_stories:", key="samples"):
-        _start(app.add_examples(library=library))
+        _start(app.add_examples(library=library, chunker=chunker))
 
 
 def _round() -> int:

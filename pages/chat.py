@@ -10,6 +10,7 @@ from rag.types import RunMode
 from rag.ui.conversation import ask, clear, draw_turn, restore_turns
 from rag.ui.escape import escape_line
 from rag.ui.examples import example_questions, sample_questions
+from rag.ui.filters import draw_chips, draw_filters
 from rag.ui.language import current_language
 from rag.ui.navigation import go
 from rag.ui.parts import page_head
@@ -94,7 +95,9 @@ def _question_box(app: App, library: str, language: Language) -> None:
                 label_visibility="collapsed",
                 disabled=running,
             )
-            st.caption(label(f"mode_{session().mode}_hint", language))
+            st.caption(label(f"mode_{session().mode}_hint", language), width="content")
+            draw_filters(app, library, language, disabled=running)
+        draw_chips(app, library, language, disabled=running)
         question = st.chat_input(
             label("chat_placeholder", language),
             key="question",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from rag.agent.extractive import ExtractiveReasoner
 from rag.agent.reasoner import Reasoner
 from rag.agent.runs import Event, Runs
 from rag.config import Settings
-from rag.errors import ConfigError, ModelError
+from rag.errors import ConfigError, ModelError, RagError
 from rag.ingest.chunking import get_chunker
 from rag.ingest.fetch import Fetcher
 from rag.ingest.jobs import Jobs
@@ -26,7 +27,9 @@ from rag.ingest.sources import Source, file_sources, web_source
 from rag.models.embedding import EmbeddingModel, load_embedding_model
 from rag.models.hub import BUILTIN
 from rag.models.sparse import SparseEncoder
+from rag.retrieval.filters import Filters
 from rag.retrieval.retriever import Retriever
+from rag.retrieval.strategies import DEFAULT_STRATEGY
 from rag.store.client import connect
 from rag.store.database import Database, Job, JobItem
 from rag.store.library import Library, library_info, list_libraries, open_library
@@ -71,6 +74,7 @@ class App:
         self._lock = threading.RLock()
         self._model_lock = threading.Lock()
         self._model: EmbeddingModel | None = None
+        self._model_problem: Notice | None = None
         self._libraries: dict[str, Library] = {}
 
     def start(self) -> None:
@@ -125,20 +129,22 @@ class App:
 
     # Imports
 
-    def add_sources(self, sources: Sequence[str], *, library: str, force: bool = False) -> str:
+    def add_sources(self, sources: Sequence[str], *, library: str, force: bool = False, chunker: str = "") -> str:
         """Queue an import of addresses; returns the job's id."""
-        return self.submit([web_source(url) for url in sources], library=library, force=force)
+        return self.submit([web_source(url) for url in sources], library=library, force=force, chunker=chunker)
 
-    def add_files(self, files: Sequence[tuple[str, bytes]], *, library: str) -> str:
+    def add_files(self, files: Sequence[tuple[str, bytes]], *, library: str, chunker: str = "") -> str:
         """Queue an import of uploaded files (name, content); returns the job's id."""
-        return self.submit([s for name, data in files for s in file_sources(name, data)], library=library)
+        sources = [source for name, data in files for source in file_sources(name, data)]
+        return self.submit(sources, library=library, chunker=chunker)
 
-    def add_examples(self, *, library: str) -> str:
+    def add_examples(self, *, library: str, chunker: str = "") -> str:
         """Queue an import of the sample pages; returns the job's id."""
-        return self.submit(example_sources(), library=library)
+        return self.submit(example_sources(), library=library, chunker=chunker)
 
-    def submit(self, sources: Sequence[Source], *, library: str, force: bool = False) -> str:
-        return self._jobs.submit(sources, library=library, force=force)
+    def submit(self, sources: Sequence[Source], *, library: str, force: bool = False, chunker: str = "") -> str:
+        """Queue an import; without `chunker` the one of the settings cuts its pages."""
+        return self._jobs.submit(sources, library=library, force=force, chunker=chunker or self.settings.chunker)
 
     def job(self, job_id: str) -> JobView:
         return self._jobs.job(job_id)
@@ -151,7 +157,8 @@ class App:
 
     def ingestor(self, library: str) -> Ingestor:
         """What takes pages into the library. Loads the embedding model; raises ModelMismatchError."""
-        return Ingestor(self._working(library), self.model, self.sparse, self._fetcher, self._parser, get_chunker())
+        chunker = get_chunker(self.settings.chunker)
+        return Ingestor(self._working(library), self.model, self.sparse, self._fetcher, self._parser, chunker)
 
     # Questions
 
@@ -163,12 +170,14 @@ class App:
         library: str,
         history: Sequence[tuple[str, str]] = (),
         chat: ChatOptions | None = None,
+        strategy: str | None = None,
+        filters: Filters | None = None,
     ) -> str:
-        """Begin to answer, in the background; returns the run's id.
+        """Begin to answer, in the background; returns the run's id. `strategy` and `filters` are its searches'.
 
         Raises ModelError for a chat model that is set up wrong.
         """
-        search = _Search(lambda: self.retriever(library))
+        search = _Search(lambda: self.retriever(library), strategy or DEFAULT_STRATEGY, filters)
         return self._runs.start(
             question, mode=mode, reasoner=self.reasoner(library, chat), retriever=search, history=history
         )
@@ -206,12 +215,21 @@ class App:
     def models_ready(self) -> bool:
         return self._model is not None
 
+    def model_problem(self) -> Notice | None:
+        """Why the embedding model could not be loaded the last time, None if it was or is being loaded."""
+        return self._model_problem
+
     @property
     def model(self) -> EmbeddingModel:
         """The embedding model, loaded by whoever asks first. Raises ModelError, each time anew."""
         with self._model_lock:
             if self._model is None:
-                self._model = load_embedding_model(self.settings.embedding_model)
+                self._model_problem = None
+                try:
+                    self._model = load_embedding_model(self.settings.embedding_model)
+                finally:
+                    if self._model is None:
+                        self._model_problem = _load_problem(sys.exception())
             return self._model
 
     @cached_property
@@ -275,14 +293,20 @@ class App:
 class _Search:
     """A retriever that is made when it is first asked, so that a run begins before the model is loaded."""
 
-    def __init__(self, make: Callable[[], Retriever]) -> None:
+    def __init__(self, make: Callable[[], Retriever], strategy: str, filters: Filters | None) -> None:
         self._make = make
+        self._strategy = strategy
+        self._filters = filters
 
     def search(self, question: str) -> Retrieval:
-        return self._make().search(question)
+        return self._make().search(question, strategy=self._strategy, filters=self._filters)
 
     def passages(self, ids: Sequence[str]) -> list[Passage]:
         return self._make().passages(ids)
+
+
+def _load_problem(error: BaseException | None) -> Notice:
+    return error.notice if isinstance(error, RagError) else Notice("model_failed")
 
 
 def example_sources() -> list[Source]:

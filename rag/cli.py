@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Callable, Sequence
 
 from rag import __version__, commands
-from rag.config import Settings, load_settings
+from rag.config import CHUNKERS, Settings, load_settings
 from rag.errors import ConfigError, RagError
 
 Command = Callable[[Settings, argparse.Namespace], int]
@@ -24,7 +24,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns its exit status."""
     options = _parser().parse_args(arguments)
     _log_to_stderr(options.verbose)
-    overrides = {"rag_data_dir": options.data_dir, "rag_library": options.library}
+    given = {"rag_data_dir": "data_dir", "rag_library": "library", "chunker": "chunker"}
+    overrides = {setting: getattr(options, option, None) for setting, option in given.items()}
     try:
         settings = load_settings(**{name: value for name, value in overrides.items() if value})
         run: Command = options.run
@@ -86,6 +87,8 @@ def _add_ingestion(actions: argparse._SubParsersAction[argparse.ArgumentParser])
     ingest.add_argument("--force", action="store_true", help="fetch again what is known")
     records = _command(actions, "import", commands.import_records, "Take in pages from a JSONL file.")
     records.add_argument("pages", metavar="PAGES.jsonl", help='{"url", "title", "lang"?, "text"|"html"|"markdown"}')
+    for parser in (ingest, records):
+        _add_chunker(parser)
     remove = _command(actions, "remove", commands.remove, "Remove pages.")
     remove.add_argument("urls", nargs="+", metavar="URL")
 
@@ -107,8 +110,13 @@ def _add_inspection(actions: argparse._SubParsersAction[argparse.ArgumentParser]
     extract.add_argument("sources", nargs="+", metavar="FILE|URL", help="a file may be gzipped")
     chunk = _command(actions, "chunk", commands.chunk, "Print the chunks that a file would make.")
     chunk.add_argument("file", metavar="FILE")
+    _add_chunker(chunk)
     _command(actions, "pages", commands.pages, "List the pages of the library.")
     _command(actions, "doctor", commands.doctor, "Say what is real and what is a fall-back here.")
+
+
+def _add_chunker(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--chunker", metavar="NAME", choices=CHUNKERS, help="instead of CHUNKER: one of %(choices)s")
 
 
 def _positive(text: str) -> int:

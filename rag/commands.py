@@ -27,7 +27,7 @@ from rag.ingest.sources import Source, path_sources, record_sources, web_source
 from rag.ingest.url_key import url_hash
 from rag.models.embedding import load_embedding_model
 from rag.retrieval.strategies import DEFAULT_STRATEGY, STRATEGIES
-from rag.types import Answer, IngestResult, Passage
+from rag.types import Answer, Chunk, IngestResult, Passage
 
 
 def strategies() -> list[str]:
@@ -70,7 +70,7 @@ def search(settings: Settings, options: argparse.Namespace) -> int:
         for row in _questions(options):
             found = retriever.search(row["question"], k=options.k, fetch_k=max(20, 2 * options.k), strategy=strategy)
             hits = [_hit(rank, passage) for rank, passage in enumerate(found.passages, 1)]
-            _print(options, {**row, "hits": hits}, _hits_as_text(row["question"], hits))
+            _print(options, {**row, "answerable": found.answerable, "hits": hits}, _hits_as_text(row["question"], hits))
     return 0
 
 
@@ -113,13 +113,15 @@ def chunk(settings: Settings, options: argparse.Namespace) -> int:
     with Parser() as parser:
         text = _extract(options.file, Fetcher(), parser).text
     vectors = load_embedding_model(settings.embedding_model).sentence_vectors
-    rows = [
-        {"text": c.text, "start": c.start, "end": c.end, "section": list(c.section)}
-        for c in get_chunker().split(text, vectors)
-    ]
-    parts = [f"[{row['start']}–{row['end']}] {' › '.join(row['section'])}\n{row['text']}\n" for row in rows]  # type: ignore[arg-type]
+    rows = [_chunk(one) for one in get_chunker(settings.chunker).split(text, vectors)]
+    parts = [f"[{row['start']}–{row['end']}] {' › '.join(row['section'])}\n{row['text']}\n" for row in rows]
     _print(options, rows, "\n".join(parts))
     return 0
+
+
+def _chunk(chunk: Chunk) -> dict[str, Any]:
+    row = {"text": chunk.text, "start": chunk.start, "end": chunk.end, "section": list(chunk.section)}
+    return row if chunk.parent is None else {**row, "parent_start": chunk.parent[0], "parent_end": chunk.parent[1]}
 
 
 def pages(settings: Settings, options: argparse.Namespace) -> int:
@@ -225,6 +227,7 @@ def _answer(answer: Answer) -> dict[str, Any]:
         "steps": steps,
         "model_calls": answer.model_calls,
         "seconds": round(answer.seconds, 3),
+        "answerable": answer.answerable,
     }
 
 

@@ -15,6 +15,10 @@ _LIBRARY = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}", re.ASCII)
 _HOST_PORT = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^\s:/@\[\]]+):(?P<port>[0-9]{1,5})", re.ASCII)
 
 
+CHUNKERS = ("semantic", "recursive", "fixed", "markdown", "parent", "breakpoints")
+"""The names in `rag.ingest.chunking.CHUNKERS`, which a setting cannot ask."""
+
+
 class Settings(BaseSettings):
     """What a person can set. Each field is the environment variable of its name in capitals."""
 
@@ -25,6 +29,7 @@ class Settings(BaseSettings):
     qdrant_url: str = ""
     qdrant_api_key: SecretStr = SecretStr("")
     embedding_model: str = "builtin"
+    chunker: str = "semantic"
     llm_model: str = ""
     llm_base_url: str = ""
     llm_api_key: SecretStr = SecretStr("")
@@ -40,6 +45,13 @@ class Settings(BaseSettings):
     def _library_name(cls, value: str) -> str:
         if not _LIBRARY.fullmatch(value):
             raise ValueError("must be 1 to 40 of a-z, 0-9, - and _, and begin with a letter or a digit")
+        return value
+
+    @field_validator("chunker")
+    @classmethod
+    def _chunker_name(cls, value: str) -> str:
+        if value not in CHUNKERS:
+            raise ValueError(f"must be one of {', '.join(CHUNKERS)}")
         return value
 
     @field_validator("qdrant_url", "llm_base_url")

@@ -70,7 +70,7 @@ class Passage:
 
     `ranks` and `scores` hold one entry a leg (`dense`, `sparse`, `fused`), ranks from 1. `lead` is the
     white space before it in the page, so that neighbours can be put together again. `parent` is the span
-    of the page that is to be handed on in its place; a passage that was widened to it has none.
+    of the page that is to be handed on in its place, under `parent_id`; one that was widened to it has none.
     """
 
     id: str
@@ -88,6 +88,7 @@ class Passage:
     scores: Mapping[str, float] = field(default_factory=dict)
     lead: str = ""
     parent: tuple[int, int] | None = None
+    parent_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)

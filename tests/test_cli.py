@@ -77,7 +77,18 @@ def test_ask_rows(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
     status, rows = run(capsys, folder, "ask", "--json", "--mode", "deep", "When was the bridge opened?")
     assert status == 0
     (row,) = rows
-    assert set(row) == {"id", "question", "mode", "outcome", "answer", "citations", "steps", "model_calls", "seconds"}
+    assert set(row) == {
+        "id",
+        "question",
+        "mode",
+        "outcome",
+        "answer",
+        "citations",
+        "steps",
+        "model_calls",
+        "seconds",
+        "answerable",
+    }
     assert (row["mode"], row["outcome"]) == ("deep", "answered")
     citation = row["citations"][0]
     assert set(citation) == {"n", "url", "title", "quote", "start", "end"}
@@ -122,6 +133,29 @@ def test_extract_and_chunk(capsys: pytest.CaptureFixture[str], folder: Path, tmp
         assert chunk["end"] in ends
 
 
+def test_the_chunker_is_chosen(
+    capsys: pytest.CaptureFixture[str], folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "guide.md"
+    path.write_text("\n\n".join(f"## Step {n}\n\n{'Turn the key and wait a little. ' * 20}" for n in range(5)))
+
+    def sections(*arguments: str) -> list[list[str]]:
+        _, (chunks,) = run(capsys, folder, "chunk", "--json", *arguments, str(path))
+        return [chunk["section"] for chunk in chunks]
+
+    assert sections("--chunker", "markdown") == [[f"Step {n}"] for n in range(5)]
+    assert len(sections("--chunker", "parent")) >= 10
+    monkeypatch.setenv("CHUNKER", "markdown")
+    assert sections() == [[f"Step {n}"] for n in range(5)]
+    rows = lines(tmp_path / "pages.jsonl", [{"url": "https://a.example/guide", "text": path.read_text()}])
+    taken = [
+        run(capsys, folder, "--library", "cut", "import", "--json", "--chunker", name, str(rows))[1][0]
+        for name in ("markdown", "parent", "parent")
+    ]
+    assert [row["status"] for row in taken] == ["added", "updated", "unchanged"]
+    assert taken[1]["chunks"] > taken[0]["chunks"] == 5
+
+
 def test_doctor_tells_what_is_a_fall_back(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
     status, rows = run(capsys, folder, "doctor", "--json")
     assert status == 0
@@ -138,6 +172,7 @@ def test_doctor_tells_what_is_a_fall_back(capsys: pytest.CaptureFixture[str], fo
         (["ingest"], 2, "SOURCE"),
         (["--library", "Not Valid", "pages"], 2, "RAG_LIBRARY"),
         (["import", "/nowhere/pages.jsonl"], 2, "cannot be read"),
+        (["chunk", "--chunker", "random", "x.md"], 2, "invalid choice"),
         (["extract", "/nowhere/page.html"], 1, "cannot be read"),
     ],
 )

@@ -8,7 +8,7 @@ from rag.config import load_settings
 from rag.errors import ConfigError
 
 NAMES = (
-    "RAG_DATA_DIR RAG_LIBRARY QDRANT_URL QDRANT_API_KEY EMBEDDING_MODEL LLM_MODEL LLM_BASE_URL LLM_API_KEY "
+    "RAG_DATA_DIR RAG_LIBRARY QDRANT_URL QDRANT_API_KEY EMBEDDING_MODEL CHUNKER LLM_MODEL LLM_BASE_URL LLM_API_KEY "
     "FETCH_ALLOW_PRIVATE_HOSTS"
 ).split()
 
@@ -52,6 +52,7 @@ def test_private_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
         ("RAG_LIBRARY", "../up"),
         ("QDRANT_URL", "localhost:6333"),
         ("LLM_BASE_URL", "ftp://x"),
+        ("CHUNKER", "random"),
         ("FETCH_ALLOW_PRIVATE_HOSTS", "127.0.0.1"),
         ("FETCH_ALLOW_PRIVATE_HOSTS", "host:99999"),
     ],

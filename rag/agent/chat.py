@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -25,6 +26,8 @@ log = logging.getLogger(__name__)
 StructuredCall = Callable[["BaseChatModel", type[BaseModel], Sequence["BaseMessage"]], Awaitable[Any]]
 
 _MAX_ANSWER: Final = 40_000  # characters; a model that goes round in circles is cut off there
+_LINE_MARK: Final = re.compile(r"^\s*(?:[-*•]\s+|\d{1,2}[.)、．]\s*(?!\d))")
+_AROUND: Final = " \t-*\"'“”「」`"
 _STREAMS_A_REASON: Final = "openai-chat"
 
 
@@ -84,10 +87,14 @@ class ChatReasoner:
         return [said.get(number, True) for number in range(1, len(passages) + 1)]
 
     async def rewrite(self, question: str, tried: Sequence[str], passages: Sequence[Passage]) -> str:
+        return next(iter(await self.lines(prompts.rewrite(question, tried, passages))), "")
+
+    async def lines(self, prompt: Prompt) -> list[str]:
+        """The lines of one whole reply, without thoughts, list marks, quotation marks and empty ones."""
         with _failures_named():
-            reply = await self._model.ainvoke(_messages(prompts.rewrite(question, tried, passages)))
-        lines = without_thinking(reply.text).splitlines()
-        return next((line.strip(" \t-*\"'“”「」`") for line in lines if line.strip()), "")
+            reply = await self._model.ainvoke(_messages(prompt))
+        stripped = (_LINE_MARK.sub("", line).strip(_AROUND) for line in without_thinking(reply.text).splitlines())
+        return [line for line in stripped if line]
 
     async def answer(self, question: str, passages: Sequence[Passage]) -> AsyncIterator[str]:
         """Stream the answer. Raises ModelError after the pieces so far when it is not whole."""

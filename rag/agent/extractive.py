@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from langchain_core.tools import BaseTool
 
 MAX_SENTENCES: Final = 3
-ANSWERABLE: Final = 0.25
-"""A question of whose weighted terms no passage holds this share is not answered by the pages."""
+BEARS_ON_IT: Final = 0.2
+"""Where no passage holds this share of the question's weighted terms, there is nothing to quote."""
 RELEVANT: Final = 0.3
 _WORTH_SAYING: Final = 0.5  # of what the first sentence says to the question; less is left out
 
@@ -114,7 +114,7 @@ class ExtractiveReasoner:
 
     def _choose(self, question: str, passages: Sequence[Passage]) -> list[_Sentence]:
         weights = self._question_weights(question)
-        if max(self._coverages(weights, passages), default=0.0) < ANSWERABLE:
+        if max(self._coverages(weights, passages), default=0.0) < BEARS_ON_IT:
             return []
         ranked = sorted(
             (s for i, p in enumerate(passages) for s in self._scored(question, weights, i, p, passages)),
@@ -177,14 +177,23 @@ class ExtractiveReasoner:
         return frozenset(self._encoder.encode_query(text).indices)
 
     def _rewrite(self, question: str, tried: Sequence[str], passages: Sequence[Passage]) -> str:
+        before = {query.casefold() for query in tried}
+        return next((form for form in self.forms(question, passages) if form.casefold() not in before), "")
+
+    def forms(self, question: str, passages: Sequence[Passage]) -> list[str]:
+        """The question's words without those that ask; these with the nearest heading; the two rarest. May block."""
         words = [w for w in re.findall(r"[\w][\w'-]*", _ASKING.sub(" ", question)) if w]
         weight = {word: sum(self._question_weights(word).values()) for word in words}
         core = " ".join(words)
         heading = " ".join((passages[0].title, *passages[0].section[-1:])) if passages else ""
         rarest = " ".join(sorted(set(words), key=lambda word: (-weight[word], word))[:2])
-        options = [core, f"{core} {heading}".strip(), rarest]
-        before = {query.casefold() for query in tried}
-        return next((option for option in options if option and option.casefold() not in before), "")
+        return [form for form in (core, f"{core} {heading}".strip(), rarest) if form]
+
+    def closest(self, question: str, passages: Sequence[Passage], count: int) -> list[str]:
+        """The sentences of the passages that hold most of the question's terms, best first. May block."""
+        weights = self._question_weights(question)
+        sentences = dict.fromkeys(p.text[a:b] for p in passages for a, b in split_sentences(p.text))
+        return sorted(sentences, key=lambda text: -_share(weights, self._terms(text)))[:count]
 
 
 def _share(weights: Mapping[int, float], terms: frozenset[int]) -> float:

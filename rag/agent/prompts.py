@@ -52,6 +52,30 @@ def answer(question: str, passages: Sequence[Passage]) -> Prompt:
     return Prompt(rules, f"{block}\n\n{'问题' if chinese else 'Question'}: {question}")
 
 
+def hypothetical(question: str) -> Prompt:
+    """Ask for a passage such as a page would hold that answers; it is searched with and never shown as an answer."""
+    return _on(question, _PASSAGE_ZH if is_chinese(question) else _PASSAGE_EN)
+
+
+def phrasings(question: str) -> Prompt:
+    """Ask for other ways to put the question, or its parts, one a line."""
+    return _on(question, _PHRASINGS_ZH if is_chinese(question) else _PHRASINGS_EN)
+
+
+def translation(question: str, language: str) -> Prompt:
+    """Ask for the question in `language`, `en` or `zh`."""
+    return _on(question, _TRANSLATION.format(language={"zh": "Chinese (简体中文)"}.get(language, "English")))
+
+
+def need(question: str) -> Prompt:
+    """Ask for one word: exact, concept or facets."""
+    return _on(question, _NEED)
+
+
+def _on(question: str, rules: str) -> Prompt:
+    return Prompt(rules, f"{'问题：' if is_chinese(question) else 'Question: '}{question}")
+
+
 def passage_block(passages: Sequence[Passage], limit: int = _MAX_PASSAGE) -> tuple[str, str]:
     """Wrap the passages, numbered from 1, in tags whose name is made for this request and cannot be guessed.
 
@@ -159,4 +183,42 @@ _ANSWER_ZH = """\
 - 用中文回答，几句话即可，先给出答案。如果段落之间有矛盾，请指出并同时标注。
 - 如果段落只能回答一部分，就回答这一部分，并用一句话说明缺少什么。
 - 如果段落中完全没有答案，只回复 {missing}，不要写任何其他内容。
+"""
+
+_PASSAGE_EN = """\
+Write one paragraph, three or four sentences, as it could stand in a reference text that answers the \
+question. Use the words such a text would use. Invent what you do not know: the paragraph is only \
+compared with real texts. Reply with the paragraph alone, in the question's language.
+"""
+
+_PASSAGE_ZH = """\
+请写一段话（三四句），如同出自一篇能回答该问题的资料。使用这类资料会用的词语。不知道的内容可以虚构：\
+这段话只用于与真实文本比较。只回复这段话本身，使用问题的语言。
+"""
+
+_PHRASINGS_EN = """\
+Write three search queries for the question, one a line, without numbers or comments.
+- If it asks several things, write one query for each of them, complete in itself.
+- If it asks one thing, put it in other words: synonyms, the words a page would use, a statement \
+instead of a question.
+Keep names and numbers, and the question's language.
+"""
+
+_PHRASINGS_ZH = """\
+请为该问题写三个检索词，每行一个，不要编号，不要说明。
+- 如果问题包含几个方面，就为每个方面写一个意思完整的检索词。
+- 如果只问一件事，就换三种说法：同义词、网页上可能使用的词语，或用陈述句代替问句。
+保留名称和数字，使用问题的语言。
+"""
+
+_TRANSLATION = """\
+Translate the search query into {language}. Keep names, numbers and codes as pages in that language \
+write them. Reply with the translation alone, on one line; do not answer the question.
+"""
+
+_NEED = """\
+How should a document search treat the question? Reply with one word:
+exact    if pages must hold its very words: names, titles, codes, quotations, figures
+concept  if pages may say the same in other words: reasons, explanations, ideas
+facets   if it asks several different things that may stand in different places
 """

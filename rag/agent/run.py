@@ -78,6 +78,10 @@ class Shelf:
         self._kept.update((passage.id, passage) for passage in found.passages)
         return found.passages
 
+    def answerable(self) -> float:
+        """How likely the library holds the answer, by the best of the searches; 1 before the first."""
+        return max((search.answerable for search in self.searches), default=1.0)
+
     def passages_of(self, ids: Sequence[str]) -> list[Passage]:
         if missing := [wanted for wanted in ids if wanted not in self._kept]:
             self._kept.update((passage.id, passage) for passage in self._retriever.passages(missing))
@@ -134,7 +138,8 @@ def _prepare(run: Run) -> tuple[Any, Any, LoopContext, list[BaseMessage]]:
     for question, answer in run.history:
         if answer.strip():  # a question that failed left nothing to go on from
             messages += [HumanMessage(question), AIMessage(answer)]
-    context = LoopContext(run.reasoner, run.shelf.search, run.shelf.passages_of, run.budget)
+    shelf = run.shelf
+    context = LoopContext(run.reasoner, shelf.search, shelf.passages_of, run.budget, shelf.answerable)
     return graph_of(run.mode), {"callbacks": [CallCounter(run.budget)]}, context, messages
 
 
@@ -231,5 +236,5 @@ def answer_of(
         reasoner=run.reasoner.name,
         notice=notice,
         searches=tuple(run.shelf.searches),
-        answerable=max((search.answerable for search in run.shelf.searches), default=1.0),
+        answerable=run.shelf.answerable(),
     )

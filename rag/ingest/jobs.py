@@ -38,10 +38,13 @@ class Jobs:
         for job in self._database.unfinished_jobs():
             self._enqueue(job.id)
 
-    def submit(self, sources: Sequence[Source], *, library: str, owner: str = "", force: bool = False) -> str:
-        """Store a job for `sources` and queue it; returns its id."""
+    def submit(
+        self, sources: Sequence[Source], *, library: str, owner: str = "", force: bool = False, chunker: str = ""
+    ) -> str:
+        """Store a job for `sources` and queue it; returns its id. Without `chunker` the ingestor's own is used."""
+        options = {"force": force, **({"chunker": chunker} if chunker else {})}
         job_id = self._database.create_job(
-            library, owner, [source.name for source in sources], {"force": force}, [_pack(s) for s in sources]
+            library, owner, [source.name for source in sources], options, [_pack(s) for s in sources]
         )
         self._enqueue(job_id)
         return job_id
@@ -83,6 +86,8 @@ class Jobs:
         sources = [self._source(job.id, place) for place in places]
         try:
             ingestor = self._open(job.library)
+            if chunker := job.options.get("chunker"):
+                ingestor = ingestor.with_chunker(chunker)
         except RagError as error:
             self._fail_rest(job.id, error.notice)
             return

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rag.errors import IngestError, RagError
-from rag.ingest.chunking import Chunker, embedded_text
+from rag.ingest.chunking import Chunker, embedded_text, get_chunker
 from rag.ingest.extract import Extracted
 from rag.ingest.fetch import Fetcher
 from rag.ingest.media import media_type
@@ -51,6 +51,10 @@ class Ingestor:
         self._parser = parser
         self._chunker = chunker
 
+    def with_chunker(self, name: str) -> Ingestor:
+        """The same with another chunker. Raises KeyError for a name that is not in CHUNKERS."""
+        return Ingestor(self.library, self._model, self._sparse, self._fetcher, self._parser, get_chunker(name))
+
     def key(self, source: Source) -> str:
         """The source's url_hash. Raises IngestError for a source that is broken or has no valid address."""
         if source.broken is not None:
@@ -77,11 +81,14 @@ class Ingestor:
             extracted = self._parser.parse(fetched.body, fetched.content_type, fetched.charset, fetched.final_url)
         return _page(source, key, extracted)
 
-    def store(self, page: Page, on_stage: OnStage) -> tuple[IngestStatus, Page]:
-        """Cut, encode and commit the page. Raises RagError; what was stored of it before then stays."""
+    def store(self, page: Page, on_stage: OnStage) -> tuple[IngestStatus, Page, str]:
+        """Cut, encode and commit the page; the last of the three is a message's code.
+
+        Raises RagError; what was stored of it before then stays.
+        """
         before = self.library.known([page.url_hash]).get(page.url_hash)
         if before and before.title == page.title and self._is_current(before, page):
-            return "unchanged", before
+            return "unchanged", before, "page_unchanged"
         on_stage("chunking")
         chunks = self._chunker.split(page.text, self._model.sentence_vectors)
         if not chunks:
@@ -97,7 +104,9 @@ class Ingestor:
         stored = self.library.commit(
             page, chunks, dense, readable, sparse, chunker=self._chunker.name, content_hashes=hashes
         )
-        return ("updated" if before else "added"), stored
+        if before is None:
+            return "added", stored, "page_added"
+        return "updated", stored, "page_updated" if before.text_hash != page.text_hash else "page_reindexed"
 
     def _is_current(self, stored: Page, page: Page) -> bool:
         return self.library.is_current(stored, page.text, self._chunker.name)
@@ -165,8 +174,8 @@ def result(
 
 def take_in(ingestor: Ingestor, source: Source, page: Page, began: float, on_stage: OnStage) -> IngestResult:
     """Store a page that was read, and say what became of it."""
-    status, stored = ingestor.store(page, on_stage)
-    notice = Notice(f"page_{status}", {"title": stored.title, "chunks": stored.chunks})
+    status, stored, code = ingestor.store(page, on_stage)
+    notice = Notice(code, {"title": stored.title, "chunks": stored.chunks})
     return replace(
         result(source, stored.url_hash, status, notice, chunks=stored.chunks),
         seconds=round(time.monotonic() - began, 3),

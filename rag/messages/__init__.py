@@ -6,7 +6,7 @@ One file a room; each holds `MESSAGES`, code -> (English, Chinese), with `{name}
 
 from __future__ import annotations
 
-from rag.messages import agent, config, ingest, models, store
+from rag.messages import agent, config, ingest, models, search, store, strategies
 from rag.types import Notice
 
 MESSAGES: dict[str, tuple[str, str]] = {
@@ -14,6 +14,8 @@ MESSAGES: dict[str, tuple[str, str]] = {
     **store.MESSAGES,
     **models.MESSAGES,
     **ingest.MESSAGES,
+    **search.MESSAGES,
+    **strategies.MESSAGES,
     **agent.MESSAGES,
 }
 

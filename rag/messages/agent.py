@@ -34,6 +34,10 @@ MESSAGES: dict[str, tuple[str, str]] = {
         "No passage that clearly answers was found in {searches} searches; this is the best there is.",
         "检索了 {searches} 次，没有找到明确的答案；以下是网页中最接近的内容。",
     ),
+    "in_doubt": (
+        "Your pages may not hold the answer; check the quotes before you rely on them.",
+        "您的网页中可能没有答案，请核对引文后再采用。",
+    ),
     "no_citations": (
         "No statement of this answer could be tied to a passage of your pages; check before you rely on it.",
         "这个回答中没有一句能对应到网页的段落，使用前请核实。",

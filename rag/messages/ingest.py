@@ -15,6 +15,10 @@ MESSAGES: dict[str, tuple[str, str]] = {
         "Its text changed; it now has {chunks} passages.",
         "内容有变化，已更新，共 {chunks} 个段落。",
     ),
+    "page_reindexed": (
+        "Its text has not changed; it was cut and indexed anew, into {chunks} passages.",
+        "内容没有变化，已重新切分并建立索引，共 {chunks} 个段落。",
+    ),
     "page_unchanged": ("Its text has not changed.", "内容没有变化。"),
     "already_here": (
         "Already in the library since {added}; it was not fetched again.",

@@ -30,6 +30,10 @@ MESSAGES: dict[str, tuple[str, str]] = {
         "无法从 {hub} 获取嵌入模型 {name}。请检查网络，用 HF_ENDPOINT 指定镜像站，或把 EMBEDDING_MODEL "
         "设为存有该模型的文件夹或 builtin。",
     ),
+    "model_failed": (
+        "The embedding model could not be loaded; the log names the reason.",
+        "无法加载嵌入模型，日志中有原因。",
+    ),
     "embedding_pooling": (
         "The embedding model {name} pools its tokens in a way that is not supported. Choose a model "
         "with cls, mean or last-token pooling.",
@@ -39,6 +43,41 @@ MESSAGES: dict[str, tuple[str, str]] = {
         "The embedding model {name} gave a vector that is not a number. Its weights may be damaged: "
         "download it again, or set EMBEDDING_MODEL=builtin.",
         "嵌入模型 {name} 产生了无效的向量，权重文件可能已损坏。请重新下载，或设置 EMBEDDING_MODEL=builtin。",
+    ),
+    "reranker_no_folder": (
+        "There is no reranker at {name}. Set RERANKER_MODEL to a model name such as BAAI/bge-reranker-v2-m3, "
+        "to a folder that exists, or leave it empty.",
+        "{name} 处没有重排序模型。请把 RERANKER_MODEL 设为模型名（如 BAAI/bge-reranker-v2-m3）或存在的文件夹，或留空。",
+    ),
+    "reranker_incomplete": (
+        "The reranker {name} is incomplete: {folder} has no usable {missing}. Download the whole model "
+        "again, or leave RERANKER_MODEL empty.",
+        "重排序模型 {name} 不完整：{folder} 中缺少可用的 {missing}。请重新下载整个模型，或将 RERANKER_MODEL 留空。",
+    ),
+    "reranker_unreadable": (
+        "The reranker {name} could not be loaded from {folder}. Download it again, or leave RERANKER_MODEL empty.",
+        "无法从 {folder} 加载重排序模型 {name}。请重新下载，或将 RERANKER_MODEL 留空。",
+    ),
+    "reranker_unknown": (
+        "The hub {hub} has no public model named {name}. Check RERANKER_MODEL; a private model needs HF_TOKEN.",
+        "{hub} 上没有名为 {name} 的公开模型。请检查 RERANKER_MODEL；私有模型需要设置 HF_TOKEN。",
+    ),
+    "reranker_unreachable": (
+        "The reranker {name} could not be fetched from {hub}. Check the network, set HF_ENDPOINT to a mirror, "
+        "set RERANKER_MODEL to a folder that holds the model, or leave it empty.",
+        "无法从 {hub} 获取重排序模型 {name}。请检查网络，用 HF_ENDPOINT 指定镜像站，把 RERANKER_MODEL "
+        "设为存有该模型的文件夹，或留空。",
+    ),
+    "reranker_wrong_kind": (
+        "The model {name} is not a reranker that gives one score for a pair of texts. Set RERANKER_MODEL "
+        "to one such as BAAI/bge-reranker-v2-m3, or leave it empty.",
+        "{name} 不是为一对文本给出单个分数的重排序模型。请把 RERANKER_MODEL 设为 BAAI/bge-reranker-v2-m3 "
+        "之类的模型，或留空。",
+    ),
+    "reranker_not_finite": (
+        "The reranker {name} gave a score that is not a number. Its weights may be damaged: download it "
+        "again, or leave RERANKER_MODEL empty.",
+        "重排序模型 {name} 给出了无效的分数，权重文件可能已损坏。请重新下载，或将 RERANKER_MODEL 留空。",
     ),
     "chat_not_set": (
         "No chat model is set. Set LLM_MODEL, or enter a model in Settings.",

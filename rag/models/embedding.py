@@ -55,7 +55,7 @@ def load_embedding_model(name: str) -> EmbeddingModel:
     began = time.perf_counter()
     found = find_model(name)
     family = family_of(found.origin, found.folder)
-    device = _device()
+    device = best_device()
     flag = load_flag_model(name, found.folder, family.pooling, device)
     model = FlagEncoder(flag, family, name=found.name, device=device)
     log.info(
@@ -65,7 +65,8 @@ def load_embedding_model(name: str) -> EmbeddingModel:
     return model
 
 
-def _device() -> str:
+def best_device() -> str:
+    """Where models run here, as torch names it."""
     import torch
 
     if torch.cuda.is_available():

@@ -22,12 +22,9 @@ from rag.models.families import Pooling
 log = logging.getLogger(__name__)
 
 _import_lock = threading.Lock()
-_PACKAGES = (
-    "FlagEmbedding",
-    "FlagEmbedding.inference",
-    "FlagEmbedding.inference.embedder",
-    "FlagEmbedding.inference.embedder.encoder_only",
-)
+_INFERENCE = ("FlagEmbedding", "FlagEmbedding.inference")
+_EMBEDDER = (*_INFERENCE, "FlagEmbedding.inference.embedder", "FlagEmbedding.inference.embedder.encoder_only")
+_RERANKER = (*_INFERENCE, "FlagEmbedding.inference.reranker", "FlagEmbedding.inference.reranker.encoder_only")
 
 
 def load_flag_model(name: str, folder: Path, pooling: Pooling, device: str) -> Any:
@@ -46,6 +43,21 @@ def load_flag_model(name: str, folder: Path, pooling: Pooling, device: str) -> A
     return loaded
 
 
+def load_flag_reranker(name: str, folder: Path, device: str) -> Any:
+    """FlagEmbedding's FlagReranker of `folder` in float32; `.model` and `.tokenizer` are what we use.
+
+    Raises ModelError when the folder cannot be loaded.
+    """
+    flag_reranker = _imported(_RERANKER, "BaseReranker", "FlagReranker")
+    try:
+        with _quiet_and_offline():
+            loaded = flag_reranker(str(folder), use_fp16=False, devices=device)
+    except _unreadable() as error:
+        raise ModelError("reranker_unreadable", name=name, folder=str(folder)) from error
+    loaded.model.to(device).float().eval()
+    return loaded
+
+
 def _unreadable() -> tuple[type[Exception], ...]:
     """What the libraries below raise for damaged or foreign files."""
     from safetensors import SafetensorError
@@ -54,7 +66,12 @@ def _unreadable() -> tuple[type[Exception], ...]:
 
 
 def import_flag_model() -> Any:
-    """The class FlagModel, without the training half of the package.
+    """The class FlagModel, without the training half of the package."""
+    return _imported(_EMBEDDER, "BaseEmbedder", "FlagModel")
+
+
+def _imported(packages: tuple[str, ...], name: str, public: str) -> Any:
+    """The class that FlagEmbedding calls `public`: `name` in the module `base` of the last of `packages`.
 
     `import FlagEmbedding` also imports its fine-tuning code, and with that datasets, pandas and peft:
     about two of its three seconds. The packages on the way to the class are therefore entered by
@@ -62,29 +79,29 @@ def import_flag_model() -> Any:
     """
     with _import_lock:
         if "FlagEmbedding" in sys.modules:
-            return importlib.import_module("FlagEmbedding").FlagModel
+            return getattr(importlib.import_module("FlagEmbedding"), public)
         spec = importlib.util.find_spec("FlagEmbedding")
         if spec is None or not spec.submodule_search_locations:
             raise ModelError("package_missing", package="FlagEmbedding")
         root = Path(next(iter(spec.submodule_search_locations)))
         try:
-            with _bare_packages(root):
-                return importlib.import_module(f"{_PACKAGES[-1]}.base").BaseEmbedder
+            with _bare_packages(root, packages):
+                return getattr(importlib.import_module(f"{packages[-1]}.base"), name)
         except (ImportError, AttributeError) as error:
             log.info("FlagEmbedding is laid out differently, importing all of it: %s", error)
-        return importlib.import_module("FlagEmbedding").FlagModel
+        return getattr(importlib.import_module("FlagEmbedding"), public)
 
 
 @contextmanager
-def _bare_packages(root: Path) -> Iterator[None]:
-    for package in _PACKAGES:
+def _bare_packages(root: Path, packages: tuple[str, ...]) -> Iterator[None]:
+    for package in packages:
         module = types.ModuleType(package)
         module.__path__ = [str(root.joinpath(*package.split(".")[1:]))]
         sys.modules[package] = module
     try:
         yield
     finally:
-        for package in _PACKAGES:
+        for package in packages:
             del sys.modules[package]
 
 

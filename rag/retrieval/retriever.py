@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+
 from rag.models.embedding import EmbeddingModel
+from rag.models.reranker import Reranker
 from rag.models.sparse import SparseEncoder
+from rag.retrieval.answerable import features_of, probability
 from rag.retrieval.context import Context, assemble
 from rag.retrieval.filters import Filters
 from rag.retrieval.mmr import mmr, pairwise_similarity
-from rag.retrieval.strategies import DEFAULT_STRATEGY, STRATEGIES, Engine, SearchRequest
+from rag.retrieval.parents import widened, with_parents
+from rag.retrieval.strategies import DEFAULT_STRATEGY, STRATEGIES, Engine, Expander, SearchRequest
 from rag.store.library import Library
 from rag.store.search import Hit
 from rag.types import Candidate, Passage, Retrieval
@@ -18,11 +22,27 @@ from rag.types import Candidate, Passage, Retrieval
 K, FETCH_K, LAMBDA = 10, 20, 0.7
 
 
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """The features of `answerable.features_of` for one question, and the legs that voted."""
+
+    features: dict[str, float]
+    legs: tuple[str, ...]
+
+
 class Retriever:
     """Searches one library. Thread-safe; raises StoreError when the database fails."""
 
-    def __init__(self, library: Library, model: EmbeddingModel, sparse: SparseEncoder) -> None:
-        self._engine = Engine(library, model, sparse)
+    def __init__(
+        self,
+        library: Library,
+        model: EmbeddingModel,
+        sparse: SparseEncoder,
+        *,
+        expander: Expander | None = None,
+        reranker: Reranker | None = None,
+    ) -> None:
+        self._engine = Engine(library, model, sparse, expander, reranker)
 
     def search(
         self,
@@ -38,26 +58,42 @@ class Retriever:
         request = SearchRequest(question, k, fetch_k, lambda_mult, filters or Filters())
         began = time.perf_counter()
         found = STRATEGIES[strategy].find(request, self._engine)
+        hits = with_parents(found.hits, self._engine.library)
         searched = time.perf_counter()
-        candidates = _diverse(found.hits, k, lambda_mult) if found.diversify else _in_order(found.hits, k)
+        candidates = _diverse(hits, k, lambda_mult) if found.diversify else _in_order(hits, k)
         context = assemble(
             [candidate.passage for candidate in candidates if candidate.place is not None],
             [candidate.passage for candidate in candidates if candidate.place is None],
         )
         chosen = time.perf_counter()
+        features = features_of(self._idf(question), context.passages, self._terms)
+        likely = probability(features, self._engine.model.name, "dense" in found.legs)
+        judged = time.perf_counter()
         return Retrieval(
             question,
             strategy,
             context.passages,
             tuple(_with_fate(candidate, context) for candidate in candidates),
             found.legs,
-            _milliseconds(search=searched - began, choose=chosen - searched),
+            _milliseconds(search=searched - began, choose=chosen - searched, judge=judged - chosen),
             found.notes,
+            round(likely, 4),
         )
+
+    def evidence(self, question: str) -> Evidence:
+        """What `answerable` is computed from, for calibration."""
+        found = self.search(question)
+        return Evidence(features_of(self._idf(question), found.passages, self._terms), found.legs)
+
+    def _idf(self, question: str) -> dict[int, float]:
+        return self._engine.library.idf(sorted(self._terms(question)))
+
+    def _terms(self, text: str) -> frozenset[int]:
+        return frozenset(self._engine.sparse.encode_query(text).indices)
 
     def passages(self, ids: Sequence[str]) -> list[Passage]:
         """Read passages again by id; those that are gone are left out."""
-        return self._engine.library.passages(ids)
+        return widened(self._engine.library.passages(ids), self._engine.library)
 
 
 def _diverse(hits: Sequence[Hit], k: int, lambda_mult: float) -> list[Candidate]:

@@ -66,7 +66,7 @@ def recipe(text: str, chunker: str, embedding_model: str) -> str:
 
 def generation_of(page: Page, new: NewChunks, chunker: str, embedding_model: str) -> str:
     """The recipe, then a hash of everything else the points hold: equal generations are equal points."""
-    spans = [(chunk.index, chunk.start, chunk.end, chunk.section) for chunk in new.chunks]
+    spans = [(chunk.index, chunk.start, chunk.end, chunk.section, *(chunk.parent or ())) for chunk in new.chunks]
     rest = json.dumps([page.url, page.title, page.site, page.language, spans, list(new.hashes)])
     return recipe(page.text, chunker, embedding_model) + hashlib.sha256(rest.encode()).hexdigest()[:16]
 
@@ -169,5 +169,14 @@ def _chunk_point(page: Page, new: NewChunks, row: int, active: bool, written: fl
     return models.PointStruct.model_construct(
         id=chunk_id(page.url_hash, page.generation, chunk.index),
         vector=vector,
-        payload=chunk_payload(page, chunk, new.hashes[row], active=active, written=written),
+        payload=chunk_payload(
+            page, chunk, new.hashes[row], active=active, written=written, first_child=_first_child(new.chunks, row)
+        ),
     )
+
+
+def _first_child(chunks: Sequence[Chunk], row: int) -> int:
+    """The index of the first chunk with the same parent as that of `row`; they are neighbours."""
+    while row and chunks[row].parent is not None and chunks[row - 1].parent == chunks[row].parent:
+        row -= 1
+    return chunks[row].index

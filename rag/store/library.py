@@ -38,7 +38,7 @@ from rag.store.records import (
     page_id,
     passage_from,
 )
-from rag.store.search import Fusion, Hit, Searcher, dense_of, reciprocal_rank_fusion
+from rag.store.search import Fusion, Hit, Query, Searcher, dense_of, reciprocal_rank_fusion
 from rag.store.sweep import sweep
 from rag.store.walking import walk
 from rag.types import Chunk, Page, Passage, SparseVector
@@ -123,6 +123,14 @@ class Library:
         """The page with its text."""
         records = self.client.retrieve(self.pages_collection, [page_id(url_hash)], with_payload=True)
         return page_from(records[0].payload or {}) if records else None
+
+    def texts(self, url_hashes: Sequence[str]) -> dict[str, str]:
+        """The texts of the stored pages among these, by hash; one query for all of them."""
+        ids = [page_id(one) for one in dict.fromkeys(url_hashes)]
+        if not ids:
+            return {}
+        records = self.client.retrieve(self.pages_collection, ids, with_payload=["url_hash", "text"])
+        return {record.payload["url_hash"]: record.payload["text"] for record in records if record.payload}
 
     def pages(self, *, limit: int | None = None, offset: int = 0) -> list[Page]:
         """Pages without their text, newest first; those of one moment in order of their hash."""
@@ -251,12 +259,13 @@ class Library:
         with_vectors: bool = False,
         only: models.Filter | None = None,
         fuse: Fusion = reciprocal_rank_fusion,
+        more: Sequence[Query] = (),
     ) -> list[Hit]:
         """The best `limit` active chunks, best first, fused from the best `prefetch` of each leg.
 
         dense: (d,); a leg that is None, or a sparse vector without terms, takes no part. `fuse` gets
         the legs that took part, `{leg: {point id: score}}`, and returns the fused scores. Equal scores
-        are ordered by id. See `rag.store.search`.
+        are ordered by id. The legs of `more` are called `dense.2`, `sparse.2` and so on. See `rag.store.search`.
         """
         return self._searcher.search(
             dense=dense,
@@ -266,6 +275,7 @@ class Library:
             with_vectors=with_vectors,
             only=only,
             fuse=fuse,
+            more=more,
         )
 
     def idf(self, terms: Sequence[int]) -> dict[int, float]:

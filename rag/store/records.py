@@ -67,8 +67,13 @@ def page_from(payload: Mapping[str, Any]) -> Page:
     return Page(**{"text": "", **given})
 
 
-def chunk_payload(page: Page, chunk: Chunk, hashed: str, *, active: bool, written: float) -> dict[str, Any]:
-    """A chunk in LangChain's layout. `written` (Unix time) tells leftovers from work under way elsewhere."""
+def chunk_payload(
+    page: Page, chunk: Chunk, hashed: str, *, active: bool, written: float, first_child: int = 0
+) -> dict[str, Any]:
+    """A chunk in LangChain's layout. `written` (Unix time) tells leftovers from work under way elsewhere.
+
+    A parent is known by the id of its first child, of which `first_child` is the index.
+    """
     return {
         "page_content": chunk.text,
         "metadata": {
@@ -80,15 +85,24 @@ def chunk_payload(page: Page, chunk: Chunk, hashed: str, *, active: bool, writte
             "section": list(chunk.section),
             "start": chunk.start,
             "end": chunk.end,
-            "lead": _white_space_before(page.text, chunk.start),
+            "lead": white_space_before(page.text, chunk.start),
             "index": chunk.index,
             "generation": page.generation,
             "content_hash": hashed,
             "added_at": page.added_at,
             "active": active,
             "written": written,
+            **_parent_payload(page, chunk, first_child),
         },
     }
+
+
+def _parent_payload(page: Page, chunk: Chunk, first_child: int) -> dict[str, Any]:
+    if chunk.parent is None:
+        return {}
+    start, end = chunk.parent
+    known_by = chunk_id(page.url_hash, page.generation, first_child)
+    return {"parent_start": start, "parent_end": end, "parent_id": known_by}
 
 
 def passage_from(
@@ -114,10 +128,12 @@ def passage_from(
         ranks=ranks or {},
         scores=scores or {},
         lead=data.get("lead", ""),
+        parent=(data["parent_start"], data["parent_end"]) if "parent_start" in data else None,
+        parent_id=data.get("parent_id", ""),
     )
 
 
-def _white_space_before(text: str, start: int) -> str:
+def white_space_before(text: str, start: int) -> str:
     """The white space that ends at `start`, 200 characters at most."""
     before = text[max(0, start - 200) : start]
     return before[len(before.rstrip()) :]

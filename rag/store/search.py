@@ -28,6 +28,7 @@ from rag.types import Passage, SparseVector
 
 Legs = Mapping[str, Mapping[str, float]]  # leg -> point id -> score
 Fusion = Callable[[Legs], Mapping[str, float]]  # the legs' answers -> point id -> fused score
+Query = tuple[NDArray[np.float32] | None, SparseVector | None]  # what the dense and the sparse leg are asked
 
 RRF_K = 2  # Qdrant's default; ranks count from 0
 
@@ -69,8 +70,9 @@ class Searcher:
         with_vectors: bool,
         only: models.Filter | None,
         fuse: Fusion,
+        more: Sequence[Query] = (),
     ) -> list[Hit]:
-        requests = _requests(dense, sparse, max(prefetch, limit), only)
+        requests = _requests([(dense, sparse), *more], max(prefetch, limit), only)
         if not requests:
             return []
         hits, stale = self._run(requests, limit, with_vectors, fuse)
@@ -145,19 +147,20 @@ def _terms_of(point: Any) -> frozenset[int]:
     return frozenset() if vector is None else frozenset(vector.indices)
 
 
-def _requests(
-    dense: NDArray[np.float32] | None, sparse: SparseVector | None, depth: int, only: models.Filter | None
-) -> dict[str, models.QueryRequest]:
+def _requests(queries: Sequence[Query], depth: int, only: models.Filter | None) -> dict[str, models.QueryRequest]:
+    """One request a leg: `dense` and `sparse` of the first query, `dense.2` and `sparse.2` of the second, and so on."""
     active = models.Filter(must=[match("metadata.active", True), *([only] if only else [])])
     legs: dict[str, Any] = {}
-    if dense is not None:
-        legs[DENSE] = dense.tolist()
-    if sparse is not None and sparse.indices:
-        legs[SPARSE] = models.SparseVector(indices=sparse.indices, values=sparse.values)
+    for number, (dense, sparse) in enumerate(queries, start=1):
+        suffix = f".{number}" if number > 1 else ""
+        if dense is not None:
+            legs[DENSE + suffix] = dense.tolist()
+        if sparse is not None and sparse.indices:
+            legs[SPARSE + suffix] = models.SparseVector(indices=sparse.indices, values=sparse.values)
     return {
         leg: models.QueryRequest(
             query=models.NearestQuery(nearest=vector),
-            using=leg,
+            using=leg.partition(".")[0],
             filter=active,
             limit=depth,
             with_payload=False,

@@ -8,15 +8,18 @@ import streamlit as st
 
 from rag.errors import RagError
 from rag.messages import say
-from rag.types import Answer, Outcome
+from rag.types import Answer, Outcome, RunMode
 from rag.ui.escape import escape, escape_line
+from rag.ui.filters import search_options
 from rag.ui.live import LiveRun
+from rag.ui.missing import draw_missing
 from rag.ui.navigation import go
 from rag.ui.render import answer_markdown
 from rag.ui.session import Turn, session, set_param
 from rag.ui.sources import anchor_of, draw_sources
 from rag.ui.strings import Language, label
 from rag.ui.trace import draw_live_trace, draw_trace
+from rag.ui.why import draw_why
 
 if TYPE_CHECKING:
     from rag.app import App
@@ -32,14 +35,20 @@ _OUTCOMES: dict[Outcome, tuple[str, str]] = {
 }
 
 
-def ask(app: App, library: str, question: str) -> None:
-    """Start a run for `question` and draw the page again; what was said before goes along."""
-    state = session()
-    history = [(turn.question, turn.answer.text) for turn in state.turns if turn.answer]
-    run_id = app.ask(question, mode=state.mode, library=library, history=history, chat=state.chat)
-    state.turns.append(Turn(question, run_id))
-    _keep_in_address()
+def ask(app: App, library: str, question: str, mode: RunMode | None = None) -> None:
+    """Start a run for `question` and draw the page again."""
+    start(app, library, question, mode)
     st.rerun()
+
+
+def start(app: App, library: str, question: str, mode: RunMode | None = None) -> None:
+    """Start a run for `question`; what was said before goes along."""
+    state = session()
+    state.mode = mode or state.mode
+    history = [(turn.question, turn.answer.text) for turn in state.turns if turn.answer]
+    run_id = app.ask(question, mode=state.mode, library=library, history=history, chat=state.chat, **search_options())
+    state.turns.append(Turn(question, run_id, scope=state.scope))
+    _keep_in_address()
 
 
 def clear() -> None:
@@ -101,8 +110,19 @@ def _draw_running(app: App, turn: Turn, language: Language) -> None:
     if live.text:
         with st.container(key=f"answer-{turn.run_id}"):
             st.markdown(answer_markdown(live.text, pending=True), anchors=False)
-    if st.button(label("chat_stop", language), icon=":material/stop_circle:", key=f"stop-{turn.run_id}"):
-        app.cancel(turn.run_id)
+    st.button(
+        label("chat_stopping" if turn.stopping else "chat_stop", language),
+        icon=":material/stop_circle:",
+        key=f"stop-{turn.run_id}",
+        disabled=turn.stopping,
+        on_click=_stop,
+        args=(app, turn),
+    )
+
+
+def _stop(app: App, turn: Turn) -> None:
+    turn.stopping = True
+    app.cancel(turn.run_id)
 
 
 def _draw_answer(app: App, library: str, turn: Turn, answer: Answer, language: Language) -> None:
@@ -114,9 +134,23 @@ def _draw_answer(app: App, library: str, turn: Turn, answer: Answer, language: L
         with st.container(key=f"answer-{turn.run_id}"):
             st.markdown(_answer_markdown(answer, turn.run_id), anchors=False)
     draw_sources(app, library, answer, turn.run_id, language)
+    if answer.outcome in ("not_in_pages", "caveat"):
+        _draw_missing(app, library, turn, answer, language)
+    draw_why(answer, language, key=turn.run_id)
     draw_trace(answer.steps, answer.model_calls, language, key=turn.run_id)
     if answer.reasoner == "extractive" and answer.citations and turn is session().turns[-1]:
         _draw_honest_line(language)
+
+
+def _draw_missing(app: App, library: str, turn: Turn, answer: Answer, language: Language) -> None:
+    """The nearest passages, what was searched and, under the newest answer, ways to go on."""
+    newest = turn is session().turns[-1]
+    wish = draw_missing(app, library, turn, answer, language, offer=newest)
+    if wish == "deep":
+        ask(app, library, turn.question, "deep")
+    elif wish == "unfiltered":
+        session().scope = session().scope.unconfined()
+        ask(app, library, turn.question)
 
 
 def _answer_markdown(answer: Answer, run_id: str) -> str:

@@ -11,7 +11,7 @@ from streamlit.errors import StreamlitAPIException
 
 from rag.ui.strings import Language, label
 
-PageName = Literal["chat", "add", "library", "settings"]
+PageName = Literal["chat", "search", "add", "library", "settings"]
 
 _FOLDER = Path(__file__).resolve().parents[2] / "pages"
 
@@ -23,6 +23,7 @@ class _Entry(NamedTuple):
 
 PAGES: dict[PageName, _Entry] = {
     "chat": _Entry(_FOLDER / "chat.py", ":material/forum:"),
+    "search": _Entry(_FOLDER / "search.py", ":material/search:"),
     "add": _Entry(_FOLDER / "add_pages.py", ":material/add_circle:"),
     "library": _Entry(_FOLDER / "library.py", ":material/menu_book:"),
     "settings": _Entry(_FOLDER / "settings.py", ":material/tune:"),

@@ -1,4 +1,4 @@
-"""The renderer for page text: shown as text, with a span of it highlighted.
+"""The renderer for page text: shown as text, with spans of it highlighted.
 
 Of the Markdown that extraction leaves, headings show bold, list items with a bullet, and tables as
 tables, so that a passage reads as it does in its page. Nothing else is read as Markdown.
@@ -7,7 +7,7 @@ tables, so that a passage reads as it does in its page. Nothing else is read as 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -22,46 +22,51 @@ _CELL = re.compile(r"(?<=\|)((?:[^|\\]|\\.)*)(?=\|)")
 
 @dataclass(frozen=True, slots=True)
 class _Span:
-    """A piece of text with the part of it to highlight, from `start` to `end` (none where they meet)."""
+    """A piece of text with the parts of it to highlight, as (start, end) in order, none empty."""
 
     text: str
-    start: int
-    end: int
+    marks: tuple[tuple[int, int], ...] = ()
 
     def cut(self, left: int, right: int) -> _Span:
         """The piece from `left` to `right`, without the white space at its ends."""
         text = self.text[left:right]
         left += len(text) - len(text.lstrip())
-        text = text.strip()
-        start = min(max(self.start - left, 0), len(text))
-        return _Span(text, start, max(start, min(self.end - left, len(text))))
+        return _Span(text.strip(), _clipped(self.marks, left, left + len(text.strip())))
 
     @property
-    def marked(self) -> str:
-        return self.text[self.start : self.end].strip()
+    def marked(self) -> bool:
+        return any(self.text[start:end].strip() for start, end in self.marks)
 
     def markdown(self) -> str:
-        if not self.marked:
-            return escape(self.text)
-        before, after = escape(self.text[: self.start]), escape(self.text[self.end :])
-        return f"{before}:yellow-background[{escape(self.marked)}]{after}"
+        parts: list[str] = []
+        at = 0
+        for start, end in self.marks:
+            if marked := self.text[start:end].strip():
+                parts += [escape(self.text[at:start]), f":yellow-background[{escape(marked)}]"]
+                at = end
+        return "".join([*parts, escape(self.text[at:])])
 
 
-def passage_markdown(text: str, highlight: tuple[int, int] | None = None) -> str:
-    """Page text as Streamlit Markdown, with `text[start:end]` highlighted."""
-    start, end = highlight or (0, 0)
+def _clipped(marks: Iterable[tuple[int, int]], left: int, right: int) -> tuple[tuple[int, int], ...]:
+    """The marks within `left` to `right`, counted from `left`."""
+    clipped = ((max(start, left) - left, min(end, right) - left) for start, end in marks)
+    return tuple((start, end) for start, end in clipped if start < end)
+
+
+def passage_markdown(text: str, *highlights: tuple[int, int] | None) -> str:
+    """Page text as Streamlit Markdown, with `text[start:end]` highlighted for each of `highlights`, in order."""
+    marks = tuple(span for span in highlights if span)
     blocks: list[str] = []
-    for tabular, lines in groupby(_lines(text, start, end), lambda line: _ROW.fullmatch(line.text) is not None):
+    for tabular, lines in groupby(_lines(text, marks), lambda line: _ROW.fullmatch(line.text) is not None):
         rows = list(lines)
         blocks += [_table(rows)] if tabular else [_line(line) for line in rows]
     return "\n\n".join(filter(None, blocks))
 
 
-def _lines(text: str, start: int, end: int) -> Iterator[_Span]:
+def _lines(text: str, marks: tuple[tuple[int, int], ...]) -> Iterator[_Span]:
     place = 0
     for line in text.split("\n"):
-        inside = min(max(start - place, 0), len(line))
-        yield _Span(line, inside, max(inside, min(end - place, len(line))))
+        yield _Span(line, _clipped(marks, place, place + len(line)))
         place += len(line) + 1
 
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from rag.types import Answer, RunMode
+from rag.types import Answer, Retrieval, RunMode
+from rag.ui.scope import Scope
 
 if TYPE_CHECKING:
     from rag.app import App, ChatOptions
@@ -18,12 +19,24 @@ _KEY = "pagelight"
 
 @dataclass(slots=True)
 class Turn:
-    """A question and, once its run has ended, its answer."""
+    """A question, where it was searched for, and, once its run has ended, its answer."""
 
     question: str
     run_id: str
     answer: Answer | None = None
     live: LiveRun | None = None
+    scope: Scope = Scope()
+    stopping: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """A search that was made, kept so that it is not made again when the page is drawn again."""
+
+    library: str
+    question: str
+    scope: Scope
+    found: Retrieval
 
 
 @dataclass(slots=True)
@@ -37,6 +50,8 @@ class Session:
     restored: bool = False
     chat: ChatOptions | None = None
     notes: list[str] = field(default_factory=list)
+    scope: Scope = Scope()
+    search: Search | None = None
 
     @property
     def running(self) -> Turn | None:

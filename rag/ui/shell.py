@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import streamlit as st
 
@@ -17,6 +17,7 @@ from rag.ui.escape import escape_line
 from rag.ui.language import current_language, language_switch
 from rag.ui.navigation import navigation
 from rag.ui.parts import page_count
+from rag.ui.scope import Scope
 from rag.ui.session import count_pages, current_library, get_app, session, set_param
 from rag.ui.strings import Language, label
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 _STATIC = Path(__file__).resolve().parent / "static"
 _LOGO, _ICON, _STYLE = _STATIC / "logo.svg", _STATIC / "icon.svg", _STATIC / "style.css"
 _WAIT_SECONDS = 1.0
+_DOTS = {"ready": "green", "loading": "orange", "failed": "red"}
 _LIBRARY_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}", re.ASCII)
 
 logger = logging.getLogger(__name__)
@@ -129,29 +131,31 @@ def _choose_library() -> None:
 
 def _use_library(name: str) -> None:
     state = session()
-    state.library, state.turns = name, []
-    set_param("run", "")
-    set_param("job", "")
+    state.library, state.turns, state.scope, state.search = name, [], Scope(), None
+    for param in ("run", "job", "find"):
+        set_param(param, "")
 
 
 def _in_use(app: App, language: Language) -> None:
     if app.models_ready():
-        _draw_in_use(app, language, waiting=False)
+        _draw_in_use(app, language, "ready")
+    elif problem := app.model_problem():
+        _draw_in_use(app, language, "failed")
+        st.error(escape_line(say(problem, language)), icon=":material/error:")
     else:
         st.fragment(_wait_for_models, run_every=_WAIT_SECONDS)(app, language)
 
 
 def _wait_for_models(app: App, language: Language) -> None:
-    if app.models_ready():
+    if app.models_ready() or app.model_problem():
         st.rerun()
-    _draw_in_use(app, language, waiting=True)
+    _draw_in_use(app, language, "loading")
 
 
-def _draw_in_use(app: App, language: Language, *, waiting: bool) -> None:
+def _draw_in_use(app: App, language: Language, models: Literal["ready", "loading", "failed"]) -> None:
     pages = count_pages(app, current_library(app))
-    state = label("in_use_loading" if waiting else "in_use_ready", language)
+    state = label(f"in_use_{models}", language)
     parts = [page_count(pages, language) if pages else label("in_use_no_pages", language), state]
     if session().chat is None and not app.settings.has_chat_model:
         parts.append(label("in_use_quotes", language))
-    dot = ":orange[●]" if waiting else ":green[●]"
-    st.caption(f"{dot} {' · '.join(parts)}")
+    st.caption(f":{_DOTS[models]}[●] {' · '.join(parts)}")

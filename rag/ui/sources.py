@@ -1,4 +1,4 @@
-"""The cards under an answer: where each citation stands, highlighted in its surroundings."""
+"""The cards under an answer: where each citation stands, highlighted in its surroundings; and those of passages."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import streamlit as st
 
 from rag.types import Answer, Citation, Page, Passage
 from rag.ui.escape import escape_line, web_link
+from rag.ui.highlight import best_window, term_spans
 from rag.ui.parts import site_of
 from rag.ui.passages import passage_markdown
 from rag.ui.strings import Language, label
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 _AROUND_QUOTE = 140
 _AROUND_PASSAGE = 900
-_NEAREST = 3
+_SHOWN = 320
 
 
 def anchor_of(run_id: str) -> str:
@@ -26,15 +27,11 @@ def anchor_of(run_id: str) -> str:
 
 
 def draw_sources(app: App, library: str, answer: Answer, run_id: str, language: Language) -> None:
-    """A card for each citation; where nothing was cited, the nearest passages."""
+    """A card for each citation."""
     if answer.citations:
         st.markdown(f"##### {label('sources', language)}", anchors=False)
         for citation in answer.citations:
             _draw_citation(app, library, answer, citation, run_id, language)
-    elif answer.passages and answer.outcome != "answered":
-        st.markdown(f"##### {label('nearest', language)}", anchors=False)
-        for place, passage in enumerate(answer.passages[:_NEAREST], start=1):
-            _draw_passage(app, library, passage, f"{run_id}-p{place}", language)
 
 
 def _draw_citation(app: App, library: str, answer: Answer, citation: Citation, run_id: str, language: Language) -> None:
@@ -50,13 +47,23 @@ def _draw_citation(app: App, library: str, answer: Answer, citation: Citation, r
         _draw_reader(app, library, citation, passage, key, language)
 
 
-def _draw_passage(app: App, library: str, passage: Passage, key: str, language: Language) -> None:
+def draw_passage(
+    app: App, library: str, passage: Passage, question: str, language: Language, *, key: str, place: int = 0
+) -> None:
+    """A card for a passage, the words of `question` highlighted; `place` is its number, if it has one."""
     with st.container(border=True, key=f"source-{key}"):
-        _draw_head("", passage.title, passage.url, passage.section)
+        _draw_head(f":green-badge[{place}] " if place else "", passage.title, passage.url, passage.section)
         with st.container(key=f"quote-{key}"):
-            text = passage.text.strip()
-            st.markdown(passage_markdown(text if len(text) <= 320 else f"{text[:320].rstrip()}…"))
+            st.markdown(_beginning(passage.text, question))
         _draw_reader(app, library, passage, passage, key, language)
+
+
+def _beginning(text: str, question: str) -> str:
+    """The part of a passage that holds the most of the question's words, which are highlighted."""
+    left, right = best_window(text, term_spans(question, text), _SHOWN)
+    shown = text[left:right].strip()
+    shown = f"{'…' if left else ''}{shown}{'…' if right < len(text) else ''}"
+    return passage_markdown(shown, *term_spans(question, shown))
 
 
 def _draw_head(badge: str, title: str, url: str, section: tuple[str, ...]) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from rag.ui.labels import add_pages, chat, common, library, settings
+from rag.ui.labels import add_pages, chat, common, library, search, settings
 
 Language = Literal["en", "zh"]
 LANGUAGES: tuple[Language, ...] = ("en", "zh")
@@ -19,6 +19,7 @@ LABELS: dict[str, tuple[str, str]] = {
     **chat.LABELS,
     **add_pages.LABELS,
     **library.LABELS,
+    **search.LABELS,
     **settings.LABELS,
 }
 

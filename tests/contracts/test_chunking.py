@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from rag.config import CHUNKERS as CHUNKER_NAMES
 from rag.ingest.chunking import CHUNKERS, embedded_text, get_chunker
 from rag.ingest.chunking.units import split_units
 from rag.models.static import hashed_characters
@@ -94,6 +95,17 @@ def test_table_pieces_know_their_header(name: str) -> None:
 def test_code_block_that_fits_stays_whole(name: str) -> None:
     block = CODE[CODE.index("```python") : CODE.index("```\n\nDone") + 3]
     assert any(block in chunk.text for chunk in get_chunker(name).split(CODE, vectors))
+
+
+def test_a_heading_goes_with_its_text_when_that_is_split(name: str) -> None:
+    text = "\n\n".join(f"## Part {n}\n\n" + f"A sentence about topic {n}, of some length. " * 40 for n in range(6))
+    for chunk in get_chunker(name).split(text, vectors):
+        assert not chunk.text.splitlines()[-1].startswith("#")
+
+
+def test_settings_know_every_chunker() -> None:
+    assert set(CHUNKER_NAMES) == set(CHUNKERS)
+    assert all(get_chunker(known).name == known for known in CHUNKERS)
 
 
 def test_empty_text(name: str) -> None:

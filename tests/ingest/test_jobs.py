@@ -112,3 +112,22 @@ def test_a_fault_of_ours_ends_one_job_only(database: Database, ingestor: Ingesto
 def test_an_unknown_job(database: Database, ingestor: Ingestor) -> None:
     with pytest.raises(StoreError, match="no such import"):
         Jobs(database, lambda library: ingestor).job("none")
+
+
+def test_a_job_carries_its_chunker_over_a_restart(database: Database, ingestor: Ingestor) -> None:
+    text = "# Log\\n\\n" + "The keeper writes the hour into the log. " * 40
+    sources = list(record_sources([f'{{"url": "https://a.example/", "title": "P", "text": "{text}"}}'], "pages.jsonl"))
+    stuck = threading.Event()
+
+    def never(library: str) -> Ingestor:
+        stuck.wait()
+        return ingestor
+
+    job_id = Jobs(database, never).submit(sources, library="main", chunker="parent")
+    again = Jobs(database, lambda library: ingestor)
+    again.resume()
+    job = finished(again, job_id)
+    assert job.options["chunker"] == "parent"
+    (item,) = job.items
+    assert item.result is not None
+    assert any(chunk.parent for chunk in ingestor.library.chunks(item.result.url_hash))

@@ -159,3 +159,16 @@ def test_after_a_stop_the_rest_is_skipped(ingestor: Ingestor, page_server: PageS
     rows = dict(ingest_all(ingestor, [web_source(url) for url in urls], stopped=lambda: True))
     assert {row.status for row in rows.values()} == {"skipped"}
     assert ingestor.library.page_count() == 0
+
+
+def test_another_chunker_cuts_a_known_page_anew_when_forced(ingestor: Ingestor, page_server: PageServer) -> None:
+    parts = "".join(f"<h2>Part {n}</h2><p>{PARAGRAPH * 12}</p>" for n in range(4))
+    url = page_server.add("/parts", html("Parts", parts))
+    (first,) = run(ingestor, web_source(url))
+    other = ingestor.with_chunker("parent")
+    assert run(other, web_source(url))[0].status == "unchanged"
+    (row,) = run(other, web_source(url), force=True)
+    assert (row.status, row.reason) == ("updated", "page_reindexed")
+    assert row.chunks > first.chunks
+    assert any(chunk.parent for chunk in ingestor.library.chunks(row.url_hash))
+    assert run(other, web_source(url), force=True)[0].status == "unchanged"

@@ -71,3 +71,19 @@ def test_the_sample_pages_can_be_loaded(open_page: Open, app: FakeApp, language:
     page.button(key="samples").click().run()
     assert len(app.jobs_by_id) == 1
     assert not page.exception
+
+
+@BOTH
+def test_the_chunker_is_chosen_for_every_way_of_adding(open_page: Open, app: FakeApp, language: str) -> None:
+    page = open_page("add", language)
+    assert page.selectbox(key="chunker").value == app.settings.chunker
+    assert label("add_advanced", language) in words(page)
+    page.selectbox(key="chunker").select("markdown").run()
+    page.text_area[0].set_value("https://example.org/a").run()
+    page.button(key="add-links").click().run()
+    page.selectbox(key="chunker").select("parent").run()
+    page.file_uploader[0].set_value([("notes.md", b"# Notes", "text/markdown")]).run()
+    page.button(key="add-files").click().run()
+    page.button(key="samples").click().run()
+    assert not page.exception
+    assert [job.chunker for job in app.jobs_by_id.values()] == ["markdown", "parent", "parent"]

@@ -59,7 +59,7 @@ def test_candidates_tell_ranks_scores_and_places(retriever: Retriever) -> None:
     assert first.ranks["dense"] == first.ranks["sparse"] == first.ranks["fused"] == 1
     assert [c.place for c in found.candidates[:2]] == [1, 2]
     assert all(c.place is None for c in found.candidates[2:])
-    assert set(found.ms) == {"search", "choose"}
+    assert set(found.ms) == {"search", "choose", "judge"}
 
 
 def test_words_that_no_page_holds_find_nothing_by_keyword(retriever: Retriever) -> None:

@@ -103,6 +103,7 @@ class FakeJob:
     items: list[FakeItem]
     created_at: str = "2026-03-05T09:30:00+00:00"
     state: str = "running"
+    chunker: str = ""
 
 
 class FakeLibrary:
@@ -179,17 +180,18 @@ class FakeApp:
 
     # imports
 
-    def add_sources(self, sources: list[str], *, library: str, force: bool = False) -> str:
-        return self._job(sources, library)
+    def add_sources(self, sources: list[str], *, library: str, force: bool = False, chunker: str = "") -> str:
+        return self._job(sources, library, chunker)
 
-    def add_files(self, files: list[tuple[str, bytes]], *, library: str) -> str:
-        return self._job([name for name, _ in files], library)
+    def add_files(self, files: list[tuple[str, bytes]], *, library: str, chunker: str = "") -> str:
+        return self._job([name for name, _ in files], library, chunker)
 
-    def add_examples(self, *, library: str) -> str:
-        return self._job(["examples/lighthouse.html", "examples/灯塔.html"], library)
+    def add_examples(self, *, library: str, chunker: str = "") -> str:
+        return self._job(["examples/lighthouse.html", "examples/灯塔.html"], library, chunker)
 
-    def _job(self, sources: list[str], library: str) -> str:
-        job = FakeJob(f"job{len(self.jobs_by_id) + 1}", library, [FakeItem(*pair) for pair in enumerate(sources)])
+    def _job(self, sources: list[str], library: str, chunker: str) -> str:
+        items = [FakeItem(*pair) for pair in enumerate(sources)]
+        job = FakeJob(f"job{len(self.jobs_by_id) + 1}", library, items, chunker=chunker)
         self.jobs_by_id[job.id] = job
         return job.id
 

@@ -24,6 +24,7 @@ from rag.agent.questions import is_small_talk, is_third_language, question_probl
 from rag.agent.reasoner import RESET
 from rag.agent.tools import Wish, call_for, read_wish, retrieve_tool, tool_node
 from rag.errors import ModelError, RagError
+from rag.retrieval.answerable import DOUBT, REFUSE
 from rag.types import Citation, Notice, Passage
 
 Result = tuple[LoopState, dict[str, Any]]
@@ -182,6 +183,9 @@ async def generate(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
     runtime.stream_writer({"passages": update["passages"]})
     if not passages:
         return {**update, **_missing(state, Notice("nothing_found"))}, _decision("nothing_found", passages=0)
+    likely = runtime.context.answerable()
+    if likely < REFUSE and not state["relevant"]:
+        return {**update, **_missing(state, Notice("not_in_pages"))}, _decision("not_in_pages", answerable=likely)
     pieces: list[str] = []
     error: ModelError | None = None
     try:
@@ -189,11 +193,11 @@ async def generate(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
     except ModelError as caught:
         error = caught
     text, citations = await asyncio.to_thread(cite, "".join(pieces), passages)
-    update |= _judged(state, text, citations, error, unsure)
+    update |= _judged(state, text, citations, error, unsure, likely)
     update["text"], update["citations"] = text, [asdict(citation) for citation in citations]
     if text:
         update["messages"] = [AIMessage(text)]
-    detail = _decision(str(update["outcome"]), passages=len(passages), citations=len(citations))
+    detail = _decision(str(update["outcome"]), passages=len(passages), citations=len(citations), answerable=likely)
     return update, detail | ({"reason": error.code} if error else {})
 
 
@@ -209,7 +213,12 @@ async def _write(question: str, passages: Sequence[Passage], runtime: Runtime[Lo
 
 
 def _judged(
-    state: LoopState, text: str, citations: Sequence[Citation], error: ModelError | None, unsure: bool
+    state: LoopState,
+    text: str,
+    citations: Sequence[Citation],
+    error: ModelError | None,
+    unsure: bool,
+    likely: float,
 ) -> LoopState:
     """Say how the question ended, and why it did not end simply well."""
     if error and not (error.code == _SHORTENED and text):
@@ -222,6 +231,8 @@ def _judged(
         return _caveat(Notice("no_citations"))
     if unsure:
         return _caveat(Notice("best_found", {"searches": len(state["tried"])}))
+    if likely < DOUBT:
+        return _caveat(Notice("in_doubt"))
     other = Notice("question_language") if is_third_language(state["question"]) else None
     return {"outcome": "answered", "notice": record(other) if other else None}
 

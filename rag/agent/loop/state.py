@@ -70,6 +70,7 @@ class LoopContext:
     search: Callable[[str], Sequence[Passage]]
     passages_of: Callable[[Sequence[str]], Sequence[Passage]]
     budget: CallBudget
+    answerable: Callable[[], float] = lambda: 1.0  # of the searches so far, see rag.retrieval.answerable
 
 
 def fresh(question: str, mode: RunMode) -> LoopState:

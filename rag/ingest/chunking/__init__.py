@@ -1,18 +1,28 @@
 """Chunkers: each one file and one row here; `tests/contracts/test_chunking.py` holds them to the contract.
 
-Hands on `get_chunker` and `embedded_text`. Imports of the splitters are late, for they are heavy.
+Hands on `CHUNKERS`, `get_chunker` and `embedded_text`. Imports of the splitters are late, for they are heavy.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from rag.ingest.chunking.assemble import embedded_text
 from rag.ingest.chunking.base import Chunker, SentenceVectors
+from rag.ingest.chunking.breakpoints import BreakpointChunker
+from rag.ingest.chunking.fixed import FixedChunker
+from rag.ingest.chunking.markdown import MarkdownChunker
+from rag.ingest.chunking.parent import ParentChunker
 from rag.ingest.chunking.recursive import RecursiveChunker
 from rag.ingest.chunking.semantic import SemanticSplitter
 
-CHUNKERS: dict[str, type[SemanticSplitter] | type[RecursiveChunker]] = {
+CHUNKERS: dict[str, Callable[[], Chunker]] = {
     "semantic": SemanticSplitter,
     "recursive": RecursiveChunker,
+    "fixed": FixedChunker,
+    "markdown": MarkdownChunker,
+    "parent": ParentChunker,
+    "breakpoints": BreakpointChunker,
 }
 
 __all__ = ["CHUNKERS", "Chunker", "SentenceVectors", "embedded_text", "get_chunker"]

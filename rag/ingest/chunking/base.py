@@ -14,6 +14,10 @@ SentenceVectors = Callable[[Sequence[str]], NDArray[np.float32]]
 """Cheap vectors of n texts, shape (n, d), rows of unit length or zero."""
 
 
+MAXIMUM = 900.0
+"""How large a chunk may be, in Latin characters' worth, where nothing else is said: one number for all of them."""
+
+
 class Chunker(Protocol):
     """Cuts a page's text into chunks: verbatim slices, in order, none over `maximum`, no unit cut.
 

@@ -11,16 +11,19 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rag.ingest.chunking.assemble import make_chunks
-from rag.ingest.chunking.base import SentenceVectors
+from rag.ingest.chunking.base import MAXIMUM, SentenceVectors
 from rag.ingest.chunking.recursive import RecursiveChunker
 from rag.ingest.chunking.units import Unit, split_units
 from rag.types import Chunk
+
+if TYPE_CHECKING:
+    from langchain_experimental.text_splitter import SemanticChunker
 
 PARAGRAPH_GAIN = 0.6
 HEADING_GAIN = 4.0
@@ -34,7 +37,7 @@ class SemanticSplitter:
 
     name = "semantic"
 
-    def __init__(self, maximum: float = 900, target: float = 700) -> None:
+    def __init__(self, maximum: float = MAXIMUM, target: float = 700) -> None:
         self.maximum = maximum
         self.target = target
 
@@ -67,12 +70,16 @@ class SemanticSplitter:
 
 def semantic_distances(sentences: list[str], vectors: SentenceVectors) -> NDArray[np.float64]:
     """Cosine distances between neighbours, shape (n - 1,), each sentence seen with the ones beside it."""
+    distances, _ = semantic_splitter(vectors)._calculate_sentence_distances(sentences)
+    return np.asarray(distances, dtype=np.float64)
+
+
+def semantic_splitter(vectors: SentenceVectors) -> SemanticChunker:
+    """langchain-experimental's SemanticChunker over static vectors, with its defaults."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         from langchain_experimental.text_splitter import SemanticChunker
-    splitter = SemanticChunker(cast(Any, _Static(vectors)), buffer_size=1)
-    distances, _ = splitter._calculate_sentence_distances(sentences)
-    return np.asarray(distances, dtype=np.float64)
+    return SemanticChunker(cast(Any, _Static(vectors)), buffer_size=1)
 
 
 def best_cuts(units: Sequence[Unit], gains: NDArray[np.float64], maximum: float, target: float) -> list[int]:

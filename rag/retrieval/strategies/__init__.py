@@ -5,20 +5,41 @@ Hands on `STRATEGIES` and the default's name; `tests/retrieval/test_retriever.py
 
 from __future__ import annotations
 
-from rag.retrieval.strategies.base import Engine, Found, SearchRequest, Strategy
+from rag.retrieval.strategies.auto import Auto
+from rag.retrieval.strategies.base import Engine, Expander, Found, Need, SearchRequest, Strategy
+from rag.retrieval.strategies.hyde import Hyde
+from rag.retrieval.strategies.languages import AcrossLanguages
 from rag.retrieval.strategies.legs import LegSearch
+from rag.retrieval.strategies.multi_query import MultiQuery
+from rag.retrieval.strategies.rerank import Rerank
 from rag.store.search import reciprocal_rank_fusion
 
 DEFAULT_STRATEGY = "mmr"
 STRATEGIES: dict[str, Strategy] = {
-    strategy.name: strategy
+    strategy.name: AcrossLanguages(strategy)
     for strategy in (
         LegSearch("dense", frozenset({"dense"})),
         LegSearch("keyword", frozenset({"sparse"})),
         LegSearch("hybrid", fuse=reciprocal_rank_fusion),
         LegSearch("weighted"),
         LegSearch("mmr", diversify=True),
+        Hyde(),
+        MultiQuery(),
+        Rerank(),
+        Auto(),
     )
 }
+WRITTEN = frozenset({"hyde", "multi_query"})
+"""The strategies that search with texts which an expander writes."""
 
-__all__ = ["DEFAULT_STRATEGY", "STRATEGIES", "Engine", "Found", "SearchRequest", "Strategy"]
+__all__ = [
+    "DEFAULT_STRATEGY",
+    "STRATEGIES",
+    "WRITTEN",
+    "Engine",
+    "Expander",
+    "Found",
+    "Need",
+    "SearchRequest",
+    "Strategy",
+]

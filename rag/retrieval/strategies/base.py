@@ -4,14 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
+from rag.errors import ModelError
 from rag.models.embedding import EmbeddingModel
+from rag.models.reranker import Reranker
 from rag.models.sparse import SparseEncoder
 from rag.retrieval.filters import Filters
-from rag.retrieval.fusion import weighted
+from rag.retrieval.fusion import DENSE_WEIGHT, weighted
 from rag.store.library import Library
-from rag.store.search import Fusion, Hit
+from rag.store.search import Fusion, Hit, Query
+from rag.types import Passage
+
+Need = Literal["exact", "concept", "facets", ""]
+"""What a question asks of a search: its very words, their meaning, or several searches; "" is undecided."""
 
 BOTH = frozenset({"dense", "sparse"})
 PREFETCH = 60
@@ -19,13 +28,17 @@ PREFETCH = 60
 
 @dataclass(frozen=True, slots=True)
 class SearchRequest:
-    """What to find: `k` passages chosen from `fetch_k` candidates; `lambda_mult` weighs relevance in MMR."""
+    """What to find: `k` passages chosen from `fetch_k` candidates; `lambda_mult` weighs relevance in MMR.
+
+    `dense_weight` is the dense leg's share of a weighted fusion, 0 to 1.
+    """
 
     question: str
     k: int = 10
     fetch_k: int = 20
     lambda_mult: float = 0.7
     filters: Filters = field(default_factory=Filters)
+    dense_weight: float = DENSE_WEIGHT
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,34 +66,91 @@ class Strategy(Protocol):
     def find(self, request: SearchRequest, engine: Engine) -> Found: ...
 
 
-class Engine:
-    """The library seen by a strategy: encodes texts and asks the legs."""
+class Expander(Protocol):
+    """Texts to search with beside the question. `near` are passages that the question finds by itself.
 
-    def __init__(self, library: Library, model: EmbeddingModel, sparse: SparseEncoder) -> None:
+    Keeps nothing of a question; one object serves all threads. A call may take seconds. Every method
+    raises ModelError, and nothing else, when the model behind it does not answer.
+    """
+
+    @property
+    def name(self) -> str:
+        """What writes the texts, for the panel that explains a search."""
+        ...
+
+    @property
+    def writes(self) -> bool:
+        """Whether a model writes the texts. Without one there are no translations, and a call costs milliseconds."""
+        ...
+
+    def passage(self, question: str, near: Sequence[Passage] = ()) -> str:
+        """A passage such as a page would hold that answers; empty for none."""
+        ...
+
+    def phrasings(self, question: str, near: Sequence[Passage] = ()) -> list[str]:
+        """Other ways to ask, or the parts of the question; without the question itself."""
+        ...
+
+    def translation(self, question: str, language: str) -> str:
+        """The question in `language` (`en`, `zh`); empty where none can be made."""
+        ...
+
+    def need(self, question: str) -> Need:
+        """What the question asks of a search."""
+        ...
+
+
+def fell_back(expander: Expander, error: ModelError) -> dict[str, Any]:
+    """The note that the expander failed, and that the question was searched for as it stands."""
+    notice = {"code": error.code, "params": dict(error.notice.params)}
+    return {"expander": expander.name, "fell_back": notice}
+
+
+class Engine:
+    """The library seen by a strategy: encodes texts and asks the legs.
+
+    Without an `expander` there are no texts but the question's own; without a `reranker` no weights to rerank with.
+    """
+
+    def __init__(
+        self,
+        library: Library,
+        model: EmbeddingModel,
+        sparse: SparseEncoder,
+        expander: Expander | None = None,
+        reranker: Reranker | None = None,
+    ) -> None:
         self.library = library
         self.model = model
         self.sparse = sparse
+        self.expander = expander
+        self.reranker = reranker
 
     def hits(
         self,
         request: SearchRequest,
         *,
         text: str = "",
+        vector: NDArray[np.float32] | None = None,
+        others: Sequence[str] = (),
         legs: frozenset[str] = BOTH,
         fuse: Fusion = weighted,
         limit: int = 0,
     ) -> tuple[list[Hit], tuple[str, ...]]:
         """The best `limit` chunks (by default fetch_k) for `text` (by default the question), and the legs that voted.
 
-        A leg that cannot read the text does not vote; where none of `legs` can, keywords do.
+        A leg that cannot read the text does not vote; where none of `legs` can, keywords do. `vector` (d,),
+        L2-normalised, is what the dense leg is asked instead of the text. `others` are searched in the same
+        round trip; `fuse` gets their legs as `dense.2`, `sparse.2` and so on.
         """
-        text = text or request.question
         limit = limit or max(request.fetch_k, request.k)
-        dense = self.model.encode_query(text) if "dense" in legs and self.model.can_read(text) else None
-        sparse = self.sparse.encode_query(text) if "sparse" in legs or dense is None else None
+        dense, sparse = self._query(text or request.question, legs)
+        if vector is not None:
+            dense = vector
         hits = self.library.search(
             dense=dense,
             sparse=sparse,
+            more=[self._query(other, legs) for other in others],
             limit=limit,
             prefetch=max(PREFETCH, limit),
             with_vectors=True,
@@ -88,4 +158,8 @@ class Engine:
             fuse=fuse,
         )
         voted = (("dense", dense), ("sparse", sparse))
-        return hits, tuple(leg for leg, vector in voted if vector is not None)
+        return hits, tuple(leg for leg, asked in voted if asked is not None)
+
+    def _query(self, text: str, legs: frozenset[str]) -> Query:
+        dense = self.model.encode_query(text) if "dense" in legs and self.model.can_read(text) else None
+        return dense, self.sparse.encode_query(text) if "sparse" in legs or dense is None else None

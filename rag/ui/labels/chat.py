@@ -18,6 +18,7 @@ LABELS: dict[str, tuple[str, str]] = {
         "逐段判断是否相关，必要时换词再查（最多三次），然后作答。",
     ),
     "chat_stop": ("Stop", "停止"),
+    "chat_stopping": ("Stopping…", "正在停止…"),
     "chat_extractive": (
         "Answers are quoted from your pages; connect a model for written answers.",
         "答案直接摘自您的网页；接入对话模型后可得到成文的回答。",

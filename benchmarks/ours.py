@@ -1,0 +1,123 @@
+"""Runs a set through this project: one app, models loaded once, a library for each set and chunker."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks import tokens
+from benchmarks.datasets import Dataset
+from benchmarks.run import Run
+from rag.app import App
+from rag.config import load_settings
+from rag.ingest.batch import ingest_all
+from rag.ingest.sources import record_sources
+from rag.models.embedding import EmbeddingModel
+
+_MODEL_TOKENS = 512  # of a passage, what is beyond is cut off
+
+
+class Counted:
+    """An embedding model that keeps what it encoded, and remembers queries.
+
+    A question is encoded once in a run; `owed` are the seconds of those that were remembered since
+    `begin`, so that each strategy pays for what it asks.
+    """
+
+    def __init__(self, model: EmbeddingModel) -> None:
+        self._model = model
+        self._queries: dict[str, tuple[NDArray[np.float32], float]] = {}
+        self._paid: set[str] = set()
+        self.passages: list[str] = []
+        self.owed = 0.0
+
+    def begin(self) -> None:
+        self._paid.clear()
+        self.owed = 0.0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._model, name)
+
+    def encode_passages(self, texts: Sequence[str], **options: Any) -> NDArray[np.float32]:
+        self.passages.extend(texts)
+        return self._model.encode_passages(texts, **options)
+
+    def encode_query(self, text: str) -> NDArray[np.float32]:
+        if text not in self._queries:
+            began = time.perf_counter()
+            vector = self._model.encode_query(text)
+            self._queries[text] = vector, time.perf_counter() - began
+        elif text not in self._paid:
+            self.owed += self._queries[text][1]
+        self._paid.add(text)
+        return self._queries[text][0]
+
+
+class MeasuredApp(App):
+    """The app as it comes, with a model that counts."""
+
+    @cached_property
+    def model(self) -> Counted:
+        return Counted(App.model.fget(self))  # type: ignore[attr-defined]
+
+
+@contextmanager
+def measured_app() -> Iterator[MeasuredApp]:
+    """The app in a temporary folder: embedded database, built-in model, no chat model."""
+    with TemporaryDirectory() as folder:
+        settings = load_settings(
+            None, rag_data_dir=Path(folder), qdrant_url="", embedding_model="builtin", llm_model="", llm_base_url=""
+        )
+        with closing(MeasuredApp(settings)) as app:
+            yield app
+
+
+@dataclass(frozen=True)
+class Imported:
+    """A set in a library of its own."""
+
+    library: str
+    chunks: int
+    stored_s: float
+    encoded: int
+
+
+def take_in(app: MeasuredApp, data: Dataset, chunker: str, library: str) -> Imported:
+    """Import the set's pages. Raises RuntimeError when a page does not go in: scores would mislead."""
+    app.model.passages.clear()
+    ingestor = app.ingestor(library).with_chunker(chunker)
+    lines = (json.dumps(page) for page in data.pages)
+    began = time.perf_counter()
+    results = [result for _, result in ingest_all(ingestor, list(record_sources(lines, data.name)))]
+    seconds = time.perf_counter() - began
+    if failed := [result.message for result in results if result.status != "added"]:
+        raise RuntimeError(f"{len(failed)} of {len(results)} pages of {data.name} did not go in: {failed[0]}")
+    encoded = tokens.count(app.model.passages, _MODEL_TOKENS)
+    return Imported(library, app.library(library).chunk_count(), seconds, encoded)
+
+
+def ask(app: MeasuredApp, data: Dataset, imported: Imported, strategy: str, k: int) -> Run:
+    """Ask all questions of an imported set, with as many candidates as `search --k` takes."""
+    retriever = app.retriever(imported.library)
+    retriever.search("warm up", k=k, strategy=strategy)
+    hits: dict[str, list[str]] = {}
+    scores: dict[str, float] = {}
+    app.model.begin()
+    began = time.perf_counter()
+    for question in data.questions:
+        found = retriever.search(question["question"], k=k, fetch_k=max(20, 2 * k), strategy=strategy)
+        hits[str(question["id"])] = [passage.text for passage in found.passages]
+        scores[str(question["id"])] = found.answerable
+    seconds = time.perf_counter() - began + app.model.owed
+    ms = 1000 * seconds / max(1, len(data.questions))
+    return Run(hits, ms, imported.chunks, imported.stored_s, imported.encoded, scores)

@@ -1,0 +1,146 @@
+"""Any set through any chunkers and strategies, beside what people would otherwise use.
+
+    python -m benchmarks.retrieval [SET …] [--data FOLDER] [--limit N]
+        [--chunkers semantic,recursive] [--strategies mmr,hybrid] [--peers tutorial,bm25retriever,llamaindex]
+        [--variant cross-language] [-k N] [--around-default] [--reuse] [--publish] [--short]
+
+`all` stands for every member of a family; --around-default leaves out the pairs in which neither is the
+default. Writes retrieval.md and retrieval.json into benchmarks/out, and
+with --publish the same tables into docs/quality.md. Without any sets it runs on the sample pages.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from pathlib import Path
+
+from benchmarks import datasets, machine, report
+from benchmarks.datasets import DEFAULT_FOLDER, VARIANTS, Dataset
+from benchmarks.ours import MeasuredApp, ask, measured_app, take_in
+from benchmarks.peers import PEERS
+from benchmarks.peers.running import run_peer
+from benchmarks.run import Row, scored
+from benchmarks.samples import find_sets
+from rag.errors import RagError
+from rag.ingest.chunking import CHUNKERS
+from rag.retrieval.strategies import DEFAULT_STRATEGY, STRATEGIES
+
+DEFAULT_CHUNKER = "semantic"
+COMMAND = "python -m benchmarks.retrieval --publish"
+PAGE = report.ROOT / "docs" / "quality.md"
+SHORT_LIMIT = 200
+_OF_ALL = ("set", "questions")
+SHORT_STRATEGIES = ("dense", "keyword", "hybrid", DEFAULT_STRATEGY)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    options = _options(arguments)
+    folders = find_sets(options.data, options.sets)
+    if not folders:
+        _say(f"no such sets in {options.data}: give a folder with --data")
+        return 2
+    if options.publish:
+        report.publish(PAGE, COMMAND)  # a page without its marks must not be found out after an hour
+    known = {**machine.describe(), "limits": _limits(options)}
+    rows: list[Row] = []
+    with measured_app() as app:
+        for number, data in enumerate(_sets(folders, options)):
+            _say(f"{data.name}: {len(data.pages)} pages, {len(data.questions)} questions")
+            for row in chain(_ours(app, data, f"set-{number}", options), _peers(data, options)):
+                rows.append(row)
+                _say("  " + ", ".join(f"{key} {value}" for key, value in row.items() if key not in _OF_ALL))
+                report.save("retrieval", known, rows, report.retrieval_tables(rows))
+    if not rows:
+        return 1
+    print(report.retrieval_tables(rows))
+    if options.publish:
+        report.publish(PAGE, COMMAND, known, report.retrieval_tables(rows))
+    return 0
+
+
+def _sets(folders: Iterable[Path], options: argparse.Namespace) -> Iterator[Dataset]:
+    for folder in folders:
+        data = datasets.load(folder, options.limit)
+        for name in options.variant or [""]:
+            try:
+                yield datasets.variant(data, name) if name else data
+            except ValueError as error:
+                _say(f"left out: {error}")
+
+
+def _ours(app: MeasuredApp, data: Dataset, library: str, options: argparse.Namespace) -> Iterator[Row]:
+    for chunker in options.chunkers:
+        imported = take_in(app, data, chunker, f"{library}-{chunker}")
+        for strategy in options.strategies:
+            if options.around_default and chunker != DEFAULT_CHUNKER and strategy != DEFAULT_STRATEGY:
+                continue
+            try:
+                run = ask(app, data, imported, strategy, options.k)
+            except RagError as error:
+                _say(f"  left out: {chunker}, {strategy}: {error}")
+                continue
+            yield scored(data, f"{chunker}, {strategy}", run)
+
+
+def _peers(data: Dataset, options: argparse.Namespace) -> Iterator[Row]:
+    for name in options.peers:
+        try:
+            run = run_peer(PEERS[name], data, options.k, reuse=options.reuse)
+        except RuntimeError as error:
+            _say(f"  left out: {name}: {error}")
+            continue
+        yield scored(data, f"*{name}*", run)
+
+
+def _limits(options: argparse.Namespace) -> str:
+    asked = f"the first {options.limit} questions of each set" if options.limit else "all questions"
+    earlier = "; peers from an earlier run on the same sets" if options.reuse and options.peers else ""
+    return f"{asked}, k = {options.k}, no chat model, the built-in embedding model{earlier}"
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def _options(arguments: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("sets", nargs="*", metavar="SET")
+    parser.add_argument("--data", type=Path, default=DEFAULT_FOLDER, metavar="FOLDER")
+    parser.add_argument("--limit", type=int, metavar="N", help="only the first N questions of each set")
+    parser.add_argument("--chunkers", type=_some_of(CHUNKERS), default=[DEFAULT_CHUNKER], metavar="A,B")
+    parser.add_argument("--strategies", type=_some_of(STRATEGIES), default=[DEFAULT_STRATEGY], metavar="X,Y")
+    parser.add_argument("--peers", type=_some_of(PEERS), default=[], metavar="P,Q")
+    parser.add_argument("--variant", action="append", choices=list(VARIANTS), help="may be given more than once")
+    parser.add_argument("-k", type=int, default=20, metavar="N", help="passages a question (default 20)")
+    parser.add_argument("--around-default", action="store_true", help="only pairs with a default among them")
+    parser.add_argument("--reuse", action="store_true", help="take peers' runs from benchmarks/out/runs if there")
+    parser.add_argument("--publish", action="store_true", help="write the tables into docs/quality.md")
+    parser.add_argument("--short", action="store_true", help=f"{SHORT_LIMIT} questions, {', '.join(SHORT_STRATEGIES)}")
+    options = parser.parse_args(arguments)
+    if options.short:
+        options.limit, options.strategies = SHORT_LIMIT, list(dict.fromkeys(SHORT_STRATEGIES))
+    return options
+
+
+def _some_of(family: Iterable[str]) -> _Names:
+    return _Names(tuple(family))
+
+
+class _Names:
+    """Reads `a,b` as names of a family, `all` as the whole of it."""
+
+    def __init__(self, family: tuple[str, ...]) -> None:
+        self._family = family
+
+    def __call__(self, given: str) -> list[str]:
+        names = list(self._family) if given == "all" else [name for name in given.split(",") if name]
+        if unknown := [name for name in names if name not in self._family]:
+            raise argparse.ArgumentTypeError(f"{unknown[0]} is not one of {', '.join(self._family)}")
+        return names
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,109 @@
+"""Search: the passages that a question finds, and why, without asking a model."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from rag.types import Retrieval
+from rag.ui.conversation import start
+from rag.ui.filters import draw_chips, draw_filters, search_options
+from rag.ui.language import current_language
+from rag.ui.navigation import go
+from rag.ui.parts import duration, page_head
+from rag.ui.session import Search, count_pages, current_library, session, set_param
+from rag.ui.shell import open_app
+from rag.ui.sources import draw_passage
+from rag.ui.strings import Language, counted, label
+from rag.ui.why import draw_why_found
+
+if TYPE_CHECKING:
+    from rag.app import App
+
+_LONGEST_QUESTION = 2_000
+
+
+def draw() -> None:
+    language = current_language()
+    page_head(label("search_title", language), label("search_lead", language))
+    app = open_app(language)
+    library = current_library(app)
+    if not count_pages(app, library):
+        _empty(language)
+        return
+    question = _question_box(language)
+    with st.container(horizontal=True, vertical_alignment="center", key="scope-row"):
+        draw_filters(app, library, language)
+        draw_chips(app, library, language)
+    if question:
+        _results(app, library, _search(app, library, question, language), language)
+
+
+def _empty(language: Language) -> None:
+    st.info(label("search_empty", language), icon=":material/search_off:")
+    if st.button(label("empty_add", language), type="primary", icon=":material/add:", key="empty-add"):
+        go("add")
+
+
+def _question_box(language: Language) -> str:
+    """The box with its button; returns what is to be searched for, which the address keeps."""
+    with (
+        st.form("search-form", border=False, enter_to_submit=True),
+        st.container(horizontal=True, vertical_alignment="bottom"),
+    ):
+        typed = st.text_input(
+            label("search_placeholder", language),
+            value=st.query_params.get("find", ""),
+            key="search-text",
+            type="search",
+            max_chars=_LONGEST_QUESTION,
+            placeholder=label("search_placeholder", language),
+            label_visibility="collapsed",
+        )
+        go_on = st.form_submit_button(
+            label("search_go", language), type="primary", icon=":material/search:", key="search-go"
+        )
+    if go_on:
+        session().search = None
+        set_param("find", " ".join((typed or "").split()))
+    return st.query_params.get("find", "")
+
+
+def _search(app: App, library: str, question: str, language: Language) -> Retrieval:
+    """What the search found: the one at hand, if nothing changed since it was made."""
+    state = session()
+    held = state.search
+    if held is None or (held.library, held.question, held.scope) != (library, question, state.scope):
+        with st.spinner(label("search_searching", language), show_time=False):
+            found = app.search(question, library=library, **search_options())
+        held = state.search = Search(library, question, state.scope, found)
+    return held.found
+
+
+def _results(app: App, library: str, found: Retrieval, language: Language) -> None:
+    with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
+        st.caption(_summary(found, language), width="content")
+        if st.button(
+            label("search_ask", language),
+            icon=":material/forum:",
+            type="tertiary",
+            key="search-ask",
+            disabled=session().running is not None,
+        ):
+            start(app, library, found.question)
+            go("chat")
+    for place, passage in enumerate(found.passages, start=1):
+        draw_passage(app, library, passage, found.question, language, key=f"found-{place}", place=place)
+    if found.candidates:
+        draw_why_found(found, language, key="found")
+
+
+def _summary(found: Retrieval, language: Language) -> str:
+    if not found.passages:
+        return label("search_found_none_filtered" if session().scope.confines else "search_found_none", language)
+    time = duration(sum(found.ms.values()))
+    return counted("search_found_one", "search_found", len(found.passages), language, time=time)
+
+
+draw()

@@ -1,0 +1,120 @@
+"""What writes texts to search with: a chat model, or, without one, what the first search found."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Coroutine, Sequence
+from typing import Any, Final, Protocol, TypeVar
+
+from rag.agent import prompts
+from rag.agent.background import BACKGROUND
+from rag.agent.prompts import Prompt
+from rag.errors import ModelError
+from rag.retrieval.strategies import Need
+from rag.text import detect_language, terms
+from rag.types import Passage
+
+SECONDS: Final = 20.0
+_MAX_PASSAGE: Final = 1_200  # characters
+_MAX_QUERY: Final = 400
+_NEAR, _SENTENCES = 3, 2  # first passages that are believed, and how many of their sentences
+
+_PART = re.compile(
+    r"[?？;；]\s*|[,，]\s*(?:and\s+|以及|并且|而)?(?=(?:what|which|who|when|where|why|how)\b)"
+    r"|[,，]\s*(?=[^,，?？]*(?:什么|哪|谁|多少|几|何时|为什么|如何|怎|多[久长大高远]))"
+    r"|\s+and\s+(?=(?:what|which|who|whom|whose|when|where|why|how)\b)",
+    re.IGNORECASE,
+)
+
+Result = TypeVar("Result")
+
+
+class Writer(Protocol):
+    """The part of a chat reasoner that is used here."""
+
+    name: str
+
+    async def lines(self, prompt: Prompt) -> list[str]: ...
+
+
+class ChatExpander:
+    """Asks a chat model, one call for each text. Blocks, so it must not be called in the background loop.
+
+    A call that a run makes counts as the run's: the context it is made in goes with it into the loop.
+    """
+
+    writes = True
+
+    def __init__(self, writer: Writer, *, seconds: float = SECONDS) -> None:
+        self.name = writer.name
+        self._writer = writer
+        self._seconds = seconds
+
+    def passage(self, question: str, near: Sequence[Passage] = ()) -> str:
+        return " ".join(self._lines(prompts.hypothetical(question)))[:_MAX_PASSAGE]
+
+    def phrasings(self, question: str, near: Sequence[Passage] = ()) -> list[str]:
+        return [line[:_MAX_QUERY] for line in self._lines(prompts.phrasings(question))]
+
+    def translation(self, question: str, language: str) -> str:
+        """Empty where the reply is in another language after all."""
+        lines = self._lines(prompts.translation(question, language))
+        query = lines[0][:_MAX_QUERY] if lines else ""
+        return query if detect_language(query) == language else ""
+
+    def need(self, question: str) -> Need:
+        words = " ".join(self._lines(prompts.need(question))).casefold()
+        said: list[Need] = [need for need in ("exact", "concept", "facets") if re.search(rf"\b{need}\b", words)]
+        return said[0] if len(said) == 1 else ""
+
+    def _lines(self, prompt: Prompt) -> list[str]:
+        return _waited_for(self._writer.lines(prompt), self._seconds)
+
+
+def _waited_for(work: Coroutine[Any, Any, Result], seconds: float) -> Result:
+    future = asyncio.run_coroutine_threadsafe(work, BACKGROUND.loop())
+    try:
+        return future.result(seconds)
+    except TimeoutError as error:
+        future.cancel()
+        raise ModelError("chat_timeout") from error
+
+
+class Quoter(Protocol):
+    """The part of the extractive reasoner that is used here."""
+
+    def forms(self, question: str, passages: Sequence[Passage]) -> list[str]: ...
+
+    def closest(self, question: str, passages: Sequence[Passage], count: int) -> list[str]: ...
+
+
+class FeedbackExpander:
+    """Needs no model: takes its words from the question and from what it found first (pseudo-relevance feedback)."""
+
+    name = "feedback"
+    writes = False
+
+    def __init__(self, quoter: Quoter) -> None:
+        self._quoter = quoter
+
+    def passage(self, question: str, near: Sequence[Passage] = ()) -> str:
+        """The question, and the best sentences of the first passages."""
+        return " ".join((question, *self._quoter.closest(question, near[:_NEAR], _SENTENCES)))[:_MAX_PASSAGE]
+
+    def phrasings(self, question: str, near: Sequence[Passage] = ()) -> list[str]:
+        """The parts of a question that asks several things; else its keywords, alone and with the nearest heading."""
+        return parts(question) or self._quoter.forms(question, near)[:2]
+
+    def translation(self, question: str, language: str) -> str:
+        return ""
+
+    def need(self, question: str) -> Need:
+        return ""
+
+
+def parts(question: str) -> list[str]:
+    """What a question asks, one thing each; none for a question that asks one thing."""
+    found = [part.strip(" ,，?？") for part in _PART.split(question)]
+    asked = [part for part in found if len(terms(part)) >= 2]
+    return asked if len(asked) > 1 else []

@@ -1,0 +1,21 @@
+"""A fixed size: sentence after sentence until the next does not fit, whatever the text is about."""
+
+from __future__ import annotations
+
+from rag.ingest.chunking.assemble import make_chunks
+from rag.ingest.chunking.base import MAXIMUM, SentenceVectors
+from rag.ingest.chunking.recursive import bind_headings, pack
+from rag.ingest.chunking.units import split_units
+from rag.types import Chunk
+
+
+class FixedChunker:
+    """Chunks of one size, less what the next sentence is too long by. Paragraphs and sections do not count."""
+
+    name = "fixed"
+
+    def __init__(self, maximum: float = MAXIMUM) -> None:
+        self.maximum = maximum
+
+    def split(self, text: str, vectors: SentenceVectors) -> list[Chunk]:
+        return make_chunks(text, pack(bind_headings(split_units(text, self.maximum), self.maximum), self.maximum))

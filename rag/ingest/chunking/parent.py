@@ -1,0 +1,38 @@
+"""Small chunks to be found by, large ones to be read: each knows the section that it is a part of."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from rag.ingest.chunking.assemble import make_chunks
+from rag.ingest.chunking.base import MAXIMUM, SentenceVectors
+from rag.ingest.chunking.markdown import MarkdownChunker
+from rag.ingest.chunking.recursive import RecursiveChunker
+from rag.ingest.chunking.units import split_units
+from rag.types import Chunk
+
+
+class ParentChunker:
+    """Small chunks whose `parent` is the section around them, or the part of it that is not too large.
+
+    Parents cover the page without overlap. `rag.retrieval.parents` hands them on in the place of what was found.
+    """
+
+    name = "parent"
+
+    def __init__(self, maximum: float = MAXIMUM, size: float = 400, parent: float = 2000) -> None:
+        """`size` is what chunks are filled up to; one sentence or code block may be larger, up to `maximum`."""
+        self.maximum = maximum
+        self.size = size
+        self.parent = parent
+
+    def split(self, text: str, vectors: SentenceVectors) -> list[Chunk]:
+        units = split_units(text, self.maximum)
+        fill = RecursiveChunker(self.size).fill
+        groups, spans = [], []
+        for section in MarkdownChunker(self.parent, tiny=self.size).divide(units):
+            children = fill(section)
+            groups.extend(children)
+            span = (section[0].start, section[-1].end) if len(children) > 1 else None
+            spans.extend([span] * len(children))
+        return [replace(chunk, parent=span) for chunk, span in zip(make_chunks(text, groups), spans, strict=True)]

@@ -1,0 +1,48 @@
+"""Sentences of rag/retrieval/strategies and rag/retrieval/scope: what a search was made with, and why."""
+
+MESSAGES: dict[str, tuple[str, str]] = {
+    # Why `auto` picked what it picked
+    "auto_exact": (
+        "“{words}” is to be found as it stands, so the keywords weigh more.",
+        "问题中的“{words}”需要原样匹配，因此提高了关键词的权重。",
+    ),
+    "auto_concept": (
+        "The question is about an idea (“{word}”), so the meaning weighs more.",
+        "问题问的是概念（“{word}”），因此提高了语义的权重。",
+    ),
+    "auto_facets": (
+        "The question asks {parts} things, so several searches were made.",
+        "问题包含 {parts} 个方面，因此分别进行了检索。",
+    ),
+    "auto_plain": (
+        "Nothing about the question calls for a particular search; the usual one was made.",
+        "问题没有特别之处，使用了默认的检索方式。",
+    ),
+    "auto_exact_model": (
+        "{model} judged that the question's own words matter, so the keywords weigh more.",
+        "{model} 判断问题的原词很重要，因此提高了关键词的权重。",
+    ),
+    "auto_concept_model": (
+        "{model} judged that the question is about an idea, so the meaning weighs more.",
+        "{model} 判断问题问的是概念，因此提高了语义的权重。",
+    ),
+    "auto_facets_model": (
+        "{model} judged that the question has several parts, so several searches were made.",
+        "{model} 判断问题包含多个方面，因此分别进行了检索。",
+    ),
+    # Reranking
+    "rerank_with": ("{model} read {reached} of {of} candidates.", "{model} 重读了 {of} 个候选段落中的 {reached} 个。"),
+    "rerank_without_weights": (
+        "No reranker is set (RERANKER_MODEL); candidates are ordered by how closely their sentences match.",
+        "未设置重排序模型（RERANKER_MODEL），候选段落按句子与问题的贴合程度排序。",
+    ),
+    # Across languages
+    "translated_en": ("Also searched in English for “{query}”.", "还用英文检索了“{query}”。"),
+    "translated_zh": ("Also searched in Chinese for “{query}”.", "还用中文检索了“{query}”。"),
+    # The part of the library that the question names
+    "scope_named": ("Searched only where the question says: {names}.", "仅在问题指定的范围内检索：{names}。"),
+    "scope_empty": (
+        "Nothing was found where the question says ({names}), so all pages were searched.",
+        "在问题指定的范围（{names}）内没有找到内容，因此检索了全部网页。",
+    ),
+}

@@ -1,0 +1,113 @@
+"""Why a passage is there, or is not: a search's candidates as rows for a screen or a terminal."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from rag.types import Candidate, Notice, Passage, Retrieval
+
+FUSED = "fused"
+_FIRST_LEGS = ("dense", "sparse")
+_LAST_LEGS = (FUSED, "rerank")
+_CHOSEN_NOT = "page_share"
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A candidate's rank (from 1) and score in one leg; `query` counts from 1 where several were asked."""
+
+    rank: int
+    score: float
+    query: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One candidate: its `place` in the context or None, its standing by leg, and what became of it, as a message."""
+
+    passage: Passage
+    place: int | None
+    standings: Mapping[str, Standing]
+    became: Notice
+
+
+def rows_of(found: Retrieval) -> list[Row]:
+    """A row for each candidate: those in the context by their places, then the others in order of score."""
+    places = _places(found.candidates)
+    swallowed = Counter(one.into for one in found.candidates if one.fate == "merged" and one.into)
+    cut = _cut(found.candidates)
+    rows = [
+        Row(
+            one.passage,
+            one.place,
+            standings_of(one.passage),
+            _became(one, places, swallowed[one.passage.id], one.passage.score >= cut),
+        )
+        for one in found.candidates
+    ]
+    return sorted(rows, key=lambda row: (row.place is None, row.place or 0, -row.passage.score))
+
+
+def legs_of(rows: Sequence[Row]) -> list[str]:
+    """The legs to show: those that found something, the fusion after them, what reranked it last.
+
+    With one leg and nothing after it, the fusion only repeats the leg and is left out.
+    """
+    seen = {leg for row in rows for leg in row.standings}
+    others = sorted(seen.difference(_FIRST_LEGS, _LAST_LEGS))
+    legs = [leg for leg in (*_FIRST_LEGS, *others, *_LAST_LEGS) if leg in seen]
+    return [leg for leg in legs if leg != FUSED] if len(legs) == 2 else legs
+
+
+def standings_of(passage: Passage) -> dict[str, Standing]:
+    """By leg. Of the same leg asked for several texts (`dense`, `dense.2`, …) the one that ranked it best."""
+    best: dict[str, Standing] = {}
+    for name, rank in passage.ranks.items():
+        leg, _, query = name.partition(".")
+        standing = Standing(rank, passage.scores.get(name, 0.0), int(query) if query.isdecimal() else 1)
+        if leg not in best or standing.rank < best[leg].rank:
+            best[leg] = standing
+    return best
+
+
+def _places(candidates: Sequence[Candidate]) -> dict[str, int]:
+    """The place at which each candidate's text stands in the context: its own, or that of what it went into."""
+    into = {one.passage.id: one.into for one in candidates}
+    own = {one.passage.id: one.place for one in candidates if one.place is not None}
+    found: dict[str, int] = {}
+    for one in candidates:
+        at: str | None = one.passage.id
+        for _ in candidates:  # as long as the longest chain; a circle ends too
+            if at is None or at in own:
+                break
+            at = into.get(at)
+        if at in own:
+            found[one.passage.id] = own[at]
+    return found
+
+
+def _cut(candidates: Sequence[Candidate]) -> float:
+    """The score from which on a candidate would have been chosen by its score alone."""
+    chosen = sum(one.place is not None or one.fate is not None for one in candidates)
+    chosen -= sum(one.fate == _CHOSEN_NOT for one in candidates)
+    scores = sorted((one.passage.score for one in candidates), reverse=True)
+    return scores[chosen - 1] if 0 < chosen <= len(scores) else float("inf")
+
+
+def _became(one: Candidate, places: Mapping[str, int], merged: int, high: bool) -> Notice:
+    if one.place is not None:
+        return Notice("candidate_kept_with", {"count": merged}) if merged else Notice("candidate_kept")
+    if one.fate is not None:
+        place = places.get(one.passage.id)
+        if one.fate in ("merged", "same_text") and place is None:  # what it went into found no room either
+            return Notice("candidate_budget")
+        return Notice(f"candidate_{one.fate}", {"place": place})
+    if one.repeats is None:
+        return Notice("candidate_below")
+    place = places.get(one.repeats)
+    alike = {"percent": round(100 * one.similarity), "place": place}
+    if high:
+        return Notice("candidate_repeats" if place else "candidate_repeats_other", alike)
+    return Notice("candidate_below_near" if place and alike["percent"] else "candidate_below", alike)

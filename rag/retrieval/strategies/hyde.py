@@ -1,0 +1,44 @@
+"""HyDE: the dense leg is asked for what an answer might look like (Gao et al., ACL 2023)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rag.errors import ModelError
+from rag.retrieval.strategies.base import Engine, Found, SearchRequest, fell_back
+
+
+@dataclass(frozen=True, slots=True)
+class Hyde:
+    """The mean of the question's vector and a hypothetical passage's for the dense leg, the question for the keywords.
+
+    Without a passage it is the plain search.
+    """
+
+    name: str = "hyde"
+
+    def find(self, request: SearchRequest, engine: Engine) -> Found:
+        hits, legs = engine.hits(request)
+        if engine.expander is None:
+            return Found(hits, legs, diversify=True)
+        try:
+            passage = engine.expander.passage(request.question, [hit.passage for hit in hits])
+        except ModelError as error:
+            return Found(hits, legs, fell_back(engine.expander, error), diversify=True)
+        notes = {"expander": engine.expander.name, "passage": passage}
+        if not passage or not engine.model.can_read(passage):
+            return Found(hits, legs, notes, diversify=True)
+        hits, legs = engine.hits(request, vector=_between(request.question, passage, engine))
+        return Found(hits, legs, notes, diversify=True)
+
+
+def _between(question: str, passage: str, engine: Engine) -> NDArray[np.float32]:
+    """The normalised mean of both vectors, (d,); the passage's own where the model cannot read the question."""
+    vector = engine.model.encode_passages([passage])[0]
+    if engine.model.can_read(question):
+        vector = vector + engine.model.encode_query(question)
+    unit: NDArray[np.float32] = vector / max(float(np.linalg.norm(vector)), 1e-12)
+    return unit

@@ -1,0 +1,65 @@
+"""Several phrasings of one question, searched in one round trip."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rag.errors import ModelError
+from rag.retrieval.fusion import weighted
+from rag.retrieval.strategies.base import Engine, Found, SearchRequest, fell_back
+from rag.store.search import Legs
+
+MAX_PHRASINGS = 3
+_OTHERS = 0.5  # of the weight of the question's own words
+
+
+@dataclass(frozen=True, slots=True)
+class MultiQuery:
+    """The question and up to three phrasings or parts of it, each searched for by both legs, then fused."""
+
+    name: str = "multi_query"
+
+    def find(self, request: SearchRequest, engine: Engine) -> Found:
+        if engine.expander is None:
+            return _search(request, engine, [])
+        near, legs = engine.hits(request)
+        try:
+            given = engine.expander.phrasings(request.question, [hit.passage for hit in near])
+        except ModelError as error:
+            return Found(near, legs, fell_back(engine.expander, error), diversify=True)
+        return _search(request, engine, distinct(request.question, given), engine.expander.name)
+
+
+def _search(request: SearchRequest, engine: Engine, others: Sequence[str], name: str = "") -> Found:
+    hits, legs = engine.hits(request, others=others, fuse=across_phrasings)
+    notes = {"queries": [request.question, *others], **({"expander": name} if name else {})}
+    return Found(hits, legs, notes, diversify=True)
+
+
+def distinct(question: str, phrasings: Sequence[str]) -> list[str]:
+    """At most MAX_PHRASINGS of them, none twice, none that is the question."""
+    seen = {_plain(question)}
+    kept = []
+    for phrasing in phrasings:
+        if _plain(phrasing) and _plain(phrasing) not in seen:
+            seen.add(_plain(phrasing))
+            kept.append(phrasing.strip())
+    return kept[:MAX_PHRASINGS]
+
+
+def across_phrasings(legs: Legs) -> dict[str, float]:
+    """Each phrasing's legs fused by score, then the question's own with the best of the others."""
+    groups: dict[str, dict[str, dict[str, float]]] = {}
+    for leg, scores in legs.items():
+        name, _, number = leg.partition(".")
+        groups.setdefault(number, {})[name] = dict(scores)
+    fused = {number: weighted(group) for number, group in groups.items()}
+    own = fused.pop("", {})
+    found = set(own).union(*fused.values())
+    others = {point: max((scores.get(point, 0.0) for scores in fused.values()), default=0.0) for point in found}
+    return {point: (own.get(point, 0.0) + _OTHERS * others[point]) / (1 + _OTHERS) for point in found}
+
+
+def _plain(text: str) -> str:
+    return "".join(filter(str.isalnum, text)).casefold()

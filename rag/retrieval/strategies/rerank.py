@@ -1,0 +1,72 @@
+"""Candidates of the weighted search, read again beside the question."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from rag.models.reranker import Reranker
+from rag.retrieval.strategies.base import Engine, Found, SearchRequest
+from rag.retrieval.strategies.closeness import Closeness
+from rag.store.search import Hit
+
+SECONDS = 6.0
+"""How long a cross-encoder may read; candidates that it does not reach keep their order behind the others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rerank:
+    """By a cross-encoder where one is set; else by closeness, which adds to the fused score, and MMR chooses.
+
+    A hit's `rerank` score is the one that counts.
+    """
+
+    name: str = "rerank"
+
+    def find(self, request: SearchRequest, engine: Engine) -> Found:
+        hits, legs = engine.hits(request)
+        if engine.reranker is None:
+            notes = {"reranker": {"code": "rerank_without_weights", "params": {}}}
+            return Found(closest(request.question, hits, engine), legs, notes, diversify=True)
+        ranked, reached = _reread(request.question, hits, engine.reranker)
+        params = {"model": engine.reranker.name, "reached": reached, "of": len(hits)}
+        return Found(ranked, legs, {"reranker": {"code": "rerank_with", "params": params}})
+
+
+def closest(question: str, hits: Sequence[Hit], engine: Engine) -> list[Hit]:
+    """`hits` by fused score, of which the best counts 1, and closeness."""
+    if not hits:
+        return []
+    best = max(hit.passage.score for hit in hits) or 1.0
+    closeness = Closeness(question, engine.library, engine.sparse)
+    scores = [hit.passage.score / best + closeness.score(_whole(hit)) for hit in hits]
+    return _ordered(hits, scores)
+
+
+def _reread(question: str, hits: Sequence[Hit], reranker: Reranker) -> tuple[list[Hit], int]:
+    """The hits with the reranker's scores, best first, and how many it reached in time."""
+    given = reranker.scores(question, [_whole(hit) for hit in hits], seconds=SECONDS)
+    scores = [score for score in given if score is not None]
+    # What was not reached ranks below all that was, in the order it had.
+    floor = min(scores, default=1.0)
+    left = len(hits) - len(scores)
+    rest = (floor * (left - place) / (left + 1) for place in range(left))
+    return _ordered(hits, [next(rest) if score is None else score for score in given]), len(scores)
+
+
+def _whole(hit: Hit) -> str:
+    """The passage under its headings, as it was embedded."""
+    passage = hit.passage
+    above = " › ".join(dict.fromkeys(filter(None, (passage.title, *passage.section))))
+    return f"{above}\n{passage.text}" if above else passage.text
+
+
+def _ordered(hits: Sequence[Hit], scores: Sequence[float]) -> list[Hit]:
+    order = sorted(range(len(hits)), key=lambda place: (-scores[place], place))
+    return [_scored(hits[place], scores[place], rank) for rank, place in enumerate(order, 1)]
+
+
+def _scored(hit: Hit, score: float, rank: int) -> Hit:
+    passage = hit.passage
+    given = {**passage.scores, "rerank": score}
+    return replace(hit, passage=replace(passage, score=score, scores=given, ranks={**passage.ranks, "rerank": rank}))

@@ -1,0 +1,187 @@
+"""Filters and strategy beside the question: a popover to choose them, chips that show and clear them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import date
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import streamlit as st
+
+from rag.ui.escape import escape_line, shorten
+from rag.ui.parts import language_name
+from rag.ui.scope import Scope
+from rag.ui.session import session
+from rag.ui.strategies import strategy_hint, strategy_name, strategy_names
+from rag.ui.strings import Language, label
+
+if TYPE_CHECKING:
+    from rag.app import App
+
+_LONGEST_CHIP = 36
+_EARLIEST = date(2000, 1, 1)
+
+
+class Chip(NamedTuple):
+    """One active choice: the field of Scope that holds it, its value among several, and its words."""
+
+    name: str
+    value: str
+    text: str
+
+
+def search_options() -> dict[str, Any]:
+    """What this tab's searches are confined to, as arguments of `App.ask` and `App.search`."""
+    return session().scope.options(st.context.timezone_offset or 0)
+
+
+def draw_filters(app: App, library: str, language: Language, *, disabled: bool = False) -> None:
+    """The button that opens the choices; what there is to choose from is read only while they are open."""
+    scope = session().scope
+    count = scope.confines
+    name = label("filters_count", language, count=count) if count else label("filters", language)
+    choices = st.popover(
+        name, icon=":material/filter_list:", type="tertiary", key="filters", on_change="rerun", disabled=disabled
+    )
+    if choices.open:
+        with choices, st.container(key="filter-choices"):
+            _draw_choices(app, library, scope, language)
+
+
+def _draw_choices(app: App, library: str, scope: Scope, language: Language) -> None:
+    pages = app.pages(library)
+    titles = {page.url_hash: page.title or page.url for page in pages}
+    st.caption(label("filters_lead", language))
+    _several("pages", list(titles), scope.pages, titles.__getitem__, language)
+    left, right = st.columns(2)
+    with left:
+        _several("sites", _distinct(page.site for page in pages), scope.sites, str, language)
+    with right:
+        tags = _distinct(page.language for page in pages)
+        _several("languages", tags, scope.languages, lambda tag: language_name(tag, language), language)
+    _set("section", scope.section)
+    st.text_input(
+        label("filters_section", language),
+        key="filter-section",
+        placeholder=label("filters_section_hint", language),
+        on_change=_take,
+        args=("section",),
+    )
+    for column, name in zip(st.columns(2), ("since", "until"), strict=True):
+        with column:
+            _day(name, getattr(scope, name), language)
+    _strategy(scope, language)
+
+
+def _several(name: str, options: list[str], chosen: Iterable[str], told: Any, language: Language) -> None:
+    _set(name, [one for one in chosen if one in options])
+    st.multiselect(
+        label(f"filters_{name}", language),
+        options,
+        key=f"filter-{name}",
+        format_func=told,
+        placeholder=label("filters_any", language),
+        on_change=_take,
+        args=(name,),
+    )
+
+
+def _day(name: str, chosen: date | None, language: Language) -> None:
+    _set(name, chosen)
+    st.date_input(
+        label(f"filters_{name}", language),
+        key=f"filter-{name}",
+        value=None,
+        min_value=_EARLIEST,
+        format="YYYY-MM-DD",
+        on_change=_take,
+        args=(name,),
+    )
+
+
+def _strategy(scope: Scope, language: Language) -> None:
+    names = strategy_names()
+    chosen = scope.strategy if scope.strategy in names else names[0]
+    _set("strategy", chosen)
+    st.selectbox(
+        label("strategy", language),
+        names,
+        key="filter-strategy",
+        format_func=lambda name: _strategy_option(name, names[0], language),
+        on_change=_take,
+        args=("strategy",),
+    )
+    if hint := strategy_hint(chosen, language):
+        st.caption(hint)
+
+
+def _strategy_option(name: str, standard: str, language: Language) -> str:
+    told = strategy_name(name, language)
+    return label("strategy_default", language, name=told) if name == standard else told
+
+
+def _set(name: str, value: object) -> None:
+    """Give a widget its value: Streamlit forgets it while the choices are closed."""
+    st.session_state[f"filter-{name}"] = value
+
+
+def _take(name: str) -> None:
+    """Keep what was chosen in a widget."""
+    value = st.session_state[f"filter-{name}"]
+    if isinstance(value, list):
+        value = tuple(value)
+    elif isinstance(value, str):
+        value = "" if name == "strategy" and value == strategy_names()[0] else value.strip()
+    session().scope = replace(session().scope, **{name: value})
+
+
+def chips_of(scope: Scope, titles: dict[str, str], language: Language) -> list[Chip]:
+    """What is active, in words that are outside text still; `titles` of pages by url_hash."""
+    chips = [Chip("pages", page, titles.get(page, page[:8])) for page in scope.pages]
+    chips += [Chip("sites", site, site) for site in scope.sites]
+    chips += [Chip("languages", tag, language_name(tag, language)) for tag in scope.languages]
+    for name in ("section", "since", "until"):
+        if value := getattr(scope, name):
+            chips.append(Chip(name, "", label(f"chip_{name}", language, value=value)))
+    if scope.strategy:
+        told = strategy_name(scope.strategy, language)
+        chips.append(Chip("strategy", "", label("chip_strategy", language, value=told)))
+    return chips
+
+
+def draw_chips(app: App, library: str, language: Language, *, disabled: bool = False) -> None:
+    """One chip for each active choice, which a click takes away."""
+    scope = session().scope
+    chips = chips_of(scope, titles_of(app, library, scope), language)
+    if not chips:
+        return
+    with st.container(horizontal=True, key="chips", gap="xsmall"):
+        for place, chip in enumerate(chips):
+            st.button(
+                escape_line(shorten(chip.text, _LONGEST_CHIP)),
+                icon=":material/close:",
+                icon_position="right",
+                key=f"chip-{place}",
+                help=label("chip_remove", language),
+                on_click=_keep,
+                args=(scope.without(chip.name, chip.value),),
+                disabled=disabled,
+            )
+        if len(chips) > 1:
+            text = label("filters_clear", language)
+            st.button(text, key="chips-clear", type="tertiary", on_click=_keep, args=(Scope(),), disabled=disabled)
+
+
+def _keep(scope: Scope) -> None:
+    session().scope = scope
+
+
+def titles_of(app: App, library: str, scope: Scope) -> dict[str, str]:
+    """The titles of the pages that the scope names."""
+    known = app.library(library).known(scope.pages) if scope.pages else {}
+    return {url_hash: page.title or page.url for url_hash, page in known.items()}
+
+
+def _distinct(values: Iterable[str]) -> list[str]:
+    return sorted({value for value in values if value})

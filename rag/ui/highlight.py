@@ -1,0 +1,63 @@
+"""Where the words of a question stand in a passage."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from rag.text import is_chinese, terms
+
+Span = tuple[int, int]
+
+_COMMON = frozenset(
+    "a an and are as at be by can do does did for from had has have how i if in into is it its many may me much must my "
+    "not of often on one or our shall should so some such than that the their them then there these they this those "
+    "to was we were what when where which who whom whose why will with would you your".split()
+)
+_COMMON_HAN = frozenset("的了是在和与或吗呢吧啊几多少什么哪怎样如何为谁其应该可以能会要有个最被把就都而也请问")
+_ENDINGS = r"(?:s|es|ed|d|ing|ly)?"
+
+
+def term_spans(question: str, text: str) -> list[Span]:
+    """Spans of `text` that hold a content word of `question`, in order, none touching another.
+
+    Latin words match with their common endings, Chinese by pairs of characters.
+    """
+    patterns = [_pattern(term) for term in dict.fromkeys(terms(question)) if not _is_common(term)]
+    found = sorted(match.span() for pattern in patterns for match in re.finditer(pattern, text, re.IGNORECASE))
+    joined: list[Span] = []
+    for start, end in found:
+        if joined and start <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
+        else:
+            joined.append((start, end))
+    return joined
+
+
+def _is_common(term: str) -> bool:
+    if is_chinese(term):
+        return any(sign in _COMMON_HAN for sign in term)
+    return term in _COMMON or (len(term) == 1 and not term.isdecimal())
+
+
+def _pattern(term: str) -> str:
+    if is_chinese(term):
+        return re.escape(term)
+    stem = re.sub(r"(?:s|es|ed|ing)$", "", term) if len(term) > 4 else term
+    return rf"(?<![^\W_]){re.escape(stem)}{_ENDINGS if term.isalpha() else ''}(?![^\W_])"
+
+
+def best_window(text: str, spans: Sequence[Span], size: int) -> Span:
+    """The part of `text`, `size` characters at most, that holds the most of `spans`; the earliest of equals."""
+    if len(text) <= size or not spans:
+        return 0, min(size, len(text))
+    starts = [0, *(max(0, start - size // 4) for start, _ in spans)]
+    best = max(starts, key=lambda left: (len(_within(text, spans, left, left + size)), -left))
+    left = min(best, len(text) - size)
+    while 0 < left and not text[left - 1].isspace() and text[left - 1].isascii():
+        left -= 1
+    return left, left + size
+
+
+def _within(text: str, spans: Sequence[Span], left: int, right: int) -> set[str]:
+    return {text[start:end].lower() for start, end in spans if left <= start and end <= right}

@@ -1,0 +1,70 @@
+"""Where and how to search, as chosen in one tab."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from datetime import date, datetime, time, timedelta, timezone
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rag.retrieval.filters import Filters
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What the reader chose; what is empty confines nothing. `pages` are url_hashes, dates the reader's days."""
+
+    pages: tuple[str, ...] = ()
+    sites: tuple[str, ...] = ()
+    languages: tuple[str, ...] = ()
+    section: str = ""
+    since: date | None = None
+    until: date | None = None
+    strategy: str = ""
+
+    @property
+    def confines(self) -> int:
+        """How many filters are active."""
+        return sum(bool(getattr(self, one.name)) for one in fields(self) if one.name != "strategy")
+
+    def without(self, name: str, value: str = "") -> Scope:
+        """This scope without one filter, or without one of its several values."""
+        held = getattr(self, name)
+        if isinstance(held, tuple) and value:
+            return replace(self, **{name: tuple(one for one in held if one != value)})
+        return replace(self, **{name: getattr(Scope(), name)})
+
+    def unconfined(self) -> Scope:
+        """This scope without its filters; the strategy stays."""
+        return Scope(strategy=self.strategy)
+
+    def unstrategic(self) -> Scope:
+        """This scope's filters alone."""
+        return replace(self, strategy="")
+
+    def filters(self, minutes_behind: int = 0) -> Filters | None:
+        """The filters for a search, None for none. `minutes_behind` is how far the reader's clock is behind UTC."""
+        from rag.retrieval.filters import Filters
+
+        if not self.confines:
+            return None
+        return Filters(
+            pages=self.pages,
+            sites=self.sites,
+            languages=self.languages,
+            sections=(self.section,) if self.section else (),
+            since=_moment(self.since, time.min, minutes_behind),
+            until=_moment(self.until, time(23, 59, 59), minutes_behind),
+        )
+
+    def options(self, minutes_behind: int = 0) -> dict[str, Any]:
+        """The arguments for `App.ask` and `App.search`; what was not chosen is left to their defaults."""
+        chosen = {"strategy": self.strategy, "filters": self.filters(minutes_behind)}
+        return {name: value for name, value in chosen.items() if value}
+
+
+def _moment(day: date | None, at: time, minutes_behind: int) -> str:
+    """The moment `at` on the reader's `day`, in ISO 8601 with its offset; empty for no day."""
+    if day is None:
+        return ""
+    return datetime.combine(day, at, timezone(timedelta(minutes=-minutes_behind))).isoformat()

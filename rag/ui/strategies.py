@@ -1,0 +1,24 @@
+"""The strategies by their names for a reader. One that has none here goes by its own."""
+
+from __future__ import annotations
+
+from rag.ui.escape import escape_line
+from rag.ui.strings import LABELS, Language, label
+
+
+def strategy_names() -> list[str]:
+    """The strategies there are, the one that is used by default first."""
+    from rag.retrieval.strategies import DEFAULT_STRATEGY, STRATEGIES
+
+    return sorted(STRATEGIES, key=lambda name: name != DEFAULT_STRATEGY)
+
+
+def strategy_name(name: str, language: Language) -> str:
+    key = f"strategy_{name}"
+    return label(key, language) if key in LABELS else escape_line(name)
+
+
+def strategy_hint(name: str, language: Language) -> str:
+    """What it does in a few words, or nothing."""
+    key = f"strategy_{name}_hint"
+    return label(key, language).rstrip(".。") if key in LABELS else ""

@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+import numpy as np
+
+from rag.ingest.chunking.breakpoints import BreakpointChunker
+from rag.models.static import hashed_characters
+from rag.text import split_sentences, weigh
+
+TEA = "Green tea is brewed with cooler water than black tea. "
+BRIDGE = "Steel cables carry the weight of a suspension bridge. "
+
+
+def test_it_cuts_where_the_subject_changes() -> None:
+    text = (TEA * 8 + BRIDGE * 8).strip()
+    first, second = BreakpointChunker().split(text, hashed_characters)
+    change = text.index(BRIDGE)
+    # Each sentence is seen with its neighbours, so the largest distance may lie one sentence off.
+    assert abs(second.start - change) <= len(BRIDGE)
+    assert first.text.count("tea. ") >= 7
+
+
+def test_cuts_are_those_of_semantic_chunker_where_the_maximum_leaves_them() -> None:
+    """The library's own split_text over the same sentences and vectors, a page with no chunk above the maximum."""
+    from langchain_experimental.text_splitter import SemanticChunker
+
+    rng = np.random.default_rng(3)
+    words = "lamp oil wick lens fog bell storm boat rope tide keeper tower log watch".split()
+    sentences = [" ".join(rng.choice(words, 9)).capitalize() + "." for _ in range(60)]
+    text = " ".join(sentences)
+
+    class Static:
+        def embed_documents(self, texts: list[str]) -> list[list[float]]:
+            return [list(map(float, row)) for row in hashed_characters(texts)]
+
+    theirs = SemanticChunker(Static()).split_text(text)  # type: ignore[arg-type]
+    ours = [chunk.text for chunk in BreakpointChunker(10_000).split(text, hashed_characters)]
+    assert len(theirs) > 2
+    assert ours == theirs
+
+
+def test_what_the_breakpoints_leave_too_large_is_split() -> None:
+    text = TEA * 200
+    chunks = BreakpointChunker(500).split(text, hashed_characters)
+    assert all(weigh(chunk.text) <= 500 for chunk in chunks)
+    ends = {end for _, end in split_sentences(text)}
+    assert all(chunk.end in ends for chunk in chunks)
