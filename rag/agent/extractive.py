@@ -26,9 +26,11 @@ MAX_SENTENCES: Final = 3
 BEARS_ON_IT: Final = 0.2
 """Where no passage holds this share of the question's weighted terms, there is nothing to quote."""
 RELEVANT: Final = 0.3
+_REPEATED: Final = 0.3  # what a term that was covered already loses: the next sentence should say something else
+_NEW_SUBJECT: Final = 0.25  # the share of the question from which new terms make a sentence worth saying
 _WORTH_SAYING: Final = 0.5  # of what the first sentence says to the question; less is left out
 
-_BESIDE, _AFTER, _ABOVE, _WHOLE, _FOUND, _QUANTITY = 0.3, 0.1, 0.3, 0.3, 0.4, 0.1
+_BESIDE, _AFTER, _ABOVE, _WHOLE, _FOUND, _KIND = 0.3, 0.1, 0.3, 0.3, 0.4, 0.1
 
 _ASKS_QUANTITY = re.compile(
     r"\bhow (?:many|much|old|long|far|tall|high|large|often|big)\b|\bwhen\b"
@@ -42,6 +44,15 @@ _HAS_QUANTITY = re.compile(
     r"|third|once|twice)\b",
     re.IGNORECASE,
 )
+_ASKS_CAUSE = re.compile(
+    r"\bwhy\b|\bwhat (?:caused?|led|is the reason)\b|\breasons?\b|为什么|为何|原因|怎么会", re.IGNORECASE
+)
+_HAS_CAUSE = re.compile(
+    r"\bbecause\b|\bdue to\b|\bcaus(?:e|es|ed)\b|\bsince\b|\bso that\b|\bas a result\b|\bled to\b|\breason"
+    r"|因为|由于|因此|导致|造成|原因|所以",
+    re.IGNORECASE,
+)
+_KINDS = ((_ASKS_QUANTITY, _HAS_QUANTITY), (_ASKS_CAUSE, _HAS_CAUSE))
 _HEADING = re.compile(r"#{1,6}\s")
 _WORD = re.compile(r"\w")
 _FENCE = re.compile(r"\s*(?:```|~~~)")
@@ -71,6 +82,7 @@ class _Sentence:
     passage: int
     place: int
     text: str
+    terms: frozenset[int]
     score: float
     own: float
 
@@ -116,18 +128,18 @@ class ExtractiveReasoner:
         weights = self._question_weights(question)
         if max(self._coverages(weights, passages), default=0.0) < BEARS_ON_IT:
             return []
-        ranked = sorted(
-            (s for i, p in enumerate(passages) for s in self._scored(question, weights, i, p, passages)),
-            key=lambda s: (-s.score, s.passage, s.place),
-        )
+        left = [s for i, p in enumerate(passages) for s in self._scored(question, weights, i, p, passages)]
         chosen: list[_Sentence] = []
-        for sentence in ranked:
-            if len(chosen) == MAX_SENTENCES:
-                break
-            if sentence.own >= _WORTH_SAYING * ranked[0].own and all(
-                _plain(sentence.text) not in _plain(other.text) for other in chosen
-            ):
-                chosen.append(sentence)
+        said: frozenset[int] = frozenset()
+        while left and len(chosen) < MAX_SENTENCES:
+            best = min(left, key=lambda s: (_REPEATED * _share(weights, s.terms & said) - s.score, s.passage, s.place))
+            left.remove(best)
+            if any(_plain(best.text) in _plain(other.text) for other in chosen):
+                continue
+            adds = _share(weights, best.terms - said) >= _NEW_SUBJECT
+            if not chosen or adds or best.own >= _WORTH_SAYING * chosen[0].own:
+                chosen.append(best)
+                said |= best.terms
         return chosen
 
     def _scored(
@@ -143,15 +155,15 @@ class ExtractiveReasoner:
         above = self._terms(" ".join((passage.title, *passage.section)))
         found = passage.score / max(1e-9, *(p.score for p in passages))
         base = _WHOLE * _share(weights, above.union(*terms)) + _FOUND * found
-        wants_quantity = bool(_ASKS_QUANTITY.search(question))
+        wanted = [has for asks, has in _KINDS if asks.search(question)]
         scored = []
         for i, text in enumerate(texts):
             if _is_table_header(texts, i):
                 above |= terms[i]
             elif not _HEADING.match(text) and not _FENCE.match(text) and _WORD.search(text):
                 score = self._own_score(weights, terms, i, above)
-                score += _QUANTITY if wants_quantity and _HAS_QUANTITY.search(text) else 0.0
-                scored.append(_Sentence(index, i, text, base + score, score))
+                score += _KIND if any(has.search(text) for has in wanted) else 0.0
+                scored.append(_Sentence(index, i, text, terms[i], base + score, score))
         return scored
 
     def _own_score(
