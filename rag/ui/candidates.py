@@ -12,12 +12,14 @@ from dataclasses import dataclass, field
 from rag.messages import say
 from rag.retrieval.explain import Row, Standing, legs_of
 from rag.text import is_chinese
-from rag.types import Answer, Passage
+from rag.types import Answer, Citation, Passage
 from rag.ui.escape import escape_line
 from rag.ui.strings import LABELS, Language, label
 
 _OPENING = 110  # characters, half as many in Chinese
 _BAR = 10
+_HEADING = re.compile(r"(?m)^[ \t]{0,3}#{1,6}[ \t].*$")
+_BULLET = re.compile(r"(?m)^[ \t]*[-*+][ \t]+")
 _NOT_WORDS = re.compile(r"[#|*`>_~]+|-{3,}")
 
 
@@ -36,16 +38,19 @@ def marks_of(answer: Answer, rows: Sequence[Row]) -> Marks:
     return Marks({one["id"]: bool(one["relevant"]) for one in grades}, cited)
 
 
-def _holds(passage: Passage, citation: object) -> bool:
-    same_page = passage.url_hash == getattr(citation, "url_hash", "")
-    return same_page and passage.start <= getattr(citation, "start", -1) < passage.end
+def _holds(passage: Passage, citation: Citation) -> bool:
+    return passage.url_hash == citation.url_hash and passage.start <= citation.start < passage.end
 
 
-def candidates_markdown(rows: Sequence[Row], legs: Sequence[str], marks: Marks, language: Language) -> str:
-    """A Markdown table of `rows`; `legs` are its columns, the last the one that decided, which shows as a bar."""
+def candidates_markdown(
+    rows: Sequence[Row], legs: Sequence[str], marks: Marks, language: Language, *, best: float = 0.0
+) -> str:
+    """A Markdown table of `rows`; `legs` are its columns, the last the one that decided.
+
+    Scores of that one show as a bar, too, `best` as a full one.
+    """
     head = [label("candidate_place", language), label("candidate_passage", language)]
     head += [leg_name(leg, language) for leg in legs]
-    best = max((row.standings[legs[-1]].score for row in rows if legs and legs[-1] in row.standings), default=0.0)
     lines = [_line(head), "|" + " --- |" * len(head)]
     for row in rows:
         cells = [f":green-badge[{row.place}]" if row.place else ":gray[–]", _about(row, marks, language)]
@@ -85,9 +90,12 @@ def _cell(leg: str, standing: Standing | None, best: float, language: Language) 
 
 
 def _bar(share: float) -> str:
-    full = min(_BAR, max(0, round(_BAR * share)))
-    lit = f":primary[{'━' * full}]" if full else ""
-    return lit + (f":gray[{'━' * (_BAR - full)}]" if full < _BAR else "")
+    return f":primary[{'━' * min(_BAR, max(1, round(_BAR * share)))}]"
+
+
+def best_score(rows: Sequence[Row], legs: Sequence[str]) -> float:
+    """The best score in the last leg, 0 where there is none."""
+    return max((row.standings[legs[-1]].score for row in rows if legs and legs[-1] in row.standings), default=0.0)
 
 
 def leg_name(leg: str, language: Language) -> str:
@@ -109,8 +117,9 @@ def passage_name(passage: Passage) -> str:
 
 
 def opening(text: str) -> str:
-    """The first words of a passage in one line, without the signs of its markup."""
-    plain = " ".join(_NOT_WORDS.sub(" ", text).split())
+    """The first words of a passage in one line, without its headings and the signs of its markup."""
+    below = _HEADING.sub("", text) if _HEADING.sub("", text).strip() else text
+    plain = " ".join(_NOT_WORDS.sub(" ", _BULLET.sub("• ", below)).split())
     limit = _OPENING // 2 if is_chinese(plain) else _OPENING
     return plain if len(plain) <= limit else plain[:limit].rstrip() + "…"
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from rag.app import App
 
 _LONGEST_CHIP = 36
+_HEIGHT = 500
 _EARLIEST = date(2000, 1, 1)
 
 
@@ -44,15 +45,16 @@ def draw_filters(app: App, library: str, language: Language, *, disabled: bool =
     choices = st.popover(
         name, icon=":material/filter_list:", type="tertiary", key="filters", on_change="rerun", disabled=disabled
     )
-    if choices.open:
-        with choices, st.container(key="filter-choices"):
+    # The room they will take is there from the start: the popover finds its place before they are drawn.
+    with choices, st.container(key="filter-choices", height=_HEIGHT, border=False):
+        st.caption(label("filters_lead", language))
+        if choices.open:
             _draw_choices(app, library, scope, language)
 
 
 def _draw_choices(app: App, library: str, scope: Scope, language: Language) -> None:
     pages = app.pages(library)
     titles = {page.url_hash: page.title or page.url for page in pages}
-    st.caption(label("filters_lead", language))
     _several("pages", list(titles), scope.pages, titles.__getitem__, language)
     left, right = st.columns(2)
     with left:
@@ -156,7 +158,7 @@ def draw_chips(app: App, library: str, language: Language, *, disabled: bool = F
     chips = chips_of(scope, titles_of(app, library, scope), language)
     if not chips:
         return
-    with st.container(horizontal=True, key="chips", gap="xsmall"):
+    with st.container(horizontal=True, key="chips", gap="xsmall", vertical_alignment="center"):
         for place, chip in enumerate(chips):
             st.button(
                 escape_line(shorten(chip.text, _LONGEST_CHIP)),

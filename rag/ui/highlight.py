@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from rag.text import is_chinese, terms
+from rag.text import is_chinese, split_sentences, terms
 
 Span = tuple[int, int]
 
 _COMMON = frozenset(
-    "a an and are as at be by can do does did for from had has have how i if in into is it its many may me much must my "
-    "not of often on one or our shall should so some such than that the their them then there these they this those "
-    "to was we were what when where which who whom whose why will with would you your".split()
+    "a an and are as at be by can do does did for from had has have how i if in into is it its long many may me "
+    "much must my not of often on one or our shall should so some such than that the their them then there these "
+    "they this those to was we were what when where which who whom whose why will with would you your".split()
 )
 _COMMON_HAN = frozenset("的了是在和与或吗呢吧啊几多少什么哪怎样如何为谁其应该可以能会要有个最被把就都而也请问")
 _ENDINGS = r"(?:s|es|ed|d|ing|ly)?"
@@ -48,15 +48,15 @@ def _pattern(term: str) -> str:
 
 
 def best_window(text: str, spans: Sequence[Span], size: int) -> Span:
-    """The part of `text`, `size` characters at most, that holds the most of `spans`; the earliest of equals."""
-    if len(text) <= size or not spans:
-        return 0, min(size, len(text))
-    starts = [0, *(max(0, start - size // 4) for start, _ in spans)]
-    best = max(starts, key=lambda left: (len(_within(text, spans, left, left + size)), -left))
-    left = min(best, len(text) - size)
-    while 0 < left and not text[left - 1].isspace() and text[left - 1].isascii():
-        left -= 1
-    return left, left + size
+    """About `size` characters of `text` from a sentence on that hold the most of `spans`; the earliest of equals."""
+    if len(text) <= size:
+        return 0, len(text)
+    starts = [start for start, _ in split_sentences(text)] or [0]
+    left = max(starts, key=lambda start: (len(_within(text, spans, start, start + size)), -start))
+    right = min(left + size, len(text))
+    while right < len(text) and text[right].isascii() and text[right].isalnum():
+        right += 1
+    return left, right
 
 
 def _within(text: str, spans: Sequence[Span], left: int, right: int) -> set[str]:

@@ -33,7 +33,7 @@ def draw_missing(app: App, library: str, turn: Turn, answer: Answer, language: L
     with st.container(key=f"missing-{turn.run_id}"):
         if told := _searched(app, library, turn, answer, language):
             st.markdown(told)
-        return _offers(app, library, turn, answer, language) if offer else ""
+        return _offers(turn, answer, language) if offer else ""
 
 
 def nearest_passages(answer: Answer) -> list[Passage]:
@@ -59,7 +59,7 @@ def _searched(app: App, library: str, turn: Turn, answer: Answer, language: Lang
     return "  \n".join(lines)
 
 
-def _offers(app: App, library: str, turn: Turn, answer: Answer, language: Language) -> Wish:
+def _offers(turn: Turn, answer: Answer, language: Language) -> Wish:
     wish: Wish = ""
     with st.container(horizontal=True, key=f"next-{turn.run_id}", gap="small"):
         if turn.scope.confines and _button("unfilter", "filter_list_off", turn, language):

@@ -29,10 +29,11 @@ class Scope:
 
     def without(self, name: str, value: str = "") -> Scope:
         """This scope without one filter, or without one of its several values."""
-        held = getattr(self, name)
+        held: Any = getattr(self, name)
+        left: Any = getattr(Scope(), name)
         if isinstance(held, tuple) and value:
-            return replace(self, **{name: tuple(one for one in held if one != value)})
-        return replace(self, **{name: getattr(Scope(), name)})
+            left = tuple(one for one in held if one != value)
+        return replace(self, **{name: left})
 
     def unconfined(self) -> Scope:
         """This scope without its filters; the strategy stays."""

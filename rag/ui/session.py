@@ -25,7 +25,7 @@ class Turn:
     run_id: str
     answer: Answer | None = None
     live: LiveRun | None = None
-    scope: Scope = Scope()
+    scope: Scope = field(default_factory=Scope)
     stopping: bool = False
 
 
@@ -50,7 +50,7 @@ class Session:
     restored: bool = False
     chat: ChatOptions | None = None
     notes: list[str] = field(default_factory=list)
-    scope: Scope = Scope()
+    scope: Scope = field(default_factory=Scope)
     search: Search | None = None
 
     @property

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import streamlit as st
 
 from rag.messages import MESSAGES, say
-from rag.retrieval.explain import Row, rows_of
+from rag.retrieval.explain import rows_of
 from rag.types import Answer, Notice, Retrieval
-from rag.ui.candidates import Marks, candidates_markdown, leg_name, marks_of, split_rows
+from rag.ui.candidates import Marks, best_score, candidates_markdown, leg_name, marks_of, split_rows
 from rag.ui.escape import escape_line, shorten
 from rag.ui.parts import duration
 from rag.ui.strategies import strategy_hint, strategy_name
@@ -45,11 +45,9 @@ def draw_why(answer: Answer, language: Language, *, key: str) -> None:
 
 
 def draw_why_found(found: Retrieval, language: Language, *, key: str) -> None:
-    """The same for a search that nobody answered from, open to see."""
-    with st.container(key=f"why-{key}"):
-        st.markdown(f"##### {label('why_title', language)}", anchors=False)
-        st.caption(likely(found.answerable, language))
-        _draw_search(found, None, language, key=key)
+    """The same for a search that nobody answered from."""
+    st.caption(likely(found.answerable, language))
+    _draw_search(found, None, language, key=key)
 
 
 def likely(answerable: float, language: Language) -> str:
@@ -70,15 +68,11 @@ def _draw_search(found: Retrieval, answer: Answer | None, language: Language, *,
             st.markdown(label("why_nothing", language))
             return
         kept, others, legs = split_rows(rows)
-        _draw_table("why_kept", kept, legs, marks, language)
-        _draw_table("why_left_out", others, legs, marks, language)
+        for title, part in (("why_kept", kept), ("why_left_out", others)):
+            if part:
+                st.markdown(f"**{label(title, language)}** :gray[{len(part)}]")
+                st.markdown(candidates_markdown(part, legs, marks, language, best=best_score(rows, legs)))
         st.caption(label("why_legend", language))
-
-
-def _draw_table(title: str, rows: Sequence[Row], legs: Sequence[str], marks: Marks, language: Language) -> None:
-    if rows:
-        st.markdown(f"**{label(title, language)}** :gray[{len(rows)}]")
-        st.markdown(candidates_markdown(rows, legs, marks, language))
 
 
 def facts(found: Retrieval, language: Language) -> list[str]:

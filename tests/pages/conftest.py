@@ -15,7 +15,7 @@ from rag.ui.escape import JOINER
 from tests.support.fake_app import FakeApp
 
 ROOT = Path(__file__).resolve().parents[2]
-FILES = {"chat": "chat", "add": "add_pages", "library": "library", "settings": "settings"}
+FILES = {"chat": "chat", "search": "search", "add": "add_pages", "library": "library", "settings": "settings"}
 # Beside main.py lies a folder pages/, which the test runner takes for the older kind of navigation and
 # opens the pages in it without the frame. What main.py draws stands here without such a folder.
 SCRIPT = "from rag.ui.shell import draw_shell\n\ndraw_shell()\n"

@@ -6,7 +6,8 @@ import pytest
 from rag.ingest.url_key import url_hash
 from rag.ui.strings import label
 from tests.pages.conftest import ROOT, Open, words
-from tests.support.fake_app import CHINESE_QUOTES, ENGLISH_QUOTES, FakeApp
+from tests.support.fake_app import FakeApp
+from tests.support.lighthouse import CHINESE_QUOTES, ENGLISH_QUOTES
 
 ASKED = {
     "en": ("How often was the lamp wound?", ENGLISH_QUOTES),

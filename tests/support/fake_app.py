@@ -14,78 +14,20 @@ from rag.agent.runs import Event
 from rag.config import Settings
 from rag.errors import ModelError, RagError, StoreError
 from rag.ingest.paste import find_urls
-from rag.types import Answer, Citation, IngestResult, Notice, Outcome, Page, Passage, Stage, Step
+from rag.types import Answer, IngestResult, Notice, Outcome, Page, Passage, Retrieval, Stage
+from tests.support.lighthouse import (
+    CHINESE,
+    CHINESE_QUOTES,
+    ENGLISH,
+    ENGLISH_QUOTES,
+    make_citation,
+    make_page,
+    make_passage,
+    make_search,
+    make_steps,
+)
 
 STAGES: tuple[Stage, ...] = get_args(Stage)
-
-ENGLISH = """# Keeping a lighthouse
-
-A keeper's day began at dusk.
-
-## The lamp
-
-The lamp was wound every four hours, day and night. A keeper who slept through a winding lost a week's pay.
-Oil was carried up in cans of ten litres.
-
-## The fog bell
-
-- In fog the bell rang twice a minute.
-- In snow it rang once a minute."""
-CHINESE = """# 灯塔的看守
-
-看守的一天从黄昏开始。
-
-## 灯
-
-灯每四个小时上一次发条，昼夜不停。错过一次就扣一周的工钱。灯油用十升的桶背上去。
-
-## 雾钟
-
-- 大雾时每分钟敲两次钟。
-- 下雪时每分钟敲一次。"""
-ENGLISH_QUOTES = (
-    "The lamp was wound every four hours, day and night.",
-    "In fog the bell rang twice a minute.",
-)
-CHINESE_QUOTES = ("灯每四个小时上一次发条，昼夜不停。", "大雾时每分钟敲两次钟。")
-
-
-def make_page(number: int, title: str, text: str, language: str, site: str = "lighthouse.example") -> Page:
-    """A page of the stand-in's library."""
-    return Page(
-        url=f"https://{site}/{number}",
-        url_hash=f"{number:032x}",
-        title=title,
-        language=language,
-        site=site,
-        text=text,
-        text_hash=f"{number}",
-        source="web",
-        chunks=2,
-        characters=len(text),
-        added_at="2026-03-05T09:30:00+00:00",
-        updated_at="2026-03-05T09:30:00+00:00",
-    )
-
-
-def make_passage(page: Page, quote: str) -> Passage:
-    """The paragraph of `page` that holds `quote`."""
-    place = page.text.index(quote)
-    start = page.text.rfind("\n", 0, place) + 1
-    end = page.text.find("\n", place)
-    end = len(page.text) if end < 0 else end
-    section = ("The lamp",) if page.language == "en" else ("灯",)
-    return Passage(
-        f"{page.url_hash}:{start}", page.url, page.url_hash, page.title, page.site, page.language,
-        section, page.text[start:end], start, end,
-    )  # fmt: skip
-
-
-def make_citation(page: Page, quote: str, number: int = 1) -> Citation:
-    """A citation of `quote` in `page`."""
-    start = page.text.index(quote)
-    section = ("The lamp",) if page.language == "en" else ("灯",)
-    return Citation(number, page.url, page.url_hash, page.title, quote, start, start + len(quote), section)
 
 
 @dataclass
@@ -122,14 +64,16 @@ class FakeLibrary:
 
 @dataclass
 class FakeApp:
-    """`asked`, `cancelled` and `tested` record what a page asked for."""
+    """`asked`, `searched`, `cancelled` and `tested` record what a page asked for."""
 
     settings: Settings = field(default_factory=lambda: Settings(_env_file=None, rag_data_dir=Path("/tmp/data")))
     released: int = 1000
     ready: bool = True
     outcome: Outcome = "answered"
     answer_text: str = ""
+    problem: Notice | None = None
     asked: list[dict[str, Any]] = field(default_factory=list)
+    searched: list[dict[str, Any]] = field(default_factory=list)
     cancelled: list[str] = field(default_factory=list)
     tested: list[Any] = field(default_factory=list)
     libraries: dict[str, FakeLibrary] = field(default_factory=lambda: {"main": FakeLibrary()})
@@ -153,6 +97,9 @@ class FakeApp:
 
     def models_ready(self) -> bool:
         return self.ready
+
+    def model_problem(self) -> Notice | None:
+        return self.problem
 
     def find_urls(self, pasted: str) -> tuple[list[str], int]:
         return find_urls(pasted)
@@ -232,7 +179,9 @@ class FakeApp:
             passages = (make_passage(page, "四个小时" if chinese else "four hours"),) if page else ()
             code = "not_in_pages" if self.outcome != "failed" else "run_failed"
             outcome: Outcome = "failed" if self.outcome == "failed" else "not_in_pages"
-            return Answer(question, mode, outcome, "", passages=passages, notice=Notice(code))
+            searches = (make_search(question, page),) if page else ()
+            notice = Notice(code)
+            return Answer(question, mode, outcome, "", passages=passages, notice=notice, searches=searches)
         quotes = CHINESE_QUOTES if chinese else ENGLISH_QUOTES
         marked = [f"{quote} [{number}]" for number, quote in enumerate(quotes, 1)]
         text = self.answer_text or ("" if chinese else " ").join(marked)
@@ -240,9 +189,17 @@ class FakeApp:
             question, mode, self.outcome, text,
             citations=tuple(make_citation(page, quote, n) for n, quote in enumerate(quotes, 1)),
             passages=tuple(make_passage(page, quote) for quote in quotes),
-            steps=_steps(question), reasoner="extractive",
+            steps=make_steps(question, page), reasoner="extractive",
+            searches=(make_search(question, page),), answerable=0.87,
             notice=Notice("best_found", {"searches": 3}) if self.outcome == "caveat" else None,
         )  # fmt: skip
+
+    def search(self, question: str, *, library: str, **how: Any) -> Retrieval:
+        self.searched.append({"question": question, "library": library, **how})
+        chinese = any("\u4e00" <= sign <= "\u9fff" for sign in question)
+        pages = self.library(library).stored
+        page = next((p for p in pages if (p.language == "zh") == chinese), None)
+        return make_search(question, page) if page else Retrieval(question, "mmr", (), (), ("sparse",))
 
     def events(self, run_id: str, since: int = 0) -> list[Event]:
         answer = self._run(run_id)
@@ -281,13 +238,3 @@ class FakeApp:
 
 def _added(source: str) -> IngestResult:
     return IngestResult(source, source, "0" * 32, "added", "page_added", "", chunks=3, params={"chunks": 3})
-
-
-def _steps(question: str) -> tuple[Step, ...]:
-    return (
-        Step("enter", 0.1, {}),
-        Step("agent", 2.0, {"decision": "search", "queries": [question]}),
-        Step("retrieve", 14.0, {"queries": [question], "passages": 10, "new": 10}),
-        Step("grade", 6.0, {"decision": "graded", "relevant": 3, "of": 10}),
-        Step("generate", 1250.0, {"decision": "answered", "passages": 3, "citations": 2}),
-    )

@@ -14,7 +14,7 @@ def item(status: str, reason: str = "timeout", **params: object) -> FakeItem:
 def test_a_row_moves_through_its_stages() -> None:
     row = row_markdown(FakeItem(0, "https://example.org/a", "chunking"), False, "en")  # type: ignore[arg-type]
     assert ":primary[●●●]:gray[○○○]" in row
-    assert "Chunking" in row
+    assert "Splitting" in row
     assert row.endswith("example.org/a")
 
 

@@ -1,5 +1,5 @@
 from rag.ui.sources import _quote_in_context, _reading, anchor_of
-from tests.support.fake_app import ENGLISH, make_citation, make_page, make_passage
+from tests.support.lighthouse import ENGLISH, make_citation, make_page, make_passage
 
 PAGE = make_page(1, "Keeping a lighthouse", ENGLISH, "en")
 QUOTE = "The lamp was wound every four hours, day and night."

@@ -1,8 +1,11 @@
 import re
 import string
+from importlib import import_module
+from pkgutil import iter_modules
 
 import pytest
 
+from rag.ui import labels
 from rag.ui.strings import LABELS, LANGUAGES, counted, label
 
 
@@ -26,15 +29,13 @@ def test_english_labels_hold_no_chinese(key: str) -> None:
 
 
 def test_no_key_stands_in_two_files() -> None:
-    from rag.ui.labels import add_pages, chat, common, library, settings
-
-    files = (add_pages, chat, common, library, settings)
+    files = [import_module(f"rag.ui.labels.{found.name}") for found in iter_modules(labels.__path__)]
     assert sum(len(file.LABELS) for file in files) == len(LABELS)
 
 
 def test_counts_choose_their_form() -> None:
-    assert counted("chunks_one", "chunks_many", 1, "en") == "1 chunk"
-    assert counted("chunks_one", "chunks_many", 1200, "en") == "1,200 chunks"
+    assert counted("chunks_one", "chunks_many", 1, "en") == "1 passage"
+    assert counted("chunks_one", "chunks_many", 1200, "en") == "1,200 passages"
     assert label("nav_chat", LANGUAGES[1]) == "问答"
     with pytest.raises(KeyError):
         label("no_such_label", "en")

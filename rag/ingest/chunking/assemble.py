@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from rag.ingest.chunking.units import Unit
 from rag.types import Chunk
 
+MAX_CONTEXT = 600
+
 
 def make_chunk(text: str, index: int, units: Sequence[Unit]) -> Chunk:
     """The chunk of neighbouring `units`; its section is the one that most of its text stands under."""
@@ -15,9 +17,18 @@ def make_chunk(text: str, index: int, units: Sequence[Unit]) -> Chunk:
     weight: Counter[tuple[str, ...]] = Counter()
     for unit in units:
         weight[unit.section] += max(1, round(unit.size))
-    header = units[0].header
-    context = text[header[0] : header[1]] if header is not None else ""
-    return Chunk(index, text[start:end], start, end, weight.most_common(1)[0][0], context)
+    return Chunk(index, text[start:end], start, end, weight.most_common(1)[0][0], _context(text, units[0].header))
+
+
+def _context(text: str, header: tuple[int, int] | None) -> str:
+    """The table header, or as many of its cells as MAX_CONTEXT holds: it is indexed with each piece of the table."""
+    if header is None:
+        return ""
+    start, end = header
+    if end - start <= MAX_CONTEXT:
+        return text[start:end]
+    kept = text[start : start + MAX_CONTEXT]
+    return kept[: kept.rfind("|") + 1] or kept
 
 
 def make_chunks(text: str, groups: Sequence[Sequence[Unit]]) -> list[Chunk]:

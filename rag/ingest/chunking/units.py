@@ -20,6 +20,9 @@ _SOFT_ENDS = (", ", "; ", ": ", "，", "；", "：", "、", ") ", "）", "\n", "
 CRUMB = 40
 """Sentences and rows of one block that are together no longer than this are one unit."""
 
+MAX_TITLE = 200
+"""A heading's characters in a heading path, which is stored and indexed with each chunk below it."""
+
 Kind = Literal["text", "heading", "row", "code"]
 
 
@@ -57,7 +60,7 @@ def split_units(text: str, maximum: float) -> list[Unit]:
     for kind, start, end in _blocks(text):
         if kind == "heading" and (match := _HEADING.match(text[start:end].strip())):
             level = len(match[1])
-            path = [step for step in path if step[0] < level] + [(level, match[2].strip("*_` "))]
+            path = [step for step in path if step[0] < level] + [(level, match[2].strip("*_` ")[:MAX_TITLE].rstrip())]
         section = tuple(title for _, title in path if title)
         header = _table_header(text, start, end) if kind == "row" else None
         for i, (a, b) in enumerate(_pieces(text, kind, start, end, maximum)):

@@ -16,6 +16,7 @@ LABELS: dict[str, tuple[str, str]] = {
         "Nothing was found within the filters.",
         "在筛选范围内没有找到段落。",
     ),
+    "search_passages": ("Passages", "段落"),
     "search_ask": ("Ask this question", "就此提问"),
     "search_empty": ("This library has no pages to search yet.", "这个资料库还没有可检索的网页。"),
     "filters": ("Filters", "筛选"),

@@ -1,0 +1,34 @@
+"""What is indexed with a chunk stays in proportion to it, whatever the page does."""
+
+from __future__ import annotations
+
+import pytest
+
+from rag.ingest.chunking import CHUNKERS, embedded_text, get_chunker
+from rag.models.static import hashed_characters
+
+ROWS = "| row | x |\n" * 3000
+HOSTILE = {
+    "a table header as long as the table": "| " + "a header cell | " * 2000 + "\n| --- |\n" + ROWS,
+    "a table header of one cell": "| " + "x" * 30_000 + " |\n| --- |\n" + ROWS,
+    "a heading as long as the page": "# " + "word " * 6000 + "\n\n" + "A short sentence. " * 2000,
+}
+
+
+@pytest.mark.parametrize("kind", sorted(HOSTILE))
+@pytest.mark.parametrize("name", sorted(CHUNKERS))
+def test_no_chunk_carries_far_more_than_its_text(name: str, kind: str) -> None:
+    text = HOSTILE[kind]
+    chunks = get_chunker(name).split(text, hashed_characters)
+    assert len(chunks) > 30
+    assert sum(len(embedded_text("Title", chunk)) for chunk in chunks) < 5 * len(text)
+    assert all(len(" ".join(chunk.section)) <= 1300 for chunk in chunks)
+
+
+def test_a_wide_table_keeps_the_cells_that_fit() -> None:
+    header = "| " + " | ".join(f"Column {n}" for n in range(90)) + " |"
+    text = f"{header}\n|{' --- |' * 90}\n" + "\n".join("| " + " | ".join("7" * 90) + " |" for _ in range(20))
+    chunks = get_chunker().split(text, hashed_characters)
+    later = [chunk for chunk in chunks if chunk.context]
+    assert later
+    assert all(header.startswith(chunk.context) and chunk.context.endswith(" |") for chunk in later)

@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from rag.models.sparse import SparseEncoder
+from rag.retrieval.answerable import DENSE_FEATURES, DOUBT, REFUSE, UNDECIDED, features_of, probability
+from rag.types import Passage
+
+ENCODER = SparseEncoder()
+LAMP = "The lamp was wound every four hours. A keeper who slept lost a week's pay. Oil came in cans of ten litres."
+BELL = "In fog the bell rang twice a minute. In snow it rang once a minute. The rope was changed each spring."
+
+
+def terms(text: str) -> frozenset[int]:
+    return frozenset(ENCODER.encode_query(text).indices)
+
+
+def passage(text: str, *, dense: float = 0.6, sparse: float = 6.0, rank: int = 1) -> Passage:
+    return Passage(
+        text[:5], "https://x.example/", "h", "Lighthouse", "x.example", "en", ("Duties",), text, 0, len(text), 1.0,
+        {"dense": rank, "sparse": rank, "fused": rank}, {"dense": dense, "sparse": sparse, "fused": 1.0},
+    )  # fmt: skip
+
+
+PASSAGES = [passage(LAMP), passage(BELL, dense=0.3, sparse=2.0, rank=2)]
+
+
+def features(question: str, passages: list[Passage] = PASSAGES) -> dict[str, float]:
+    return features_of(dict.fromkeys(terms(question), 3.0), passages, terms)
+
+
+def likely(question: str) -> float:
+    return probability(features(question), "builtin", dense_voted=True)
+
+
+def test_a_question_that_a_sentence_answers_is_likelier_than_one_that_none_does() -> None:
+    assert likely("How often was the lamp wound?") > DOUBT
+    assert likely("Which zeppelin crossed the Atlantic first?") < likely("How often was the lamp wound?")
+
+
+def test_evidence_in_two_places_counts_but_a_stray_word_does_not() -> None:
+    both = features("keeper slept pay fog bell rang")
+    stray = features("keeper slept pay spring")
+    assert both["two_windows"] > both["window"] + 0.3
+    assert stray["two_windows"] == stray["window"]
+
+
+def test_terms_that_stand_alone_are_not_together() -> None:
+    assert features("lamp wound")["together"] == 1.0
+    assert features("lamp zeppelin")["together"] == 0.0
+
+
+def test_scores_and_their_lead() -> None:
+    found = features("lamp wound")
+    assert found["dense"] == pytest.approx(0.6)
+    assert found["dense_gap"] == pytest.approx(0.3)
+    assert found["gap"] == pytest.approx(4 / 6)
+    assert found["agreement"] == 1.0
+    apart = replace(PASSAGES[0], ranks={"dense": 5, "sparse": 1})
+    assert features("lamp wound", [apart])["agreement"] == 0.0
+
+
+def test_nothing_found_is_no_evidence() -> None:
+    assert features("lamp wound", []) == dict.fromkeys(DENSE_FEATURES, 0.0)
+    assert probability(features("lamp", []), "builtin", dense_voted=True) < REFUSE
+    assert probability(features("lamp", []), "builtin", dense_voted=False) < REFUSE
+
+
+def test_a_model_that_was_not_calibrated_never_leads_to_a_refusal() -> None:
+    unrelated = features("月球基地的茶叶价格")
+    assert probability(unrelated, "BAAI/bge-m3", dense_voted=True) >= UNDECIDED
+    assert probability(unrelated, "builtin", dense_voted=False) < REFUSE
