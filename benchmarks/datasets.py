@@ -44,9 +44,9 @@ def write(data: Dataset, folder: Path) -> None:
 
 
 def find(folder: Path, names: Sequence[str]) -> list[Path]:
-    """The sets below `folder` by name, or all that are there."""
-    found = sorted(path.parent for path in folder.glob("*/questions.jsonl"))
-    return [path for path in found if not names or path.name in names]
+    """The sets below `folder` by name and in that order, or all that are there."""
+    found = {path.parent.name: path.parent for path in sorted(folder.glob("*/questions.jsonl"))}
+    return [found[name] for name in names or found if name in found]
 
 
 def _rows(path: Path) -> list[dict[str, Any]]:

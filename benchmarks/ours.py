@@ -24,8 +24,6 @@ from rag.ingest.batch import ingest_all
 from rag.ingest.sources import record_sources
 from rag.models.embedding import EmbeddingModel
 
-_MODEL_TOKENS = 512  # of a passage, what is beyond is cut off
-
 
 class Counted:
     """An embedding model that keeps what it encoded, and remembers queries.
@@ -102,20 +100,20 @@ def take_in(app: MeasuredApp, data: Dataset, chunker: str, library: str) -> Impo
     seconds = time.perf_counter() - began
     if failed := [result.message for result in results if result.status != "added"]:
         raise RuntimeError(f"{len(failed)} of {len(results)} pages of {data.name} did not go in: {failed[0]}")
-    encoded = tokens.count(app.model.passages, _MODEL_TOKENS)
+    encoded = tokens.count(app.model.passages, tokens.MODEL_READS)
     return Imported(library, app.library(library).chunk_count(), seconds, encoded)
 
 
 def ask(app: MeasuredApp, data: Dataset, imported: Imported, strategy: str, k: int) -> Run:
-    """Ask all questions of an imported set, with as many candidates as `search --k` takes."""
-    retriever = app.retriever(imported.library)
-    retriever.search("warm up", k=k, strategy=strategy)
+    """Ask all questions of an imported set, as `search -k` does."""
+    how: dict[str, Any] = {"library": imported.library, "k": k, "fetch_k": max(20, 2 * k), "strategy": strategy}
+    app.search("warm up", **how)
     hits: dict[str, list[str]] = {}
     scores: dict[str, float] = {}
     app.model.begin()
     began = time.perf_counter()
     for question in data.questions:
-        found = retriever.search(question["question"], k=k, fetch_k=max(20, 2 * k), strategy=strategy)
+        found = app.search(question["question"], **how)
         hits[str(question["id"])] = [passage.text for passage in found.passages]
         scores[str(question["id"])] = found.answerable
     seconds = time.perf_counter() - began + app.model.owed

@@ -53,12 +53,10 @@ def main(arguments: list[str] | None = None) -> int:
                 rows.append(row)
                 _say("  " + ", ".join(f"{key} {value}" for key, value in row.items() if key not in _OF_ALL))
                 report.save("retrieval", known, rows, report.retrieval_tables(rows))
-    if not rows:
-        return 1
+            if options.publish:  # set by set: what is done stands there when a slow peer is interrupted
+                report.publish(PAGE, COMMAND, known, report.retrieval_tables(rows))
     print(report.retrieval_tables(rows))
-    if options.publish:
-        report.publish(PAGE, COMMAND, known, report.retrieval_tables(rows))
-    return 0
+    return 0 if rows else 1
 
 
 def _sets(folders: Iterable[Path], options: argparse.Namespace) -> Iterator[Dataset]:

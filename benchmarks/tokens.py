@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+MODEL_READS = 254  # tokens of a text by the built-in model's configuration; two more are special
 _AT_A_TIME = 1000
 
 

@@ -95,8 +95,8 @@ def _question_box(app: App, library: str, language: Language) -> None:
                 label_visibility="collapsed",
                 disabled=running,
             )
-            st.caption(label(f"mode_{session().mode}_hint", language), width="content")
             draw_filters(app, library, language, disabled=running)
+            st.caption(label(f"mode_{session().mode}_hint", language), width="content")
         draw_chips(app, library, language, disabled=running)
         question = st.chat_input(
             label("chat_placeholder", language),

@@ -76,7 +76,7 @@ def _search(app: App, library: str, question: str, language: Language) -> Retrie
     held = state.search
     if held is None or (held.library, held.question, held.scope) != (library, question, state.scope):
         with st.spinner(label("search_searching", language), show_time=False):
-            found = app.search(question, library=library, **search_options())
+            found = app.search(question, library=library, chat=state.chat, **search_options())
         held = state.search = Search(library, question, state.scope, found)
     return held.found
 
@@ -93,9 +93,13 @@ def _results(app: App, library: str, found: Retrieval, language: Language) -> No
         ):
             start(app, library, found.question)
             go("chat")
-    for place, passage in enumerate(found.passages, start=1):
-        draw_passage(app, library, passage, found.question, language, key=f"found-{place}", place=place)
-    if found.candidates:
+    if not found.candidates:
+        return
+    passages, why = st.tabs([label("search_passages", language), label("why_title", language)])
+    with passages:
+        for place, passage in enumerate(found.passages, start=1):
+            draw_passage(app, library, passage, found.question, language, key=f"found-{place}", place=place)
+    with why:
         draw_why_found(found, language, key="found")
 
 

@@ -6,12 +6,13 @@ import json
 import logging
 import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rag.agent.expander import expander_for
 from rag.agent.extractive import ExtractiveReasoner
 from rag.agent.reasoner import Reasoner
 from rag.agent.runs import Event, Runs
@@ -26,10 +27,12 @@ from rag.ingest.pipeline import Ingestor
 from rag.ingest.sources import Source, file_sources, web_source
 from rag.models.embedding import EmbeddingModel, load_embedding_model
 from rag.models.hub import BUILTIN
+from rag.models.reranker import LateReranker, Reranker
 from rag.models.sparse import SparseEncoder
 from rag.retrieval.filters import Filters
 from rag.retrieval.retriever import Retriever
-from rag.retrieval.strategies import DEFAULT_STRATEGY
+from rag.retrieval.scoped import ScopedSearch
+from rag.retrieval.strategies import WRITTEN
 from rag.store.client import connect
 from rag.store.database import Database, Job, JobItem
 from rag.store.library import Library, library_info, list_libraries, open_library
@@ -177,10 +180,9 @@ class App:
 
         Raises ModelError for a chat model that is set up wrong.
         """
-        search = _Search(lambda: self.retriever(library), strategy or DEFAULT_STRATEGY, filters)
-        return self._runs.start(
-            question, mode=mode, reasoner=self.reasoner(library, chat), retriever=search, history=history
-        )
+        reasoner = self.reasoner(library, chat)
+        search = self._scoped(question, library, reasoner, strategy=strategy, filters=filters)
+        return self._runs.start(question, mode=mode, reasoner=reasoner, retriever=search, history=history)
 
     def events(self, run_id: str, since: int = 0) -> list[Event]:
         return self._runs.events(run_id, since)
@@ -194,18 +196,27 @@ class App:
     def wait(self, run_id: str, timeout: float | None = None) -> Answer:
         return self._runs.wait(run_id, timeout)
 
-    def search(self, question: str, *, library: str, **options: Any) -> Retrieval:
-        """Search without asking; `options` are those of `Retriever.search`."""
-        return self.retriever(library).search(question, **options)
+    def search(self, question: str, *, library: str, chat: ChatOptions | None = None, **options: Any) -> Retrieval:
+        """Search without asking; `options` are those of `Retriever.search`.
 
-    def retriever(self, library: str) -> Retriever:
-        """What searches the library. Loads the embedding model; raises ModelMismatchError."""
-        return Retriever(self._working(library), self.model, self.sparse)
+        No chat model is called, unless the strategy is one that searches with written texts.
+        """
+        writes = (options.get("strategy") or self.settings.strategy) in WRITTEN
+        reasoner = self.reasoner(library, chat) if writes else self._quoter(library)
+        return self._scoped(question, library, reasoner, **options).search(question)
+
+    def retriever(self, library: str, reasoner: Reasoner | None = None) -> Retriever:
+        """What searches the library; a chat reasoner writes the texts that some strategies search with.
+
+        Loads the embedding model; raises ModelMismatchError.
+        """
+        expander = expander_for(reasoner or self._quoter(library))
+        return Retriever(self._working(library), self.model, self.sparse, expander=expander, reranker=self._reranker)
 
     def reasoner(self, library: str, chat: ChatOptions | None = None) -> Reasoner:
         """The chat model of the session or of the settings, else the extractive reasoner."""
         if chat is None and not self.settings.has_chat_model:
-            return ExtractiveReasoner(self.sparse, lambda terms: self.library(library).idf(terms))
+            return self._quoter(library)
         from rag.agent.chat import ChatReasoner
 
         return ChatReasoner(self._chat_model(chat))
@@ -265,6 +276,18 @@ class App:
     def _parser(self) -> Parser:
         return Parser()
 
+    @cached_property
+    def _reranker(self) -> Reranker | None:
+        return LateReranker(self.settings.reranker_model) if self.settings.reranker_model else None
+
+    def _quoter(self, library: str) -> ExtractiveReasoner:
+        return ExtractiveReasoner(self.sparse, lambda terms: self.library(library).idf(terms))
+
+    def _scoped(self, question: str, library: str, reasoner: Reasoner, **options: Any) -> ScopedSearch:
+        """Searches for one question; without a strategy by that of the settings."""
+        chosen = {**options, "strategy": options.get("strategy") or self.settings.strategy}
+        return ScopedSearch(lambda: self.retriever(library, reasoner), lambda: self.pages(library), question, **chosen)
+
     def _working(self, name: str) -> Library:
         """The library for searching and adding: it must have been made with the model that is set."""
         model = self.model
@@ -288,21 +311,6 @@ class App:
             self.model.encode_query("ready")
         except ModelError as error:
             log.error("%s", error)
-
-
-class _Search:
-    """A retriever that is made when it is first asked, so that a run begins before the model is loaded."""
-
-    def __init__(self, make: Callable[[], Retriever], strategy: str, filters: Filters | None) -> None:
-        self._make = make
-        self._strategy = strategy
-        self._filters = filters
-
-    def search(self, question: str) -> Retrieval:
-        return self._make().search(question, strategy=self._strategy, filters=self._filters)
-
-    def passages(self, ids: Sequence[str]) -> list[Passage]:
-        return self._make().passages(ids)
 
 
 def _load_problem(error: BaseException | None) -> Notice:

@@ -12,6 +12,8 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any
 
 from rag import __version__, commands
 from rag.config import CHUNKERS, Settings, load_settings
@@ -96,13 +98,27 @@ def _add_ingestion(actions: argparse._SubParsersAction[argparse.ArgumentParser])
 def _add_questions(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     search = _command(actions, "search", commands.search, "Find passages.")
     search.add_argument("-k", type=_positive, default=10, metavar="N", help="how many passages (default 10)")
-    search.add_argument("--strategy", metavar="NAME", choices=commands.strategies(), help="one of %(choices)s")
+    search.add_argument("--explain", action="store_true", help="print every candidate and what became of it")
     ask = _command(actions, "ask", commands.ask, "Answer questions from the pages.")
     ask.add_argument("--mode", choices=("fast", "deep"), default="fast", help="default: fast")
     for parser in (search, ask):
+        _add_where(parser)
         what = parser.add_mutually_exclusive_group(required=True)
         what.add_argument("question", nargs="?", metavar="QUESTION")
         what.add_argument("--questions", metavar="FILE.jsonl", help='many: {"id", "question"} a line')
+
+
+def _add_where(parser: argparse.ArgumentParser) -> None:
+    how = "instead of STRATEGY: one of %(choices)s"
+    parser.add_argument("--strategy", metavar="NAME", choices=commands.strategies(), help=how)
+    where = parser.add_argument_group("where to search", "Of one kind several may be given.")
+    many: dict[str, Any] = {"action": "append", "default": []}
+    where.add_argument("--page", metavar="URL", help="in this page", **many)
+    where.add_argument("--site", metavar="NAME", help="in pages of this site or host", **many)
+    where.add_argument("--language", metavar="TAG", help="in pages of this language, such as en or zh", **many)
+    where.add_argument("--heading", metavar="TEXT", help="under this heading, as it stands in the page", **many)
+    where.add_argument("--since", metavar="DATE", type=_moment, help="in pages added since, YYYY-MM-DD")
+    where.add_argument("--until", metavar="DATE", type=_moment, help="in pages added until, that day included")
 
 
 def _add_inspection(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -117,6 +133,14 @@ def _add_inspection(actions: argparse._SubParsersAction[argparse.ArgumentParser]
 
 def _add_chunker(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--chunker", metavar="NAME", choices=CHUNKERS, help="instead of CHUNKER: one of %(choices)s")
+
+
+def _moment(text: str) -> str:
+    try:
+        datetime.fromisoformat(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError("must be a date such as 2026-01-31") from error
+    return text
 
 
 def _positive(text: str) -> int:

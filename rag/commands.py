@@ -26,7 +26,10 @@ from rag.ingest.paste import find_urls
 from rag.ingest.sources import Source, path_sources, record_sources, web_source
 from rag.ingest.url_key import url_hash
 from rag.models.embedding import load_embedding_model
-from rag.retrieval.strategies import DEFAULT_STRATEGY, STRATEGIES
+from rag.retrieval.explain import explained, explanation
+from rag.retrieval.filters import Filters
+from rag.retrieval.scope import site_filters
+from rag.retrieval.strategies import STRATEGIES
 from rag.types import Answer, Chunk, IngestResult, Passage
 
 
@@ -64,25 +67,41 @@ def remove(settings: Settings, options: argparse.Namespace) -> int:
 
 
 def search(settings: Settings, options: argparse.Namespace) -> int:
-    strategy = options.strategy or DEFAULT_STRATEGY
     with closing(App(settings)) as app:
-        retriever = app.retriever(settings.rag_library)
+        how = {**_how(settings, options, app), "k": options.k, "fetch_k": max(20, 2 * options.k)}
         for row in _questions(options):
-            found = retriever.search(row["question"], k=options.k, fetch_k=max(20, 2 * options.k), strategy=strategy)
+            found = app.search(row["question"], library=settings.rag_library, **how)
             hits = [_hit(rank, passage) for rank, passage in enumerate(found.passages, 1)]
-            _print(options, {**row, "answerable": found.answerable, "hits": hits}, _hits_as_text(row["question"], hits))
+            printed: dict[str, Any] = {**row, "answerable": found.answerable, "hits": hits}
+            if options.explain:
+                _print(options, {**printed, **explanation(found)}, explained(found))
+            else:
+                _print(options, printed, _hits_as_text(row["question"], hits))
     return 0
 
 
 def ask(settings: Settings, options: argparse.Namespace) -> int:
     status = 0
     with closing(App(settings)) as app:
+        how = _how(settings, options, app)
         for row in _questions(options):
-            run = app.ask(row["question"], mode=options.mode, library=settings.rag_library)
+            run = app.ask(row["question"], mode=options.mode, library=settings.rag_library, **how)
             answer = app.wait(run)
             status = 1 if answer.outcome == "failed" else status
             _print(options, {"id": row["id"], **_answer(answer)}, _answer_as_text(answer))
     return status
+
+
+def _how(settings: Settings, options: argparse.Namespace, app: App) -> dict[str, Any]:
+    """The strategy, and the part of the library to search, as arguments of `App.search` and `App.ask`."""
+    sites: tuple[str, ...] = ()
+    pages = tuple(url_hash(url) for url in options.page)
+    for name in options.site:
+        on_site = site_filters(name, app.pages(settings.rag_library))
+        sites, pages = (*sites, *on_site.sites), (*pages, *on_site.pages)
+    since, until = options.since or "", options.until or ""
+    filters = Filters(pages, sites, tuple(options.language), tuple(options.heading), since, until)
+    return {"strategy": options.strategy, "filters": filters}
 
 
 def extract(settings: Settings, options: argparse.Namespace) -> int:

@@ -18,6 +18,9 @@ _HOST_PORT = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^\s:/@\[\]]+):(?P<port>[0
 CHUNKERS = ("semantic", "recursive", "fixed", "markdown", "parent", "breakpoints")
 """The names in `rag.ingest.chunking.CHUNKERS`, which a setting cannot ask."""
 
+STRATEGIES = ("auto", "dense", "hybrid", "hyde", "keyword", "mmr", "multi_query", "rerank", "weighted")
+"""The names in `rag.retrieval.strategies.STRATEGIES`, which a setting cannot ask."""
+
 
 class Settings(BaseSettings):
     """What a person can set. Each field is the environment variable of its name in capitals."""
@@ -30,6 +33,8 @@ class Settings(BaseSettings):
     qdrant_api_key: SecretStr = SecretStr("")
     embedding_model: str = "builtin"
     chunker: str = "semantic"
+    strategy: str = "mmr"
+    reranker_model: str = ""
     llm_model: str = ""
     llm_base_url: str = ""
     llm_api_key: SecretStr = SecretStr("")
@@ -52,6 +57,13 @@ class Settings(BaseSettings):
     def _chunker_name(cls, value: str) -> str:
         if value not in CHUNKERS:
             raise ValueError(f"must be one of {', '.join(CHUNKERS)}")
+        return value
+
+    @field_validator("strategy")
+    @classmethod
+    def _strategy_name(cls, value: str) -> str:
+        if value not in STRATEGIES:
+            raise ValueError(f"must be one of {', '.join(STRATEGIES)}")
         return value
 
     @field_validator("qdrant_url", "llm_base_url")

@@ -73,6 +73,25 @@ def test_search_rows(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
     assert PAGES[0]["text"][hit["start"] : hit["end"]] == hit["text"]
 
 
+def test_search_explained(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
+    question = QUESTIONS[0]["question"]
+    status, (row,) = run(capsys, folder, "search", "--json", "--explain", question)
+    assert status == 0
+    plain = run(capsys, folder, "search", "--json", question)[1][0]
+    assert {key: row[key] for key in plain} == plain
+    assert set(row) - set(plain) == {"candidates", "strategy", "legs", "ms", "notes"}
+    first = row["candidates"][0]
+    assert (first["place"], first["url"]) == (1, PAGES[0]["url"])
+    assert set(first["ranks"]) == set(first["scores"]) >= {"dense", "sparse", "fused"}
+    assert first["fate"].startswith("kept")
+    capsys.readouterr()
+    assert main(["--data-dir", str(folder / "data"), "search", "--explain", question]) == 0
+    printed = capsys.readouterr().out
+    assert PAGES[0]["url"] in printed
+    assert "dense 1 (" in printed
+    assert "Handed on." in printed
+
+
 def test_ask_rows(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
     status, rows = run(capsys, folder, "ask", "--json", "--mode", "deep", "When was the bridge opened?")
     assert status == 0

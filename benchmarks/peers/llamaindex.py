@@ -35,7 +35,7 @@ def main(pages: str, questions: str, run: str, k: str, size: str = "") -> None:
         return [(found.node.ref_doc_id or "", found.node.get_content()) for found in retriever.retrieve(question)]
 
     ms = rows.answer(rows.read(questions), run, find)
-    encoded = tokens.count(embedding.seen, embedding.limit)
+    encoded = tokens.count(embedding.seen, tokens.MODEL_READS)
     print(json.dumps({"stored_s": stored, "chunks": len(nodes), "ms": ms, "encoded": encoded}))
 
 
@@ -55,10 +55,6 @@ def _embedding() -> Any:
         @property
         def seen(self) -> list[str]:
             return self._seen
-
-        @property
-        def limit(self) -> int:
-            return int(model.max_seq_length or 512)
 
         def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
             self._seen.extend(texts)

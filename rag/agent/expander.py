@@ -9,9 +9,12 @@ from typing import Any, Final, Protocol, TypeVar
 
 from rag.agent import prompts
 from rag.agent.background import BACKGROUND
+from rag.agent.chat import ChatReasoner
+from rag.agent.extractive import ExtractiveReasoner
 from rag.agent.prompts import Prompt
+from rag.agent.reasoner import Reasoner
 from rag.errors import ModelError
-from rag.retrieval.strategies import Need
+from rag.retrieval.strategies import Expander, Need
 from rag.text import detect_language, terms
 from rag.types import Passage
 
@@ -111,6 +114,13 @@ class FeedbackExpander:
 
     def need(self, question: str) -> Need:
         return ""
+
+
+def expander_for(reasoner: Reasoner) -> Expander | None:
+    """What writes texts where this reasoner reasons."""
+    if isinstance(reasoner, ChatReasoner):
+        return ChatExpander(reasoner)
+    return FeedbackExpander(reasoner) if isinstance(reasoner, ExtractiveReasoner) else None
 
 
 def parts(question: str) -> list[str]:

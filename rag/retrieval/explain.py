@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from rag.messages import MESSAGES, say
 from rag.types import Candidate, Notice, Passage, Retrieval
 
 FUSED = "fused"
 _FIRST_LEGS = ("dense", "sparse")
 _LAST_LEGS = (FUSED, "rerank")
 _CHOSEN_NOT = "page_share"
+_WIDTH = 160
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +29,16 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One candidate: its `place` in the context or None, its standing by leg, and what became of it, as a message."""
+    """One candidate: its `place` in the context or None, its standing by leg, and what became of it, as a message.
+
+    `similarity` (0 to 1) is that to the nearest passage that MMR had picked before it.
+    """
 
     passage: Passage
     place: int | None
     standings: Mapping[str, Standing]
     became: Notice
+    similarity: float = 0.0
 
 
 def rows_of(found: Retrieval) -> list[Row]:
@@ -44,6 +52,7 @@ def rows_of(found: Retrieval) -> list[Row]:
             one.place,
             standings_of(one.passage),
             _became(one, places, swallowed[one.passage.id], one.passage.score >= cut),
+            round(one.similarity, 4),
         )
         for one in found.candidates
     ]
@@ -111,3 +120,57 @@ def _became(one: Candidate, places: Mapping[str, int], merged: int, high: bool) 
     if high:
         return Notice("candidate_repeats" if place else "candidate_repeats_other", alike)
     return Notice("candidate_below_near" if place and alike["percent"] else "candidate_below", alike)
+
+
+def explanation(found: Retrieval) -> dict[str, Any]:
+    """A search as plain data: how it was made, and `record_of` each candidate."""
+    return {
+        "strategy": found.strategy,
+        "legs": list(found.legs),
+        "ms": dict(found.ms),
+        "notes": dict(found.notes),
+        "candidates": [record_of(row) for row in rows_of(found)],
+    }
+
+
+def explained(found: Retrieval) -> str:
+    """A search in English for a terminal: how it was made, and some lines for each candidate."""
+    times = ", ".join(f"{stage} {ms:.0f} ms" for stage, ms in found.ms.items())
+    head = f"  {found.strategy} · {' + '.join(found.legs)} · answerable {found.answerable:.2f} · {times}"
+    notes = [f"  {name}: {_note(note)}" for name, note in found.notes.items()]
+    return "\n".join([f"? {found.question}", head, *notes, *(_paragraph(row) for row in rows_of(found))])
+
+
+def _paragraph(row: Row) -> str:
+    passage = row.passage
+    ranks = "  ".join(f"{leg} {rank} ({passage.scores.get(leg, 0.0):.3f})" for leg, rank in passage.ranks.items())
+    title = " › ".join(filter(None, (passage.title, *passage.section[-1:])))
+    flat = " ".join(passage.text.split())
+    text = flat if len(flat) <= _WIDTH else f"{flat[:_WIDTH]}…"
+    return f"{row.place or '-':>3}  {title}  {passage.url}\n     {ranks}\n     {say(row.became, 'en')}\n     {text}"
+
+
+def _note(note: object) -> str:
+    if isinstance(note, Mapping) and note.get("code") in MESSAGES:
+        return say(Notice(str(note["code"]), note.get("params") or {}), "en")
+    return note if isinstance(note, str) else json.dumps(note, ensure_ascii=False, default=str)
+
+
+def record_of(row: Row) -> dict[str, Any]:
+    """A row as plain data; `fate` is the code of what became of it, `other` the place of the passage it tells of."""
+    passage = row.passage
+    return {
+        "place": row.place,
+        "url": passage.url,
+        "title": passage.title,
+        "section": list(passage.section),
+        "text": passage.text,
+        "start": passage.start,
+        "end": passage.end,
+        "score": round(passage.score, 6),
+        "ranks": dict(passage.ranks),
+        "scores": {leg: round(score, 6) for leg, score in passage.scores.items()},
+        "fate": row.became.code.removeprefix("candidate_"),
+        "other": row.became.params.get("place"),
+        "similarity": row.similarity,
+    }

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from datetime import date, timedelta
 
 from qdrant_client import models
+
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class Filters:
     """Each field that is not empty confines the search; several values of one field are alternatives.
 
-    `pages` are url_hashes, `sections` headings anywhere on the path, `since` and `until` ISO 8601 dates
-    that the page was added between.
+    `pages` are url_hashes, `sections` headings anywhere on the path, `since` and `until` ISO 8601 dates or
+    moments that the page was added between; a date means the whole day in UTC.
     """
 
     pages: tuple[str, ...] = ()
@@ -39,6 +43,27 @@ class Filters:
             if values
         ]
         if self.since or self.until:
-            between = models.DatetimeRange(gte=self.since or None, lte=self.until or None)
-            must.append(models.FieldCondition(key="metadata.added_at", range=between))
+            must.append(models.FieldCondition(key="metadata.added_at", range=_between(self.since, self.until)))
         return models.Filter(must=must) if must else None
+
+    def within(self, other: Filters) -> Filters:
+        """Both at once. Where no value of a field stands in both, this one's count."""
+
+        def both(mine: tuple[str, ...], theirs: tuple[str, ...]) -> tuple[str, ...]:
+            return tuple(value for value in mine if value in theirs) or mine or theirs
+
+        return Filters(
+            both(self.pages, other.pages),
+            both(self.sites, other.sites),
+            both(self.languages, other.languages),
+            both(self.sections, other.sections),
+            self.since or other.since,
+            self.until or other.until,
+        )
+
+
+def _between(since: str, until: str) -> models.DatetimeRange:
+    if _DATE.fullmatch(until):
+        day_after = (date.fromisoformat(until) + timedelta(days=1)).isoformat()
+        return models.DatetimeRange(gte=since or None, lt=day_after)
+    return models.DatetimeRange(gte=since or None, lte=until or None)

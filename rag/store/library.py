@@ -127,9 +127,7 @@ class Library:
     def texts(self, url_hashes: Sequence[str]) -> dict[str, str]:
         """The texts of the stored pages among these, by hash; one query for all of them."""
         ids = [page_id(one) for one in dict.fromkeys(url_hashes)]
-        if not ids:
-            return {}
-        records = self.client.retrieve(self.pages_collection, ids, with_payload=["url_hash", "text"])
+        records = self.client.retrieve(self.pages_collection, ids, with_payload=["url_hash", "text"]) if ids else []
         return {record.payload["url_hash"]: record.payload["text"] for record in records if record.payload}
 
     def pages(self, *, limit: int | None = None, offset: int = 0) -> list[Page]:

@@ -40,10 +40,13 @@ def search_options() -> dict[str, Any]:
 def draw_filters(app: App, library: str, language: Language, *, disabled: bool = False) -> None:
     """The button that opens the choices; what there is to choose from is read only while they are open."""
     scope = session().scope
-    count = scope.confines
-    name = label("filters_count", language, count=count) if count else label("filters", language)
     choices = st.popover(
-        name, icon=":material/filter_list:", type="tertiary", key="filters", on_change="rerun", disabled=disabled
+        label("filters", language),
+        icon=":material/filter_list:",
+        type="tertiary",
+        key="filters",
+        on_change="rerun",
+        disabled=disabled,
     )
     # The room they will take is there from the start: the popover finds its place before they are drawn.
     with choices, st.container(key="filter-choices", height=_HEIGHT, border=False):
@@ -73,7 +76,7 @@ def _draw_choices(app: App, library: str, scope: Scope, language: Language) -> N
     for column, name in zip(st.columns(2), ("since", "until"), strict=True):
         with column:
             _day(name, getattr(scope, name), language)
-    _strategy(scope, language)
+    _strategy(app.settings.strategy, scope, language)
 
 
 def _several(name: str, options: list[str], chosen: Iterable[str], told: Any, language: Language) -> None:
@@ -102,17 +105,17 @@ def _day(name: str, chosen: date | None, language: Language) -> None:
     )
 
 
-def _strategy(scope: Scope, language: Language) -> None:
-    names = strategy_names()
-    chosen = scope.strategy if scope.strategy in names else names[0]
+def _strategy(standard: str, scope: Scope, language: Language) -> None:
+    names = strategy_names(standard)
+    chosen = scope.strategy if scope.strategy in names else standard
     _set("strategy", chosen)
     st.selectbox(
         label("strategy", language),
         names,
         key="filter-strategy",
-        format_func=lambda name: _strategy_option(name, names[0], language),
+        format_func=lambda name: _strategy_option(name, standard, language),
         on_change=_take,
-        args=("strategy",),
+        args=("strategy", standard),
     )
     if hint := strategy_hint(chosen, language):
         st.caption(hint)
@@ -128,13 +131,13 @@ def _set(name: str, value: object) -> None:
     st.session_state[f"filter-{name}"] = value
 
 
-def _take(name: str) -> None:
-    """Keep what was chosen in a widget."""
+def _take(name: str, standard: str = "") -> None:
+    """Keep what was chosen in a widget; `standard` is no choice."""
     value = st.session_state[f"filter-{name}"]
     if isinstance(value, list):
         value = tuple(value)
     elif isinstance(value, str):
-        value = "" if name == "strategy" and value == strategy_names()[0] else value.strip()
+        value = "" if value == standard else value.strip()
     session().scope = replace(session().scope, **{name: value})
 
 

@@ -48,11 +48,16 @@ def _pattern(term: str) -> str:
 
 
 def best_window(text: str, spans: Sequence[Span], size: int) -> Span:
-    """About `size` characters of `text` from a sentence on that hold the most of `spans`; the earliest of equals."""
+    """About `size` characters of `text` that hold the most of `spans`: its beginning, else from the latest sentence on
+    that still does."""
     if len(text) <= size:
         return 0, len(text)
-    starts = [start for start, _ in split_sentences(text)] or [0]
-    left = max(starts, key=lambda start: (len(_within(text, spans, start, start + size)), -start))
+    starts = [0, *(start for start, _ in split_sentences(text))]
+    held = [len(_within(text, spans, start, start + size)) for start in starts]
+    first = held.index(max(held))
+    while first and first + 1 < len(starts) and held[first + 1] == held[first]:
+        first += 1
+    left = starts[first]
     right = min(left + size, len(text))
     while right < len(text) and text[right].isascii() and text[right].isalnum():
         right += 1

@@ -13,6 +13,7 @@ from rag.ui.navigation import go
 from rag.ui.session import Turn
 from rag.ui.sources import draw_passage
 from rag.ui.strings import Language, label
+from rag.ui.why import note_lines
 
 if TYPE_CHECKING:
     from rag.app import App
@@ -56,6 +57,8 @@ def _searched(app: App, library: str, turn: Turn, answer: Answer, language: Lang
         chips = chips_of(turn.scope.unstrategic(), titles_of(app, library, turn.scope), language)
         told = " · ".join(escape_line(chip.text) for chip in chips)
         lines.append(f":gray[{label('missing_scope', language)}] {told}")
+    named = [note_lines({"scope": search.notes.get("scope")}, language) for search in answer.searches]
+    lines += list(dict.fromkeys(line for note in named for line in note))
     return "  \n".join(lines)
 
 

@@ -6,11 +6,11 @@ from rag.ui.escape import escape_line
 from rag.ui.strings import LABELS, Language, label
 
 
-def strategy_names() -> list[str]:
-    """The strategies there are, the one that is used by default first."""
-    from rag.retrieval.strategies import DEFAULT_STRATEGY, STRATEGIES
+def strategy_names(standard: str) -> list[str]:
+    """The strategies there are, `standard` first."""
+    from rag.retrieval.strategies import STRATEGIES
 
-    return sorted(STRATEGIES, key=lambda name: name != DEFAULT_STRATEGY)
+    return sorted(STRATEGIES, key=lambda name: name != standard)
 
 
 def strategy_name(name: str, language: Language) -> str:

@@ -81,7 +81,7 @@ def test_a_chat_model_of_this_session_writes_the_answer(open_tab: OpenTab, mode:
 
 @BOTH
 def test_every_page_fits_a_narrow_screen(open_tab: OpenTab, language: str) -> None:
-    for path in ("/", "/add", "/library", "/settings"):
+    for path in ("/", "/search", "/add", "/library", "/settings"):
         page = open_tab(language, path, 390)
         page.locator("h1, h3").first.wait_for()
         page.wait_for_timeout(500)

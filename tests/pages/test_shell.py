@@ -1,6 +1,7 @@
 import pytest
 
 from rag.errors import ConfigError, StoreError
+from rag.types import Notice
 from rag.ui import session
 from rag.ui.strings import label
 from tests.pages.conftest import Open, words
@@ -68,6 +69,16 @@ def test_an_expected_failure_on_a_page_is_one_sentence(
 def test_models_that_are_loading_are_noted(open_page: Open, app: FakeApp) -> None:
     app.ready = False
     assert label("in_use_loading", "en") in words(open_page("chat"))
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_models_that_could_not_be_loaded_say_why(open_page: Open, app: FakeApp, language: str) -> None:
+    app.ready, app.problem = False, Notice("embedding_no_folder", {"name": "/nowhere"})
+    page = open_page("chat", language)
+    assert not page.exception
+    assert "/nowhere" in words(page)
+    assert label("in_use_failed", language) in words(page)
+    assert label("in_use_loading", language) not in words(page)
 
 
 def test_nothing_heavy_is_imported_to_draw() -> None:

@@ -105,12 +105,13 @@ def _conversation(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
     return [m.model_copy(update={"content": m.text[:MAX_TURN]}) for m in said[-MAX_HISTORY:]]
 
 
-async def retrieve(state: LoopState, _: Runtime[LoopContext]) -> Result:
+async def retrieve(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
     """Run the calls of the last message; the state keeps where each passage stood, not its text."""
     calls = [call for m in state["messages"][-1:] if isinstance(m, AIMessage) for call in m.tool_calls]
     queries = [str(call["args"]["query"]) for call in calls]
     try:
-        ran = await tool_node().ainvoke({"messages": state["messages"][-1:]})
+        with runtime.context.budget.keeping(1):  # some strategies have a model write what they search with
+            ran = await tool_node().ainvoke({"messages": state["messages"][-1:]})
     except RagError as error:
         failed = _failed(error.notice) if state["outcome"] is None else LoopState()
         return failed, _decision("failed", reason=error.code, queries=queries)

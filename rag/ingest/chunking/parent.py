@@ -20,7 +20,7 @@ class ParentChunker:
 
     name = "parent"
 
-    def __init__(self, maximum: float = MAXIMUM, size: float = 400, parent: float = 2000) -> None:
+    def __init__(self, maximum: float = MAXIMUM, size: float = 400, parent: float = 1500) -> None:
         """`size` is what chunks are filled up to; one sentence or code block may be larger, up to `maximum`."""
         self.maximum = maximum
         self.size = size

@@ -3,8 +3,8 @@
 LABELS: dict[str, tuple[str, str]] = {
     "search_title": ("Search only", "仅检索"),
     "search_lead": (
-        "The passages that a question finds, and why. No model is asked.",
-        "一个问题能找到哪些段落，原因何在。不调用对话模型。",
+        "The passages that a question finds, and why. No answer is written.",
+        "一个问题能找到哪些段落，原因何在。不生成回答。",
     ),
     "search_placeholder": ("A question, or a few words", "一个问题，或几个词"),
     "search_go": ("Search", "检索"),
@@ -20,7 +20,6 @@ LABELS: dict[str, tuple[str, str]] = {
     "search_ask": ("Ask this question", "就此提问"),
     "search_empty": ("This library has no pages to search yet.", "这个资料库还没有可检索的网页。"),
     "filters": ("Filters", "筛选"),
-    "filters_count": ("Filters · {count}", "筛选 · {count}"),
     "filters_lead": ("Where to search, for this and the next questions.", "限定检索范围，对之后的提问也有效。"),
     "filters_pages": ("Pages", "网页"),
     "filters_sites": ("Sites", "网站"),

@@ -1,0 +1,166 @@
+"""The part of the library that a question names: "in the pricing page …", "on docs.example.com", "根据《…》"."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+from urllib.parse import unquote, urlsplit
+
+from rag.retrieval.filters import Filters
+from rag.text import is_chinese, terms
+from rag.types import Page
+
+MOST_PAGES = 3
+"""A name that fits more pages than this tells none of them."""
+
+_PAGE = "page|article|document|doc|post|website|site|web page|webpage"
+_KIND = (
+    "notes|handbook|guide|manual|policy|policies|report|post-mortem|postmortem|faq|readme|changelog|documentation|docs"
+    "|tutorial|standard|rules|agreement|contract|minutes|paper"
+)
+_NAME = r"[^,.;:?!，。；：？！\"“”]{2,70}?"
+_HOST = r"(?:https?://)?(?P<host>(?:[a-z0-9-]+\.)+[a-z]{2,})/?(?![\w@])"
+_IN = r"\b(?:in|on|from|within|according to|per|based on)\s+"
+_THE = r"(?:the|our|your|this)\s+"
+_ZH_IN = r"(?:在|根据|按照|依据|据|参照|从)\s*"
+_ZH_NAME = r"[“「]?(?P<{group}>[^，,。；？?《》“”「」]{{{least},30}}?)[”」]?\s*"
+_ZH_PAGE = r"(?:这篇文章|这一页|这个页面|页面|网页|网站|文章|文档|一文|页)"
+_ZH_WITHIN = r"(?:中|里|内|上)?(?:的)?\s*[，,]?"
+
+# Each with the sure forms first: a host, a name in quotes, a name before a word for a page, one that ends in such.
+_FORMS = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        rf"\b(?:on|from|at|in|within|according to)\s+(?:the\s+)?(?:(?:web)?site\s+)?{_HOST}(?:\s+(?:web)?site)?\s*,?",
+        rf"{_ZH_IN}{_HOST}\s*(?:这个)?(?:网站|站点)?{_ZH_WITHIN}",
+        rf"{_IN}(?:the\s+)?(?:(?:{_PAGE})\s+)?[\"“](?P<quoted>[^\"“”]{{2,120}})[\"”](?:\s+(?:{_PAGE})\b)?\s*,?",
+        rf"{_IN}{_THE}(?P<page>{_NAME})\s+(?:{_PAGE})\b\s*,?",
+        rf"{_IN}{_THE}(?P<kind>(?:{_NAME}\s+)?(?:{_KIND}))\b\s*,?",
+        rf"\b(?:according to|as per|based on)\s+(?:{_THE})?(?P<named>{_NAME})(?=\s*(?:[,.;:?!]|$))\s*,?",
+        rf"{_ZH_IN}《(?P<title>[^《》]{{1,80}})》\s*{_ZH_PAGE}?(?:的规定|所述|的说法)?{_ZH_WITHIN}",
+        rf"《(?P<inside>[^《》]{{1,80}})》\s*{_ZH_PAGE}?(?:中|里)(?:的)?\s*[，,]?",
+        rf"{_ZH_IN}{_ZH_NAME.format(group='zh_page', least=1)}{_ZH_PAGE}{_ZH_WITHIN}",
+        rf"{_ZH_IN}{_ZH_NAME.format(group='zh_named', least=3)}[，,]",
+    )
+)
+# A page as the one that speaks; the sentence needs it, so it stays.
+_SPEAKS = re.compile(
+    rf"\b(?:does|do|did)\s+(?:the|our)\s+(?P<page>{_NAME})(?:\s+(?:{_PAGE}))\s+(?:say|state|mention|explain|list|tell)\b",
+    re.IGNORECASE,
+)
+_LITTLE = frozenset("a an and at for from in of on or our the this to with your".split())
+_ASKING = frozenset(
+    "what which who whom when where why how much many is are was were be do does did can say said there it"
+    " 什么 多少 哪里 哪些 怎么 如何 为什 有什 有哪".split()
+)
+_LEFT_OVER = " \t,，、:：。"
+
+
+class Scope(NamedTuple):
+    """`question` without the words that named the scope, the scope itself, and what was matched, for a person."""
+
+    question: str
+    filters: Filters
+    names: tuple[str, ...]
+
+
+def may_name_scope(question: str) -> bool:
+    """Whether it is worth reading the list of pages at all: most questions have no such form."""
+    return next(_mentions(question), None) is not None
+
+
+def read_scope(question: str, pages: Sequence[Page]) -> Scope:
+    """Find the pages or the site that the question confines itself to.
+
+    Only what clearly is a page's title, the last part of its address, or a site counts; whatever else
+    stands in such a form ("in the 19th century") stays part of the question, which is never left empty.
+    """
+    for found in _mentions(question):
+        kind, name = next((kind, name) for kind, name in found.groupdict().items() if name)
+        named = _on_site(name, pages) if kind == "host" else _titled(kind, name, pages)
+        if named:
+            bare = question if found.re is _SPEAKS else _without(question, found)
+            return Scope(bare, _filters(named, pages, kind), _names(named, kind, name))
+    return Scope(question, Filters(), ())
+
+
+def _mentions(question: str) -> Iterator[re.Match[str]]:
+    for form in (*_FORMS, _SPEAKS):
+        yield from form.finditer(question)
+
+
+def _without(question: str, found: re.Match[str]) -> str:
+    """The rest of the question, or all of it where too little is left to search for."""
+    before, after = question[: found.start()].rstrip(_LEFT_OVER), question[found.end() :].lstrip(_LEFT_OVER)
+    joint = "" if is_chinese(question) or not before or after[:1] in "?!.？！" else " "
+    rest = f"{before}{joint}{after}".strip()
+    return rest if _words(rest) - _ASKING else question
+
+
+def _on_site(host: str, pages: Sequence[Page]) -> list[Page]:
+    wanted = host.lower().removeprefix("www.")
+    hosts = ((page, (urlsplit(page.url).hostname or "").lower()) for page in pages)
+    return [page for page, own in hosts if own == wanted or own.endswith(f".{wanted}")]
+
+
+def _titled(kind: str, name: str, pages: Sequence[Page]) -> list[Page]:
+    """The pages of that name: by their whole title or address, else by a part of it that fits few pages."""
+    whole = [page for page in pages if _is_whole(name, page)]
+    if whole:
+        return whole if len(whole) <= MOST_PAGES else []
+    if kind in ("quoted", "inside"):
+        return []
+    some = [page for page in pages if any(_is_part(name, of) for of in (page.title, f"{page.title} {_slug(page)}"))]
+    clear = len(name) >= 4 if is_chinese(name) else len(_words(name)) >= 2
+    return some if len(some) <= (MOST_PAGES if clear else _alone(kind)) else []
+
+
+def _alone(kind: str) -> int:
+    """How many pages a single word may stand for: one, beside a word for a page; else none."""
+    return 0 if kind in ("named", "zh_named") else 1
+
+
+def _is_whole(name: str, page: Page) -> bool:
+    own = _words(name)
+    return bool(own) and own in (_words(page.title), _words(_slug(page)))
+
+
+def _is_part(name: str, title: str) -> bool:
+    """Whether the title holds all words of the name; of Chinese, all its characters in their order."""
+    if not is_chinese(name):
+        own = _words(name)
+        return bool(own) and own <= _words(title)
+    rest = iter(title)
+    return len(name) >= 2 and all(character in rest for character in name)
+
+
+def _words(text: str) -> frozenset[str]:
+    """The words of a name without little ones, in the singular, roughly."""
+    return frozenset(word.removesuffix("s") if len(word) > 3 else word for word in terms(text) if word not in _LITTLE)
+
+
+def _slug(page: Page) -> str:
+    """The last part of the page's address, as words."""
+    last = unquote(urlsplit(page.url).path.rstrip("/").rpartition("/")[2])
+    return re.sub(r"[-_.]+", " ", re.sub(r"\.\w{1,5}$", "", last))
+
+
+def _filters(named: Sequence[Page], pages: Sequence[Page], kind: str) -> Filters:
+    """By site where that says the same: a site may have thousands of pages."""
+    hashes = tuple(page.url_hash for page in named)
+    sites = {page.site for page in named}
+    if kind == "host" and all(sites) and sum(page.site in sites for page in pages) == len(hashes):
+        return Filters(sites=tuple(sorted(sites)))
+    return Filters(pages=hashes)
+
+
+def _names(named: Sequence[Page], kind: str, name: str) -> tuple[str, ...]:
+    return (name.lower(),) if kind == "host" else tuple(page.title or page.url for page in named)
+
+
+def site_filters(name: str, pages: Sequence[Page]) -> Filters:
+    """The pages of a site by its name or its host."""
+    if any(page.site == name for page in pages) or not (found := _on_site(name, pages)):
+        return Filters(sites=(name,))
+    return _filters(found, pages, "host")

@@ -1,0 +1,85 @@
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from rag.ui.strings import label
+from tests.e2e.conftest import OpenTab, ask
+from tests.e2e.test_main_job import QUESTIONS
+
+pytestmark = pytest.mark.usefixtures("samples")
+
+BOTH = pytest.mark.parametrize("language", ["en", "zh"])
+
+
+def overflow(page: Page) -> int:
+    """By how many pixels the page is wider than its window."""
+    widths = page.evaluate(
+        "[...document.querySelectorAll('html, [data-testid=stMain]')].map(e => e.scrollWidth - e.clientWidth)"
+    )
+    return int(max(widths))
+
+
+@BOTH
+def test_an_answer_tells_why_its_passages_are_there(open_tab: OpenTab, language: str) -> None:
+    page = open_tab(language)
+    ask(page, QUESTIONS[language][0])
+    page.get_by_text(label("why_title", language)).click()
+    tables = page.locator("[class*='st-key-candidates-'] table")
+    expect(tables).to_have_count(2)
+    first = tables.first.locator("tbody tr").first
+    expect(first).to_contain_text("1")
+    expect(first).to_contain_text(re.compile(r"\d+\.\d"))
+    expect(page.get_by_text(label("candidate_cited", language, marks="[1]"))).to_be_visible()
+    expect(page.locator("[class*='st-key-candidates-']")).to_contain_text(re.compile(r"\d+ ms"))
+
+
+@BOTH
+def test_the_panel_fits_a_narrow_screen(open_tab: OpenTab, language: str) -> None:
+    page = open_tab(language, width=390)
+    ask(page, QUESTIONS[language][0])
+    page.get_by_text(label("why_title", language)).click()
+    row = page.locator("[class*='st-key-candidates-'] tbody tr").first
+    expect(row.locator("em").first).to_be_visible()
+    assert overflow(page) <= 0
+    box = row.bounding_box()
+    assert box is not None
+    assert box["width"] <= 390
+
+
+@BOTH
+def test_a_search_needs_no_answer(open_tab: OpenTab, language: str) -> None:
+    page = open_tab(language, "/search")
+    page.get_by_role("searchbox").or_(page.get_by_role("textbox")).first.fill(QUESTIONS[language][0])
+    page.keyboard.press("Enter")
+    cards = page.locator("[class*='st-key-source-found']")
+    expect(cards.first.locator(".stMarkdownColoredBackground").first).to_be_visible()
+    expect(cards.first).to_contain_text(QUESTIONS[language][1])
+    page.get_by_role("tab", name=label("why_title", language)).click()
+    expect(page.locator("[class*='st-key-candidates-'] table").first).to_be_visible()
+    page.reload()
+    expect(cards.first).to_contain_text(QUESTIONS[language][1])
+
+
+def test_a_filter_confines_the_answer_and_can_be_taken_away(open_tab: OpenTab) -> None:
+    page = open_tab("en")
+    page.locator(".st-key-filters button").first.click()
+    page.locator(".st-key-filter-languages input").click()
+    page.get_by_role("option", name=label("language_zh", "en"), exact=True).click()
+    chip = page.locator(".st-key-chip-0")
+    expect(chip).to_contain_text(label("language_zh", "en"))
+    expect(page.locator(".st-key-filter-strategy")).to_be_visible()  # one choice does not close the choices
+    page.keyboard.press("Escape")
+    page.locator("h1").click()
+    ask(page, QUESTIONS["en"][0])
+    expect(page.get_by_text(label("missing_scope", "en"))).to_be_visible()
+    chip.get_by_role("button").click()
+    expect(chip).to_have_count(0)
+
+
+def test_a_question_without_an_answer_shows_the_way_on(open_tab: OpenTab) -> None:
+    page = open_tab("en")
+    ask(page, "Who is the chief executive of Alderbrook?")
+    expect(page.get_by_text(label("missing_searched", "en"))).to_be_visible()
+    page.get_by_role("button", name=label("missing_see", "en")).click()
+    expect(page.locator("[class*='st-key-source-found']").first).to_be_visible()

@@ -1,0 +1,141 @@
+from datetime import date
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from rag.ui.strings import label
+from tests.pages.conftest import Open, page_file, words
+from tests.pages.test_chat_page import ASKED
+from tests.support.fake_app import FakeApp
+
+BOTH = pytest.mark.parametrize("language", ["en", "zh"])
+
+
+def searched(open_page: Open, language: str) -> AppTest:
+    page = open_page("search", language)
+    page.text_input(key="search-text").set_value(ASKED[language][0])
+    page.button(key="search-go").click().run()
+    return page
+
+
+def choosing(page: AppTest) -> AppTest:
+    """Run the page with the choices open; the test runner forgets after each run that they are."""
+    page.session_state["filters"] = True
+    return page.run()
+
+
+@BOTH
+def test_a_search_shows_passages_and_why_and_asks_nothing(open_page: Open, app: FakeApp, language: str) -> None:
+    app.filled()
+    page = searched(open_page, language)
+    assert not page.exception
+    shown = words(page)
+    assert label("search_found_one", language, time="15 ms") in shown
+    assert label("why_left_out", language) in shown
+    assert label("why_likely", language, percent=87) in shown
+    assert ":yellow-background[" in shown
+    assert app.asked == []
+    assert app.searched == [{"question": ASKED[language][0], "library": "main", "chat": None}]
+    assert page.query_params["find"] == ASKED[language][0]
+
+
+def test_drawing_again_does_not_search_again(open_page: Open, app: FakeApp) -> None:
+    app.filled()
+    page = searched(open_page, "en")
+    page.run()
+    page.run()
+    assert len(app.searched) == 1
+    page.button(key="search-go").click().run()
+    assert len(app.searched) == 2
+
+
+def test_a_search_in_the_address_is_made(open_page: Open, app: FakeApp) -> None:
+    app.filled()
+    page = open_page("search")
+    page.query_params["find"] = "lamp"
+    page.run()
+    assert app.searched[0]["question"] == "lamp"
+
+
+@BOTH
+def test_an_empty_library_says_so(open_page: Open, language: str) -> None:
+    page = open_page("search", language)
+    assert not page.exception
+    assert label("search_empty", language) in words(page)
+
+
+@BOTH
+def test_nothing_found_is_said(open_page: Open, app: FakeApp, language: str) -> None:
+    app.filled()
+    other = "灯" if language == "en" else "lamp"
+    stored = app.library("main").stored
+    stored[:] = [page for page in stored if page.language == language]
+    page = open_page("search", language)
+    page.text_input(key="search-text").set_value(other)
+    page.button(key="search-go").click().run()
+    assert label("search_found_none", language) in words(page)
+
+
+def test_the_question_can_be_asked(open_page: Open, app: FakeApp) -> None:
+    app.filled()
+    page = searched(open_page, "en")
+    page.button(key="search-ask").click().run()
+    assert app.asked[0]["question"] == ASKED["en"][0]
+
+
+@BOTH
+def test_filters_reach_the_search_and_the_question(open_page: Open, app: FakeApp, language: str) -> None:
+    app.filled()
+    page = choosing(open_page("search", language))
+    assert not page.exception
+    page.multiselect(key="filter-pages").set_value([app.library("main").stored[0].url_hash])
+    page.multiselect(key="filter-languages").set_value(["en"])
+    page.text_input(key="filter-section").set_value(" The lamp ")
+    page.date_input(key="filter-since").set_value(date(2026, 3, 1))
+    page.selectbox(key="filter-strategy").set_value("keyword")
+    choosing(page)
+    page.text_input(key="search-text").set_value("lamp")
+    page.button(key="search-go").click().run()
+    made = app.searched[-1]
+    assert made["strategy"] == "keyword"
+    assert made["filters"].pages == (app.library("main").stored[0].url_hash,)
+    assert made["filters"].languages == ("en",)
+    assert made["filters"].sections == ("The lamp",)
+    assert made["filters"].since.startswith("2026-03-01T00:00:00")
+    page.switch_page(page_file("chat")).run()
+    assert "Keeping a lighthouse" in words(page)
+    page.chat_input[0].set_value(ASKED["en"][0]).run()
+    assert app.asked[0]["strategy"] == "keyword"
+    assert app.asked[0]["filters"] == made["filters"]
+
+
+def test_a_chip_takes_its_filter_away(open_page: Open, app: FakeApp) -> None:
+    app.filled()
+    page = choosing(open_page("search"))
+    page.multiselect(key="filter-languages").set_value(["en", "zh"])
+    choosing(page).button(key="chip-0").click()
+    assert choosing(page).multiselect(key="filter-languages").value == ["zh"]
+    page.button(key="chip-0").click()
+    assert choosing(page).multiselect(key="filter-languages").value == []
+    assert not [button for button in page.button if (button.key or "").startswith("chip")]
+
+
+def test_the_standard_strategy_is_no_choice(open_page: Open, app: FakeApp) -> None:
+    app.filled()
+    page = choosing(open_page("search"))
+    select = page.selectbox(key="filter-strategy")
+    standard = select.value
+    select.set_value("dense")
+    choosing(page).selectbox(key="filter-strategy").set_value(standard)
+    choosing(page)
+    assert page.session_state["pagelight"].scope.strategy == ""
+
+
+def test_another_library_has_its_own_filters(open_page: Open, app: FakeApp) -> None:
+    app.filled()
+    app.libraries["second"] = app.library("main").__class__()
+    page = choosing(open_page("search"))
+    page.multiselect(key="filter-languages").set_value(["en"])
+    assert choosing(page).session_state["pagelight"].scope.confines == 1
+    page.selectbox(key="library-picker").set_value("second").run()
+    assert page.session_state["pagelight"].scope.confines == 0

@@ -1,0 +1,102 @@
+from dataclasses import replace
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from rag.messages import say
+from rag.types import Notice
+from rag.ui.strings import label
+from tests.pages.conftest import Open, words
+from tests.pages.test_chat_page import ASKED
+from tests.support.fake_app import FakeApp
+
+BOTH = pytest.mark.parametrize("language", ["en", "zh"])
+LEFT_OUT = Notice("candidate_repeats", {"percent": 93, "place": 1})
+
+
+def answered(open_page: Open, language: str) -> AppTest:
+    page = open_page("chat", language)
+    page.chat_input[0].set_value(ASKED[language][0]).run()
+    return page.run()
+
+
+def opened(page: AppTest) -> AppTest:
+    page.session_state["why-run1"] = True
+    return page.run()
+
+
+@BOTH
+def test_every_candidate_says_why_it_is_there_or_not(open_page: Open, app: FakeApp, language: str) -> None:
+    app.filled()
+    page = opened(answered(open_page, language))
+    assert not page.exception
+    shown = words(page)
+    for key in ("why_kept", "why_left_out", "candidate_relevant", "candidate_irrelevant", "strategy_mmr"):
+        assert label(key, language) in shown
+    assert label("why_likely", language, percent=87) in shown
+    assert "93 %" in shown
+    assert say(Notice("auto_exact", {"words": "![x](https://evil.example)"}), language).rstrip("。.") in shown
+    assert not any("![x]" in str(part.value) for part in page.markdown)
+
+
+def test_a_closed_panel_draws_nothing(open_page: Open, app: FakeApp) -> None:
+    app.filled()
+    page = answered(open_page, "en")
+    assert label("why_title", "en") in words(page)
+    assert label("why_left_out", "en") not in words(page)
+
+
+def test_opening_the_panel_searches_nothing(open_page: Open, app: FakeApp) -> None:
+    app.filled()
+    opened(answered(open_page, "en"))
+    assert app.searched == []
+    assert len(app.asked) == 1
+
+
+def test_several_searches_have_a_tab_each(open_page: Open, app: FakeApp) -> None:
+    app.filled()
+    page = answered(open_page, "en")
+    answer = page.session_state["pagelight"].turns[0].answer
+    (search,) = answer.searches
+    twice = (search, replace(search, question="the lamp in other words"))
+    page.session_state["pagelight"].turns[0].answer = replace(answer, searches=twice)
+    shown = words(opened(page))
+    assert "2 · the lamp in other words" in shown
+    assert shown.count(label("why_left_out", "en")) == 2
+
+
+@BOTH
+@pytest.mark.parametrize("outcome", ["not_in_pages", "caveat"])
+def test_an_answer_that_is_missing_says_what_was_searched(
+    open_page: Open, app: FakeApp, outcome: str, language: str
+) -> None:
+    app.filled()
+    app.outcome = outcome  # type: ignore[assignment]
+    page = answered(open_page, language)
+    shown = words(page)
+    assert f"{label('missing_searched', language)}] “{ASKED[language][0]}”" in shown
+    assert (label("nearest", language) in shown) == (outcome == "not_in_pages")
+    page.button(key="next-deep-run1").click().run()
+    assert (app.asked[1]["question"], app.asked[1]["mode"]) == (ASKED[language][0], "deep")
+
+
+def test_without_passages_the_first_candidates_are_the_nearest(open_page: Open, app: FakeApp) -> None:
+    app.filled()
+    app.outcome = "not_in_pages"
+    page = answered(open_page, "en")
+    turn = page.session_state["pagelight"].turns[0]
+    turn.answer = replace(turn.answer, passages=())
+    shown = words(page.run())
+    assert label("nearest", "en") in shown
+    assert "In fog the bell rang twice a minute." in shown
+
+
+def test_stopping_is_said_at_once(open_page: Open, app: FakeApp) -> None:
+    app.filled()
+    app.released = 7
+    page = open_page("chat")
+    page.chat_input[0].set_value("How often was the lamp wound?").run()
+    page.button(key="stop-run1").click().run()
+    assert page.button(key="stop-run1").label == label("chat_stopping", "en")
+    assert page.button(key="stop-run1").disabled
+    assert app.cancelled == ["run1"]
