@@ -21,6 +21,7 @@ from benchmarks import datasets, machine, report
 from benchmarks.datasets import DEFAULT_FOLDER, VARIANTS, Dataset
 from benchmarks.ours import MeasuredApp, ask, measured_app, take_in
 from benchmarks.peers import PEERS
+from benchmarks.peers.environment import pinned
 from benchmarks.peers.running import run_peer
 from benchmarks.run import Row, scored
 from benchmarks.samples import find_sets
@@ -44,7 +45,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 2
     if options.publish:
         report.publish(PAGE, COMMAND)  # a page without its marks must not be found out after an hour
-    known = {**machine.describe(), "limits": _limits(options)}
+    known = {**machine.describe(), **(pinned() if options.peers else {}), "limits": _limits(options)}
     rows: list[Row] = []
     with measured_app() as app:
         for number, data in enumerate(_sets(folders, options)):
@@ -95,7 +96,11 @@ def _peers(data: Dataset, options: argparse.Namespace) -> Iterator[Row]:
 
 def _limits(options: argparse.Namespace) -> str:
     asked = f"the first {options.limit} questions of each set" if options.limit else "all questions"
-    earlier = "; peers from an earlier run on the same sets" if options.reuse and options.peers else ""
+    earlier = (
+        "; peers from an earlier run on the same sets, so their times do not compare"
+        if options.reuse and options.peers
+        else ""
+    )
     return f"{asked}, k = {options.k}, no chat model, the built-in embedding model{earlier}"
 
 

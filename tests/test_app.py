@@ -148,3 +148,15 @@ def test_langchains_view_of_the_library(app: App) -> None:
     found = retriever.invoke("What does the Team plan cost?")
     assert len(found) == 10
     assert any("pricing" in document.metadata["url"] for document in found)
+
+
+def test_a_model_that_cannot_be_loaded_is_remembered(tmp_path: Path) -> None:
+    app = App(settings_for(tmp_path, embedding_model=str(tmp_path / "nowhere")))
+    assert app.model_problem() is None
+    with pytest.raises(ModelError):
+        _ = app.model
+    problem = app.model_problem()
+    assert problem is not None
+    assert problem.code == "embedding_no_folder"
+    assert not app.models_ready()
+    app.close()

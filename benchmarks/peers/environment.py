@@ -19,6 +19,12 @@ REQUIREMENTS = HERE / "requirements.txt"
 FOLDER = HERE / "out" / "peers"
 
 
+def pinned() -> dict[str, str]:
+    """The peers' packages with their versions."""
+    lines = REQUIREMENTS.read_text(encoding="utf-8").splitlines()
+    return dict(line.split("#")[0].strip().split("==") for line in lines if "==" in line)
+
+
 def python() -> Path:
     """The environment's Python, made when it is missing or its requirements changed.
 

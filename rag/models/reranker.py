@@ -112,7 +112,7 @@ class CrossEncoder:
         self._device = device
         # RoBERTa's positions begin behind the padding id, so two of them are never used.
         self._max_tokens = min(_MAX_TOKENS, getattr(config, "max_position_embeddings", _MAX_TOKENS + 2) - 2)
-        self._two_types = getattr(config, "type_vocab_size", 1) > 1
+        self._has_types = "token_type_ids" in flag.tokenizer.model_input_names
         self._pad = flag.tokenizer.pad_token_id or 0
         self._lock = threading.Lock()
         self._workers = Workers(serial=device != "cpu")
@@ -161,7 +161,7 @@ class CrossEncoder:
         padded = [[*ids, *[self._pad] * (longest - len(ids))] for _, ids, _ in batch]
         mask = [[1] * len(ids) + [0] * (longest - len(ids)) for _, ids, _ in batch]
         given = {"input_ids": padded, "attention_mask": mask}
-        if self._two_types:
+        if self._has_types:
             given["token_type_ids"] = [[*types, *[0] * (longest - len(types))] for _, _, types in batch]
         tensors = {key: torch.tensor(rows, device=self._device) for key, rows in given.items()}
         with torch.inference_mode():

@@ -120,8 +120,10 @@ def opening(text: str) -> str:
     """The first words of a passage in one line, without its headings and the signs of its markup."""
     below = _HEADING.sub("", text) if _HEADING.sub("", text).strip() else text
     plain = " ".join(_NOT_WORDS.sub(" ", _BULLET.sub("• ", below)).split())
-    limit = _OPENING // 2 if is_chinese(plain) else _OPENING
-    return plain if len(plain) <= limit else plain[:limit].rstrip() + "…"
+    if is_chinese(plain):
+        return plain if len(plain) <= _OPENING // 2 else f"{plain[: _OPENING // 2]}…"
+    words = plain[:_OPENING].rpartition(" ")[0] or plain[:_OPENING]
+    return plain if len(plain) <= _OPENING else f"{words}…"
 
 
 def split_rows(rows: Sequence[Row]) -> tuple[list[Row], list[Row], list[str]]:

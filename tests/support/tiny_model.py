@@ -56,11 +56,35 @@ def build_tiny_model(
     return folder
 
 
+def build_tiny_reranker(folder: Path, *, dimension: int = 32, seed: int = 7) -> Path:
+    """Save a cross-encoder with one score in `folder` and return it."""
+    import torch
+    from transformers import BertConfig, BertForSequenceClassification
+
+    tokenizer = _tokenizer()
+    config = BertConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=dimension,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        intermediate_size=dimension * 2,
+        max_position_embeddings=64,
+        pad_token_id=0,
+        initializer_range=0.5,
+        num_labels=1,
+    )
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        BertForSequenceClassification(config).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
 _MODES = {"cls": "cls_token", "mean": "mean_tokens", "max": "max_tokens"}
 
 
 def _tokenizer():  # type: ignore[no-untyped-def]  # transformers has no usable types
-    from tokenizers import Tokenizer, normalizers, pre_tokenizers, processors
+    from tokenizers import Tokenizer, decoders, normalizers, pre_tokenizers, processors
     from tokenizers.models import WordPiece
     from transformers import PreTrainedTokenizerFast
 
@@ -70,6 +94,7 @@ def _tokenizer():  # type: ignore[no-untyped-def]  # transformers has no usable 
     backend = Tokenizer(WordPiece(vocabulary, unk_token="[UNK]"))
     backend.normalizer = normalizers.BertNormalizer(lowercase=True)
     backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    backend.decoder = decoders.WordPiece()  # FlagEmbedding takes pairs of texts apart and puts them together again
     backend.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
     names = {f"{name.strip('[]').lower()}_token": name for name in SPECIAL}
     return PreTrainedTokenizerFast(tokenizer_object=backend, model_max_length=64, **names)

@@ -37,8 +37,8 @@ class AcrossLanguages:
         found = self.inner.find(request, engine)
         if engine.expander is None or not engine.expander.writes:
             return found
-        language = _readers_language(request, engine)
-        if not language or (share := coverage(request.question, found.hits, engine)) >= WEAK:
+        share = coverage(request.question, found.hits, engine)
+        if share >= WEAK or not (language := _readers_language(request, engine)):
             return found
         try:
             query = engine.expander.translation(request.question, language)
@@ -60,7 +60,7 @@ def _chunks(language: str, request: SearchRequest, engine: Engine) -> int:
     own = models.FieldCondition(key="metadata.language", match=models.MatchValue(value=language))
     only = request.filters.as_filter()
     both = models.Filter(must=[own, *([only] if only else [])])
-    return engine.library.client.count(engine.library.chunks_collection, count_filter=both, exact=False).count
+    return engine.library.client.count(engine.library.chunks_collection, count_filter=both, exact=True).count
 
 
 def coverage(question: str, hits: Sequence[Hit], engine: Engine) -> float:

@@ -21,7 +21,7 @@ def test_every_part_finds_its_page_in_one_round_trip(engine: Any, monkeypatch: p
         return plain(collection, requests, **more)
 
     monkeypatch.setattr(made.library.client, "query_batch_points", counted)
-    found = MultiQuery().find(SearchRequest("harbour ferry", fetch_k=3), made)
+    found = MultiQuery().find(SearchRequest("harbour ferry", k=3, fetch_k=3), made)
     assert {hit.passage.title for hit in found.hits} == {"Ferry", "Tea", "Volcano"}
     assert batches == [2, 6]  # a look at what the question finds, then all phrasings at once
     assert found.notes["queries"] == ["harbour ferry", *expander.others]

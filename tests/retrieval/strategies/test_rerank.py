@@ -34,7 +34,7 @@ def test_the_cross_encoder_has_the_last_word(engine: Any) -> None:
     first = found.hits[0].passage
     assert first.title == "Bridge"
     assert (first.score, first.scores["rerank"], first.ranks["rerank"]) == (0.9, 0.9, 1)
-    assert first.ranks["fused"] == 2
+    assert first.ranks["fused"] > 1
     assert reranker.texts[0].startswith("Ferry\n")
     assert not found.diversify
 
