@@ -15,6 +15,7 @@ from rag.agent.prompts import Prompt
 from rag.agent.reasoner import Reasoner
 from rag.errors import ModelError
 from rag.retrieval.strategies import Expander, Need
+from rag.retrieval.strategies.auto import ASKS
 from rag.text import detect_language, terms
 from rag.types import Passage
 
@@ -127,4 +128,4 @@ def parts(question: str) -> list[str]:
     """What a question asks, one thing each; none for a question that asks one thing."""
     found = [part.strip(" ,，?？") for part in _PART.split(question)]
     asked = [part for part in found if len(terms(part)) >= 2]
-    return asked if len(asked) > 1 else []
+    return asked if len(asked) > 1 and all(ASKS.search(part) for part in asked) else []

@@ -26,7 +26,7 @@ _CONCEPT = re.compile(
     r"|\bwhat does .{1,60} mean\b|为什么|为何|如何|怎么|怎样|原因|区别|作用|意义|影响|关系|含义|概念|优点|缺点",
     re.IGNORECASE,
 )
-_ASKS = re.compile(
+ASKS = re.compile(
     r"\b(?:what|which|who|whom|whose|when|where|why|how)\b|什么|哪|谁|多少|几[^乎]|何时|为什么|如何|怎|多[久长大高远快]",
     re.IGNORECASE,
 )
@@ -73,7 +73,7 @@ def by_rules(question: str) -> tuple[Need, dict[str, Any]]:
 
 def _facets(question: str) -> int:
     """How many parts ask something; 0 for a question that asks one thing."""
-    asking = sum(1 for clause in _CLAUSE.split(question) if clause and _ASKS.search(clause))
+    asking = sum(1 for clause in _CLAUSE.split(question) if clause and ASKS.search(clause))
     return max(asking, 2) if asking > 1 or _LISTS.search(question) else 0
 
 

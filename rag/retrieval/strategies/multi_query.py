@@ -11,7 +11,8 @@ from rag.retrieval.strategies.base import Engine, Found, SearchRequest, fell_bac
 from rag.store.search import Legs
 
 MAX_PHRASINGS = 3
-_OTHERS = 0.5  # of the weight of the question's own words
+_OTHERS = 0.9  # what is best for another phrasing, of what is best for the question's own words
+_BOTH = 0.5  # of the smaller score on top, where a passage is good for both
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,10 @@ def distinct(question: str, phrasings: Sequence[str]) -> list[str]:
 
 
 def across_phrasings(legs: Legs) -> dict[str, float]:
-    """Each phrasing's legs fused by score, then the question's own with the best of the others."""
+    """Each phrasing's legs fused by score; then a passage has its best score, and more if it is good for several.
+
+    So the best passage of each part of a question stands near the top. In 0 to 1.
+    """
     groups: dict[str, dict[str, dict[str, float]]] = {}
     for leg, scores in legs.items():
         name, _, number = leg.partition(".")
@@ -58,7 +62,8 @@ def across_phrasings(legs: Legs) -> dict[str, float]:
     own = fused.pop("", {})
     found = set(own).union(*fused.values())
     others = {point: max((scores.get(point, 0.0) for scores in fused.values()), default=0.0) for point in found}
-    return {point: (own.get(point, 0.0) + _OTHERS * others[point]) / (1 + _OTHERS) for point in found}
+    both = {point: (own.get(point, 0.0), _OTHERS * others[point]) for point in found}
+    return {point: (max(scores) + _BOTH * min(scores)) / (1.0 + _BOTH) for point, scores in both.items()}
 
 
 def _plain(text: str) -> str:

@@ -1,0 +1,164 @@
+"""Searching through the app: the setting's strategy, texts by a chat model within a run's calls, scopes, languages."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rag.app import App, ChatOptions
+from rag.config import load_settings
+from rag.errors import ModelError
+from rag.ingest.batch import ingest_all
+from rag.ingest.sources import record_sources
+from rag.retrieval.filters import Filters
+from rag.types import Answer
+from tests.support.chat_protocol import Reply, Request
+from tests.support.chat_rules import rules
+from tests.support.chat_server import ChatServer
+from tests.support.tiny_model import build_tiny_reranker
+
+PRICE = "What does the Team plan cost per person and month?"
+
+
+@pytest.fixture(scope="module")
+def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
+    """An app that holds the sample pages."""
+    folder = tmp_path_factory.mktemp("data")
+    app = App(load_settings(None, rag_data_dir=folder, qdrant_url="", llm_model="", llm_base_url=""))
+    job_id = app.add_examples(library="main")
+    end = time.monotonic() + 120
+    while app.job(job_id).state == "running":
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    yield app
+    app.close()
+
+
+class Model:
+    """Behaves by the rules, and writes what is searched with; keeps the kinds of its calls."""
+
+    def __init__(self, **texts: str) -> None:
+        self.texts = texts
+        self.kinds: list[str] = []
+
+    def __call__(self, request: Request) -> Reply | str:
+        system = str(request.messages[0].get("content"))
+        signs = {"passage": "one paragraph", "phrasings": "three search queries", "translation": "Translate the search"}
+        kind = next((kind for kind, sign in signs.items() if sign in system), "")
+        self.kinds.append(kind or "other")
+        return self.texts[kind] if kind else rules(request)
+
+
+def ask(app: App, question: str, model: Model, **how: Any) -> Answer:
+    with ChatServer(model) as server:
+        chat = ChatOptions("test", server.base_url, "key")
+        return app.wait(app.ask(question, library="main", chat=chat, **how), timeout=60)
+
+
+def notes(answer: Answer) -> Any:
+    return answer.searches[0].notes
+
+
+def test_in_fast_mode_no_call_is_left_for_a_passage(app: App) -> None:
+    model = Model(passage="The Team plan costs nine euros.")
+    answer = ask(app, PRICE, model, mode="fast", strategy="hyde")
+    assert (answer.outcome, answer.model_calls, model.kinds) == ("answered", 2, ["other", "other"])
+    assert notes(answer)["fell_back"]["code"] == "call_limit"
+
+
+def test_in_deep_mode_a_passage_is_one_more_call_that_counts(app: App) -> None:
+    model = Model(passage="The Team plan costs nine euros per person and month.")
+    answer = ask(app, PRICE, model, mode="deep", strategy="hyde")
+    assert answer.outcome == "answered"
+    assert model.kinds.count("passage") == 1
+    assert answer.model_calls == len(model.kinds)
+    assert notes(answer)["passage"] == model.texts["passage"]
+
+
+def test_the_default_strategy_makes_no_calls_of_its_own(app: App) -> None:
+    for mode in ("fast", "deep"):
+        model = Model()
+        ask(app, PRICE, model, mode=mode)
+        assert set(model.kinds) == {"other"}
+
+
+def test_phrasings_are_searched_beside_the_question(app: App) -> None:
+    model = Model(phrasings="Team plan price\nmonthly price of a person")
+    answer = ask(app, PRICE, model, mode="deep", strategy="multi_query")
+    assert notes(answer)["queries"][1:] == ["Team plan price", "monthly price of a person"]
+
+
+def test_across_languages_one_translation_in_deep_mode_and_none_in_fast(app: App) -> None:
+    question = "小艇团队套餐每人每月的价格是什么？"
+    model = Model(translation="What does the Team plan cost per person and month?")
+    fast = ask(app, question, model, mode="fast")
+    assert fast.model_calls <= 2
+    assert "translation" not in model.kinds
+    deep = ask(app, question, model, mode="deep")
+    first = deep.searches[0]
+    assert model.kinds.count("translation") == len([s for s in deep.searches if "translation" in s.notes]) >= 1
+    assert "pricing" in first.passages[0].url
+    assert first.notes["translation"]["params"]["query"] == model.texts["translation"]
+
+
+def test_search_only_asks_no_model_unless_the_strategy_writes(app: App) -> None:
+    model = Model(passage="The Team plan costs nine euros.")
+    with ChatServer(model) as server:
+        chat = ChatOptions("test", server.base_url, "key")
+        for strategy in ("mmr", "auto", "rerank"):
+            app.search("小艇团队套餐", library="main", strategy=strategy, chat=chat)
+        assert model.kinds == []
+        app.search(PRICE, library="main", strategy="hyde", chat=chat)
+    assert model.kinds == ["passage"]
+
+
+def test_a_page_named_in_the_question_confines_the_search(app: App) -> None:
+    found = app.search("In the release notes, what does the Team plan cost?", library="main")
+    assert {passage.title for passage in found.passages} == {"Skiff release notes"}
+    assert found.question == "what does the Team plan cost?"
+    assert found.notes["scope"] == {"code": "scope_named", "params": {"names": "Skiff release notes"}}
+
+
+def test_a_scope_that_holds_nothing_is_left(app: App) -> None:
+    question = "在《古城墙夜市：吃什么，怎么去》中，restore a whole folder"
+    found = app.search(question, library="main", filters=Filters(languages=("en",)))
+    assert found.passages
+    assert found.notes["scope"]["code"] == "scope_empty"
+
+
+def test_what_was_chosen_beside_the_question_is_kept(app: App) -> None:
+    (page,) = [page for page in app.pages("main") if page.url.endswith("/handbook")]
+    filters = Filters(pages=(page.url_hash,))
+    found = app.search("In the release notes, what is new?", library="main", filters=filters)
+    assert {passage.url_hash for passage in found.passages} == {page.url_hash}
+    answer = app.wait(app.ask(PRICE, mode="fast", library="main", filters=filters), timeout=60)
+    assert {passage.url_hash for passage in answer.passages} <= {page.url_hash}
+
+
+def test_the_settings_choose_the_strategy_and_the_reranker(tmp_path: Path) -> None:
+    folder = build_tiny_reranker(tmp_path / "reranker")
+    line = json.dumps({"url": "https://a.example/tea", "title": "Tea", "text": "Green tea needs cooler water."})
+    for reranker, code in ((str(folder), "rerank_with"), ("", "rerank_without_weights")):
+        chosen = {"strategy": "rerank", "reranker_model": reranker}
+        settings = load_settings(None, rag_data_dir=tmp_path, qdrant_url="", llm_model="", **chosen)
+        with closing(App(settings)) as app:
+            list(ingest_all(app.ingestor("main"), list(record_sources([line], "lines"))))
+            found = app.search("green tea", library="main")
+            assert (found.strategy, found.notes["reranker"]["code"]) == ("rerank", code)
+            assert app.search("green tea", library="main", strategy="keyword").strategy == "keyword"
+
+
+def test_a_reranker_that_cannot_be_loaded_is_said(tmp_path: Path) -> None:
+    settings = load_settings(None, rag_data_dir=tmp_path, qdrant_url="", llm_model="", reranker_model="/no/such")
+    with closing(App(settings)) as app:
+        line = json.dumps({"url": "https://a.example/tea", "title": "Tea", "text": "Green tea needs cooler water."})
+        list(ingest_all(app.ingestor("main"), list(record_sources([line], "lines"))))
+        assert app.search("green tea", library="main").passages
+        with pytest.raises(ModelError, match="RERANKER_MODEL"):
+            app.search("green tea", library="main", strategy="rerank")
