@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -24,6 +23,7 @@ from rag.ingest.jobs import Jobs
 from rag.ingest.parser import Parser
 from rag.ingest.paste import find_urls
 from rag.ingest.pipeline import Ingestor
+from rag.ingest.samples import example_sources
 from rag.ingest.sources import Source, file_sources, web_source
 from rag.models.embedding import EmbeddingModel, load_embedding_model
 from rag.models.hub import BUILTIN
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 JobView = Job
-EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 _BUILTIN_DIMENSION = 384
 
 __all__ = ["App", "ChatOptions", "Event", "JobItem", "JobView"]
@@ -148,6 +147,10 @@ class App:
     def submit(self, sources: Sequence[Source], *, library: str, force: bool = False, chunker: str = "") -> str:
         """Queue an import; without `chunker` the one of the settings cuts its pages."""
         return self._jobs.submit(sources, library=library, force=force, chunker=chunker or self.settings.chunker)
+
+    def find_urls(self, pasted: str) -> tuple[list[str], int]:
+        """The addresses in pasted text, and how many more than the limit were dropped."""
+        return find_urls(pasted)
 
     def job(self, job_id: str) -> JobView:
         return self._jobs.job(job_id)
@@ -258,14 +261,6 @@ class App:
         """Ask the database for its libraries. Raises StoreError."""
         return Notice("database_works", {"libraries": len(list_libraries(self._client))})
 
-    def example_questions(self, language: str) -> list[str]:
-        """Questions that the sample pages answer, in the language."""
-        rows: list[dict[str, Any]] = json.loads((EXAMPLES / "questions.json").read_text(encoding="utf-8"))
-        return [row["question"] for row in rows if row["lang"] == language and row["answers"]]
-
-    def find_urls(self, pasted: str) -> tuple[list[str], int]:
-        return find_urls(pasted)
-
     # Parts
 
     @cached_property
@@ -315,16 +310,6 @@ class App:
 
 def _load_problem(error: BaseException | None) -> Notice:
     return error.notice if isinstance(error, RagError) else Notice("model_failed")
-
-
-def example_sources() -> list[Source]:
-    """The sample pages, under the addresses that examples/pages.json gives them."""
-    rows: list[Mapping[str, Any]] = json.loads((EXAMPLES / "pages.json").read_text(encoding="utf-8"))
-    return [
-        source
-        for row in rows
-        for source in file_sources(row["file"], (EXAMPLES / row["file"]).read_bytes(), row["url"])
-    ]
 
 
 def _check_writable(folder: Path) -> None:

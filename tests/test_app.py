@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from rag.app import App, ChatOptions, example_sources
+from rag.app import App, ChatOptions
 from rag.config import Settings, load_settings
 from rag.errors import ConfigError, ModelError, ModelMismatchError, StoreBusyError
+from rag.ingest.samples import example_sources
 from rag.types import Answer
 from tests.support.chat_rules import rules
 from tests.support.chat_server import ChatServer
@@ -130,11 +131,6 @@ def test_a_data_folder_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(ConfigError, match="cannot be written"):
         App(settings_for(tmp_path / "file" / "data"))
-
-
-def test_example_questions_are_answerable(app: App) -> None:
-    for language in ("en", "zh"):
-        assert len(app.example_questions(language)) >= 3
 
 
 def test_langchains_view_of_the_library(app: App) -> None:
