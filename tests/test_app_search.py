@@ -104,6 +104,8 @@ def test_across_languages_one_translation_in_deep_mode_and_none_in_fast(app: App
     first = deep.searches[0]
     assert model.kinds.count("translation") == len([s for s in deep.searches if "translation" in s.notes]) >= 1
     assert "pricing" in first.passages[0].url
+    assert first.answerable > fast.answerable
+    assert deep.outcome == "answered"
     assert first.notes["translation"]["params"]["query"] == model.texts["translation"]
 
 

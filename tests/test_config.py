@@ -9,7 +9,7 @@ from rag.errors import ConfigError
 
 NAMES = (
     "RAG_DATA_DIR RAG_LIBRARY QDRANT_URL QDRANT_API_KEY EMBEDDING_MODEL CHUNKER LLM_MODEL LLM_BASE_URL LLM_API_KEY "
-    "FETCH_ALLOW_PRIVATE_HOSTS"
+    "FETCH_ALLOW_PRIVATE_HOSTS STRATEGY RERANKER_MODEL"
 ).split()
 
 
@@ -51,6 +51,7 @@ def test_private_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
         ("RAG_LIBRARY", "Has Spaces"),
         ("RAG_LIBRARY", "../up"),
         ("QDRANT_URL", "localhost:6333"),
+        ("STRATEGY", "clever"),
         ("LLM_BASE_URL", "ftp://x"),
         ("CHUNKER", "random"),
         ("FETCH_ALLOW_PRIVATE_HOSTS", "127.0.0.1"),
@@ -68,3 +69,15 @@ def test_a_wrong_setting_is_one_sentence_that_names_it(monkeypatch: pytest.Monke
 def test_settings_are_frozen() -> None:
     with pytest.raises(ValueError, match="frozen"):
         load_settings(None).rag_library = "other"
+
+
+def test_every_strategy_can_be_set_and_a_wrong_one_is_told_the_choices(monkeypatch: pytest.MonkeyPatch) -> None:
+    from rag.retrieval.strategies import DEFAULT_STRATEGY, STRATEGIES
+
+    assert load_settings(None).strategy == DEFAULT_STRATEGY
+    for name in STRATEGIES:
+        assert load_settings(None, strategy=name).strategy == name
+    monkeypatch.setenv("STRATEGY", "clever")
+    with pytest.raises(ConfigError) as caught:
+        load_settings(None)
+    assert all(name in str(caught.value) for name in STRATEGIES)
