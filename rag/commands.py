@@ -175,13 +175,11 @@ def _row(row: IngestResult) -> dict[str, Any]:
 
 
 def _sources(name: str) -> list[Source]:
-    is_file = "://" not in name and Path(name).expanduser().exists()
-    looks_like_file = "://" not in name and not find_urls(name)[0]
-    return (
-        path_sources(name)
-        if is_file or looks_like_file
-        else [web_source(find_urls(name)[0][0] if "://" not in name else name)]
-    )
+    """What a SOURCE means: an address if it says so, a file if there is one, else an address without its scheme."""
+    if "://" in name:
+        return [web_source(name)]
+    urls = [] if Path(name).expanduser().exists() else find_urls(name)[0]
+    return [web_source(url) for url in urls] or path_sources(name)
 
 
 def _questions(options: argparse.Namespace) -> Iterator[dict[str, str]]:
