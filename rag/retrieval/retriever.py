@@ -66,8 +66,7 @@ class Retriever:
             [candidate.passage for candidate in candidates if candidate.place is None],
         )
         chosen = time.perf_counter()
-        features = features_of(self._idf(question), context.passages, self._terms)
-        likely = probability(features, self._engine.model.name, "dense" in found.legs)
+        likely = max(self._likely(asked, context.passages, found.legs) for asked in (question, *found.asked))
         judged = time.perf_counter()
         return Retrieval(
             question,
@@ -79,6 +78,10 @@ class Retriever:
             found.notes,
             round(likely, 4),
         )
+
+    def _likely(self, question: str, passages: Sequence[Passage], legs: Sequence[str]) -> float:
+        features = features_of(self._idf(question), passages, self._terms)
+        return probability(features, self._engine.model.name, "dense" in legs)
 
     def evidence(self, question: str) -> Evidence:
         """What `answerable` is computed from, for calibration."""

@@ -47,12 +47,14 @@ class Found:
 
     `legs` took part; `notes` is plain data for the panel that explains a search, such as the queries
     that were asked or why a strategy was picked. With `diversify` MMR chooses among the candidates.
+    `asked` is the question in other languages, which the passages may answer as well.
     """
 
     hits: Sequence[Hit]
     legs: tuple[str, ...]
     notes: dict[str, Any] = field(default_factory=dict)
     diversify: bool = False
+    asked: tuple[str, ...] = ()
 
 
 class Strategy(Protocol):
