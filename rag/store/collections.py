@@ -25,6 +25,8 @@ CHUNK_INDEXES: Mapping[str, models.PayloadSchemaType] = {
     "metadata.active": _BOOL,
     "metadata.site": _KEYWORD,
     "metadata.language": _KEYWORD,
+    "metadata.section": _KEYWORD,
+    "metadata.added_at": _DATETIME,
 }
 PAGE_INDEXES: Mapping[str, models.PayloadSchemaType] = {
     "settled": _BOOL,

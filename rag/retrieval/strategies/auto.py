@@ -12,7 +12,7 @@ from rag.retrieval.strategies.legs import LegSearch
 from rag.retrieval.strategies.multi_query import MultiQuery
 
 EXACT_WEIGHT, CONCEPT_WEIGHT = 0.4, 0.6
-"""The dense leg's share. Further from the middle chroma gains a little and xquad-en loses it; see 0004."""
+"""The dense leg's share. Small steps, since what was measured speaks neither for nor against them; see 0004."""
 
 _QUOTED = re.compile('"[^"\n]{2,60}"|“[^”\n]{2,60}”|「[^」\n]{2,60}」|『[^』\n]{2,60}』|`[^`\n]{2,60}`')
 _CODE = re.compile(
