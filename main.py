@@ -16,7 +16,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from rag.ui.headers import SecurityHeaders
 from rag.ui.shell import draw_shell, report_unexpected
 
-if get_script_run_ctx() is None:
+if get_script_run_ctx(suppress_warning=True) is None:
     # Else Streamlit takes the folder pages/ for its older navigation until the first visitor has drawn ours,
     # and shows that visitor a page without its frame.
     PagesManager.uses_pages_directory = False
