@@ -8,8 +8,10 @@ from typing import Any, Literal
 
 RunMode = Literal["fast", "deep"]
 Outcome = Literal["answered", "caveat", "not_in_pages", "failed"]
-IngestStatus = Literal["added", "unchanged", "updated", "duplicate", "skipped", "failed"]
+IngestStatus = Literal["added", "unchanged", "updated", "duplicate", "held", "gone", "skipped", "failed"]
+PageStatus = Literal["active", "gone"]
 PageSource = Literal["web", "file", "import"]
+Decision = Literal["", "retry", "add_anyway", "keep_both", "refresh", "skip"]
 Fate = Literal["merged", "same_text", "page_share", "budget"]
 Stage = Literal["waiting", "fetching", "reading", "chunking", "embedding", "storing", "done"]
 
@@ -20,7 +22,11 @@ class Page:
 
     `text` is the one text of the page: what `extract` prints, what is stored, and what every
     `start` and `end` indexes, in code points. It is empty in listings, which leave it out.
-    `language` is a primary BCP 47 tag (`en`, `zh`) or empty. Times are ISO 8601 in UTC.
+    `language` is a primary BCP 47 tag (`en`, `zh`) or empty. Times are ISO 8601 in UTC; `published` and
+    `modified` are what the page says of itself, a date (`2024-03-05`) or a time, or empty.
+    `aliases` are other addresses that lead to it. `etag` and `last_modified` are what its server sent
+    with it, `checked_at` when it was last asked, `failures` how often it failed since it last answered.
+    `version` counts its texts from 1. A page that is `gone` was found missing on its site.
     """
 
     url: str
@@ -36,6 +42,29 @@ class Page:
     characters: int = 0
     added_at: str = ""
     updated_at: str = ""
+    author: str = ""
+    published: str = ""
+    modified: str = ""
+    aliases: tuple[str, ...] = ()
+    etag: str = ""
+    last_modified: str = ""
+    checked_at: str = ""
+    failures: int = 0
+    status: PageStatus = "active"
+    version: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class PageVersion:
+    """A text that a page had: its `number` from 1, and from when until when (ISO 8601; "" is now)."""
+
+    url_hash: str
+    number: int
+    title: str
+    text: str
+    text_hash: str
+    since: str
+    until: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +165,11 @@ class Notice:
 
 @dataclass(frozen=True, slots=True)
 class IngestResult:
-    """What became of one source. `reason` is a code of rag.messages, `message` its English sentence."""
+    """What became of one source. `reason` is a code of rag.messages, `message` its English sentence.
+
+    `preview` is the beginning of the text that was extracted from a page that is `held` or a duplicate;
+    `choices` are what the person can do about it: see `Decision`.
+    """
 
     source: str
     url: str
@@ -147,6 +180,8 @@ class IngestResult:
     chunks: int = 0
     seconds: float = 0.0
     params: Mapping[str, Any] = field(default_factory=dict)
+    preview: str = ""
+    choices: tuple[Decision, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -248,5 +248,9 @@ def _dump(data: Mapping[str, Any]) -> str:
 
 
 def _item(row: sqlite3.Row) -> JobItem:
-    result = IngestResult(**json.loads(row["result"])) if row["result"] else None
+    result = _result(json.loads(row["result"])) if row["result"] else None
     return JobItem(row["position"], row["source"], cast(Stage, row["stage"]), result)
+
+
+def _result(kept: dict[str, Any]) -> IngestResult:
+    return IngestResult(**{**kept, "choices": tuple(kept.get("choices", ()))})

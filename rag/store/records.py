@@ -59,12 +59,12 @@ def library_from(payload: Mapping[str, Any]) -> LibraryInfo:
 
 def page_payload(page: Page, *, settled: bool) -> dict[str, Any]:
     """The page's record. `settled` is False until the flags of its chunks agree with `generation`."""
-    return {**asdict(page), "status": "active", "settled": settled}
+    return {**asdict(page), "settled": settled}
 
 
 def page_from(payload: Mapping[str, Any]) -> Page:
     given = {name: payload[name] for name in _PAGE_FIELDS if name in payload}
-    return Page(**{"text": "", **given})
+    return Page(**{"text": "", **given, "aliases": tuple(given.get("aliases", ()))})
 
 
 def chunk_payload(
