@@ -141,7 +141,7 @@ def _measured(name: str, data: Dataset, weight: float) -> Sample:
         settings = load_settings(None, rag_data_dir=folder, llm_model="", qdrant_url="", embedding_model="builtin")
         with closing(App(settings)) as app:
             lines = (json.dumps(page) for page in data.pages)
-            for _ in ingest_all(app.ingestor("main"), list(record_sources(lines, name))):
+            for _ in ingest_all(app.imports.ingestor("main"), list(record_sources(lines, name))):
                 pass
             retriever = app.retriever("main")
             found = [retriever.evidence(question["question"]) for question in data.questions]

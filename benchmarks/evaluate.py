@@ -49,7 +49,7 @@ def evaluate(data: Dataset, strategies: Sequence[str]) -> dict[str, object]:
         settings = load_settings(None, rag_data_dir=folder, llm_model="", qdrant_url="", embedding_model="builtin")
         with closing(App(settings)) as app:
             lines = (json.dumps(page) for page in data.pages)
-            rows = list(ingest_all(app.ingestor("main"), list(record_sources(lines, data.name))))
+            rows = list(ingest_all(app.imports.ingestor("main"), list(record_sources(lines, data.name))))
             row: dict[str, object] = {"set": data.name, "pages": len(rows), "questions": len(data.questions)}
             row["chunks"] = app.library("main").chunk_count()
             row["retrieval"] = {name: _retrieval(app, data, name) for name in strategies}

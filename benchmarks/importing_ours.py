@@ -17,7 +17,7 @@ from rag.ingest.sources import record_sources
 def main(pages: str, folder: str) -> None:
     lines = Path(pages).read_text(encoding="utf-8").splitlines()
     with closing(App(load_settings(None, rag_data_dir=folder, qdrant_url="", embedding_model="builtin"))) as app:
-        ingestor = app.ingestor("main")
+        ingestor = app.imports.ingestor("main")
         began = time.perf_counter()
         rows = [row for _, row in ingest_all(ingestor, list(record_sources(lines, pages)))]
         spent = time.perf_counter() - began

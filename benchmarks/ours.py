@@ -19,6 +19,7 @@ from benchmarks import tokens
 from benchmarks.datasets import Dataset
 from benchmarks.run import Run
 from rag.app import App
+from rag.app.models import Models
 from rag.config import load_settings
 from rag.ingest.batch import ingest_all
 from rag.ingest.sources import record_sources
@@ -61,12 +62,18 @@ class Counted:
         return self._queries[text][0]
 
 
-class MeasuredApp(App):
-    """The app as it comes, with a model that counts."""
+class MeasuredModels(Models):
+    """The models as they come, the embedding model counting."""
 
     @cached_property
-    def model(self) -> Counted:
-        return Counted(App.model.fget(self))  # type: ignore[attr-defined]
+    def embedding(self) -> Counted:  # type: ignore[override]
+        return Counted(super().embedding)
+
+
+class MeasuredApp(App):
+    """The app as it comes, with models that count."""
+
+    models: MeasuredModels
 
 
 @contextmanager
@@ -76,7 +83,7 @@ def measured_app() -> Iterator[MeasuredApp]:
         settings = load_settings(
             None, rag_data_dir=Path(folder), qdrant_url="", embedding_model="builtin", llm_model="", llm_base_url=""
         )
-        with closing(MeasuredApp(settings)) as app:
+        with closing(MeasuredApp(settings, MeasuredModels(settings))) as app:
             yield app
 
 
@@ -92,15 +99,15 @@ class Imported:
 
 def take_in(app: MeasuredApp, data: Dataset, chunker: str, library: str) -> Imported:
     """Import the set's pages. Raises RuntimeError when a page does not go in: scores would mislead."""
-    app.model.passages.clear()
-    ingestor = app.ingestor(library).with_chunker(chunker)
+    app.models.embedding.passages.clear()
+    ingestor = app.imports.ingestor(library).with_chunker(chunker)
     lines = (json.dumps(page) for page in data.pages)
     began = time.perf_counter()
     results = [result for _, result in ingest_all(ingestor, list(record_sources(lines, data.name)))]
     seconds = time.perf_counter() - began
     if failed := [result.message for result in results if result.status != "added"]:
         raise RuntimeError(f"{len(failed)} of {len(results)} pages of {data.name} did not go in: {failed[0]}")
-    encoded = tokens.count(app.model.passages, tokens.MODEL_READS)
+    encoded = tokens.count(app.models.embedding.passages, tokens.MODEL_READS)
     return Imported(library, app.library(library).chunk_count(), seconds, encoded)
 
 
@@ -110,12 +117,12 @@ def ask(app: MeasuredApp, data: Dataset, imported: Imported, strategy: str, k: i
     app.search("warm up", **how)
     hits: dict[str, list[str]] = {}
     scores: dict[str, float] = {}
-    app.model.begin()
+    app.models.embedding.begin()
     began = time.perf_counter()
     for question in data.questions:
         found = app.search(question["question"], **how)
         hits[str(question["id"])] = [passage.text for passage in found.passages]
         scores[str(question["id"])] = found.answerable
-    seconds = time.perf_counter() - began + app.model.owed
+    seconds = time.perf_counter() - began + app.models.embedding.owed
     ms = 1000 * seconds / max(1, len(data.questions))
     return Run(hits, ms, imported.chunks, imported.stored_s, imported.encoded, scores)

@@ -62,13 +62,13 @@ def _links(app: App, library: str, chunker: str, language: Language) -> None:
         placeholder=label("add_paste_placeholder", language),
         label_visibility="collapsed",
     )
-    urls, dropped = app.find_urls(pasted or "")
+    urls, dropped = app.imports.find_urls(pasted or "")
     with st.container(horizontal=True, vertical_alignment="center"):
         add = st.button(label("add_go", language), type="primary", icon=":material/add:", key="add-links")
         force = st.checkbox(label("add_force", language), key="force")
     _found(urls, dropped, pasted or "", language)
     if add and urls:
-        _start(app.add_sources(urls, library=library, force=force, chunker=chunker))
+        _start(app.imports.add_urls(urls, library=library, force=force, chunker=chunker))
 
 
 def _found(urls: list[str], dropped: int, pasted: str, language: Language) -> None:
@@ -100,13 +100,13 @@ def _files(app: App, library: str, chunker: str, language: Language) -> None:
     )
     if go_on and uploaded:
         files = [(file.name, file.getvalue()) for file in uploaded]
-        _start(app.add_files(files, library=library, chunker=chunker))
+        _start(app.imports.add_files(files, library=library, chunker=chunker))
 
 
 def _samples(app: App, library: str, chunker: str, language: Language) -> None:
     st.markdown(label("add_samples_lead", language))
     if st.button(label("add_samples_go", language), type="primary", icon=":material/auto_stories:", key="samples"):
-        _start(app.add_examples(library=library, chunker=chunker))
+        _start(app.imports.add_examples(library=library, chunker=chunker))
 
 
 def _round() -> int:

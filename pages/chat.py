@@ -50,7 +50,7 @@ def _empty(app: App, library: str, language: Language) -> None:
             if st.button(label("empty_add", language), type="primary", icon=":material/add:", key="empty-add"):
                 go("add")
             if st.button(label("empty_samples", language), icon=":material/auto_stories:", key="empty-samples"):
-                go("add", job=app.add_examples(library=library))
+                go("add", job=app.imports.add_examples(library=library))
         asked = " · ".join(f"“{escape_line(question)}”" for question in sample_questions(language))
         st.caption(f"{label('empty_then', language)}  \n{asked}")
 

@@ -23,7 +23,7 @@ def draw() -> None:
     language = current_language()
     app = open_app(language)
     library = current_library(app)
-    pages = app.pages(library)
+    pages = app.library(library).pages()
     with st.container(key="wide-page"):
         if not pages:
             _empty(language)
@@ -117,7 +117,7 @@ def _confirm_clear(app: App, library: str, count: int, language: Language) -> No
         st.markdown(label("library_clear_sentence", language, count=count, library=library))
         sure = st.checkbox(label("library_clear_confirm", language), key="clear-sure")
         if st.button(label("library_clear", language), type="primary", disabled=not sure, key="clear-go"):
-            app.clear(library)
+            app.library(library).clear()
             session().notes.append(label("page_removed", language))
             st.rerun()
 

@@ -56,7 +56,7 @@ def remove(settings: Settings, options: argparse.Namespace) -> int:
     status = 0
     with closing(App(settings)) as app:
         for url in options.urls:
-            removed = app.remove_pages(settings.rag_library, [url_hash(url)])
+            removed = app.library().remove([url_hash(url)])
             status = status if removed else 1
             _print(
                 options,
@@ -68,7 +68,7 @@ def remove(settings: Settings, options: argparse.Namespace) -> int:
 
 def search(settings: Settings, options: argparse.Namespace) -> int:
     with closing(App(settings)) as app:
-        how = {**_how(settings, options, app), "k": options.k, "fetch_k": max(20, 2 * options.k)}
+        how = {**_how(options, app), "k": options.k, "fetch_k": max(20, 2 * options.k)}
         for row in _questions(options):
             found = app.search(row["question"], library=settings.rag_library, **how)
             hits = [_hit(rank, passage) for rank, passage in enumerate(found.passages, 1)]
@@ -83,7 +83,7 @@ def search(settings: Settings, options: argparse.Namespace) -> int:
 def ask(settings: Settings, options: argparse.Namespace) -> int:
     status = 0
     with closing(App(settings)) as app:
-        how = _how(settings, options, app)
+        how = _how(options, app)
         for row in _questions(options):
             run = app.ask(row["question"], mode=options.mode, library=settings.rag_library, **how)
             answer = app.wait(run)
@@ -92,12 +92,12 @@ def ask(settings: Settings, options: argparse.Namespace) -> int:
     return status
 
 
-def _how(settings: Settings, options: argparse.Namespace, app: App) -> dict[str, Any]:
+def _how(options: argparse.Namespace, app: App) -> dict[str, Any]:
     """The strategy, and the part of the library to search, as arguments of `App.search` and `App.ask`."""
     sites: tuple[str, ...] = ()
     pages = tuple(url_hash(url) for url in options.page)
     for name in options.site:
-        on_site = site_filters(name, app.pages(settings.rag_library))
+        on_site = site_filters(name, app.library().pages())
         sites, pages = (*sites, *on_site.sites), (*pages, *on_site.pages)
     since, until = options.since or "", options.until or ""
     filters = Filters(pages, sites, tuple(options.language), tuple(options.heading), since, until)
@@ -145,7 +145,7 @@ def _chunk(chunk: Chunk) -> dict[str, Any]:
 
 def pages(settings: Settings, options: argparse.Namespace) -> int:
     with closing(App(settings)) as app:
-        for page in app.pages(settings.rag_library):
+        for page in app.library().pages():
             row = {k: v for k, v in asdict(page).items() if k != "text"}
             _print(options, row, f"{page.chunks:5}  {page.language or '-':3} {page.title[:60]}  {page.url}")
     return 0
@@ -164,14 +164,15 @@ def doctor(settings: Settings, options: argparse.Namespace) -> int:
 def _take_in(settings: Settings, options: argparse.Namespace, sources: list[Source], force: bool) -> int:
     status = 0
     with closing(App(settings)) as app:
-        for _, row in ingest_all(app.ingestor(settings.rag_library), sources, force=force):
+        for _, row in ingest_all(app.imports.ingestor(settings.rag_library), sources, force=force):
             status = 1 if row.status == "failed" else status
             _print(options, _row(row), f"{row.status:9}  {row.source}  {row.message}")
     return status
 
 
 def _row(row: IngestResult) -> dict[str, Any]:
-    return {key: value for key, value in asdict(row).items() if key != "params"}
+    extra = {"params", *(name for name in ("preview", "choices") if not getattr(row, name))}
+    return {key: value for key, value in asdict(row).items() if key not in extra}
 
 
 def _sources(name: str) -> list[Source]:

@@ -33,7 +33,7 @@ class Settings(BaseSettings):
     qdrant_api_key: SecretStr = SecretStr("")
     embedding_model: str = "builtin"
     chunker: str = "semantic"
-    strategy: str = "mmr"
+    strategy: str = "rerank"
     reranker_model: str = ""
     llm_model: str = ""
     llm_base_url: str = ""

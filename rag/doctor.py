@@ -38,7 +38,7 @@ def _database(app: App) -> Finding:
 
 def _embedding(app: App) -> Finding:
     try:
-        model = app.model
+        model = app.models.embedding
     except RagError as error:
         return Finding("embedding model", False, False, str(error))
     builtin = app.settings.embedding_model == "builtin"
@@ -51,7 +51,7 @@ def _chat(app: App) -> Finding:
     if not app.settings.has_chat_model:
         return Finding("chat model", True, True, say(Notice("doctor_chat_none"), "en"))
     notice = Notice("doctor_chat", {"model": app.settings.llm_model})
-    return _tried("chat model", False, notice, app.test_chat)
+    return _tried("chat model", False, notice, app.models.test_chat)
 
 
 def _tried(part: str, fallback: bool, notice: Notice, test: Callable[[], object]) -> Finding:

@@ -25,9 +25,9 @@ def settings_for(folder: Path, **more: str) -> Settings:
 def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
     """An app that holds the sample pages."""
     app = App(settings_for(tmp_path_factory.mktemp("data")))
-    job_id = app.add_examples(library="main")
+    job_id = app.imports.add_examples(library="main")
     end = time.monotonic() + 120
-    while app.job(job_id).state == "running":
+    while app.imports.job(job_id).state == "running":
         assert time.monotonic() < end
         time.sleep(0.05)
     yield app
@@ -41,14 +41,14 @@ def ask(app: App, question: str, mode: str = "fast", **how: object) -> Answer:
 def check_citations(app: App, answer: Answer) -> None:
     assert answer.citations
     for citation in answer.citations:
-        page = app.page("main", citation.url_hash)
+        page = app.library("main").page(citation.url_hash)
         assert page is not None
         assert page.text[citation.start : citation.end] == citation.quote
         assert f"[{citation.n}]" in answer.text
 
 
 def test_the_sample_pages_go_in(app: App) -> None:
-    pages = app.pages("main")
+    pages = app.library("main").pages()
     assert len(pages) == len(example_sources()) >= 12
     assert {page.language for page in pages} == {"en", "zh"}
     assert all(page.title and page.url.startswith("https://") and page.chunks for page in pages)
@@ -100,7 +100,7 @@ def test_when_the_chat_model_fails_the_passages_are_shown(app: App) -> None:
     assert answer.passages
     assert answer.notice is not None
     with pytest.raises(ModelError):
-        app.test_chat(chat)
+        app.models.test_chat(chat)
 
 
 def test_a_library_refuses_another_embedding_model(tmp_path: Path) -> None:
@@ -110,8 +110,8 @@ def test_a_library_refuses_another_embedding_model(tmp_path: Path) -> None:
 
         open_library(other._client, "main", "another-model", 12)
         with pytest.raises(ModelMismatchError, match="another-model"):
-            other.ingestor("main")
-        assert other.pages("main") == []
+            other.imports.ingestor("main")
+        assert other.library("main").pages() == []
     finally:
         other.close()
 
@@ -138,7 +138,7 @@ def test_langchains_view_of_the_library(app: App) -> None:
 
     retriever = (
         app.library("main")
-        .vector_store(ModelEmbeddings(app.model))
+        .vector_store(ModelEmbeddings(app.models.embedding))
         .as_retriever(search_type="mmr", search_kwargs={"k": 10, "fetch_k": 20, "lambda_mult": 0.7})
     )
     found = retriever.invoke("What does the Team plan cost?")
@@ -148,11 +148,11 @@ def test_langchains_view_of_the_library(app: App) -> None:
 
 def test_a_model_that_cannot_be_loaded_is_remembered(tmp_path: Path) -> None:
     app = App(settings_for(tmp_path, embedding_model=str(tmp_path / "nowhere")))
-    assert app.model_problem() is None
+    assert app.models.problem() is None
     with pytest.raises(ModelError):
-        _ = app.model
-    problem = app.model_problem()
+        _ = app.models.embedding
+    problem = app.models.problem()
     assert problem is not None
     assert problem.code == "embedding_no_folder"
-    assert not app.models_ready()
+    assert not app.models.ready()
     app.close()

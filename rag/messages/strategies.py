@@ -33,8 +33,8 @@ MESSAGES: dict[str, tuple[str, str]] = {
     # Reranking
     "rerank_with": ("{model} read {reached} of {of} candidates.", "{model} 重读了 {of} 个候选段落中的 {reached} 个。"),
     "rerank_without_weights": (
-        "No reranker is set (RERANKER_MODEL); candidates are ordered by how closely their sentences match.",
-        "未设置重排序模型（RERANKER_MODEL），候选段落按句子与问题的贴合程度排序。",
+        "Candidates are ordered by score and by how closely their sentences match the question.",
+        "候选段落按得分以及句子与问题的贴合程度排序。",
     ),
     # Across languages
     "translated_en": ("Also searched in English for “{query}”.", "还用英文检索了“{query}”。"),

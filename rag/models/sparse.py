@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 from rag.models.unicode import encodable
 from rag.types import SparseVector
@@ -15,6 +16,8 @@ from rag.types import SparseVector
 # Measured on xquad-en, xquad-zh and chroma with chunks of 300 to 600 characters: the average length
 # of such a chunk in terms gains up to 0.005 MRR over the default of 256; k and b matter less.
 AVERAGE_TERMS = 100.0
+
+_REMEMBERED_WORDS = 1 << 16
 
 # The tokenizer drops numbers, and with them every year and quantity. Spelt in consonants they pass:
 # no stemmer takes anything off, and no word begins like that. Worth 0.004 to 0.011 MRR on the same sets.
@@ -29,6 +32,7 @@ class SparseEncoder:
         from qdrant_edge import Bm25, Bm25Config, TokenizerType
 
         self._bm25 = Bm25(Bm25Config(tokenizer=TokenizerType.Multilingual, ascii_folding=True, avg_len=average_terms))
+        self.terms_of_word = lru_cache(_REMEMBERED_WORDS)(self._terms_of_word)
 
     def encode_passage(self, text: str) -> SparseVector:
         """The passage's terms and their saturated, length-normalised frequencies; empty for no terms."""
@@ -42,6 +46,10 @@ class SparseEncoder:
         """The query's distinct terms, each with weight 1."""
         vector = self._bm25.embed_query(_with_numbers(text))
         return SparseVector(vector.indices, vector.values)
+
+    def _terms_of_word(self, word: str) -> tuple[int, ...]:
+        """The terms of one word, or of a run of Han characters; remembered, since texts repeat their words."""
+        return tuple(self.encode_query(word).indices)
 
 
 def _with_numbers(text: str) -> str:

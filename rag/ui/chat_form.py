@@ -67,7 +67,7 @@ def _act(app: App, model: str, base_url: str, key: str, language: Language, *, u
         st.session_state["chat-round"] = _round() + 1
         st.rerun()
     with st.spinner(label("chat_testing", language)):
-        draw_notice(lambda: app.test_chat(options), language)
+        draw_notice(lambda: app.models.test_chat(options), language)
 
 
 def _round() -> int:

@@ -56,7 +56,7 @@ def draw_filters(app: App, library: str, language: Language, *, disabled: bool =
 
 
 def _draw_choices(app: App, library: str, scope: Scope, language: Language) -> None:
-    pages = app.pages(library)
+    pages = app.library(library).pages()
     titles = {page.url_hash: page.title or page.url for page in pages}
     _several("pages", list(titles), scope.pages, titles.__getitem__, language)
     left, right = st.columns(2)

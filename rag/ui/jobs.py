@@ -35,13 +35,13 @@ _ROWS_BEFORE_SCROLLING = 12
 
 def draw_job(app: App, job_id: str, language: Language) -> None:
     """The import `job_id`, redrawn by itself until it ends; then the page once more."""
-    job = app.job(job_id)
+    job = app.imports.job(job_id)
     every = _POLL_SECONDS if job.state == "running" else None
     st.fragment(_draw_live_job, run_every=every)(app, job_id, language, live=every is not None)
 
 
 def _draw_live_job(app: App, job_id: str, language: Language, *, live: bool) -> None:
-    job = app.job(job_id)
+    job = app.imports.job(job_id)
     if live and job.state != "running":
         st.rerun()
     with st.container(border=True, key="job"):
@@ -59,7 +59,7 @@ def _draw_progress(app: App, job: JobView, language: Language) -> None:
         share = sum(_share(item) for item in job.items) / max(1, len(job.items))
         st.progress(share, label("job_progress", language, done=done, count=len(job.items)))
         if st.button(label("job_cancel", language), icon=":material/stop_circle:", key="job-cancel"):
-            app.cancel_job(job.id)
+            app.imports.cancel(job.id)
             st.rerun(scope="fragment")
         return
     ended = "job_done" if job.state == "done" else "job_cancelled"
@@ -106,7 +106,7 @@ def summary(items: Iterable[JobItem], language: Language) -> str:
 
 def draw_recent_jobs(app: App, library: str, shown: str, language: Language) -> None:
     """Earlier imports of this library, each a button that opens it."""
-    others = [job for job in app.jobs(library) if job.id != shown][:8]
+    others = [job for job in app.imports.jobs(library) if job.id != shown][:8]
     if not others:
         return
     with st.expander(label("jobs_recent", language), icon=":material/history:", type="compact"):

@@ -21,7 +21,7 @@ _HEIGHT = 520
 
 def draw_page(app: App, library: str, listed: Page, language: Language) -> None:
     """The detail of `listed`, a row of the listing; its text is fetched here."""
-    page = app.page(library, listed.url_hash)
+    page = app.library(library).page(listed.url_hash)
     if page is None:
         return
     with st.container(border=True, key="page-detail"):
@@ -32,7 +32,7 @@ def draw_page(app: App, library: str, listed: Page, language: Language) -> None:
         with text, st.container(height=_HEIGHT, border=False, key=f"page-text-{page.url_hash}"):
             st.markdown(passage_markdown(page.text) or label("page_no_text", language))
         with chunks, st.container(height=_HEIGHT, border=False, key=f"page-text-chunks-{page.url_hash}"):
-            for number, chunk in enumerate(app.chunks(library, page.url_hash), start=1):
+            for number, chunk in enumerate(app.library(library).chunks(page.url_hash), start=1):
                 _draw_chunk(chunk, number, language)
         if st.button(label("page_remove", language), icon=":material/delete:", key="page-remove"):
             _confirm_remove(app, library, page, language)
@@ -66,7 +66,7 @@ def _confirm_remove(app: App, library: str, page: Page, language: Language) -> N
         st.markdown(f"**{escape_line(page.title or page.url)}**")
         st.markdown(label("page_remove_sentence", language))
         if st.button(label("library_remove_go", language), type="primary", key="page-remove-go"):
-            app.remove_pages(library, [page.url_hash])
+            app.library(library).remove([page.url_hash])
             session().notes.append(label("page_removed", language))
             st.rerun()
 

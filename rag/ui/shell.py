@@ -137,9 +137,9 @@ def _use_library(name: str) -> None:
 
 
 def _in_use(app: App, language: Language) -> None:
-    if app.models_ready():
+    if app.models.ready():
         _draw_in_use(app, language, "ready")
-    elif problem := app.model_problem():
+    elif problem := app.models.problem():
         _draw_in_use(app, language, "failed")
         st.error(escape_line(say(problem, language)), icon=":material/error:")
     else:
@@ -147,7 +147,7 @@ def _in_use(app: App, language: Language) -> None:
 
 
 def _wait_for_models(app: App, language: Language) -> None:
-    if app.models_ready() or app.model_problem():
+    if app.models.ready() or app.models.problem():
         st.rerun()
     _draw_in_use(app, language, "loading")
 

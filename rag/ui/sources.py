@@ -111,7 +111,7 @@ def _draw_reader(
     if not reader.open:
         return
     with reader, st.container(key=f"page-text-{key}"):
-        page = app.page(library, place.url_hash)
+        page = app.library(library).page(place.url_hash)
         note, text, span = _reading(page, place, passage)
         if note:
             st.caption(label(note, language))

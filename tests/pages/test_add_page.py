@@ -39,19 +39,19 @@ def test_an_import_moves_through_its_stages_to_its_end(open_page: Open, app: Fak
 
 
 def test_an_import_survives_a_reload(open_page: Open, app: FakeApp) -> None:
-    job = app.add_sources(["https://example.org/a"], library="main")
+    job = app.imports.add_urls(["https://example.org/a"], library="main")
     page = open_page("add", job=job)
     assert "example.org/a" in words(page)
 
 
 def test_an_import_can_be_stopped(open_page: Open, app: FakeApp) -> None:
-    page = open_page("add", job=app.add_sources(["https://example.org/a"], library="main"))
+    page = open_page("add", job=app.imports.add_urls(["https://example.org/a"], library="main"))
     page.button(key="job-cancel").click().run()
-    assert app.jobs_by_id["job1"].state == "cancelled"
+    assert app.imports.jobs_by_id["job1"].state == "cancelled"
 
 
 def test_earlier_imports_can_be_opened(open_page: Open, app: FakeApp) -> None:
-    app.add_sources(["https://example.org/a"], library="main")
+    app.imports.add_urls(["https://example.org/a"], library="main")
     page = open_page("add")
     page.button(key="job-job1").click().run()
     assert page.query_params["job"] == "job1"
@@ -62,14 +62,14 @@ def test_files_are_handed_on(open_page: Open, app: FakeApp) -> None:
     page = open_page("add")
     page.file_uploader[0].set_value([("notes.md", b"# Notes", "text/markdown")]).run()
     page.button(key="add-files").click().run()
-    assert [item.source for item in app.jobs_by_id["job1"].items] == ["notes.md"]
+    assert [item.source for item in app.imports.jobs_by_id["job1"].items] == ["notes.md"]
 
 
 @BOTH
 def test_the_sample_pages_can_be_loaded(open_page: Open, app: FakeApp, language: str) -> None:
     page = open_page("add", language)
     page.button(key="samples").click().run()
-    assert len(app.jobs_by_id) == 1
+    assert len(app.imports.jobs_by_id) == 1
     assert not page.exception
 
 
@@ -86,4 +86,4 @@ def test_the_chunker_is_chosen_for_every_way_of_adding(open_page: Open, app: Fak
     page.button(key="add-files").click().run()
     page.button(key="samples").click().run()
     assert not page.exception
-    assert [job.chunker for job in app.jobs_by_id.values()] == ["markdown", "parent", "parent"]
+    assert [job.chunker for job in app.imports.jobs_by_id.values()] == ["markdown", "parent", "parent"]

@@ -28,7 +28,7 @@ def test_the_sample_pages_are_one_click_away(open_page: Open, app: FakeApp) -> N
     page = open_page("chat")
     page.button(key="empty-samples").click().run()
     assert not page.exception
-    assert [job.library for job in app.jobs_by_id.values()] == ["main"]
+    assert [job.library for job in app.imports.jobs_by_id.values()] == ["main"]
 
 
 @BOTH

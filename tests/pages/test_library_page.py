@@ -48,13 +48,13 @@ def test_all_pages_go_only_after_a_confirmation(open_page: Open, app: FakeApp, l
     page = open_page("library", language)
     page.button(key="clear").click().run()
     assert page.button(key="clear-go").disabled
-    assert len(app.pages("main")) == 2
+    assert len(app.library("main").pages()) == 2
     # The test runner always runs the whole page, and the dialog is drawn where its button is clicked.
     page.checkbox(key="clear-sure").check()
     page.button(key="clear").click().run()
     page.button(key="clear").click()
     page.button(key="clear-go").click().run()
-    assert app.pages("main") == []
+    assert app.library("main").pages() == []
     assert label("library_empty_title", language) in words(page)
 
 
@@ -64,10 +64,10 @@ def test_one_page_goes_after_a_confirmation(open_page: Open, app: FakeApp, langu
     page = open_page("library", language)
     select(page, 0)
     page.button(key="page-remove").click().run()
-    assert len(app.pages("main")) == 2
+    assert len(app.library("main").pages()) == 2
     page.button(key="page-remove").click()
     page.button(key="page-remove-go").click().run()
-    assert [left.title for left in app.pages("main")] == ["灯塔的看守"]
+    assert [left.title for left in app.library("main").pages()] == ["灯塔的看守"]
 
 
 @BOTH

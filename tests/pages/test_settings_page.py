@@ -58,7 +58,7 @@ def test_what_is_missing_is_said_before_anything_is_asked(open_page: Open, app: 
     fill(page, "m", "ftp://x", "")
     page.button(key="chat-use").click().run()
     assert label("chat_needs_http", language) in words(page)
-    assert app.tested == []
+    assert app.models.tested == []
 
 
 def test_the_database_is_tested(open_page: Open) -> None:

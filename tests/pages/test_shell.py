@@ -57,23 +57,23 @@ def test_an_app_that_cannot_start_says_why(open_page: Open, monkeypatch: pytest.
 def test_an_expected_failure_on_a_page_is_one_sentence(
     open_page: Open, app: FakeApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(library: str) -> None:
+    def fail() -> None:
         raise StoreError("data_dir_unwritable", path="/nowhere")
 
-    monkeypatch.setattr(app, "pages", fail)
+    monkeypatch.setattr(app.library(), "pages", fail)
     page = open_page("library")
     assert not page.exception
     assert "/nowhere" in words(page)
 
 
 def test_models_that_are_loading_are_noted(open_page: Open, app: FakeApp) -> None:
-    app.ready = False
+    app.models.is_ready = False
     assert label("in_use_loading", "en") in words(open_page("chat"))
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_models_that_could_not_be_loaded_say_why(open_page: Open, app: FakeApp, language: str) -> None:
-    app.ready, app.problem = False, Notice("embedding_no_folder", {"name": "/nowhere"})
+    app.models.is_ready, app.models.why_not = False, Notice("embedding_no_folder", {"name": "/nowhere"})
     page = open_page("chat", language)
     assert not page.exception
     assert "/nowhere" in words(page)

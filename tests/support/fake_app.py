@@ -52,6 +52,25 @@ class FakeLibrary:
     def __init__(self) -> None:
         self.stored: list[Page] = []
 
+    def pages(self) -> list[Page]:
+        return [replace(page, text="") for page in self.stored]
+
+    def page(self, url_hash: str) -> Page | None:
+        return next((page for page in self.stored if page.url_hash == url_hash), None)
+
+    def chunks(self, url_hash: str) -> list[Passage]:
+        page = self.page(url_hash)
+        return [make_passage(page, "four hours" if page.language == "en" else "四个小时")] if page else []
+
+    def remove(self, url_hashes: Sequence[str]) -> int:
+        kept = [page for page in self.stored if page.url_hash not in url_hashes]
+        removed = len(self.stored) - len(kept)
+        self.stored[:] = kept
+        return removed
+
+    def clear(self) -> int:
+        return self.remove([page.url_hash for page in self.stored])
+
     def page_count(self) -> int:
         return len(self.stored)
 
@@ -62,72 +81,17 @@ class FakeLibrary:
         return sum(page.chunks for page in self.stored)
 
 
-@dataclass
-class FakeApp:
-    """`asked`, `searched`, `cancelled` and `tested` record what a page asked for."""
+class FakeImports:
+    """Every source ends as `ends` says, by default as added."""
 
-    settings: Settings = field(default_factory=lambda: Settings(_env_file=None, rag_data_dir=Path("/tmp/data")))
-    released: int = 1000
-    ready: bool = True
-    outcome: Outcome = "answered"
-    answer_text: str = ""
-    problem: Notice | None = None
-    asked: list[dict[str, Any]] = field(default_factory=list)
-    searched: list[dict[str, Any]] = field(default_factory=list)
-    cancelled: list[str] = field(default_factory=list)
-    tested: list[Any] = field(default_factory=list)
-    libraries: dict[str, FakeLibrary] = field(default_factory=lambda: {"main": FakeLibrary()})
-    jobs_by_id: dict[str, FakeJob] = field(default_factory=dict)
-    runs: dict[str, Answer] = field(default_factory=dict)
-    ends: dict[str, IngestResult] = field(default_factory=dict)
-
-    def filled(self) -> FakeApp:
-        """This stand-in with one English and one Chinese page."""
-        self.library("main").stored[:] = [
-            make_page(1, "Keeping a lighthouse", ENGLISH, "en"),
-            make_page(2, "灯塔的看守", CHINESE, "zh", "灯塔.example"),
-        ]
-        return self
-
-    def library_names(self) -> list[str]:
-        return list(self.libraries)
-
-    def library(self, name: str | None = None) -> FakeLibrary:
-        return self.libraries.setdefault(name or "main", FakeLibrary())
-
-    def models_ready(self) -> bool:
-        return self.ready
-
-    def model_problem(self) -> Notice | None:
-        return self.problem
+    def __init__(self) -> None:
+        self.jobs_by_id: dict[str, FakeJob] = {}
+        self.ends: dict[str, IngestResult] = {}
 
     def find_urls(self, pasted: str) -> tuple[list[str], int]:
         return find_urls(pasted)
 
-    # pages
-
-    def pages(self, library: str) -> list[Page]:
-        return [replace(page, text="") for page in self.library(library).stored]
-
-    def page(self, library: str, url_hash: str) -> Page | None:
-        return next((page for page in self.library(library).stored if page.url_hash == url_hash), None)
-
-    def chunks(self, library: str, url_hash: str) -> list[Passage]:
-        page = self.page(library, url_hash)
-        return [make_passage(page, "four hours" if page.language == "en" else "四个小时")] if page else []
-
-    def remove_pages(self, library: str, url_hashes: Sequence[str]) -> int:
-        kept = [page for page in self.library(library).stored if page.url_hash not in url_hashes]
-        removed = len(self.library(library).stored) - len(kept)
-        self.library(library).stored[:] = kept
-        return removed
-
-    def clear(self, library: str) -> int:
-        return self.remove_pages(library, [page.url_hash for page in self.library(library).stored])
-
-    # imports
-
-    def add_sources(self, sources: list[str], *, library: str, force: bool = False, chunker: str = "") -> str:
+    def add_urls(self, sources: list[str], *, library: str, force: bool = False, chunker: str = "") -> str:
         return self._job(sources, library, chunker)
 
     def add_files(self, files: list[tuple[str, bytes]], *, library: str, chunker: str = "") -> str:
@@ -161,8 +125,58 @@ class FakeApp:
     def jobs(self, library: str) -> list[FakeJob]:
         return [job for job in reversed(self.jobs_by_id.values()) if job.library == library]
 
-    def cancel_job(self, job_id: str) -> None:
+    def cancel(self, job_id: str) -> None:
         self.jobs_by_id[job_id].state = "cancelled"
+
+
+class FakeModels:
+    def __init__(self) -> None:
+        self.is_ready = True
+        self.why_not: Notice | None = None
+        self.tested: list[Any] = []
+
+    def ready(self) -> bool:
+        return self.is_ready
+
+    def problem(self) -> Notice | None:
+        return self.why_not
+
+    def test_chat(self, chat: Any) -> Notice:
+        self.tested.append(chat)
+        if chat.api_key == "wrong":
+            raise ModelError("chat_wrong_key")
+        return Notice("chat_works", {"model": chat.model})
+
+
+@dataclass
+class FakeApp:
+    """`asked`, `searched` and `cancelled` record what a page asked for."""
+
+    settings: Settings = field(default_factory=lambda: Settings(_env_file=None, rag_data_dir=Path("/tmp/data")))
+    released: int = 1000
+    outcome: Outcome = "answered"
+    answer_text: str = ""
+    asked: list[dict[str, Any]] = field(default_factory=list)
+    searched: list[dict[str, Any]] = field(default_factory=list)
+    cancelled: list[str] = field(default_factory=list)
+    libraries: dict[str, FakeLibrary] = field(default_factory=lambda: {"main": FakeLibrary()})
+    runs: dict[str, Answer] = field(default_factory=dict)
+    imports: FakeImports = field(default_factory=FakeImports)
+    models: FakeModels = field(default_factory=FakeModels)
+
+    def filled(self) -> FakeApp:
+        """This stand-in with one English and one Chinese page."""
+        self.library("main").stored[:] = [
+            make_page(1, "Keeping a lighthouse", ENGLISH, "en"),
+            make_page(2, "灯塔的看守", CHINESE, "zh", "灯塔.example"),
+        ]
+        return self
+
+    def library_names(self) -> list[str]:
+        return list(self.libraries)
+
+    def library(self, name: str | None = None) -> FakeLibrary:
+        return self.libraries.setdefault(name or "main", FakeLibrary())
 
     # questions
 
@@ -223,14 +237,6 @@ class FakeApp:
         if run_id not in self.runs:
             raise RagError("run_unknown")
         return self.runs[run_id]
-
-    # tests of connections
-
-    def test_chat(self, chat: Any) -> Notice:
-        self.tested.append(chat)
-        if chat.api_key == "wrong":
-            raise ModelError("chat_wrong_key")
-        return Notice("chat_works", {"model": chat.model})
 
     def test_database(self) -> Notice:
         return Notice("database_works", {"libraries": len(self.libraries)})

@@ -14,7 +14,7 @@ from rag.retrieval.strategies.multi_query import MultiQuery
 from rag.retrieval.strategies.rerank import Rerank
 from rag.store.search import reciprocal_rank_fusion
 
-DEFAULT_STRATEGY = "mmr"
+DEFAULT_STRATEGY = "rerank"
 STRATEGIES: dict[str, Strategy] = {
     strategy.name: AcrossLanguages(strategy)
     for strategy in (

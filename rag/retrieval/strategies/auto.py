@@ -8,8 +8,8 @@ from typing import Any
 
 from rag.errors import ModelError
 from rag.retrieval.strategies.base import Engine, Found, Need, SearchRequest, fell_back
-from rag.retrieval.strategies.legs import LegSearch
 from rag.retrieval.strategies.multi_query import MultiQuery
+from rag.retrieval.strategies.rerank import Rerank
 
 EXACT_WEIGHT, CONCEPT_WEIGHT = 0.4, 0.6
 """The dense leg's share. Small steps, since what was measured speaks neither for nor against them; see 0004."""
@@ -33,7 +33,7 @@ ASKS = re.compile(
 _CLAUSE = re.compile(r"[,;?，；？、]|\band\b|以及|并且|还有|另外", re.IGNORECASE)
 _LISTS = re.compile(r"分别|\brespectively\b|\beach of\b", re.IGNORECASE)
 
-_PLAIN = LegSearch("mmr", diversify=True)
+_PLAIN = Rerank()
 
 
 @dataclass(frozen=True, slots=True)

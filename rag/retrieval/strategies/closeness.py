@@ -30,11 +30,10 @@ class _Text:
 
 
 class Closeness:
-    """Scores texts for one question. Each distinct word is encoded once."""
+    """Scores texts for one question."""
 
     def __init__(self, question: str, library: Library, sparse: SparseEncoder) -> None:
         self._sparse = sparse
-        self._terms: dict[str, tuple[int, ...]] = {}
         asked = self._read(question)
         self._idf = library.idf(sorted(frozenset().union(*asked.sentences)))
         self._pairs = _weighed(pairwise(asked.words), self._idf)
@@ -58,17 +57,12 @@ class Closeness:
         for start, end in split_sentences(text):
             found: set[int] = set()
             for run in _RUN.findall(text[start:end]):
-                terms = self._terms_of(run)
+                terms = self._sparse.terms_of_word(run)
                 found.update(terms)
                 if terms and not _HAN.match(run):
                     words.append(terms[0])
             sentences.append(frozenset(found))
         return _Text(tuple(sentences), tuple(words))
-
-    def _terms_of(self, run: str) -> tuple[int, ...]:
-        if run not in self._terms:
-            self._terms[run] = tuple(self._sparse.encode_query(run).indices)
-        return self._terms[run]
 
 
 def _weighed(pairs: Iterable[Pair], idf: Mapping[int, float]) -> dict[Pair, float]:

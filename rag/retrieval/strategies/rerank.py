@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
 
+from rag.errors import ModelError
 from rag.models.reranker import Reranker
+from rag.retrieval.fusion import weighted
 from rag.retrieval.strategies.base import Engine, Found, SearchRequest
 from rag.retrieval.strategies.closeness import Closeness
 from rag.store.search import Hit
@@ -18,17 +22,22 @@ SECONDS = 6.0
 class Rerank:
     """By a cross-encoder where one is set; else by closeness, which adds to the fused score, and MMR chooses.
 
-    A hit's `rerank` score is the one that counts.
+    Closeness decides too where the cross-encoder cannot be loaded, and the notes say why. A hit's `rerank`
+    score is the one that counts.
     """
 
     name: str = "rerank"
 
     def find(self, request: SearchRequest, engine: Engine) -> Found:
-        hits, legs = engine.hits(request)
+        hits, legs = engine.hits(request, fuse=partial(weighted, dense_weight=request.dense_weight))
+        notes: dict[str, Any] = {"reranker": {"code": "rerank_without_weights", "params": {}}}
         if engine.reranker is None:
-            notes = {"reranker": {"code": "rerank_without_weights", "params": {}}}
             return Found(closest(request.question, hits, engine), legs, notes, diversify=True)
-        ranked, reached = _reread(request.question, hits, engine.reranker)
+        try:
+            ranked, reached = _reread(request.question, hits, engine.reranker)
+        except ModelError as error:
+            notes["fell_back"] = {"code": error.code, "params": dict(error.notice.params)}
+            return Found(closest(request.question, hits, engine), legs, notes, diversify=True)
         params = {"model": engine.reranker.name, "reached": reached, "of": len(hits)}
         return Found(ranked, legs, {"reranker": {"code": "rerank_with", "params": params}})
 

@@ -1,0 +1,158 @@
+"""The one place that builds everything from the settings, and the one object that pages and commands know.
+
+`App` answers and searches; `app.imports`, `app.models` and `app.library(name)` do what their names say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rag.agent.expander import expander_for
+from rag.agent.extractive import ExtractiveReasoner
+from rag.agent.reasoner import Reasoner
+from rag.agent.runs import Event, Runs
+from rag.app.imports import Imports
+from rag.app.libraries import Libraries
+from rag.app.models import ChatOptions, Models
+from rag.config import Settings
+from rag.errors import ConfigError
+from rag.retrieval.filters import Filters
+from rag.retrieval.retriever import Retriever
+from rag.retrieval.scoped import ScopedSearch
+from rag.retrieval.strategies import WRITTEN
+from rag.store.client import connect
+from rag.store.database import Database, Job, JobItem
+from rag.store.library import Library, list_libraries
+from rag.types import Answer, Notice, Retrieval, RunMode
+
+JobView = Job
+
+__all__ = ["App", "ChatOptions", "Event", "JobItem", "JobView"]
+
+
+class App:
+    """Everything the program can do. Safe to share between threads; methods raise RagError.
+
+    Nothing heavy happens before it is needed: torch is imported by the first search or import, or by
+    `start` in the background.
+    """
+
+    def __init__(self, settings: Settings, models: Models | None = None) -> None:
+        """Open the database; `models` are those that the settings name.
+
+        Raises ConfigError for a data folder that cannot be written, StoreError.
+        """
+        self.settings = settings
+        _check_writable(settings.rag_data_dir)
+        self._client = connect(settings)
+        self._database = Database(settings.rag_data_dir / "app.sqlite3")
+        self._runs = Runs()
+        self.models = models or Models(settings)
+        self._libraries = Libraries(self._client, settings, self.models)
+        self.imports = Imports(settings, self._database, self._libraries, self.models)
+
+    def start(self) -> None:
+        """Serve: load the models in the background and take up imports that were cut off."""
+        self.models.warm()
+        self.imports.resume()
+
+    def close(self) -> None:
+        """Stop what runs, and close the database."""
+        self._runs.close()
+        self.imports.close()
+        self._database.close()
+        self._client.close()
+
+    # Libraries
+
+    def library_names(self) -> list[str]:
+        """The libraries there are, with the one of the settings, which need not exist yet."""
+        return self._libraries.names()
+
+    def library(self, name: str | None = None) -> Library:
+        """The library for reading, created if need be; its own embedding model counts, whichever is set now."""
+        return self._libraries.get(name)
+
+    # Questions
+
+    def ask(
+        self,
+        question: str,
+        *,
+        mode: RunMode,
+        library: str,
+        history: Sequence[tuple[str, str]] = (),
+        chat: ChatOptions | None = None,
+        strategy: str | None = None,
+        filters: Filters | None = None,
+    ) -> str:
+        """Begin to answer, in the background; returns the run's id. `strategy` and `filters` are its searches'.
+
+        Raises ModelError for a chat model that is set up wrong.
+        """
+        reasoner = self.reasoner(library, chat)
+        search = self._scoped(question, library, reasoner, strategy=strategy, filters=filters)
+        return self._runs.start(question, mode=mode, reasoner=reasoner, retriever=search, history=history)
+
+    def events(self, run_id: str, since: int = 0) -> list[Event]:
+        return self._runs.events(run_id, since)
+
+    def cancel(self, run_id: str) -> None:
+        self._runs.cancel(run_id)
+
+    def answer(self, run_id: str) -> Answer | None:
+        return self._runs.answer(run_id)
+
+    def wait(self, run_id: str, timeout: float | None = None) -> Answer:
+        return self._runs.wait(run_id, timeout)
+
+    def search(self, question: str, *, library: str, chat: ChatOptions | None = None, **options: Any) -> Retrieval:
+        """Search without asking; `options` are those of `Retriever.search`.
+
+        No chat model is called, unless the strategy is one that searches with written texts.
+        """
+        writes = (options.get("strategy") or self.settings.strategy) in WRITTEN
+        reasoner = self.reasoner(library, chat) if writes else self._quoter(library)
+        return self._scoped(question, library, reasoner, **options).search(question)
+
+    def retriever(self, library: str, reasoner: Reasoner | None = None) -> Retriever:
+        """What searches the library; a chat reasoner writes the texts that some strategies search with.
+
+        Loads the embedding model; raises ModelMismatchError.
+        """
+        models, expander = self.models, expander_for(reasoner or self._quoter(library))
+        working = self._libraries.working(library)
+        return Retriever(working, models.embedding, models.sparse, expander=expander, reranker=models.reranker)
+
+    def reasoner(self, library: str, chat: ChatOptions | None = None) -> Reasoner:
+        """The chat model of the session or of the settings, else the extractive reasoner."""
+        if chat is None and not self.settings.has_chat_model:
+            return self._quoter(library)
+        from rag.agent.chat import ChatReasoner
+
+        return ChatReasoner(self.models.chat(chat))
+
+    def test_database(self) -> Notice:
+        """Ask the database for its libraries. Raises StoreError."""
+        return Notice("database_works", {"libraries": len(list_libraries(self._client))})
+
+    def _quoter(self, library: str) -> ExtractiveReasoner:
+        return ExtractiveReasoner(self.models.sparse, lambda terms: self.library(library).idf(terms))
+
+    def _scoped(self, question: str, library: str, reasoner: Reasoner, **options: Any) -> ScopedSearch:
+        """Searches for one question; without a strategy by that of the settings."""
+        chosen = {**options, "strategy": options.get("strategy") or self.settings.strategy}
+        pages = self.library(library).pages
+        return ScopedSearch(lambda: self.retriever(library, reasoner), pages, question, **chosen)
+
+
+def _check_writable(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        probe = folder / ".writable"
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        raise ConfigError("data_dir_unwritable", path=folder) from error

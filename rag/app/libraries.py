@@ -1,0 +1,59 @@
+"""The libraries that are open."""
+
+from __future__ import annotations
+
+import threading
+
+from qdrant_client import QdrantClient
+
+from rag.app.models import Models
+from rag.config import Settings
+from rag.models.hub import BUILTIN
+from rag.store.library import Library, library_info, list_libraries, open_library
+
+_BUILTIN_DIMENSION = 384
+
+
+class Libraries:
+    """Opens each library once. Safe to share between threads; methods raise StoreError."""
+
+    def __init__(self, client: QdrantClient, settings: Settings, models: Models) -> None:
+        self._client = client
+        self._settings = settings
+        self._models = models
+        self._lock = threading.RLock()
+        self._open: dict[str, Library] = {}
+
+    def names(self) -> list[str]:
+        """The libraries there are, with the one of the settings, which need not exist yet."""
+        return sorted({*list_libraries(self._client), self._settings.rag_library})
+
+    def get(self, name: str | None = None) -> Library:
+        """The library for reading, created if need be; its own embedding model counts, whichever is set now."""
+        wanted = name or self._settings.rag_library
+        with self._lock:
+            if wanted not in self._open:
+                self._open[wanted] = open_library(self._client, wanted, *self._identity(wanted))
+            return self._open[wanted]
+
+    def _identity(self, name: str) -> tuple[str, int]:
+        """The embedding model that the library was or would be made with, and its dimension."""
+        info = library_info(self._client, name)
+        if info is not None:
+            return info.embedding_model, info.dimension
+        if self._settings.embedding_model == BUILTIN:
+            return BUILTIN, _BUILTIN_DIMENSION  # known without loading it
+        return self._models.embedding.name, self._models.embedding.dimension
+
+    def working(self, name: str) -> Library:
+        """The library for searching and adding: it must have been made with the model that is set.
+
+        Loads the embedding model; raises ModelMismatchError.
+        """
+        model = self._models.embedding
+        with self._lock:
+            held = self._open.get(name)
+            if held is None or (held.embedding_model, held.dimension) != (model.name, model.dimension):
+                held = open_library(self._client, name, model.name, model.dimension)
+                self._open[name] = held
+            return held

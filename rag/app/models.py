@@ -1,0 +1,101 @@
+"""The models that the settings name, each loaded by whoever needs it first."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import threading
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from rag.config import Settings
+from rag.errors import ModelError, RagError
+from rag.models.embedding import EmbeddingModel, load_embedding_model
+from rag.models.reranker import LateReranker, Reranker
+from rag.models.sparse import SparseEncoder
+from rag.types import Notice
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class ChatOptions:
+    """A chat model for one session, instead of the one in the settings; never stored."""
+
+    model: str
+    base_url: str = ""
+    api_key: str = ""
+
+
+class Models:
+    """Safe to share between threads. Methods raise ModelError."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._lock = threading.Lock()
+        self._embedding: EmbeddingModel | None = None
+        self._problem: Notice | None = None
+
+    @property
+    def embedding(self) -> EmbeddingModel:
+        """The embedding model, loaded by whoever asks first. Raises ModelError, each time anew."""
+        with self._lock:
+            if self._embedding is None:
+                self._problem = None
+                try:
+                    self._embedding = load_embedding_model(self._settings.embedding_model)
+                finally:
+                    if self._embedding is None:
+                        self._problem = _load_problem(sys.exception())
+            return self._embedding
+
+    @cached_property
+    def sparse(self) -> SparseEncoder:
+        return SparseEncoder()
+
+    @cached_property
+    def reranker(self) -> Reranker | None:
+        name = self._settings.reranker_model
+        return LateReranker(name) if name else None
+
+    def ready(self) -> bool:
+        """Whether the embedding model is loaded."""
+        return self._embedding is not None
+
+    def problem(self) -> Notice | None:
+        """Why the embedding model could not be loaded the last time, None if it was or is being loaded."""
+        return self._problem
+
+    def warm(self) -> None:
+        """Load the embedding model now, in a thread of its own; a failure is logged and kept as `problem`."""
+        threading.Thread(target=self._warm, name="models", daemon=True).start()
+
+    def chat(self, options: ChatOptions | None = None) -> BaseChatModel:
+        """The chat model of `options`, or of the settings. Raises ModelError when it is set up wrong."""
+        from rag.models.chat import build_chat_model
+
+        if options is None:
+            return build_chat_model(self._settings)
+        chosen = {"llm_model": options.model, "llm_base_url": options.base_url}
+        return build_chat_model(self._settings.model_copy(update=chosen), api_key=options.api_key or None)
+
+    def test_chat(self, options: ChatOptions | None = None) -> Notice:
+        """Ask the chat model for one word. Raises ModelError with the reason when none comes."""
+        from rag.models.chat import check_chat_model
+
+        check_chat_model(self.chat(options))
+        return Notice("chat_works", {"model": options.model if options else self._settings.llm_model})
+
+    def _warm(self) -> None:
+        try:
+            self.embedding.encode_query("ready")
+        except ModelError as error:
+            log.error("%s", error)
+
+
+def _load_problem(error: BaseException | None) -> Notice:
+    return error.notice if isinstance(error, RagError) else Notice("model_failed")
