@@ -51,13 +51,15 @@ def test_candidates_out_of_time_stand_behind_in_their_order(engine: Any) -> None
     assert (params["reached"], params["of"]) == (2, len(order))
 
 
-def test_a_reranker_that_fails_is_not_passed_over(engine: Any) -> None:
+def test_a_reranker_that_fails_leaves_closeness_and_is_told(engine: Any) -> None:
     class Broken(WordReranker):
         def scores(self, question: str, texts: Sequence[str], *, seconds: float | None = None) -> list[float | None]:
             raise ModelError("reranker_no_folder", name="/nowhere")
 
-    with pytest.raises(ModelError):
-        Rerank().find(SearchRequest("harbour ferry"), engine(reranker=Broken("")))
+    found = Rerank().find(SearchRequest("harbour ferry"), engine(reranker=Broken("")))
+    assert found.notes["fell_back"] == {"code": "reranker_no_folder", "params": {"name": "/nowhere"}}
+    plain = Rerank().find(SearchRequest("harbour ferry"), engine())
+    assert [hit.passage for hit in found.hits] == [hit.passage for hit in plain.hits]
 
 
 def test_without_weights_closeness_orders_and_says_so(engine: Any) -> None:
