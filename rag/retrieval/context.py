@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 from rag.text import terms, weigh
 from rag.types import Fate, Passage
@@ -72,9 +73,9 @@ def _shared_out(chosen: Sequence[Passage], others: Sequence[Passage], fates: dic
 
 
 def _twin(passage: Passage, kept: Sequence[Passage]) -> Passage | None:
-    words = frozenset(terms(passage.text))
+    words = _words(passage.text)
     for other in kept:
-        theirs = frozenset(terms(other.text))
+        theirs = _words(other.text)
         union = len(words | theirs)
         if not union or len(words & theirs) < NEARLY_SAME * union:
             continue
@@ -82,6 +83,12 @@ def _twin(passage: Passage, kept: Sequence[Passage]) -> Passage | None:
         if _numbers(passage.text) == _numbers(other.text):
             return other
     return None
+
+
+@lru_cache(maxsize=4096)
+def _words(text: str) -> frozenset[str]:
+    """Remembered: each passage is compared with all that were kept before it, and found again by later questions."""
+    return frozenset(terms(text))
 
 
 def _numbers(text: str) -> list[str]:
