@@ -9,6 +9,7 @@ import pytest
 
 from rag.ingest.chunking import get_chunker
 from rag.ingest.fetch import Fetcher
+from rag.ingest.hosts import HostGates
 from rag.ingest.parser import Parser
 from rag.ingest.pipeline import Ingestor
 from rag.models.sparse import SparseEncoder
@@ -44,5 +45,5 @@ def page_server() -> Iterator[PageServer]:
 
 @pytest.fixture
 def ingestor(small_library: Library, model: HashedModel, parser: Parser, page_server: PageServer) -> Ingestor:
-    fetcher = Fetcher([page_server.pair], deadline=3.0)
+    fetcher = Fetcher([page_server.pair], deadline=3.0, gates=HostGates(delay=0.0))
     return Ingestor(small_library, model, SparseEncoder(), fetcher, parser, get_chunker())

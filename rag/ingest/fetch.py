@@ -1,8 +1,9 @@
 """Fetching: the one place from which a request leaves for an address that somebody typed.
 
-URL → `check_url` → one look-up and a checked connection → redirects by hand, each through the same two
-→ raw bytes, decoded within bounds. httpcore is used below httpx's client, which would add redirects,
-cookies, proxies from the environment and unbounded decompression that all had to be switched off again.
+URL → `check_url` → a turn at the host → one look-up and a checked connection → redirects by hand, each
+through the same → raw bytes, decoded within bounds. httpcore is used below httpx's client, which would
+add redirects, cookies, proxies from the environment and unbounded decompression that all had to be
+switched off again.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import logging
 import ssl
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from types import TracebackType
@@ -23,19 +24,22 @@ import httpcore
 from rag.errors import FetchError
 from rag.ingest import transport
 from rag.ingest.body import BodyDecoder, CorruptError, TooLargeError, UnknownEncodingError
+from rag.ingest.connections import Connections
 from rag.ingest.guard import CheckedUrl, Pair, allow_list, check_url, shown
-from rag.ingest.media import MediaType, check_declared, media_type, parse_content_type
+from rag.ingest.hosts import HostGates
+from rag.ingest.http_headers import conditions, entity_tag, header, http_date, retry_after
+from rag.ingest.media import byte_limit, check_declared, media_type, parse_content_type
+from rag.ingest.refusals import led_to_refusal, plain_errors, status_cause, too_large
 from rag.messages.ingest import because
 
 logger = logging.getLogger(__name__)
 
 USER_AGENT = "Pagelight/0.1 (+page reader; fetches the pages its user asks for)"
 MAX_REDIRECTS = 5
-MEGABYTE = 1024 * 1024
-MAX_BYTES = 5 * MEGABYTE
-MAX_HTML_BYTES = 2 * MEGABYTE
-_HEADER_ROOM = 256 * 1024
+_HEADER_ROOM = 1024 * 1024
 _REDIRECTS = frozenset([301, 302, 303, 307, 308])
+_PERMANENT = frozenset([301, 308])
+_BUSY = frozenset([429, 503])
 _HEADERS = (
     (b"User-Agent", USER_AGENT.encode()),
     (b"Accept", b"text/html,application/xhtml+xml,text/markdown;q=0.9,text/plain;q=0.8,*/*;q=0.1"),
@@ -46,27 +50,34 @@ _HEADERS = (
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """What an address answered: decoded `body` bytes of one kind of text.
+    """What an address answered: decoded `body` bytes of one kind of document.
 
-    `final_url` is where the redirects ended, `redirects` the addresses in between and it, in order.
-    `charset` is the declared one, not yet verified; `seconds` covers everything from the look-up on.
+    `final_url` is where the redirects ended, `redirects` the addresses in between and it, in order;
+    `moved_to` is `final_url` where every redirect was a permanent one, else "". `charset` is the declared
+    one, not yet verified; `seconds` covers everything from the look-up on, without waiting for a turn.
+    `etag` and `last_modified` are as received, for the next fetch. With status 304 the page is what
+    these name still, and `body` is empty.
     """
 
     url: str
     final_url: str
     status: int
-    content_type: MediaType
+    content_type: str
     charset: str | None
     body: bytes
     redirects: tuple[str, ...]
     seconds: float
+    etag: str = ""
+    last_modified: str = ""
+    moved_to: str = ""
 
 
 class Fetcher:
-    """Fetches pages of text; one object serves many threads, each fetch has connections of its own.
+    """Fetches documents; one object serves many threads and keeps connections between fetches.
 
     `allow` holds host and port pairs for which the rules on names, ports and addresses are lifted.
-    `deadline` bounds a whole fetch in seconds: look-up, connection, headers, body and redirects.
+    `deadline` bounds a whole fetch in seconds: look-up, connection, headers, body and redirects, but
+    not the wait for a turn at the host, which `gates` gives.
     """
 
     def __init__(
@@ -76,13 +87,16 @@ class Fetcher:
         deadline: float = 30.0,
         resolve: transport.Resolve = transport.resolve_host,
         connect: transport.Connect = transport.open_socket,
+        gates: HostGates | None = None,
     ) -> None:
+        self.gates = gates or HostGates()
         self._allow = allow_list(allow)
         self._deadline = deadline
         self._resolve = resolve
         self._connect = connect
         self._tls: ssl.SSLContext | None = None
         self._tls_lock = threading.Lock()
+        self._connections = Connections(self._backend, self._context)
 
     def __enter__(self) -> Self:
         return self
@@ -93,23 +107,44 @@ class Fetcher:
         self.close()
 
     def close(self) -> None:
-        """Nothing stays open between fetches; here for symmetry with other resources."""
+        """Close idle connections and turn away fetches that wait for their turn."""
+        self.gates.close()
+        self._connections.close()
 
-    def fetch(self, url: str) -> Fetched:
-        """Fetch the page at `url`, which was not checked before. Raises FetchError with a reason code."""
+    def check(self, url: str) -> CheckedUrl:
+        """`url` as it would be fetched; no network. Raises FetchError("blocked")."""
+        return check_url(url.strip(), self._allow)
+
+    def fetch(
+        self,
+        url: str,
+        *,
+        etag: str = "",
+        last_modified: str = "",
+        raw: int = 0,
+        stopped: Callable[[], bool] = lambda: False,
+    ) -> Fetched:
+        """Fetch the page at `url`, which was not checked before. Raises FetchError with a reason code.
+
+        With `etag` or `last_modified` the server is asked for what has changed since only. With `raw`,
+        up to that many bytes of any type are taken unjudged: robots.txt and lists of pages come under
+        many types. `stopped` is asked while waiting for a turn; then "cancelled" is raised. A server
+        that is too busy is told by `retry_after` among the error's parameters, in seconds.
+        """
         start = time.monotonic()
         given = url.strip()
         first = check_url(given, self._allow)
-        budget = transport.Budget(self._deadline, MAX_BYTES + _HEADER_ROOM)
-        backend = transport.GuardedBackend(budget, self._resolve, self._connect)
-        with (
-            _plain_errors(given, first, budget),
-            httpcore.ConnectionPool(ssl_context=self._context(), network_backend=backend) as pool,
-        ):
-            fetched = _Run(pool, backend, self._allow, given).follow(first)
-        seconds = time.monotonic() - start
-        logger.info("fetched %s: %d bytes in %.2f s", shown(given), len(fetched.body), seconds)
+        budget = transport.Budget(self._deadline, _HEADER_ROOM)
+        with plain_errors(given, first, budget):
+            headers = [*_HEADERS, *conditions(etag, last_modified)]
+            run = _Run(self._connections, self.gates, self._allow, given, headers, budget, raw, stopped)
+            fetched, waited = run.follow(first)
+        seconds = time.monotonic() - start - waited
+        logger.info("fetched %s: %d, %d bytes in %.2f s", shown(given), fetched.status, len(fetched.body), seconds)
         return replace(fetched, seconds=seconds)
+
+    def _backend(self, url: CheckedUrl, budget: transport.Budget) -> transport.GuardedBackend:
+        return transport.GuardedBackend(url, budget, self._resolve, self._connect)
 
     def _context(self) -> ssl.SSLContext:
         with self._tls_lock:
@@ -119,63 +154,91 @@ class Fetcher:
 
 
 @dataclass(frozen=True, slots=True)
-class _Run:
-    """One fetch: the address it began with and the connections it has."""
+class _Moved:
+    """A redirect: its Location, and whether it is for good."""
 
-    pool: httpcore.ConnectionPool
-    backend: transport.GuardedBackend
+    location: bytes
+    permanent: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """One fetch: the address it began with, what it asks, and what it may spend."""
+
+    connections: Connections
+    gates: HostGates
     allow: frozenset[Pair]
     given: str
+    headers: list[tuple[bytes, bytes]]
+    budget: transport.Budget
+    raw: int
+    stopped: Callable[[], bool]
 
-    def follow(self, url: CheckedUrl) -> Fetched:
-        """Request `url` and what it redirects to, until a page answers."""
+    def follow(self, url: CheckedUrl) -> tuple[Fetched, float]:
+        """Request `url` and what it redirects to until a page answers; and the seconds spent waiting."""
         path = [url]
+        permanent, waited = True, 0.0
         while True:
-            answer = self._request(path[-1], tuple(step.raw for step in path[1:]))
+            again = len(path) > 1 and path[-1].pair == path[-2].pair
+            with self.gates.enter((path[-1].host, path[-1].port), self.given, self.stopped, redirected=again) as spent:
+                self.budget.extend(spent)
+                answer = self._request(path[-1])
+            waited += spent
             if isinstance(answer, Fetched):
-                return answer
-            path.append(self._next(path, answer))
+                redirects = tuple(step.raw for step in path[1:])
+                moved = path[-1].raw if redirects and permanent else ""
+                return replace(answer, redirects=redirects, moved_to=moved), waited
+            permanent = permanent and answer.permanent
+            path.append(self._next(path, answer.location))
 
-    def _request(self, url: CheckedUrl, redirects: tuple[str, ...]) -> Fetched | bytes:
-        """The page, or the Location that it redirects to."""
-        self.backend.url = url
-        target = httpcore.URL(
-            scheme=url.scheme.encode(),
-            host=url.host.encode(),
-            port=url.port,
-            target=url.target.encode("ascii"),
-        )
-        headers = [(b"Host", url.authority.encode("ascii")), *_HEADERS]
-        with self._led_to(url), self.pool.stream("GET", target, headers=headers) as response:
+    def _request(self, url: CheckedUrl) -> Fetched | _Moved:
+        with self._led_to(url), self.connections.get(url, self.headers, self.budget) as response:
             if response.status in _REDIRECTS:
-                return _header(response, b"location")
-            return self._receive(response, url, redirects)
+                return _Moved(header(response.headers, b"location"), response.status in _PERMANENT)
+            return self._receive(response, url)
 
-    def _receive(self, response: httpcore.Response, url: CheckedUrl, redirects: tuple[str, ...]) -> Fetched:
+    def _receive(self, response: httpcore.Response, url: CheckedUrl) -> Fetched:
+        tag = entity_tag(header(response.headers, b"etag").decode("latin-1"))
+        date = http_date(header(response.headers, b"last-modified").decode("latin-1"))
+        asked = len(self.headers) > len(_HEADERS)
+        if response.status == 304 and asked:
+            return Fetched(self.given, url.raw, 304, "", None, b"", (), 0.0, tag, date)
         if not 200 <= response.status < 300:
-            raise FetchError(
-                "http_error",
-                url=shown(self.given),
-                status=response.status,
-                **because(_status_cause(response.status)),
-            )
-        essence, charset = parse_content_type(_header(response, b"content-type").decode("latin-1"))
-        check_declared(essence, self.given)
-        body = self._read(response, MAX_HTML_BYTES if "html" in essence else MAX_BYTES)
-        kind = media_type(body, essence, url.raw)
-        if kind == "text/html" and len(body) > MAX_HTML_BYTES:
-            _too_large(self.given, MAX_HTML_BYTES)
-        return Fetched(self.given, url.raw, response.status, kind, charset, body, redirects, 0.0)
+            self._refused(response, url)
+        essence, charset = parse_content_type(header(response.headers, b"content-type").decode("latin-1"))
+        if self.raw:
+            kind, body = essence, self._read(response, self.raw)
+        else:
+            check_declared(essence, self.given)
+            body = self._read(response, byte_limit(essence))
+            kind = media_type(body, essence, url.raw)
+            if len(body) > byte_limit(kind):
+                too_large(self.given, byte_limit(kind))
+        return Fetched(self.given, url.raw, response.status, kind, charset, body, (), 0.0, tag, date)
+
+    def _refused(self, response: httpcore.Response, url: CheckedUrl) -> NoReturn:
+        """Raise what a status other than success says; a busy server is left alone for a while."""
+        wait = retry_after(response.headers) if response.status in _BUSY else None
+        if wait is not None:
+            self.gates.pause((url.host, url.port), wait)
+        raise FetchError(
+            "http_error",
+            url=shown(self.given),
+            status=response.status,
+            **({} if wait is None else {"retry_after": wait}),
+            **because(status_cause(response.status)),
+        )
 
     def _read(self, response: httpcore.Response, limit: int) -> bytes:
-        encoding = _header(response, b"content-encoding").decode("latin-1")
+        self.budget.extend(wire_bytes=limit)
+        encoding = header(response.headers, b"content-encoding").decode("latin-1")
         try:
             decoder = BodyDecoder(encoding, limit)
             for piece in response.iter_stream():
                 decoder.feed(piece)
             return decoder.finish()
         except (TooLargeError, transport.WireLimitError):
-            _too_large(self.given, limit)
+            too_large(self.given, limit)
         except UnknownEncodingError:
             raise FetchError(
                 "unreadable", url=shown(self.given), **because("encoding", encoding=shown(encoding, 60))
@@ -192,7 +255,7 @@ class _Run:
         try:
             checked = check_url(target, self.allow)
         except FetchError as error:
-            raise _led_to_refusal(self.given, target, error) from error
+            raise led_to_refusal(self.given, target, error) from error
         if any(step.scheme == checked.scheme and _place(step) == _place(checked) for step in path):
             self._astray("redirect_loop")
         return checked
@@ -208,7 +271,7 @@ class _Run:
         except FetchError as error:
             if error.code != "blocked" or url.raw == self.given:
                 raise
-            raise _led_to_refusal(self.given, url.raw, error) from error
+            raise led_to_refusal(self.given, url.raw, error) from error
 
 
 def join_location(base: str, location: bytes) -> str:
@@ -226,53 +289,5 @@ def join_location(base: str, location: bytes) -> str:
         return text
 
 
-def _led_to_refusal(given: str, target: str, error: FetchError) -> FetchError:
-    """The refusal `error` of a redirect's target, told about the address that was typed."""
-    params = dict(error.notice.params)
-    told = because("led_to", target=shown(target), why_en=params["why_en"], why_zh=params["why_zh"])
-    return FetchError("blocked", **{**params, **told, "cause": params["cause"], "url": shown(given)})
-
-
 def _place(url: CheckedUrl) -> tuple[str, int, str]:
     return url.host, url.port, url.target
-
-
-def _header(response: httpcore.Response, name: bytes) -> bytes:
-    """All values of a header, joined as HTTP joins them; the first alone where one is meant."""
-    values = [value.strip() for key, value in response.headers if key.lower() == name]
-    if name == b"content-encoding":
-        return b", ".join(values)
-    return values[0] if values else b""
-
-
-def _status_cause(status: int) -> str:
-    if status in (404, 410):
-        return "gone"
-    if status in (401, 403, 407, 451):
-        return "forbidden"
-    if status == 429:
-        return "too_many"
-    return "server_fault" if status >= 500 else "other_status"
-
-
-def _too_large(url: str, limit: int) -> NoReturn:
-    raise FetchError("too_large", url=shown(url), limit=limit // MEGABYTE)
-
-
-@contextmanager
-def _plain_errors(given: str, first: CheckedUrl, budget: transport.Budget) -> Iterator[None]:
-    """Turn what the network throws into a FetchError."""
-    url = shown(given)
-    try:
-        yield
-    except httpcore.TimeoutException as error:
-        raise FetchError("timeout", url=url, seconds=round(budget.seconds)) from error
-    except transport.NameNotFoundError as error:
-        raise FetchError("unresolved", url=url, host=str(error)) from error
-    except transport.WireLimitError:
-        _too_large(given, MAX_BYTES)
-    except httpcore.ConnectError as error:
-        cause = "tls" if any(isinstance(inner, ssl.SSLError) for inner in error.args) else "refused"
-        raise FetchError("unreachable", url=url, **because(cause, host=first.host)) from error
-    except (httpcore.NetworkError, httpcore.ProtocolError) as error:
-        raise FetchError("unreachable", url=url, **because("broken_off", host=first.host)) from error

@@ -1,0 +1,156 @@
+"""Speed of reading a site beside one request at a time, on a slow site with faults, in the same run.
+
+    python -m benchmarks.crawling [--pages N] [--delay SECONDS] [--at-once N] [--deadline SECONDS] [--runs N]
+
+The site is a real server on loopback: each answer takes its time, 1 % of the pages answer with status 500, as many
+never, as many redirect in a circle, and some have several addresses. It is read from its first page by
+following links, through the fetcher, the gates of hosts and the parsing process that imports use. Each
+round reads it three ways: one request at a time, `--at-once` at a time, and as the defaults have it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import statistics
+import sys
+import time
+from collections import Counter
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from typing import Any
+
+from rag.errors import IngestError
+from rag.ingest.discovery import FoundPage, Frontier, Robots, SitePlan, begin
+from rag.ingest.discovery.found import Runs
+from rag.ingest.fetch import Fetched, Fetcher
+from rag.ingest.hosts import DELAY, LIMIT, HostGates
+from rag.ingest.parser import Parser
+from tests.support.site_server import SiteServer
+
+_FATES = {"http_error": "error", "timeout": "timeout", "redirects": "loop"}
+
+
+@dataclass
+class Crawl:
+    """A site as it was read: what became of each address, and in which time."""
+
+    fates: dict[str, str] = field(default_factory=dict)
+    seconds: float = 0.0
+    texts: set[str] = field(default_factory=set)
+
+    def settle(self, page: FoundPage, answer: Fetched | IngestError) -> None:
+        """Note what became of a page: its text is new, known already, or could not be had."""
+        if isinstance(answer, IngestError):
+            self.fates[page.url] = _FATES.get(answer.code, answer.code)
+            return
+        text = hashlib.sha256(answer.body).hexdigest()
+        self.fates[page.url] = "duplicate" if text in self.texts else "page"
+        self.texts.add(text)
+
+
+def crawl(site: SiteServer, parser: Runs, gates: HostGates, workers: int, deadline: float) -> Crawl:
+    """Read `site` by following links, with at most `workers` pages under way."""
+    began = time.perf_counter()
+    done = Crawl()
+    plan = SitePlan(site.url("/"), "crawl", max_depth=len(site.expected), max_pages=10 * len(site.expected))
+    with Fetcher([site.pair], deadline=deadline, gates=gates) as fetcher, ThreadPoolExecutor(workers) as pool:
+        frontier = Frontier(plan, Robots(fetcher))
+        reading = {pool.submit(_read, fetcher, parser, page): page for page in begin(plan, fetcher, parser, frontier)}
+        while reading:
+            finished, _ = wait(reading, return_when=FIRST_COMPLETED)
+            for future in sorted(finished, key=lambda one: reading[one].url):
+                page = reading.pop(future)
+                for new in frontier.expand(page, _settled(done, page, future)):
+                    reading[pool.submit(_read, fetcher, parser, new)] = new
+    done.seconds = time.perf_counter() - began
+    return done
+
+
+def _read(fetcher: Fetcher, parser: Runs, page: FoundPage) -> tuple[Fetched, list[str]]:
+    fetched = fetcher.fetch(page.url)
+    links = parser.run("links", fetched.body, url=fetched.final_url, charset=fetched.charset)["links"]
+    return fetched, links
+
+
+def _settled(done: Crawl, page: FoundPage, future: Future[tuple[Fetched, list[str]]]) -> list[str]:
+    """Note the page that was read; returns its links."""
+    try:
+        fetched, links = future.result()
+    except IngestError as error:
+        done.settle(page, error)
+        return []
+    done.settle(page, fetched)
+    return links
+
+
+def report(site: SiteServer, done: Crawl) -> dict[str, Any]:
+    """What the site saw and whether each of its addresses is accounted for as it should be.
+
+    Which of a page's addresses comes first is a matter of luck, so pages and duplicates are counted as
+    one; the number of texts tells whether one was taken twice.
+    """
+    fates = {url.removeprefix(site.url("")): fate for url, fate in done.fates.items()}
+    wrong = [path for path, fate in site.expected.items() if _kind(fates.get(path, "missing")) != _kind(fate)]
+    repeated = [path for path, count in site.counts.items() if count > 1 and path in fates]
+    return {
+        "seconds": round(done.seconds, 2),
+        "addresses": len(site.expected),
+        "accounted for": len(site.expected) - len(wrong),
+        "not on the site": len(fates.keys() - site.expected.keys()),
+        "texts": len(done.texts),
+        "texts of the site": len(site.paths("page")),
+        "asked for by two addresses": len(repeated),
+        "requests": len(site.requests),
+        "connections": site.connections,
+        "most open at once": site.most_open,
+        **{f"as {fate}": count for fate, count in sorted(Counter(fates.values()).items())},
+    }
+
+
+def _kind(fate: str) -> str:
+    return "read" if fate in ("page", "duplicate") else fate
+
+
+def is_whole(row: dict[str, Any]) -> bool:
+    """Whether every address is accounted for, and every text was taken once."""
+    whole = row["accounted for"] == row["addresses"] and row["not on the site"] == 0
+    return bool(whole and row["texts"] == row["texts of the site"] == row["as page"])
+
+
+def main(arguments: list[str] | None = None) -> int:
+    options = _options(arguments)
+    ways = {
+        "one at a time": (1, 0.0),
+        f"{options.at_once} at a time": (options.at_once, 0.0),
+        "defaults": (LIMIT, DELAY),
+    }
+    rows: dict[str, list[dict[str, Any]]] = {name: [] for name in ways}
+    with Parser() as parser, SiteServer(options.pages, delay=options.delay) as site:
+        parser.run("links", b"<p>ready</p>", url=site.url(), charset=None)
+        for _ in range(options.runs):
+            for name, (limit, pause) in ways.items():
+                site.forget()
+                rows[name].append(
+                    report(site, crawl(site, parser, HostGates(limit, pause), 2 * limit, options.deadline))
+                )
+    medians = {name: statistics.median(row["seconds"] for row in found) for name, found in rows.items()}
+    for name, found in rows.items():
+        speed = {"times as fast as one at a time": round(medians["one at a time"] / medians[name], 1)}
+        print(json.dumps({"way": name, **found[-1], "seconds": round(medians[name], 2), **speed}))
+    return 0 if all(is_whole(row) for found in rows.values() for row in found) else 1
+
+
+def _options(arguments: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--pages", type=int, default=300, metavar="N")
+    parser.add_argument("--delay", type=float, default=0.15, metavar="SECONDS")
+    parser.add_argument("--at-once", type=int, default=24, metavar="N", help="requests open to the host at once")
+    parser.add_argument("--deadline", type=float, default=2.0, metavar="SECONDS", help="of a page that never answers")
+    parser.add_argument("--runs", type=int, default=1, metavar="N")
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

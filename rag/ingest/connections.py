@@ -1,0 +1,155 @@
+"""Connections that stay open for the next page of the same host: a TLS handshake costs two round trips.
+
+A kept connection is as safe as a new one: it was opened to a checked address for exactly this scheme,
+host and port, it is given to one fetch at a time, and it is dropped before its name could have come to
+mean another server for long.
+"""
+
+from __future__ import annotations
+
+import ssl
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import httpcore
+
+from rag.ingest.guard import CheckedUrl
+from rag.ingest.transport import Budget, GuardedBackend, WireLimitError
+
+IDLE_SECONDS = 15.0
+MAX_AGE = 120.0
+MAX_KEPT = 32
+_SMALL = 16 * 1024
+_DRAIN_SECONDS = 0.5
+
+Origin = tuple[str, str, int]
+OpenBackend = Callable[[CheckedUrl, Budget], GuardedBackend]
+
+
+class Connections:
+    """The idle connections of a fetcher; one object serves many threads."""
+
+    def __init__(self, open_backend: OpenBackend, tls: Callable[[], ssl.SSLContext]) -> None:
+        self._open_backend = open_backend
+        self._tls = tls
+        self._idle: deque[_Kept] = deque()
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def get(self, url: CheckedUrl, headers: list[tuple[bytes, bytes]], budget: Budget) -> Iterator[httpcore.Response]:
+        """The answer to a GET of `url`, its body unread; raises what httpcore and `check_addresses` raise.
+
+        A kept connection that its server has closed meanwhile is replaced by a new one.
+        """
+        kept, response = self._ask(url, _request(url, headers), budget)
+        try:
+            yield response
+        finally:
+            _finish(response, budget)
+            response.close()
+            self._give_back(kept)
+
+    def close(self) -> None:
+        """Close what is idle."""
+        with self._lock:
+            idle, self._idle = list(self._idle), deque()
+        for kept in idle:
+            kept.connection.close()
+
+    def _ask(self, url: CheckedUrl, request: httpcore.Request, budget: Budget) -> tuple[_Kept, httpcore.Response]:
+        old = self._take(url)
+        if old is not None:
+            old.backend.budget = budget
+            try:
+                return old, old.connection.handle_request(request)
+            except (httpcore.RemoteProtocolError, httpcore.ReadError, httpcore.WriteError):
+                old.connection.close()
+        new = self._open(url, budget)
+        try:
+            return new, new.connection.handle_request(request)
+        except BaseException:
+            new.connection.close()
+            raise
+
+    def _open(self, url: CheckedUrl, budget: Budget) -> _Kept:
+        backend = self._open_backend(url, budget)
+        origin = httpcore.Origin(url.scheme.encode(), url.host.encode(), url.port)
+        context = self._tls() if url.scheme == "https" else None
+        connection = httpcore.HTTPConnection(
+            origin, ssl_context=context, keepalive_expiry=IDLE_SECONDS, network_backend=backend
+        )
+        return _Kept(_origin(url), connection, backend)
+
+    def _take(self, url: CheckedUrl) -> _Kept | None:
+        """The idle connection to the place of `url` that was used last, if any still lives."""
+        wanted = _origin(url)
+        with self._lock:
+            dead = [kept for kept in self._idle if kept.is_dead()]
+            alive = [kept for kept in self._idle if kept not in dead]
+            found = next((kept for kept in reversed(alive) if kept.origin == wanted), None)
+            self._idle = deque(kept for kept in alive if kept is not found)
+        for kept in dead:
+            kept.connection.close()
+        return found
+
+    def _give_back(self, kept: _Kept) -> None:
+        if not kept.connection.is_idle():
+            kept.connection.close()
+            return
+        with self._lock:
+            self._idle.append(kept)
+            surplus = self._idle.popleft() if len(self._idle) > MAX_KEPT else None
+        if surplus:
+            surplus.connection.close()
+
+
+class _Kept:
+    """An open connection and what it was opened for."""
+
+    def __init__(self, origin: Origin, connection: httpcore.HTTPConnection, backend: GuardedBackend) -> None:
+        self.origin = origin
+        self.connection = connection
+        self.backend = backend
+        self._opened = time.monotonic()
+
+    def is_dead(self) -> bool:
+        return (
+            time.monotonic() - self._opened > MAX_AGE
+            or self.connection.is_closed()
+            or bool(self.connection.has_expired())
+        )
+
+
+def _request(url: CheckedUrl, headers: list[tuple[bytes, bytes]]) -> httpcore.Request:
+    target = httpcore.URL(
+        scheme=url.scheme.encode(), host=url.host.encode(), port=url.port, target=url.target.encode("ascii")
+    )
+    return httpcore.Request("GET", target, headers=[(b"Host", url.authority.encode("ascii")), *headers])
+
+
+def _origin(url: CheckedUrl) -> Origin:
+    return url.scheme, url.host, url.port
+
+
+def _finish(response: httpcore.Response, budget: Budget) -> None:
+    """Read what little is left of an answer that nobody wants, so that its connection can be kept."""
+    if not _is_small(response):
+        return
+    try:
+        with budget.at_most(_DRAIN_SECONDS):
+            for _ in response.iter_stream():
+                pass
+    except (httpcore.TimeoutException, httpcore.NetworkError, httpcore.ProtocolError, WireLimitError):
+        return  # closing the answer closes the connection
+    except RuntimeError:
+        return  # it was read already
+
+
+def _is_small(response: httpcore.Response) -> bool:
+    if response.status == 304:
+        return True
+    lengths = [value for name, value in response.headers if name.lower() == b"content-length"]
+    return len(lengths) == 1 and lengths[0].isdigit() and int(lengths[0]) <= _SMALL

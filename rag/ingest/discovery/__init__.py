@@ -1,0 +1,44 @@
+"""Finding the pages of a site: robots.txt, sitemaps, feeds, and the links of pages.
+
+A job of a site is a plan and its pages; every page it is given may bring more:
+
+    robots = Robots(fetcher)                                  # one for all jobs: it keeps the rules of sites
+    plan = SitePlan(start, "crawl", prefix="/docs/", max_depth=3, max_pages=200)   # or "sitemap", "feed"
+    frontier = Frontier(plan, robots, known=pages_of_the_job)  # known is empty for a new job
+    pages = begin(plan, fetcher, parser, frontier)             # a new job's first pages; raises IngestError
+    for page in pages:                                         # in the order in which they were found
+        … read the page; links = parser.run("links", body, url=final_url, charset=charset)["links"]
+        pages += frontier.expand(page, links)                  # only new ones, within the plan and robots.txt
+
+The fetcher itself keeps to the limits of each host. `frontier.holds(final_url)` tells whether a
+redirect led out of the plan. Tasks for `rag.ingest.parser_tasks.TASKS`: `links_task`, `sitemap_task`,
+`feed_task`.
+"""
+
+from rag.ingest.discovery.feeds import feed_pages, feed_task, read_feed
+from rag.ingest.discovery.found import FoundPage
+from rag.ingest.discovery.frontier import Frontier, SiteKind, SitePlan, begin
+from rag.ingest.discovery.links import find_feeds, find_links, links_task
+from rag.ingest.discovery.robots import Robots
+from rag.ingest.discovery.scope import SiteScope, page_address
+from rag.ingest.discovery.sitemaps import parse_sitemap, sitemap_pages, sitemap_task
+
+__all__ = [
+    "FoundPage",
+    "Frontier",
+    "Robots",
+    "SiteKind",
+    "SitePlan",
+    "SiteScope",
+    "begin",
+    "feed_pages",
+    "feed_task",
+    "find_feeds",
+    "find_links",
+    "links_task",
+    "page_address",
+    "parse_sitemap",
+    "read_feed",
+    "sitemap_pages",
+    "sitemap_task",
+]

@@ -1,0 +1,129 @@
+"""How far an import of a site goes: which addresses belong to it, and which are traps."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import lru_cache
+from urllib.parse import urlsplit
+
+from rag.ingest.url_key import url_key
+
+MAX_DEPTH = 3
+MAX_PAGES = 200
+MAX_LENGTH = 1024
+_MAX_SEGMENTS = 15
+_MAX_PARAMETERS = 8
+_MAX_REPEATS = 2
+_YEAR = re.compile(r"(?:19|20|21)[0-9]{2}", re.ASCII)
+_DATED = re.compile(
+    r"/(?P<year>[0-9]{4})(?:/|-)(?:0?[1-9]|1[0-2])(?=[/-]|$)|[?&](?:y|yr|year)=(?P<asked>[0-9]{4})\b", re.ASCII
+)
+_SESSION_PATH = re.compile(r";(?:jsessionid|phpsessid|sid)=[^/?#;]*", re.IGNORECASE)
+_SESSION_NAMES = frozenset(["phpsessid", "jsessionid", "sessionid", "session_id", "cfid", "cftoken", "zenid", "oscsid"])
+_LONG_HEX = re.compile(r"[0-9a-f]{16,}", re.IGNORECASE | re.ASCII)
+# What a link does rather than where it leads: forms of answering, sharing, buying, editing.
+_ACTIONS = frozenset(["replytocom", "add-to-cart", "add_to_cart", "share", "oldid", "diff"])
+_ACTION_VALUES = frozenset(["edit", "history", "login", "logout", "register", "submit", "delete", "raw", "print"])
+_UNREAD = frozenset(
+    "jpg jpeg png gif webp avif svg ico bmp tif tiff heic psd mp3 mp4 m4a m4v webm avi mov mkv wav ogg ogv flac wmv "
+    "zip gz tgz bz2 xz 7z rar tar iso dmg exe msi apk deb rpm jar war bin dll so whl css js mjs map json wasm woff "
+    "woff2 ttf otf eot swf xls xlsx ppt pptx doc odt ods odp epub mobi ics vcf torrent sqlite db parquet".split()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SiteScope:
+    """The pages of `start`'s host whose path begins with `prefix`, up to `max_depth` links from the start.
+
+    Without `prefix` it is the folder of `start`. `www.` before the name, and http against https, make no
+    difference; other subdomains are other sites. `max_pages` is for whoever counts.
+    """
+
+    start: str
+    prefix: str = ""
+    max_depth: int = MAX_DEPTH
+    max_pages: int = MAX_PAGES
+
+    def admits(self, url: str, depth: int = 0) -> bool:
+        """Whether `url`, found `depth` links away from the start, is a page to read."""
+        return depth <= self.max_depth and self.holds(url) and not is_trap(url)
+
+    def holds(self, url: str) -> bool:
+        """Whether `url` lies within the host and path: what a page's redirects should end in too."""
+        parts = urlsplit(url_key(url))
+        site, folder = _place(self.start, self.prefix)
+        if parts.scheme not in ("http", "https") or _site(parts.netloc) != site:
+            return False
+        return parts.path == folder or parts.path.startswith(folder if folder.endswith("/") else folder + "/")
+
+    @property
+    def folder(self) -> str:
+        """The path that all pages begin with, in the spelling of a page's key."""
+        return _place(self.start, self.prefix)[1]
+
+
+def same_site(first: str, second: str) -> bool:
+    """Whether two addresses have one host and port, `www.` and the scheme aside."""
+    return _site(urlsplit(url_key(first)).netloc) == _site(urlsplit(url_key(second)).netloc)
+
+
+def is_page_name(url: str) -> bool:
+    """Whether the ending of an address may be one of a document that is read."""
+    name = urlsplit(url).path.rpartition("/")[2].lower()
+    return "." not in name or name.rpartition(".")[2] not in _UNREAD
+
+
+def page_address(url: str) -> str:
+    """One spelling for a page that links name in many ways: no fragment, no session, no tracking."""
+    bare = _SESSION_PATH.sub("", url.partition("#")[0])
+    path, mark, query = url_key(bare).partition("?")
+    kept = [part for part in query.split("&") if part and not _is_session(part)]
+    return path + (mark + "&".join(kept) if kept else "")
+
+
+def is_trap(url: str) -> bool:
+    """Whether an address looks like one of endlessly many: too long, repeating itself, a far-off date, an action."""
+    parts = urlsplit(url)
+    segments = [segment for segment in parts.path.split("/") if segment]
+    parameters = [part for part in parts.query.split("&") if part]
+    return (
+        len(url) > MAX_LENGTH
+        or len(segments) > _MAX_SEGMENTS
+        or len(parameters) > _MAX_PARAMETERS
+        or any(segments.count(segment) > _MAX_REPEATS for segment in set(segments) if not segment.isdigit())
+        or any(_is_action(part) for part in parameters)
+        or _is_far_off(url)
+    )
+
+
+@lru_cache(maxsize=256)
+def _place(start: str, prefix: str) -> tuple[str, str]:
+    """The site of a scope and its folder."""
+    parts = urlsplit(url_key(start))
+    given = urlsplit(url_key(f"http://x/{prefix.lstrip('/')}")).path
+    return _site(parts.netloc), given if prefix else parts.path.rpartition("/")[0] + "/"
+
+
+def _site(netloc: str) -> str:
+    """Host and port without `www.` and the usual ports."""
+    return netloc.rpartition("@")[2].removeprefix("www.").removesuffix(":80").removesuffix(":443")
+
+
+def _is_session(parameter: str) -> bool:
+    name, _, value = parameter.partition("=")
+    name = name.lower()
+    return name in _SESSION_NAMES or (name in ("sid", "s", "session") and bool(_LONG_HEX.fullmatch(value)))
+
+
+def _is_action(parameter: str) -> bool:
+    name, _, value = parameter.partition("=")
+    return name.lower() in _ACTIONS or (name.lower() in ("action", "do", "mode") and value.lower() in _ACTION_VALUES)
+
+
+def _is_far_off(url: str) -> bool:
+    """A calendar's page for a year that has not come: each links to the next one."""
+    match = _DATED.search(url)
+    year = (match["year"] or match["asked"]) if match else ""
+    return bool(_YEAR.fullmatch(year)) and int(year) > datetime.now(UTC).year + 1

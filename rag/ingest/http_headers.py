@@ -1,0 +1,52 @@
+"""What the headers of an answer say, taken as the untrusted text that they are."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+
+Headers = Sequence[tuple[bytes, bytes]]
+
+MAX_RETRY_AFTER = 24 * 3600
+_ETAG = re.compile(r'(?:W/)?"[\x21\x23-\x7e]{0,200}"|[\x21\x23-\x7e]{1,200}')
+_HTTP_DATE = re.compile(r"[A-Za-z0-9 ,:+-]{10,50}")
+
+
+def header(headers: Headers, name: bytes) -> bytes:
+    """The first value of a header, or all of them joined as HTTP does where a list is meant."""
+    values = [value.strip() for key, value in headers if key.lower() == name]
+    if name == b"content-encoding":
+        return b", ".join(values)
+    return values[0] if values else b""
+
+
+def entity_tag(value: str) -> str:
+    """`value` if it can be sent back as an entity tag (RFC 9110, section 8.8.3), quotes or not; else ""."""
+    return value if _ETAG.fullmatch(value) else ""
+
+
+def http_date(value: str) -> str:
+    """`value` if it can be sent back as a date of HTTP; else ""."""
+    return value if _HTTP_DATE.fullmatch(value) else ""
+
+
+def conditions(etag: str, last_modified: str) -> list[tuple[bytes, bytes]]:
+    """The headers that ask for a page only if it is no longer what these validators name."""
+    asked = ((b"If-None-Match", entity_tag(etag)), (b"If-Modified-Since", http_date(last_modified)))
+    return [(name, value.encode("ascii")) for name, value in asked if value]
+
+
+def retry_after(headers: Headers, now: datetime | None = None) -> int | None:
+    """Seconds until the server wants to be asked again, at most a day; None when it does not say."""
+    value = header(headers, b"retry-after").decode("latin-1")
+    if re.fullmatch(r"[0-9]{1,9}", value, re.ASCII):
+        return min(int(value), MAX_RETRY_AFTER)
+    try:
+        date = parsedate_to_datetime(value)
+    except ValueError:
+        return None
+    aware = date if date.tzinfo else date.replace(tzinfo=UTC)
+    left = (aware - (now or datetime.now(UTC))).total_seconds()
+    return max(0, min(round(left), MAX_RETRY_AFTER))

@@ -1,0 +1,187 @@
+"""robots.txt: what is allowed, and what a site that does not answer allows."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import pytest
+
+from rag.errors import FetchError, IngestError
+from rag.ingest.discovery.robots import KEPT_SECONDS, RETRY_SECONDS, Robots, parse_rules
+from rag.ingest.fetch import Fetcher
+from rag.ingest.hosts import HostGates
+from tests.support.page_server import PageServer, Reply
+
+RULES = """
+User-agent: GPTBot
+Disallow: /
+
+User-agent: *
+Disallow: /private/
+Disallow: /*?print=
+Allow: /private/open.html
+Crawl-delay: 2.5
+
+Sitemap: https://example.com/map.xml
+Sitemap: https://example.com/map.xml
+"""
+
+
+def serve(server: PageServer, text: str = "", **options: object) -> str:
+    return server.add("/robots.txt", text, content_type="text/plain", **options)  # type: ignore[arg-type]
+
+
+def refusal(robots: Robots, url: str) -> str:
+    with pytest.raises(IngestError) as raised:
+        robots.check(url)
+    assert not robots.allowed(url)
+    return raised.value.code
+
+
+class TestRules:
+    def test_what_may_be_read(self, page_server: PageServer, robots: Robots) -> None:
+        serve(page_server, RULES)
+        url = page_server.url
+        assert robots.allowed(url("/"))
+        assert robots.allowed(url("/private/open.html"))
+        assert robots.allowed(url("/robots.txt"))
+        assert refusal(robots, url("/private/page")) == "robots_refused"
+        assert refusal(robots, url("/a?print=1")) == "robots_refused"
+        assert refusal(robots, url("/%70rivate/page")) == "robots_refused"
+        assert page_server.count("/robots.txt") == 1
+
+    def test_delay_and_sitemaps(self, page_server: PageServer, fetcher: Fetcher, robots: Robots) -> None:
+        serve(page_server, RULES)
+        assert robots.delay(page_server.url("/")) == 2.5
+        assert robots.sitemaps(page_server.url("/x")) == ["https://example.com/map.xml"]
+        with fetcher.gates.enter(page_server.pair, "u"):
+            assert fetcher.gates._gates[page_server.pair].delay == 2.5, "every request from now on keeps to it"
+
+    def test_our_own_group_comes_before_that_for_all(self, page_server: PageServer, robots: Robots) -> None:
+        serve(page_server, "User-agent: *\nDisallow: /\n\nUser-agent: pagelight\nUser-agent: x\nDisallow: /no\n")
+        assert robots.allowed(page_server.url("/yes"))
+        assert not robots.allowed(page_server.url("/no"))
+
+    def test_requests_a_while(self) -> None:
+        rules = parse_rules(b"User-agent: *\nRequest-rate: 1/5s\n")
+        assert rules.request_rate("Pagelight") == (1, 5, None, None)
+
+    def test_a_page_in_its_place_says_nothing(self, page_server: PageServer, robots: Robots) -> None:
+        page_server.add("/robots.txt", "<!doctype html><title>Not found</title>")
+        assert robots.allowed(page_server.url("/a"))
+
+    def test_rules_for_very_many_programs(self) -> None:
+        """Protego alone copies each rule to every program of its group: half a megabyte took minutes."""
+        names = "".join(f"User-agent: a{number}\n" for number in range(13_000))
+        began = time.monotonic()
+        rules = parse_rules((names + "Disallow: /x\n" * 20_000).encode())
+        assert rules.can_fetch("https://example.com/x", "Pagelight")
+        assert time.monotonic() - began < 5
+
+    @pytest.mark.parametrize(
+        "line", ["User-Agent: *", " user agent *", "USERAGENT:*", "user  agent: *", "\ufeffUser-agent: *"]
+    )
+    def test_ways_to_write_it(self, line: str) -> None:
+        assert not parse_rules(f"{line} # all\nDisallow: /x".encode()).can_fetch("https://a.example/x", "Pagelight")
+
+    def test_other_line_ends(self) -> None:
+        rules = parse_rules(b"User-agent: other\rDisallow: /\r\rUser-agent: *\rDisallow: /x\r")
+        assert rules.can_fetch("https://a.example/y", "Pagelight")
+        assert not rules.can_fetch("https://a.example/x", "Pagelight")
+
+
+class TestStatus:
+    @pytest.mark.parametrize("status", [401, 403, 404, 410])
+    def test_none_allows_all(self, page_server: PageServer, robots: Robots, status: int) -> None:
+        serve(page_server, "User-agent: *\nDisallow: /", status=status)
+        assert robots.allowed(page_server.url("/a"))
+
+    @pytest.mark.parametrize("status", [429, 500, 503])
+    def test_a_fault_refuses_all(self, page_server: PageServer, robots: Robots, status: int) -> None:
+        serve(page_server, "", status=status)
+        assert refusal(robots, page_server.url("/a")) == "robots_unreadable"
+        assert robots.sitemaps(page_server.url("/a")) == []
+        assert robots.delay(page_server.url("/a")) == 0.0
+        assert page_server.count("/robots.txt") == 1
+
+    def test_no_answer_refuses_all(self, page_server: PageServer, robots: Robots) -> None:
+        serve(page_server, "User-agent: *\nAllow: /", pause=2.0)
+        assert refusal(robots, page_server.url("/a")) == "robots_unreadable"
+
+    def test_redirects_are_followed(self, page_server: PageServer, robots: Robots) -> None:
+        serve(page_server, "", status=301, headers={"Location": "/rules.txt"})
+        page_server.add("/rules.txt", "User-agent: *\nDisallow: /a", content_type="text/plain")
+        assert not robots.allowed(page_server.url("/a"))
+
+    def test_a_circle_is_none(self, page_server: PageServer, robots: Robots) -> None:
+        serve(page_server, "", status=302, headers={"Location": "/robots.txt"})
+        assert robots.allowed(page_server.url("/a"))
+
+    def test_what_is_never_fetched(self, robots: Robots) -> None:
+        with pytest.raises(FetchError) as raised:
+            robots.check("http://169.254.169.254/latest")
+        assert raised.value.code == "blocked"
+        assert not robots.allowed("ftp://example.com/x")
+
+    def test_a_name_that_leads_inside(self) -> None:
+        """The rules are fetched through the guard, and it is the guard that is told of."""
+        fetcher = Fetcher(resolve=lambda host, port: ["10.0.0.1"], gates=HostGates(2, 0.0))
+        assert refusal(Robots(fetcher), "https://inside.example/a") == "blocked"
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class TestTime:
+    def test_kept_for_an_hour(self, page_server: PageServer, fetcher: Fetcher) -> None:
+        clock = Clock()
+        robots = Robots(fetcher, clock=clock)
+        serve(page_server, "User-agent: *\nDisallow: /a")
+        assert not robots.allowed(page_server.url("/a"))
+        serve(page_server, "User-agent: *\nDisallow: /b")
+        clock.now = KEPT_SECONDS - 1
+        assert not robots.allowed(page_server.url("/a"))
+        clock.now = KEPT_SECONDS + 1
+        assert robots.allowed(page_server.url("/a"))
+        assert not robots.allowed(page_server.url("/b"))
+
+    def test_a_fault_is_asked_again_soon_and_older_rules_stay(self, page_server: PageServer, fetcher: Fetcher) -> None:
+        clock = Clock()
+        robots = Robots(fetcher, clock=clock)
+        serve(page_server, "", status=500)
+        assert not robots.allowed(page_server.url("/b"))
+        serve(page_server, "User-agent: *\nDisallow: /a")
+        clock.now += RETRY_SECONDS + 1
+        assert robots.allowed(page_server.url("/b"))
+        serve(page_server, "", status=500)
+        clock.now += KEPT_SECONDS + 1
+        assert robots.allowed(page_server.url("/b"))
+        assert not robots.allowed(page_server.url("/a"))
+
+
+def test_hosts_have_their_own(page_server: PageServer, robots: Robots) -> None:
+    serve(page_server, "User-agent: *\nDisallow: /")
+    with PageServer() as other, Fetcher([page_server.pair, other.pair], gates=HostGates(2, 0.0)) as fetcher:
+        both = Robots(fetcher)
+        assert not both.allowed(page_server.url("/a"))
+        assert both.allowed(other.url("/a"))
+
+
+def test_many_threads_ask_once(page_server: PageServer, robots: Robots) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    def slowly() -> Reply:
+        time.sleep(0.1)
+        return Reply(b"User-agent: *\nDisallow: /a", "text/plain")
+
+    make: Callable[[], Reply] = slowly
+    page_server.add_reply("/robots.txt", make)
+    with ThreadPoolExecutor(8) as pool:
+        assert not any(pool.map(robots.allowed, [page_server.url("/a")] * 8))
+    assert page_server.count("/robots.txt") == 1

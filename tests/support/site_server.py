@@ -1,0 +1,298 @@
+"""A whole site on loopback, slow, with faults and duplicates, that knows what should become of each address.
+
+    with SiteServer(pages=300, delay=0.15) as site:
+        fetcher = Fetcher([site.pair], deadline=2.0)
+        … import site.url("/") …
+        assert fates == site.expected          # path with its query -> Fate
+        assert site.most_open <= 2
+
+The home page links to sections, a section to its articles and to the next section. Some articles answer with
+status 500, some never, some redirect in a circle. Some pages have a second address: one that redirects,
+one with another query, one with another path; the page's canonical link tells the first. `change` gives
+articles a new text. Everything has an ETag, and is "not modified" for who knows it.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import random
+import select
+import socket
+import threading
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+from typing import Any, Literal, Self
+
+Fate = Literal["page", "duplicate", "error", "timeout", "loop"]
+
+_HTML = "text/html; charset=utf-8"
+_XML = "application/xml"
+_SYLLABLES = (
+    "ba be bi bo da de di do fa fe ga gi ka ke ki ko la le li lo ma me mi mo na ne no pa po ra re ri ro sa so".split()
+)
+_PARAGRAPHS = 6
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a path answers with, apart from the delay."""
+
+    body: bytes = b""
+    content_type: str = _HTML
+    status: int = 200
+    headers: dict[str, str] = field(default_factory=dict)
+
+
+class SiteServer:
+    """Serves until the `with` block ends; notes every request, and how many were open at once.
+
+    A request is open from when its head was read until its answer begins to be sent. `share` is that of
+    the pages that answer with 500, as large again that of those that never do, that redirect in a circle,
+    and that have each kind of second address.
+    """
+
+    def __init__(self, pages: int = 300, *, delay: float = 0.15, share: float = 0.01, robots: str = "") -> None:
+        self.delay = delay
+        self.requests: list[tuple[str, dict[str, str]]] = []
+        self.connections = 0
+        self.most_open = 0
+        self.not_modified = 0
+        self.bytes_sent = 0
+        self.expected: dict[str, Fate] = {}
+        self.closing = threading.Event()
+        self._versions: Counter[int] = Counter()
+        self._open = 0
+        self._hanging: list[socket.socket] = []
+        self._lock = threading.Lock()
+        self._server = _Server(("127.0.0.1", 0), _Handler)
+        self._server.site = self
+        self.port = int(self._server.server_address[1])
+        self._robots = robots or f"User-agent: *\nDisallow: /private/\nSitemap: {self.url('/sitemap-index.xml')}\n"
+        self._lay_out(pages, max(1, round(pages * share)))
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.closing.set()
+        self._server.shutdown()
+        self._server.server_close()
+
+    @property
+    def pair(self) -> tuple[str, int]:
+        """What an allow-list needs for this site."""
+        return "127.0.0.1", self.port
+
+    def url(self, path: str = "/") -> str:
+        return f"http://127.0.0.1:{self.port}{path}"
+
+    @property
+    def counts(self) -> Counter[str]:
+        """Requests by path with its query."""
+        with self._lock:
+            return Counter(path for path, _ in self.requests)
+
+    def paths(self, *fates: Fate) -> list[str]:
+        """The paths with one of `fates`, in the order of the site."""
+        return [path for path, fate in self.expected.items() if fate in fates]
+
+    def forget(self) -> None:
+        """Begin all counting anew."""
+        with self._lock:
+            self.requests.clear()
+            self.connections = self.most_open = self.not_modified = self.bytes_sent = 0
+
+    def change(self, paths: Iterable[str]) -> None:
+        """Give these articles a new sentence in one of their paragraphs."""
+        self._versions.update(self._numbers[path] for path in paths)
+
+    # The layout
+
+    def _lay_out(self, pages: int, each: int) -> None:
+        sections = max(1, round(pages**0.5 * 0.9))
+        articles = pages - 1 - sections
+        self._sections = [f"/s{number}/" for number in range(sections)]
+        paths = [f"{self._sections[number % sections]}a{number}.html" for number in range(articles)]
+        self._numbers = {path: number for number, path in enumerate(paths)}
+        self.expected = dict.fromkeys(["/", *self._sections, *paths], "page")
+        # Faults stand apart from each other and from the pages that have second addresses.
+        chosen = iter(paths[3 :: max(1, (articles - 3) // (6 * each))])
+        self._faults: dict[str, Fate] = {
+            next(chosen): fate for fate in ("error", "timeout", "loop") for _ in range(each)
+        }
+        self.expected.update(self._faults)
+        self._copies: dict[str, str] = {}
+        self._redirects: dict[str, str] = {}
+        for _ in range(each):
+            self._redirects[f"/old/{len(self._redirects)}"] = next(chosen)
+            path = next(chosen)
+            self._copies[f"{path}?view=full"] = path
+            self._copies[f"/copies/{len(self._copies)}.html"] = next(chosen)
+        self.expected.update(dict.fromkeys([*self._redirects, *self._copies], "duplicate"))
+
+    def links(self, path: str) -> list[str]:
+        """What the page at `path` links to, the noise aside."""
+        if path == "/":
+            return [*self._sections, *self._redirects, *self._copies]
+        if path in self._sections:
+            place = self._sections.index(path)
+            return [*self._sections[place + 1 : place + 2], *(p for p in self._numbers if p.startswith(path)), "/"]
+        return ["/", path.rpartition("/")[0] + "/"]
+
+    # What is answered
+
+    def answer(self, target: str) -> Answer:
+        """The answer to a request for `target`, a path with its query."""
+        fault = self._faults.get(target)
+        if fault == "error":
+            return Answer(b"<h1>Error</h1>", status=500)
+        if fault == "loop":
+            return Answer(status=302, headers={"Location": target + "?again=1"})
+        if target.endswith("?again=1"):
+            return Answer(status=302, headers={"Location": target.removesuffix("?again=1")})
+        if target in self._redirects:
+            return Answer(status=301, headers={"Location": self._redirects[target]})
+        target = self._copies.get(target, target)
+        if self.expected.get(target) == "page":
+            return Answer(self._page(target).encode())
+        return self._list(target) or Answer(b"<h1>Not found</h1>", status=404)
+
+    def _list(self, target: str) -> Answer | None:
+        if target == "/robots.txt":
+            return Answer(self._robots.encode(), "text/plain")
+        if target == "/sitemap-index.xml":
+            inner = "".join(f"<sitemap><loc>{self.url(path)}</loc></sitemap>" for path in ("/map0.xml.gz", "/map1.xml"))
+            return Answer(f'<sitemapindex xmlns="{_NAMESPACE}">{inner}</sitemapindex>'.encode(), _XML)
+        if target in ("/map0.xml.gz", "/map1.xml"):
+            half = [path for place, path in enumerate(self.expected) if place % 2 == int(target[4])]
+            entries = "".join(f"<url><loc>{self.url(path)}</loc><lastmod>2024-03-05</lastmod></url>" for path in half)
+            data = f'<?xml version="1.0"?><urlset xmlns="{_NAMESPACE}">{entries}</urlset>'.encode()
+            return Answer(gzip.compress(data), "application/gzip") if target.endswith(".gz") else Answer(data, _XML)
+        if target == "/feed.xml":
+            items = "".join(f"<item><title>{p}</title><link>{self.url(p)}</link></item>" for p in [*self._numbers][:10])
+            return Answer(f'<rss version="2.0"><channel>{items}</channel></rss>'.encode(), "application/rss+xml")
+        return None
+
+    def _page(self, path: str) -> str:
+        links = "".join(f'<li><a href="{link}">{link}</a></li>' for link in self.links(path))
+        noise = (
+            f'<a href="{path}?utm_source=news">This page</a> <a href="#top">Top</a> <a href="mailto:a@b.example">Us</a>'
+            '<a href="/private/x">Private</a> <a href="/photo.jpg">Photo</a> <a rel="nofollow" href="/nofollow">No</a>'
+        )
+        number = self._numbers.get(path)
+        text = f"<p>These are the pages under {path}.</p>" if number is None else self._text(number)
+        return (
+            f'<!doctype html><html lang="en"><head><title>Pages of {path}</title><link rel="canonical" href="{path}">'
+            f'<link rel="alternate" type="application/rss+xml" href="/feed.xml"></head><body><nav>{noise}</nav>'
+            f"<article><h1>Pages of {path}</h1>{text}</article><ul>{links}</ul></body></html>"
+        )
+
+    def _text(self, number: int) -> str:
+        """Paragraphs that no other article has; one of them with another end for each version."""
+        generator = random.Random(number)
+        paragraphs = []
+        for place in range(_PARAGRAPHS):
+            sentences = [_sentence(generator) for _ in range(6)]
+            if place == number % _PARAGRAPHS and self._versions[number]:
+                changed = random.Random(f"{number} {self._versions[number]}")
+                sentences[-1] = _sentence(changed)
+            paragraphs.append(f"<h2>Part {place} of {number}</h2><p>{' '.join(sentences)}</p>")
+        return "".join(paragraphs)
+
+    # Counting
+
+    @contextmanager
+    def open_request(self, path: str, headers: dict[str, str]) -> Iterator[None]:
+        with self._lock:
+            self.requests.append((path, headers))
+            self._open += 1
+            self.most_open = max(self.most_open, self._open - sum(map(_is_gone, self._hanging)))
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._open -= 1
+
+    def hang(self, connection: socket.socket) -> None:
+        """Say nothing until the client has left."""
+        with self._lock:
+            self._hanging.append(connection)
+        while not self.closing.is_set() and not select.select([connection], [], [], 0.5)[0]:
+            pass
+        with self._lock:
+            self._hanging.remove(connection)
+
+
+_NAMESPACE = "http://www.sitemaps.org/schemas/sitemap/0.9"
+
+
+def _sentence(generator: random.Random) -> str:
+    words = ["".join(generator.choices(_SYLLABLES, k=generator.randint(2, 4))) for _ in range(generator.randint(7, 14))]
+    return " ".join(words).capitalize() + "."
+
+
+def _is_gone(connection: socket.socket) -> bool:
+    """Whether the client of a waiting connection has closed it."""
+    return bool(select.select([connection], [], [], 0)[0])
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    block_on_close = False
+    request_queue_size = 128
+    site: SiteServer
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        self.site.connections += 1
+        super().process_request(request, client_address)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Clients that hang up are part of it."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    wbufsize = -1
+    server: _Server
+
+    def do_GET(self) -> None:
+        site = self.server.site
+        asked = {name.lower(): value for name, value in self.headers.items()}
+        with site.open_request(self.path, asked):
+            if site.expected.get(self.path) == "timeout":
+                site.hang(self.connection)
+                self.close_connection = True
+                return
+            if site.closing.wait(site.delay):
+                return
+            answer = site.answer(self.path)
+        self._send(answer, asked.get("if-none-match", ""))
+
+    def _send(self, answer: Answer, known: str) -> None:
+        site = self.server.site
+        tag = f'"{hashlib.md5(answer.body, usedforsecurity=False).hexdigest()[:16]}"'
+        same = answer.status == 200 and known == tag
+        body = b"" if same else answer.body
+        self.send_response(304 if same else answer.status)
+        for name, value in {"Content-Type": answer.content_type, "ETag": tag, **answer.headers}.items():
+            self.send_header(name, value)
+        if same:
+            site.not_modified += 1
+        else:
+            self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+        site.bytes_sent += len(body)
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
+        """Quiet."""

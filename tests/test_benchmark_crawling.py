@@ -1,0 +1,72 @@
+"""The benchmark of reading a site, on a small one: its figures come from what the site saw, and can be wrong."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from benchmarks import crawling
+from rag.errors import FetchError
+from rag.ingest.discovery import FoundPage
+from rag.ingest.fetch import Fetched
+from rag.ingest.hosts import HostGates
+from rag.ingest.parser import Parser
+from tests.support.site_server import SiteServer
+
+
+@pytest.fixture
+def site() -> Iterator[SiteServer]:
+    with SiteServer(20, delay=0.02, share=0.05) as one:
+        yield one
+
+
+@pytest.mark.parametrize("limit", [1, 2, 8])
+def test_every_page_once_and_no_more_at_once_than_allowed(site: SiteServer, parser: Parser, limit: int) -> None:
+    done = crawling.crawl(site, parser, HostGates(limit, 0.0), 2 * limit, deadline=0.4)
+    row = crawling.report(site, done)
+    assert crawling.is_whole(row), row
+    assert site.most_open == limit
+    assert (row["as error"], row["as timeout"], row["as loop"], row["as duplicate"]) == (1, 1, 1, 3)
+    assert row["connections"] <= limit + 1, "but for the one that timed out, connections are kept"
+
+
+def test_what_is_missing_twice_or_strange_is_seen(site: SiteServer) -> None:
+    done = crawling.Crawl()
+    for path, fate in site.expected.items():
+        body = site.answer(path).body
+        codes = {"error": "http_error", "timeout": "timeout", "loop": "redirects"}
+        if fate in codes:
+            done.settle(FoundPage(site.url(path)), error(codes[fate]))
+        elif fate == "page":
+            done.settle(FoundPage(site.url(path)), fetched(site.url(path), body))
+        else:
+            done.fates[site.url(path)] = "duplicate"
+    assert crawling.is_whole(crawling.report(site, done))
+    for change in (
+        {site.url(site.paths("page")[3]): "timeout"},
+        {site.url("/elsewhere"): "page"},
+        {site.url(site.paths("duplicate")[0]): "page"},
+    ):
+        other = crawling.Crawl({**done.fates, **change}, 0.0, done.texts)
+        assert not crawling.is_whole(crawling.report(site, other))
+    fewer = {url: fate for url, fate in done.fates.items() if not url.endswith("/")}
+    assert not crawling.is_whole(crawling.report(site, crawling.Crawl(fewer, 0.0, done.texts)))
+
+
+def error(code: str) -> FetchError:
+    return FetchError(code, url="", status=500, seconds=1, why_en="", why_zh="")
+
+
+def fetched(url: str, body: bytes) -> Fetched:
+    return Fetched(url, url, 200, "text/html", None, body, (), 0.0)
+
+
+def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--pages", "20", "--delay", "0.01", "--at-once", "6", "--deadline", "0.3"]
+    assert crawling.main(options) == 0
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [row["way"] for row in rows] == ["one at a time", "6 at a time", "defaults"]
+    assert rows[0]["most open at once"] == 1
+    assert rows[2]["most open at once"] <= 2
