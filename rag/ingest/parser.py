@@ -1,4 +1,4 @@
-"""Parsing in a process of its own, kept between pages, killed when a page takes too long.
+"""Parsing in processes of their own, kept between pages, killed when a page takes too long.
 
 Trafilatura is quadratic on hostile pages, and a parser's thread cannot be stopped. The child is started as
 a module over pipes, never by multiprocessing, which would run a Streamlit page's script again in it.
@@ -19,12 +19,14 @@ from rag.errors import IngestError
 from rag.ingest.extract import Extracted
 from rag.ingest.frames import BrokenPipeFrameError, read_frame, write_frame
 from rag.ingest.guard import shown
+from rag.ingest.media import DOCX, PDF
 from rag.messages.ingest import because
 
 logger = logging.getLogger(__name__)
 
 MEMORY_BYTES = 512 * 1024 * 1024
 PAGE_SECONDS = 20.0
+FILE_SECONDS = 60.0
 _START_SECONDS = 120.0
 _PAGES_A_CHILD = 2000
 # The child needs neither keys nor proxies; a parser that was taken over finds nothing in its environment.
@@ -33,14 +35,18 @@ _ROOT = Path(__file__).resolve().parents[2]
 
 
 class Parser:
-    """A child process that turns documents into text; one object serves many threads, one page at a time."""
+    """Child processes that turn documents into text; one object serves many threads.
 
-    def __init__(self, *, seconds: float = PAGE_SECONDS, memory: int = MEMORY_BYTES) -> None:
-        """`seconds` of wall time for each page; `memory` of address space in bytes (on Linux)."""
-        self._seconds = seconds
-        self._memory = memory
-        self._child: _Child | None = None
-        self._lock = threading.Lock()
+    There are two, so that a long PDF does not hold the pages up; each parses one document at a time and is
+    started when it is first needed.
+    """
+
+    def __init__(
+        self, *, seconds: float = PAGE_SECONDS, file_seconds: float = FILE_SECONDS, memory: int = MEMORY_BYTES
+    ) -> None:
+        """Wall time for each page and for each file (PDF, Word); `memory` of address space in bytes (on Linux)."""
+        self._pages = _Lane(memory, seconds)
+        self._files = _Lane(memory, file_seconds)
 
     def __enter__(self) -> Self:
         return self
@@ -53,10 +59,60 @@ class Parser:
     def parse(self, body: bytes, content_type: str, charset: str | None, url: str) -> Extracted:
         """The text of a document; arguments as `rag.ingest.extract.extract` takes them.
 
-        Raises IngestError: what `extract` raises, and "unreadable" when the child ran out of time or
-        memory or broke down. The next call gets a new child.
+        Raises IngestError as `run` does.
         """
-        request = {"content_type": content_type, "charset": charset, "url": url}
+        return Extracted(**_fields(self.run("extract", body, content_type=content_type, charset=charset, url=url)))
+
+    def run(self, task: str, body: bytes, **header: Any) -> dict[str, Any]:
+        """What the `task` of `rag.ingest.parser_tasks` makes of `body` in the child; both ways are JSON.
+
+        `header` holds its arguments; `url` among them is named in errors. Raises IngestError: what the
+        task raises, and "unreadable" when the child ran out of time or memory or broke down. The next
+        call gets a new child.
+        """
+        lane = self._files if header.get("content_type") in (PDF, DOCX) else self._pages
+        answer = lane.answer({"task": task, "header": header}, body, str(header.get("url", "")))
+        if "error" in answer:
+            raise IngestError(answer["error"], **answer["params"])
+        made: dict[str, Any] = answer["made"]
+        return made
+
+    def close(self) -> None:
+        """End the children; a later `run` starts others."""
+        self._pages.close()
+        self._files.close()
+
+    @property
+    def process_id(self) -> int | None:
+        """The process id of the child that reads pages, while there is one."""
+        return self._pages.process_id
+
+    @property
+    def process_ids(self) -> list[int]:
+        """The process ids of all children there are."""
+        return [number for number in (self._pages.process_id, self._files.process_id) if number]
+
+
+class _Lane:
+    """One child at a time and those who wait for it."""
+
+    def __init__(self, memory: int, seconds: float) -> None:
+        self._memory = memory
+        self._seconds = seconds
+        self._child: _Child | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def process_id(self) -> int | None:
+        child = self._child
+        return child.process.pid if child else None
+
+    def close(self) -> None:
+        with self._lock:
+            self._discard()
+
+    def answer(self, request: dict[str, Any], body: bytes, url: str) -> dict[str, Any]:
+        """The child's answer. Raises IngestError("unreadable") when none came."""
         with self._lock:
             was_used = self._child is not None and self._child.pages > 0
             try:
@@ -65,30 +121,17 @@ class Parser:
                 # A used child may have died of what earlier pages left behind: one more try in a new one.
                 if error.timed_out or not was_used:
                     raise self._unreadable(url, error) from error
-                answer = self._ask_again(request, body)
+                answer = self._ask_again(request, body, url)
             if "exhausted" in answer:
                 self._discard()
                 raise IngestError("unreadable", url=shown(url), **because("parse_failed"))
-        if "error" in answer:
-            raise IngestError(answer["error"], **answer["params"])
-        return Extracted(**answer["extracted"])
+        return answer
 
-    def close(self) -> None:
-        """End the child; a later `parse` starts another."""
-        with self._lock:
-            self._discard()
-
-    @property
-    def process_id(self) -> int | None:
-        """The child's process id while there is one."""
-        child = self._child
-        return child.process.pid if child else None
-
-    def _ask_again(self, request: dict[str, Any], body: bytes) -> dict[str, Any]:
+    def _ask_again(self, request: dict[str, Any], body: bytes, url: str) -> dict[str, Any]:
         try:
             return self._ask(request, body)
         except _ChildEndedError as error:
-            raise self._unreadable(str(request["url"]), error) from error
+            raise self._unreadable(url, error) from error
 
     def _ask(self, request: dict[str, Any], body: bytes) -> dict[str, Any]:
         try:
@@ -185,6 +228,11 @@ class _Child:
         if frame is None:
             raise _ChildEndedError(timed_out=expired.is_set())
         return frame[0]
+
+
+def _fields(answer: dict[str, Any]) -> dict[str, Any]:
+    """The fields of `Extracted`; JSON has lists only."""
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in answer.items()}
 
 
 def _environment() -> dict[str, str]:

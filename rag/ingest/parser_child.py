@@ -12,8 +12,8 @@ import sys
 from typing import IO, Any
 
 from rag.errors import IngestError
-from rag.ingest.extract import as_mapping, extract
 from rag.ingest.frames import read_frame, write_frame
+from rag.ingest.parser_tasks import TASKS
 
 
 def main() -> None:
@@ -33,12 +33,11 @@ def main() -> None:
 
 def _answer(header: dict[str, Any], body: bytes) -> dict[str, Any]:
     try:
-        extracted = extract(body, header["content_type"], header["charset"], header["url"])
+        return {"made": TASKS[header["task"]](body, header["header"])}
     except IngestError as error:
         return {"error": error.code, "params": dict(error.notice.params)}
     except (MemoryError, RecursionError):
         return {"exhausted": True}
-    return {"extracted": as_mapping(extracted)}
 
 
 def _take_over_pipes() -> tuple[IO[bytes], IO[bytes]]:

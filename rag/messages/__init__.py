@@ -6,17 +6,41 @@ One file a room; each holds `MESSAGES`, code -> (English, Chinese), with `{name}
 
 from __future__ import annotations
 
-from rag.messages import agent, config, ingest, models, search, store, strategies
+from rag.messages import (
+    agent,
+    config,
+    conversations,
+    discovery,
+    documents,
+    duplicates,
+    exchange,
+    gate,
+    ingest,
+    jobs,
+    models,
+    search,
+    store,
+    strategies,
+    versions,
+)
 from rag.types import Notice
 
 MESSAGES: dict[str, tuple[str, str]] = {
     **config.MESSAGES,
     **store.MESSAGES,
+    **exchange.MESSAGES,
     **models.MESSAGES,
     **ingest.MESSAGES,
+    **jobs.MESSAGES,
+    **documents.MESSAGES,
+    **gate.MESSAGES,
+    **discovery.MESSAGES,
+    **versions.MESSAGES,
+    **duplicates.MESSAGES,
     **search.MESSAGES,
     **strategies.MESSAGES,
     **agent.MESSAGES,
+    **conversations.MESSAGES,
 }
 
 

@@ -200,17 +200,25 @@ CAUSES: dict[str, tuple[str, str]] = {
         "它要求跳转，却没有给出目标。",
     ),
     # content_type
-    "pdf": (
-        "it is a PDF file, and PDF files are not read yet. Copy its text into a .txt file and upload that.",
-        "它是 PDF 文件，目前还不能读取 PDF。请把文字复制到 .txt 文件后上传。",
+    "feed": (
+        "it is a feed or a sitemap, a list of pages. Take it in as a site or a feed to get the pages it names.",
+        "它是订阅源或站点地图，即网页列表。请以“站点”或“订阅源”的方式导入它列出的网页。",
+    ),
+    "old_office": (
+        "it is an Office file of the old kind (.doc, .xls, .ppt). Save it as .docx, .csv or PDF and upload that.",
+        "它是旧格式的 Office 文件（.doc、.xls、.ppt）。请另存为 .docx、.csv 或 PDF 后上传。",
+    ),
+    "not_as_declared": (
+        "it says that it is of the type {type}, and is not. The file may be damaged.",
+        "它声明的类型是 {type}，但实际不是。文件可能已损坏。",
     ),
     "binary": (
-        "it holds binary data, such as an image or an archive.",
-        "内容是二进制数据，例如图片或压缩包。",
+        "it holds binary data of a kind that is not read, such as an image or an archive.",
+        "内容是无法读取的二进制数据，例如图片或压缩包。",
     ),
     "other_type": (
-        "it is of the type {type}; HTML, plain text and Markdown are read.",
-        "它的类型是 {type}；可读取的是 HTML、纯文本和 Markdown。",
+        "it is of the type {type}; HTML, PDF, Word (.docx), CSV, plain text and Markdown are read.",
+        "它的类型是 {type}；可读取的是 HTML、PDF、Word（.docx）、CSV、纯文本和 Markdown。",
     ),
     # unreadable
     "encoding": (

@@ -14,10 +14,13 @@ import pytest
 
 from rag.errors import IngestError
 from rag.ingest.extract import extract_html
+from rag.ingest.media import CSV, DOCX, PDF, XML
 from rag.ingest.parser import Parser
+from tests.support.hostile import word
 from tests.support.page_server import ARTICLE, CHINESE, generated_page
 
 ROOT = Path(__file__).resolve().parents[2]
+WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 HOSTILE = b"<p>" * 500_000
 
 
@@ -43,6 +46,24 @@ def test_same_as_without_a_process(parser: Parser) -> None:
 def test_other_kinds(parser: Parser) -> None:
     assert parser.parse(b"# A\n\n[b](c)", "text/markdown", None, "a.md").text == "# A\n\nb"
     assert parser.parse("字".encode(), "text/plain", None, "a.txt").text == "字"
+
+
+def test_documents_have_a_process_of_their_own(parser: Parser) -> None:
+    parser.parse(b"<p>One.</p>", "text/html", None, "x")
+    before = parser.process_ids
+    body = word(
+        f'<w:document xmlns:w="{WORD}"><w:body><w:p><w:r><w:t>Hello</w:t></w:r></w:p></w:body></w:document>'.encode()
+    )
+    assert parser.parse(body, DOCX, None, "a.docx").text == "Hello"
+    assert parser.parse(b"a,b\n1,2", CSV, None, "a.csv").text == "| a | b |\n| --- | --- |\n| 1 | 2 |"
+    assert len(parser.process_ids) == len(before) + 1
+    assert failure(parser, b"%PDF-1.7 nothing", PDF).code == "pdf_broken"
+    assert failure(parser, b"<rss>", XML).notice.params["cause"] == "feed"
+
+
+def test_any_task_by_its_name(parser: Parser) -> None:
+    made = parser.run("extract", b"Words.", content_type="text/plain", charset=None, url="a.txt")
+    assert (made["title"], made["text"]) == ("a", "Words.")
 
 
 def test_refusals_keep_their_reason_and_the_process(parser: Parser) -> None:

@@ -1,0 +1,223 @@
+"""Hostile files and answers, one after the other: what became of each, how long it took, what it cost.
+
+    python -m benchmarks.hostile [--only WORD] [--json]
+
+Each case is read as the app reads it, in a process of its own that has read a good page before and reads
+one after. Printed are the outcome, seconds, and the peak of memory above what that process held before the
+case (its file included), and the parsing children's own peak. The limits: a refusal within the deadline,
+100 MB in the app's process, 512 MB in a child. Linux only, since it reads /proc.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from benchmarks.machine import describe
+
+ROOT = Path(__file__).resolve().parents[1]
+MEGABYTE = 1024 * 1024
+APP_LIMIT = 100.0
+CHILD_LIMIT = 512.0
+SECONDS_LIMIT = 65.0
+ANSWERS = ("/gzip-bomb", "/gzip-in-gzip", "/double-gzip-bomb", "/huge", "/drip", "/never")
+_GOOD = (
+    b"<!doctype html><html><head><title>Good</title></head><body><article><h1>Good</h1>"
+    b"<p>The next page goes on as if nothing was.</p></article></body></html>"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One case: seconds, megabytes of the app's process above its baseline, of the largest child in all."""
+
+    case: str
+    outcome: str
+    seconds: float
+    app_mb: float
+    child_mb: float
+    next_page: str
+
+    @property
+    def holds(self) -> bool:
+        fits = self.app_mb < APP_LIMIT and self.child_mb <= CHILD_LIMIT and self.seconds < SECONDS_LIMIT
+        return fits and self.next_page == "read"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", default="", help="cases whose name holds this word")
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--one", nargs=2, metavar=("CASE", "WHERE"), help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.one:
+        print(json.dumps(asdict(measure(*options.one))))
+        return 0
+    rows = list(run(options.only, quiet=options.json))
+    if options.json:
+        print(json.dumps({"machine": describe(), "rows": [asdict(row) for row in rows]}, indent=1))
+    return 0 if rows and all(row.holds for row in rows) else 1
+
+
+def run(only: str, *, quiet: bool) -> Iterator[Row]:
+    """Every case whose name holds `only`, printed as it is done."""
+    if not quiet:
+        print(f"{'case':36} {'outcome':44} {'s':>6} {'app MB':>7} {'child MB':>8}  next page")
+    for case, where in _cases(only):
+        command = [sys.executable, "-m", "benchmarks.hostile", "--one", case, where]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+        if done.returncode:
+            row = Row(case, f"the harness ended: {done.stderr.strip()[-200:]}", 0.0, 0.0, 0.0, "not read")
+        else:
+            row = Row(**json.loads(done.stdout))
+        if not quiet:
+            mark = "" if row.holds else "  TOO MUCH"
+            cost = f"{row.seconds:6.1f} {row.app_mb:7.1f} {row.child_mb:8.0f}"
+            print(f"{row.case:36} {row.outcome[:44]:44} {cost}  {row.next_page}{mark}", flush=True)
+        yield row
+
+
+def _cases(only: str) -> Iterator[tuple[str, str]]:
+    """Names of cases with the file or address of each, which other processes make and serve."""
+    from tests.support.hostile import HOSTILE
+    from tests.support.page_server import PageServer
+
+    with tempfile.TemporaryDirectory() as folder:
+        for case in (name for name in HOSTILE if only in name):
+            code = (
+                "import sys; from pathlib import Path; from tests.support.hostile import HOSTILE; "
+                "name, data = HOSTILE[sys.argv[1]](1.0); Path(sys.argv[2], name).write_bytes(data); print(name)"
+            )
+            command = [sys.executable, "-c", code, case, folder]
+            made = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
+            yield case, str(Path(folder, made))
+            Path(folder, made).unlink()
+    with PageServer() as server:
+        for path in (path for path in ANSWERS if only in f"http: {path}"):
+            yield f"http: {path}", server.url(path)
+
+
+def measure(case: str, where: str) -> Row:
+    """Read one case in this process. A good page comes before, so that what is loaded once is not counted."""
+    from rag.ingest.fetch import Fetcher
+    from rag.ingest.guard import check_url
+    from rag.ingest.parser import Parser
+
+    is_address = where.startswith("http")
+    pair = [tuple(where.split("/")[2].split(":"))] if is_address else []
+    allowed = [(host, int(port)) for host, port in pair]
+    with Parser() as parser, Fetcher(allow=allowed, deadline=10.0) as fetcher:
+        check_url("https://example.com/")
+        _read_good(parser)
+        with Watch(parser) as watch:
+            began = time.monotonic()
+            outcome = _fetched(fetcher, parser, where) if is_address else _taken(parser, where)
+            seconds = time.monotonic() - began
+        return Row(case, outcome, round(seconds, 2), watch.app_mb, watch.child_mb, _read_good(parser))
+
+
+def _read_good(parser: object) -> str:
+    from rag.errors import IngestError
+    from rag.ingest.parser import Parser
+
+    assert isinstance(parser, Parser)
+    try:
+        text = parser.parse(_GOOD, "text/html", "utf-8", "https://example.com/good").text
+    except IngestError as error:
+        return str(error)
+    return "read" if "as if nothing was" in text else "lost its text"
+
+
+def _taken(parser: object, path: str) -> str:
+    """What became of a file: its size and text where it was read, the reasons where it was not."""
+    from rag.errors import IngestError
+    from rag.ingest.media import media_type
+    from rag.ingest.parser import Parser
+    from rag.ingest.quality import judge
+    from rag.ingest.sources import path_sources
+
+    assert isinstance(parser, Parser)
+    outcomes: dict[str, int] = {}
+    for source in path_sources(path):
+        try:
+            if source.broken:
+                raise source.broken
+            data = source.data or b""
+            found = parser.parse(data, media_type(data, "", source.name), None, source.name)
+            notice = judge(found, can_read=lambda text: True)
+            outcome = f"held: {notice.code}" if notice else f"read: {len(found.text)} characters"
+        except IngestError as error:
+            outcome = "refused: " + " ".join(filter(None, [error.code, error.notice.params.get("cause", "")]))
+        outcomes[outcome] = outcomes.get(outcome, 0) + 1
+    return ", ".join(f"{text} x {count}" if count > 1 else text for text, count in outcomes.items())
+
+
+def _fetched(fetcher: object, parser: object, url: str) -> str:
+    from rag.errors import IngestError
+    from rag.ingest.fetch import Fetcher
+    from rag.ingest.parser import Parser
+
+    assert isinstance(fetcher, Fetcher) and isinstance(parser, Parser)
+    try:
+        answer = fetcher.fetch(url)
+        found = parser.parse(answer.body, answer.content_type, answer.charset, answer.final_url)
+    except IngestError as error:
+        return "refused: " + " ".join(filter(None, [error.code, error.notice.params.get("cause", "")]))
+    return f"read: {len(found.text)} characters"
+
+
+class Watch:
+    """Peaks of memory while it is open: this process above its beginning, and its parsing children in all."""
+
+    def __init__(self, parser: object) -> None:
+        self._parser = parser
+        self._over = threading.Event()
+        self._children = 0
+        self._thread = threading.Thread(target=self._look, daemon=True)
+        self._before = 0
+        self._peak = 0
+
+    def __enter__(self) -> Watch:
+        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # the high-water mark begins anew
+        self._before = _status("self", "VmRSS")
+        self._thread.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._peak = _status("self", "VmHWM")
+        self._over.set()
+        self._thread.join()
+
+    @property
+    def app_mb(self) -> float:
+        return round((self._peak - self._before) / MEGABYTE, 1)
+
+    @property
+    def child_mb(self) -> float:
+        return round(self._children / MEGABYTE, 1)
+
+    def _look(self) -> None:
+        while not self._over.wait(0.01):
+            for number in self._parser.process_ids:  # type: ignore[attr-defined]
+                self._children = max(self._children, _status(str(number), "VmHWM"))
+
+
+def _status(process: str, field: str) -> int:
+    """A field of a process's status in bytes; 0 for one that has ended."""
+    try:
+        lines = Path(f"/proc/{process}/status").read_text(encoding="ascii", errors="replace").splitlines()
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith(f"{field}:")), 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

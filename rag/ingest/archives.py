@@ -1,0 +1,222 @@
+"""Zip archives and folders as many files, each under its path, within bounds that no document needs to pass.
+
+An archive is read in the app's own process, so nothing is unpacked past a limit: what an entry says of its
+size is checked first, and what it really holds is counted while it is read.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import zipfile
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path, PurePosixPath
+
+from rag.errors import IngestError
+
+MEGABYTE = 1_000_000
+MAX_FILES = 2000
+MAX_ENTRIES = 20_000
+MAX_RATIO = 200
+MAX_FOLDER_BYTES = 500 * MEGABYTE
+_RATIO_FROM = 1 * MEGABYTE
+_SPARE_BYTES = 40 * MEGABYTE
+_TIMES_PACKED = 4
+_ENTRY_MARK = b"PK\x01\x02"
+_UTF8_NAMES = 0x800
+_ENCRYPTED = 0x1
+# The other methods are undone by zipfile in one step of any size.
+_METHODS = frozenset([zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
+_ARCHIVES = (".zip", ".gz", ".tar", ".tgz", ".7z", ".rar", ".bz2", ".xz", ".zst")
+_LISTED = 3
+_PIECE = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A file of an archive or folder: its path within it, and its bytes or why there are none."""
+
+    path: str
+    data: bytes = b""
+    broken: IngestError | None = None
+
+
+def total_limit(packed: int) -> int:
+    """How many bytes an archive of `packed` bytes may grow to."""
+    return _SPARE_BYTES + _TIMES_PACKED * packed
+
+
+def zip_members(name: str, data: bytes, types: tuple[str, ...], limit_of: dict[str, int]) -> Iterator[Member]:
+    """The files of a zip archive that end in one of `types`, in the order of their paths.
+
+    `limit_of` is the largest size by ending. Entries that are refused say why; those of other kinds are
+    counted in one last member. Raises IngestError for an archive that is broken or too large as a whole.
+    """
+    left_out: list[str] = []
+    found = False
+    budget = total_limit(len(data))
+    with _opened(name, data) as archive:
+        for path, info in _entries(name, archive, types):
+            full = f"{name}/{path}"
+            if _is_other(path, types):
+                left_out.append(path)
+                continue
+            found = True
+            try:
+                content = _content(archive, info, full, limit_of[_ending(path, types)], budget)
+            except IngestError as error:
+                yield Member(path, broken=error)
+                continue
+            budget -= len(content)
+            yield Member(path, content)
+    yield from _rest(name, left_out, found, types)
+
+
+def folder_members(folder: Path, types: tuple[str, ...], limit_of: dict[str, int]) -> Iterator[Member]:
+    """The same for a folder and all below it; hidden files and links are passed over.
+
+    Raises IngestError for a folder with too many files.
+    """
+    left_out: list[str] = []
+    found = False
+    budget = MAX_FOLDER_BYTES
+    for path in _paths(folder, types):
+        if _is_other(path, types):
+            left_out.append(path)
+            continue
+        found = True
+        try:
+            content = _file(folder / path, limit_of[_ending(path, types)], budget)
+        except IngestError as error:
+            yield Member(path, broken=error)
+            continue
+        budget -= len(content)
+        yield Member(path, content)
+    yield from _rest(str(folder), left_out, found, types)
+
+
+def _opened(name: str, data: bytes) -> zipfile.ZipFile:
+    """The archive, whose list of entries is bounded before it is read: each takes its room in memory."""
+    if data.count(_ENTRY_MARK) > MAX_ENTRIES:
+        raise IngestError("archive_too_many", name=name, limit=MAX_FILES)
+    try:
+        return zipfile.ZipFile(BytesIO(data))
+    except (zipfile.BadZipFile, NotImplementedError, ValueError, OSError) as error:
+        raise IngestError("archive_broken", name=name) from error
+
+
+def _entries(name: str, archive: zipfile.ZipFile, types: tuple[str, ...]) -> list[tuple[str, zipfile.ZipInfo]]:
+    entries = sorted(
+        ((_path(info), info) for info in archive.infolist() if info.filename and not info.is_dir()),
+        key=lambda entry: entry[0],
+    )
+    seen = [(path, info) for path, info in entries if not _is_hidden(path)]
+    if sum(not _is_other(path, types) for path, _ in seen) > MAX_FILES:
+        raise IngestError("archive_too_many", name=name, limit=MAX_FILES)
+    return seen
+
+
+def _path(info: zipfile.ZipInfo) -> str:
+    """An entry's path; names that are not marked as UTF-8 are in whatever the packing machine spoke."""
+    if info.flag_bits & _UTF8_NAMES:
+        return info.filename
+    raw = info.filename.encode("cp437", "replace")
+    for encoding in ("utf-8", "gb18030"):
+        try:
+            return raw.decode(encoding)
+        except UnicodeDecodeError:
+            continue
+    return info.filename
+
+
+def _content(archive: zipfile.ZipFile, info: zipfile.ZipInfo, full: str, limit: int, budget: int) -> bytes:
+    """An entry's bytes. Raises IngestError for one that must not be or cannot be read."""
+    _check(info, full, limit, budget)
+    content = bytearray()
+    try:
+        with archive.open(info) as stream:
+            while piece := stream.read(_PIECE):
+                content += piece
+                if len(content) > min(limit, budget):
+                    raise _too_large(full, limit, budget)
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, OSError, zlib.error) as error:
+        raise IngestError("archive_broken", name=full) from error
+    return bytes(content)
+
+
+def _check(info: zipfile.ZipInfo, full: str, limit: int, budget: int) -> None:
+    pure = PurePosixPath(_path(info).replace("\\", "/"))
+    if pure.is_absolute() or ".." in pure.parts or ":" in "".join(pure.parts[:1]):
+        raise IngestError("archive_unsafe_name", name=full)
+    if pure.suffix.lower() in _ARCHIVES:
+        raise IngestError("archive_nested", name=full)
+    if info.flag_bits & _ENCRYPTED:
+        raise IngestError("archive_encrypted", name=full)
+    if info.compress_type not in _METHODS or stat.S_ISLNK(info.external_attr >> 16):
+        raise IngestError("archive_packing", name=full)
+    times = info.file_size // max(1, info.compress_size)
+    if info.file_size > _RATIO_FROM and times > MAX_RATIO:
+        raise IngestError("archive_bomb", name=full, times=times)
+    if info.file_size > min(limit, budget):
+        raise _too_large(full, limit, budget)
+
+
+def _too_large(full: str, limit: int, budget: int) -> IngestError:
+    if limit <= budget:
+        return IngestError("file_too_large", name=full, limit=limit // MEGABYTE)
+    return IngestError("archive_over_budget", name=full)
+
+
+def _paths(folder: Path, types: tuple[str, ...]) -> list[str]:
+    """Paths below `folder`, sorted; links are neither listed nor followed."""
+    found: list[str] = []
+    wanted = 0
+    for place, folders, files in os.walk(folder, followlinks=False):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(files):
+            full = Path(place) / name
+            if name.startswith(".") or full.is_symlink() or not full.is_file():
+                continue
+            found.append(full.relative_to(folder).as_posix())
+            wanted += not _is_other(name, types)
+            if wanted > MAX_FILES:
+                raise IngestError("folder_too_many", name=str(folder), limit=MAX_FILES)
+    return sorted(found)
+
+
+def _file(path: Path, limit: int, budget: int) -> bytes:
+    if path.suffix.lower() in _ARCHIVES:
+        raise IngestError("archive_nested", name=str(path))
+    try:
+        size = path.stat().st_size
+        if size > min(limit, budget):
+            raise _too_large(str(path), limit, budget)
+        return path.read_bytes()
+    except OSError as error:
+        raise IngestError("file_unreadable", name=str(path)) from error
+
+
+def _rest(name: str, left_out: list[str], found: bool, types: tuple[str, ...]) -> Iterator[Member]:
+    """What is to be said of the whole: that nothing was in it, or how many files were left out."""
+    if not found:
+        yield Member("", broken=IngestError("archive_empty", name=name, types=", ".join(types)))
+    elif left_out:
+        examples = ", ".join(left_out[:_LISTED])
+        yield Member("", broken=IngestError("archive_left_out", name=name, count=len(left_out), examples=examples))
+
+
+def _is_hidden(path: str) -> bool:
+    parts = PurePosixPath(path.replace("\\", "/")).parts
+    return any(part.startswith(".") and part != ".." for part in parts) or "__MACOSX" in parts
+
+
+def _is_other(path: str, types: tuple[str, ...]) -> bool:
+    return not path.lower().endswith((*types, *_ARCHIVES))
+
+
+def _ending(path: str, types: tuple[str, ...]) -> str:
+    lower = path.lower()
+    return next((ending for ending in types if lower.endswith(ending)), "")

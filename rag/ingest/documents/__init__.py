@@ -1,0 +1,36 @@
+"""Documents that are not pages of text: PDF, Word and tables, one reader a file.
+
+Each reader turns bytes into an `Extracted` whose text is Markdown. They run in the process that parses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from rag.ingest.extract import Extracted
+from rag.ingest.media import CSV, DOCX, PDF, TSV
+
+Reader = Callable[[bytes, "str | None", str], Extracted]
+
+MAX_CHARACTERS = 5_000_000
+"""The longest text that a document may make."""
+
+
+def find_reader(content_type: str) -> Reader | None:
+    """The reader `(body, charset, url) -> Extracted` for a type of `rag.ingest.media`, or None for text.
+
+    A reader raises IngestError for a document that it cannot read; `url` may be a file's name.
+    """
+    if content_type == PDF:
+        from rag.ingest.documents.pdf import read_pdf
+
+        return lambda body, charset, url: read_pdf(body, url)
+    if content_type == DOCX:
+        from rag.ingest.documents.docx import read_docx
+
+        return lambda body, charset, url: read_docx(body, url)
+    if content_type in (CSV, TSV):
+        from rag.ingest.documents.table import read_table
+
+        return read_table
+    return None

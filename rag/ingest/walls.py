@@ -1,0 +1,293 @@
+"""What walls before a page say, in English and Chinese: scripts, consent, login, bot checks, missing pages.
+
+A wall is known by the share of its sentences that are of its kind, never by one phrase: pages about cookies,
+logins and captchas use the same words, among many others.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from rag.text import weigh
+
+
+@dataclass(frozen=True, slots=True)
+class Wall:
+    """One kind of wall. `strong` is what only such a wall says; `weak` what else is said on one.
+
+    A text of at most `longest` (in Latin characters' worth) is one when a strong phrase is in it and the
+    sentences of either kind are a `share` of it; with one of `signals` in the page, half of that is enough.
+    """
+
+    code: str
+    strong: re.Pattern[str]
+    weak: re.Pattern[str]
+    longest: float
+    share: float
+    signals: frozenset[str]
+
+
+def _any(*patterns: str) -> re.Pattern[str]:
+    return re.compile("|".join(f"(?:{pattern})" for pattern in patterns), re.IGNORECASE)
+
+
+_SCRIPTS = Wall(
+    "gate_scripts",
+    _any(
+        r"(?:enabl\w+|requires?|activat\w+|turn(?:ed)? on|without|support|allow|needs?)\b.{0,60}\bjava ?script",
+        r"turn(?:ing)? java ?script on|java ?script\b.{0,60}\b(?:disabled|required|enabled?|turned off"
+        r"|not (?:available|supported)|to (?:run|view|use))",
+        r"(?:启用|开启|打开|禁用|关闭|支持|允许|需要|啟用|開啟|停用).{0,12}java ?script",
+        r"java ?script.{0,16}(?:启用|开启|打开|禁用|关闭|不支持|才能|啟用|開啟|停用)",
+        r"(?:modern|supported|compatible|up-to-date|newer|different) (?:web )?browser|\bscripts? (?:is "
+        r"|are )?(?:enabled|disabled|blocked)",
+        r"(?:enabl\w+|allow\w*|turn on) (?:client-side )?scripts?\b|(?:浏览器|瀏覽器).{0,6}(?:版本过低|不支持"
+        r"|不兼容|升级|過舊)",
+        r"^(?:loading|please wait|initiali[sz]ing|preparing|starting)\b[\w ]{0,30}(?:\.{2,}|…|\s*$)",
+        r"^(?:页面)?(?:正在)?(?:加载|载入|載入|加載)中?(?:[，,]?请稍[候后等])?[\s.…。]*$",
+    ),
+    _any(
+        r"\b(?:browser|reload|refresh|supported|no ?script|extensions?|loading)\b",
+        "浏览器|刷新|重新加载|加载|请稍候|瀏覽器|重新整理",
+    ),
+    700,
+    0.6,
+    frozenset(["app_root"]),
+)
+
+_CONSENT = Wall(
+    "gate_consent",
+    _any(
+        r"(?:accept|allow|agree to|reject|decline|refuse)(?: (?:all|and continue|optional|additional"
+        r"|non-essential))+",
+        r"(?:accept|reject|decline|manage|customi[sz]e|consent to|use of|uses?|set|need(?:ed)?"
+        r"|about) (?:\w+ ){0,3}cookies",
+        r"(?:manage|cookie|privacy|consent) (?:options|preferences|settings|choices|purposes)",
+        r"we (?:and our|use) .{0,60}(?:partners|cookies)|(?:we|your|us) (?:value|care about"
+        r"|respect) (?:your )?privacy",
+        r"before you continue",
+        r"(?:optional|essential|necessary|analytics|third[- ]party|marketing|tracking|functional"
+        r"|performance) cookies",
+        r"(?:only|just) (?:the )?(?:essential|necessary|required)|(?:withdraw|give|change|ask for"
+        r"|need) your consent|without (?:ads and )?tracking|you (?:agree|consent) to (?:the|our) (?:use|storing)",
+        r"(?:agree|consent)(?:ing)? to (?:our|the|their|these)(?: use)?|(?:全部|一键)(?:接受|拒绝|同意)|(?:仅"
+        r"|只)(?:接受|保留)?必要",
+        r"cookie.{0,16}(?:同意|接受|必要)|(?:同意|接受|允许|使用|必要的?|分析类?) ?cookie",
+        r"(?:接受|同意|拒绝|允许|接受|拒絕|允許)(?:所有|全部|并继续|並繼續|非必要)",
+        r"(?:管理|设置|設定|自定义).{0,6}(?:cookie|偏好|隐私|隱私)|(?:我们|本网站|本站|我們"
+        r"|本網站).{0,12}(?:使用|利用).{0,6}cookie",
+        r"(?:重视|尊重|重視).{0,6}(?:您|你)的?(?:个人)?(?:隐私|隱私)|(?:阅读并|已阅读).{0,6}同意",
+    ),
+    _any(
+        r"\b(?:cookies?|consent|privacy|partners|vendors|personal data|legitimate interests?|advertising"
+        r"|personali[sz]ed"
+        r"|tracking|store (?:and/or )?access|your choices|withdraw|i agree|precise geolocation|measurement|opt[ -]out"
+        r"|accept|reject|necessary|essential|permission|analytics|ads)\b",
+        "cookie|隐私|隱私|同意|个性化|個人化|合作伙伴|合作夥伴|广告|廣告|追踪|分析|撤回|个人信息|偏好|必要",
+    ),
+    3500,
+    0.6,
+    frozenset(["consent"]),
+)
+
+_LOGIN = Wall(
+    "gate_login",
+    _any(
+        r"(?:sign|log)(?:ging|ning)?[ -]?in (?:to|with|or|required|using|below|first|and)\b",
+        r"(?:please|must|need to|required to|have to) (?:be )?(?:(?:sign|log|logged|signed)[ -]?in"
+        r"|register(?:ed)?|create an account|identify yourself)\b",
+        r"^(?:member |user |account |customer )?(?:sign|log)[ -]?in\b.{0,25}$",
+        r"forg[eo]t(?:ten)? (?:your |my )?(?:password|username)|(?:don['’]t|do not) have an account"
+        r"|already (?:have an account|a member)",
+        r"(?:create|open) (?:an?|your) (?:free )?account (?:to|or)|(?:join|register|sign up"
+        r"|subscribe)\b.{0,30}\bto (?:see|view|read|continue)",
+        r"log in to (?:see|view|read|continue|your)|(?:enter|use|type) (?:in )?your (?:\w+ ){0,3}(?:user ?name"
+        r"|user id|password|passcode|credentials)",
+        r"(?:请|請)(?:先|您先|在)?(?:登录|登入|登陆|登錄)|(?:登录|登入|登陆|登錄)(?:后|後|即可|才能|才可|以"
+        r"|账号|账户|您的|帳號|查看|注册)",
+        r"authentication (?:is )?required|(?:limit|number) of free (?:articles|views|pages)|(?:subscribe"
+        r"|register|sign up|join)(?: now)? (?:to (?:continue|keep|read|view|see|access|unlock)|for free)",
+        r"^.{0,12}(?:登录|登入|登錄|登陆).{0,8}$|扫一扫|扫描二维码|(?:未|没有|尚未|還沒)(?:登录|登入|登陆)"
+        r"|身份认证|會員專屬|仅(?:限|对)会员",
+        r"忘记密码|忘記密碼|没有(?:账号|帐号|账户)|还没有账号|扫码登录|(?:短信|验证码|密码|微信"
+        r"|手机号?)登[录陆]|立即(?:登录|注册)|(?:登录|註冊|注册)[/／|](?:登录|注册|登入)",
+        r"^(?:用户|会员|账号|帐号)?(?:登录|登入|登錄)\s*$",
+    ),
+    _any(
+        r"\b(?:password|username|user name|e-?mail(?: address)?|remember me|sign up|sign in|log ?in|register|account"
+        r"|keep me|single sign-on|sso|continue with|members? only|facebook|google|apple|authenticate|one-time code"
+        r"|credentials|stay signed in|subscribers?)\b",
+        "密码|密碼|用户名|用戶名|手机号|验证码|注册|註冊|登录|登入|登錄|账号|帳號|记住我|记住密码|微信|扫码"
+        "|会员|QQ|微博",
+    ),
+    1600,
+    0.55,
+    frozenset(["password"]),
+)
+
+_CAPTCHA = Wall(
+    "gate_captcha",
+    _any(
+        r"^just a moment\b|^attention required|^robot check|^access (?:to this page has been )?denied"
+        r"|^security check",
+        r"(?:request|browser|connection|you|identity|visit|access|session) (?:is"
+        r"|are) (?:currently )?being (?:verified|checked|reviewed|validated)",
+        r"verifying (?:your|the|that|you)\b|^one moment,? please|security checkpoint|permission to access"
+        r"|too many requests|^requests? blocked",
+        r"(?:you(?:['’]ve| have)|access|requests?|ip(?: address)?|connection)(?: has| have| is"
+        r"| was)?(?: been)? (?:temporarily |automatically )?(?:blocked|banned|denied|restricted|limited|flagged)",
+        r"(?:slide|drag|swipe|check|tick|click|select)\b.{0,40}(?:puzzle|verify|the box|checkbox|slider"
+        r"|not a robot)|blocked by (?:network |our )?security",
+        r"(?:confirm|ensure|make sure|sure) (?:that )?you(?: are|['’]re)(?: not)? (?:a |an )?(?:ro)?(?:bot"
+        r"|human|person|real|automated)|(?:might be|think you (?:were|are)) a (?:ro)?bot",
+        r"check(?:ing)? (?:if the site connection is secure|your browser)|verify(?:ing)? (?:that )?you(?: are"
+        r"|['’]re)? "
+        r"(?:a |not a )?(?:human|robot|real)|(?:are you|you are|you['’]re|i['’]m|is) (?:not )?a (?:ro)?bot\b",
+        r"(?:complete|pass|solve) (?:the|this|a) (?:security|captcha|challenge|following|action|puzzle)"
+        r"|(?:enter|type) the characters",
+        r"enable javascript and cookies to continue|needs to review the security of your connection",
+        r"(?:unusual|suspicious|automated|abnormal) (?:traffic|activity|requests|access|behaviou?r)",
+        r"pardon our interruption|press (?:&|and) hold|prove (?:that )?you(?: are|['’]re) (?:a )?human"
+        r"|human verification",
+        r"ddos protection by|(?:cloudflare )?ray id|you have been blocked|performance (?:&"
+        r"|and) security by cloudflare",
+        r"^(?:captcha|recaptcha|hcaptcha|bot verification|please verify)\b|request unsuccessful\. incapsula",
+        r"人机(?:验证|校验|识别)|(?:安全|真人|人機|身份)验证|安全(?:驗證|检查|检测)|(?:拖动|滑动|拖動"
+        r"|按住).{0,6}(?:滑块|滑塊|滑动|完成)|点击.{0,8}(?:完成|进行)验证",
+        r"(?:验证|確認|确认|驗證).{0,10}(?:您|你)?.{0,4}(?:是否?是?|为|為)真人|(?:不是|非)(?:机器人|機器人)"
+        r"|(?:请|請)?输入(?:图中|图片中?的?|下图)?.{0,4}验证码",
+        r"(?:协助|智能|开始|点击|图形|拼图|行为|滑块|点选|完成.{0,8})验证|正常用户行为|(?:证明|确认"
+        r"|確認).{0,10}(?:机器人|真人|人类|本人)|依次点击|机器人(?:验证|检测|识别)|勾选.{0,8}(?:复选框|方框)"
+        r"|爬虫",
+        r"(?:请求|访问|IP).{0,8}被?.{0,3}(?:拦截|封禁|限制|阻止|拒绝)|(?:網路|系統|系统).{0,8}(?:異常|检测到|偵測到)",
+        r"(?:访问|请求|操作)(?:过于|太过?)频繁|(?:异常|可疑|異常)(?:访问|流量|请求|行为|操作)|(?:访问|网络"
+        r"|环境|行为).{0,6}(?:异常|存在风险)|访问被(?:拒绝|阻断|拦截|限制)",
+    ),
+    _any(
+        r"\b(?:captcha|robots?|bots?|human|javascript|cookies|browser|cloudflare|security|verif\w+|challenge"
+        r"|blocked|proceed"
+        r"|continue|redirect\w*|ip(?: address)?|seconds|wait|reference id|network|site owner|support|automated"
+        r"|moment)\b",
+        "验证|驗證|机器人|真人|浏览器|瀏覽器|安全|滑块|刷新|稍后|稍候|网络|IP|频繁|解封|继续访问|客服|反馈|cookie",
+    ),
+    1800,
+    0.5,
+    frozenset(["captcha"]),
+)
+
+_MISSING = Wall(
+    "gate_not_found",
+    _any(
+        r"\b(?:page|content|article|file|url|document|product|item|listing|post|site|link|resource|video|job"
+        r"|ad|advert|address|entry"
+        r"|account|profile|user|topic|thread|event|offer|recipe|story|project|repository)\b.{0,45}"
+        r"(?:(?:was|were|is|are|be|has|could|can|may|might|does|did)\b.{0,12}(?:not|n['’]t|no longer|been"
+        r"|have)\b.{0,20}"
+        r"(?:found|exist|available|located|removed|deleted|moved|expired|online|active|match|valid|here"
+        r"|withdrawn)|not found"
+        r"|(?:doesn|isn|wasn|couldn)['’]t (?:exist|available|match|found|be found|here)|unavailable"
+        r"|gone missing|(?:has|have) expired|is broken)",
+        r"not the (?:web ?)?page you|(?:seem|appear) to be lost|(?:removed|deleted) by (?:the|its) (?:uploader"
+        r"|owner|author|user|poster|person|seller)|\b(?:page|post|article|listing) is gone",
+        r"(?:doesn['’]t|does not) match anything|no longer (?:exists?|available|active|here|accepting|sold"
+        r"|for sale|offered|in stock)|nothing (?:to see )?here\W*$|dead link",
+        r"(?:can(?:no|['’])t|could(?: not|n['’]t)|unable to) (?:seem to )?(?:find|locate) (?:the |that |this "
+        r"|your |what )?"
+        r"(?:\w+ ){0,2}(?:page|content|article|file|url|you|product|looking)",
+        r"^(?:oops|whoops|uh[- ]oh|sorry|hmm)\b.{0,60}(?:404|page|nothing|lost|wrong|missing)|^\W*(?:error\W*)?404\b",
+        r"^(?:page |file |document |product |article )?not found\W*$|^nothing (?:was )?found|\berror 404"
+        r"|404 (?:error|not found|page)",
+        r"(?:页面?|网页|頁面|網頁|内容|文章|商品|宝贝|帖子|主题|条目|链接|連結|文件|视频|資料|用户|职位|信息"
+        r"|活动|店铺|房源|词条|文档|网址|问题|回答).{0,16}"
+        r"(?:不存在|未找到|找不到|没有找到|(?:可能|已经?|或者?|被){1,3}.{0,6}(?:删除|下架|移除|刪除|更名|转移"
+        r"|移走|隐藏)|失效|过期|被屏蔽|不收录"
+        r"|(?:暂时)?不可用|无法(?:访问|查看|找到|显示|打开)|走丢|飞走|不见了|消失)",
+        r"(?:找不到|未找到|没有找到|无法找到|無法找到).{0,12}(?:页|网页|内容|頁|網頁|文章|商品|资源|服务器)"
+        r"|404\s*(?:错误|错誤|页面|錯誤)",
+        r"已被(?:发布者|作者|楼主|卖家|管理员).{0,3}删除|此内容.{0,8}无法查看|(?:已|被)(?:下架|删除)(?:或者?"
+        r"|，|。|$)",
+    ),
+    _any(
+        r"\b(?:404|home ?page|go (?:back|home)|back to|return to|search|try|url|address|broken|mistyped|moved"
+        r"|removed|error"
+        r"|sorry|oops|looking for|exist|check|contact us|links? below|navigat\w+|outdated|spelling|browse|report)\b",
+        "404|首页|首頁|返回|回到|检查|网址|網址|输入|抱歉|很抱歉|链接|删除|搜索|刷新|联系|错误|秒后|跳转|存在|失效",
+    ),
+    2200,
+    0.5,
+    frozenset(),
+)
+
+WALLS = (_CAPTCHA, _MISSING, _CONSENT, _LOGIN, _SCRIPTS)
+"""In the order in which they are tried: a bot check may ask for JavaScript, a login for cookies."""
+
+# What follows a title that is a wall's is a site's name, set off by a mark.
+_SITE = r"(?:\W.{0,40})?"
+
+
+def _title(*patterns: str) -> re.Pattern[str]:
+    return re.compile(f"(?:{'|'.join(patterns)}){_SITE}", re.IGNORECASE)
+
+
+_TITLES = {
+    "gate_captcha": _title(
+        "just a moment|attention required|robot check|access denied|access to this page has been denied",
+        "security (?:check|verification)|captcha|human verification|are you (?:a )?(?:human|robot)",
+        "verify(?:ing)? you are human|ddos-guard|pardon our interruption|one moment,? please|client challenge"
+        "|(?:vercel )?security checkpoint",
+        "bot (?:detection|verification)|challenge validation|too many requests|blocked",
+        "请?稍候|人机验证|人機驗證|安全验证|访问验证|身份验证|验证码|百度安全验证|滑动验证(?:页面)?|知乎安全中心",
+    ),
+    "gate_not_found": _title(
+        r"(?:error\W{0,3})?404(?:\W*(?:error|not found|page|页面|错误|頁面|錯誤|找不到.{0,8}))?",
+        r"(?:.{0,25}\W)?(?:page|file|content|article|product) "
+        r"(?:not found|unavailable|does not exist|could not be found|missing|(?:can['’]t|cannot) be found)",
+        "not found|oops",
+        ".{0,6}(?:页面|网页|頁面|網頁|内容|文章|帖子|商品)(?:不存在|未找到|找不到|没有找到|已删除|已下架"
+        "|出错了?|走丢了)",
+        "(?:未找到|找不到)(?:页面|頁面)|出错了",
+    ),
+    "gate_login": _title(
+        r"(?:sign|log)[ -]?in|log ?in to .{0,30}|.{0,25}[\W_](?:log[ -]?in|sign[ -]?in|登录|登入)",
+        "(?:用户|会员|统一身份|账号)?(?:登录|登入|登錄|登陆)(?:页面?|界面)?",
+    ),
+    "gate_consent": _title(
+        "before you continue.{0,30}", "(?:your )?(?:privacy|cookie) (?:choices|preferences|consent)"
+    ),
+}
+
+_SENTENCE = re.compile(r"[^\n.!?。！？；]+(?:[.!?。！？；]+|\n|$)")
+_MARK = re.compile(r"^[\s#>*|•+-]+|\s*\|\s*$")
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """How much of a text is of a wall's kind (0 to 1), and the first sentence that only such a wall says."""
+
+    share: float
+    sentence: str
+
+
+def look_for(wall: Wall, text: str) -> Seen:
+    """Compare a text's sentences with a wall's."""
+    total = matched = 0.0
+    strongest = ""
+    for match in _SENTENCE.finditer(text):
+        sentence = _MARK.sub("", match[0]).strip()
+        size = weigh(sentence)
+        if size < 2:
+            continue
+        total += size
+        is_strong = wall.strong.search(sentence) is not None
+        if is_strong or wall.weak.search(sentence):
+            matched += size
+        if is_strong and not strongest:
+            strongest = sentence
+    return Seen(matched / total if total else 0.0, strongest)
+
+
+def titled(wall: Wall, title: str) -> bool:
+    """Whether a page's title is that of such a wall."""
+    pattern = _TITLES.get(wall.code)
+    return bool(pattern and pattern.fullmatch(title.strip()))

@@ -1,0 +1,97 @@
+"""Sentences of rag/ingest/documents and rag/ingest/archives."""
+
+from __future__ import annotations
+
+MESSAGES: dict[str, tuple[str, str]] = {
+    "pdf_encrypted": (
+        "{url} is locked with a password. Save a copy without one (in a PDF program: print to PDF) and upload that.",
+        "{url} 有密码保护。请用 PDF 程序另存为无密码的副本（例如“打印为 PDF”）后上传。",
+    ),
+    "pdf_broken": (
+        "{url} is damaged, or not a PDF file at all. Download it again, or save a new copy from a PDF program.",
+        "{url} 已损坏，或根本不是 PDF 文件。请重新下载，或用 PDF 程序另存一份。",
+    ),
+    "pdf_no_text": (
+        "{url} has no text layer: its {pages} pages are pictures, as from a scanner. Run text recognition (OCR) on it "
+        "and upload the result.",
+        "{url} 没有文字层：共 {pages} 页，都是图片（例如扫描件）。请先做文字识别（OCR），再上传结果。",
+    ),
+    "pdf_unmapped": (
+        "{url} does not say which letters its fonts draw, so its text comes out as signs without meaning. "
+        "Save a new copy from the program it was made with, or run text recognition (OCR) on it.",
+        "{url} 的字体没有说明字形对应的文字，读出来的是乱码。请用原来的程序重新导出，或做文字识别（OCR）。",
+    ),
+    "pdf_too_many_pages": (
+        "{url} has {pages} pages; up to {limit} are read. Split it into several files.",
+        "{url} 有 {pages} 页，最多读取 {limit} 页。请拆分成多个文件。",
+    ),
+    "document_too_long": (
+        "{url} holds more than {limit} million characters. Split it into several files.",
+        "{url} 超过 {limit} 百万个字符。请拆分成多个文件。",
+    ),
+    "document_no_text": (
+        "{url} holds no text to keep.",
+        "{url} 中没有可保存的文字。",
+    ),
+    "docx_broken": (
+        "{url} is damaged, or not a Word document (.docx). Open it in Word or LibreOffice and save it again.",
+        "{url} 已损坏，或不是 Word 文档（.docx）。请用 Word 或 LibreOffice 打开并重新保存。",
+    ),
+    "docx_too_large": (
+        "{url} unpacks to more than {limit} MB of text and settings, so it was not opened. Save the part you need.",
+        "{url} 解压后的文字和设置超过 {limit} MB，因此没有打开。请只保存需要的部分。",
+    ),
+    "table_broken": (
+        "{url} cannot be read as a table: line {line} holds a cell longer than {limit} characters, or a quotation mark "
+        "that never ends. Check it in a spreadsheet program.",
+        "无法把 {url} 作为表格读取：第 {line} 行有超过 {limit} 个字符的单元格，或引号没有结束。请用表格软件检查。",
+    ),
+    "table_too_wide": (
+        "{url} has {columns} columns; up to {limit} are read. Save the columns you need.",
+        "{url} 有 {columns} 列，最多读取 {limit} 列。请只保存需要的列。",
+    ),
+    "archive_broken": (
+        "{name} is damaged, or not a zip archive. Pack it again.",
+        "{name} 已损坏，或不是 zip 压缩包。请重新打包。",
+    ),
+    "archive_too_many": (
+        "{name} holds more than {limit} files. Pack it in parts.",
+        "{name} 中的文件超过 {limit} 个。请分批打包。",
+    ),
+    "archive_over_budget": (
+        "{name} was left out: with it, all files together are more than is read at once. Add them in parts.",
+        "已略过 {name}：加上它，所有文件的总量超过一次可读取的上限。请分批添加。",
+    ),
+    "archive_bomb": (
+        "{name} was not unpacked: it grows to {times} times its packed size, as no document does.",
+        "未解压 {name}：它会膨胀到压缩大小的 {times} 倍，正常文件不会如此。",
+    ),
+    "archive_encrypted": (
+        "{name} is locked with a password. Pack it without one.",
+        "{name} 有密码保护。请不加密码重新打包。",
+    ),
+    "archive_unsafe_name": (
+        "{name} was left out: its name leads out of the archive.",
+        "已略过 {name}：它的路径指向压缩包之外。",
+    ),
+    "archive_nested": (
+        "{name} is an archive within an archive, which is not opened. Unpack it and add what is in it.",
+        "{name} 是压缩包中的压缩包，不会打开。请先解压，再添加其中的内容。",
+    ),
+    "archive_packing": (
+        "{name} is packed in a way that is not read. Pack it as an ordinary zip archive.",
+        "{name} 的压缩方式无法读取。请打包成普通的 zip。",
+    ),
+    "archive_empty": (
+        "{name} holds no file that can be read. Files may be: {types}.",
+        "{name} 中没有可以读取的文件。支持的文件类型：{types}。",
+    ),
+    "archive_left_out": (
+        "{count} files of other kinds in {name} were left out, such as {examples}.",
+        "{name} 中有 {count} 个其他类型的文件未导入，例如 {examples}。",
+    ),
+    "folder_too_many": (
+        "{name} holds more than {limit} files to read. Add its folders one by one.",
+        "{name} 中可读取的文件超过 {limit} 个。请逐个添加其中的文件夹。",
+    ),
+}

@@ -1,0 +1,122 @@
+"""Archives and folders: many sources under their paths, and nothing unpacked that should not be."""
+
+from __future__ import annotations
+
+import zipfile
+from io import BytesIO
+from pathlib import Path
+
+import pytest
+
+from rag.ingest import archives
+from rag.ingest.archives import total_limit
+from rag.ingest.sources import Source, file_sources, path_sources
+from tests.support.hostile import HOSTILE, packed
+
+
+def outcomes(sources: list[Source]) -> dict[str, str | bytes]:
+    return {source.name: source.broken.code if source.broken else source.data or b"" for source in sources}
+
+
+def test_the_files_of_an_archive() -> None:
+    entries = {
+        "guide/a.md": b"# A",
+        "guide/b.txt": b"B",
+        "__MACOSX/guide/._a.md": b"x",
+        ".git/c.md": b"x",
+        "guide/picture.png": b"x",
+        "rows.jsonl": b'{"url": "https://example.com/r", "text": "R"}',
+    }
+    sources = file_sources("docs.zip", packed(entries))
+    assert [(source.name, source.url, source.data) for source in sources[:2]] == [
+        ("docs.zip/guide/a.md", "file:///docs.zip/guide/a.md", b"# A"),
+        ("docs.zip/guide/b.txt", "file:///docs.zip/guide/b.txt", b"B"),
+    ]
+    assert sources[2].url == "https://example.com/r"
+    assert sources[3].broken is not None and sources[3].broken.code == "archive_left_out"
+    assert "guide/picture.png" in str(sources[3].broken)
+    assert len(sources) == 4
+
+
+@pytest.mark.parametrize("name", ["../a.txt", "/etc/a.txt", "a/../../b.txt", "..\\a.txt", "C:\\a.txt"])
+def test_names_that_lead_out(name: str) -> None:
+    (source,) = file_sources("x.zip", packed({name: b"text"}))
+    assert source.broken is not None and source.broken.code == "archive_unsafe_name"
+
+
+def test_archives_within_archives_stay_closed() -> None:
+    (source,) = file_sources("x.zip", packed({"in.zip": packed({"a.txt": b"text"})}))
+    assert source.broken is not None and source.broken.code == "archive_nested"
+
+
+def test_one_refused_entry_does_not_stop_the_others() -> None:
+    sources = file_sources("x.zip", packed({"a.txt": b"text", "b.zip": b"x", "c.txt": b"more"}))
+    assert outcomes(sources) == {"x.zip/a.txt": b"text", "x.zip/b.zip": "archive_nested", "x.zip/c.txt": b"more"}
+
+
+def test_an_entry_with_a_password() -> None:
+    data = bytearray(packed({"a.txt": b"text"}))
+    for mark, place in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        data[data.index(mark) + place] |= 1
+    (source,) = file_sources("x.zip", bytes(data))
+    assert source.broken is not None and source.broken.code == "archive_encrypted"
+
+
+def test_chinese_names_of_old_programs() -> None:
+    stream = BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        archive.writestr("aaaa.txt", "文")
+    data = stream.getvalue().replace(b"aaaa.txt", "说明".encode("gbk") + b".txt")
+    (source,) = file_sources("x.zip", data)
+    assert source.name == "x.zip/说明.txt"
+
+
+@pytest.mark.parametrize(
+    ("case", "scale", "code"),
+    [
+        ("zip: 10 x 50 MB of zeros", 0.1, "archive_bomb"),
+        ("zip: sizes that lie", 0.1, "archive_broken"),
+        ("zip: 200 000 files", 0.2, "archive_too_many"),
+        ("zip: 200 MB in one bzip2 step", 0.02, "archive_packing"),
+    ],
+)
+def test_bombs(case: str, scale: float, code: str) -> None:
+    sources = file_sources(*HOSTILE[case](scale))
+    assert {source.broken.code if source.broken else "read" for source in sources} == {code}
+
+
+def test_all_files_together_have_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(archives, "_SPARE_BYTES", 2_000_000)
+    name, data = HOSTILE["zip: 60 x 5 MB at 100 to 1"](0.1)
+    sources = file_sources(name, data)
+    assert sum(len(source.data or b"") for source in sources) <= total_limit(len(data))
+    assert {source.broken.code for source in sources if source.broken} == {"archive_over_budget"}
+
+
+def test_not_an_archive() -> None:
+    assert outcomes(file_sources("x.zip", b"PK\x03\x04")) == {"x.zip": "archive_broken"}
+    assert outcomes(file_sources("x.zip", packed({"a.png": b"x"}))) == {"x.zip": "archive_empty"}
+
+
+def test_a_folder(tmp_path: Path) -> None:
+    for name in ("b.md", "a/c.txt", ".hidden/d.md", "a/.e.md", "a/f.bin"):
+        place = tmp_path / name
+        place.parent.mkdir(exist_ok=True)
+        place.write_text(name, encoding="utf-8")
+    (tmp_path / "link.md").symlink_to(tmp_path / "b.md")
+    (tmp_path / "loop").symlink_to(tmp_path)
+    sources = path_sources(str(tmp_path))
+    assert [source.name for source in sources[:2]] == [f"{tmp_path}/a/c.txt", f"{tmp_path}/b.md"]
+    assert sources[0].url == (tmp_path / "a" / "c.txt").as_uri()
+    assert [source.broken.code for source in sources[2:] if source.broken] == ["archive_left_out"]
+
+
+def test_a_file_by_its_path_is_the_same_source_as_in_its_folder(tmp_path: Path) -> None:
+    (tmp_path / "b.md").write_text("# B", encoding="utf-8")
+    assert path_sources(str(tmp_path))[0].url == path_sources(str(tmp_path / "b.md"))[0].url
+
+
+def test_large_files_are_refused_by_kind() -> None:
+    assert outcomes(file_sources("a.txt", b"x" * 5_000_001)) == {"a.txt": "file_too_large"}
+    assert outcomes(file_sources("a.pdf", b"%PDF-" + b"x" * 5_000_001)).keys() == {"a.pdf"}
+    assert file_sources("a.pdf", b"%PDF-" + b"x" * 5_000_001)[0].broken is None

@@ -1,0 +1,84 @@
+"""Hostile files through the process that parses: refused in time, in bounds, and the next page goes on.
+
+The whole of it, with the peaks of memory, is measured by `python -m benchmarks.hostile`.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from benchmarks.hostile import Watch
+from rag.errors import IngestError
+from rag.ingest.media import media_type
+from rag.ingest.parser import Parser
+from tests.support.hostile import HOSTILE
+
+SECONDS = 15.0
+
+
+@pytest.fixture(scope="module")
+def parser() -> Iterator[Parser]:
+    with Parser(seconds=5.0, file_seconds=5.0) as running:
+        yield running
+
+
+def outcome(parser: Parser, case: str, scale: float) -> str:
+    name, data = HOSTILE[case](scale)
+    try:
+        parser.parse(data, media_type(data, "", name), None, name)
+    except IngestError as error:
+        return error.code
+    return "read"
+
+
+@pytest.mark.parametrize(
+    ("case", "scale", "codes"),
+    [
+        ("pdf: 1 GB in a gzipped stream", 0.1, {"pdf_broken"}),
+        ("pdf: 4 GB, gzipped twice", 0.1, {"pdf_broken"}),
+        ("pdf: a million objects, no table", 0.1, {"pdf_broken"}),
+        ("pdf: pages that hold themselves", 1.0, {"pdf_broken"}),
+        ("pdf: forms in forms, 10 to the 10", 1.0, {"pdf_broken", "pdf_unmapped", "pdf_no_text", "unreadable"}),
+        ("pdf: one page 90 000 times", 0.1, {"pdf_too_many_pages"}),
+        ("pdf: 10 MB of noise", 0.1, {"pdf_broken"}),
+        ("docx: a million levels", 0.2, {"docx_broken"}),
+        ("csv: 5 million cells", 0.2, {"document_no_text"}),
+        ("csv: a quote without end", 0.2, {"table_broken"}),
+        ("html: 650 000 open tags", 0.6, {"unreadable", "empty"}),
+        ("html: 380 000 levels", 1.0, {"empty", "read"}),
+        ("md: 5 million brackets", 0.5, {"read", "unreadable"}),
+    ],
+)
+def test_refused_in_time(parser: Parser, case: str, scale: float, codes: set[str]) -> None:
+    began = time.monotonic()
+    assert outcome(parser, case, scale) in codes
+    assert time.monotonic() - began < SECONDS
+    assert parser.parse(b"<p>The next page.</p>", "text/html", None, "x").text == "The next page."
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+def test_memory_stays_in_the_child(parser: Parser) -> None:
+    parser.parse(b"<p>One.</p>", "text/html", None, "x")
+    with Watch(parser) as watch:
+        outcome(parser, "pdf: 1 GB in a gzipped stream", 0.3)
+    assert watch.app_mb < 20
+    assert 40 < watch.child_mb <= 512
+
+
+def test_files_do_not_hold_pages_up() -> None:
+    import threading
+
+    with Parser(seconds=5.0, file_seconds=4.0) as parser:
+        parser.parse(b"<p>One.</p>", "text/html", None, "x")
+        slow = threading.Thread(target=outcome, args=(parser, "pdf: a million objects, no table", 1.0))
+        slow.start()
+        time.sleep(0.3)
+        began = time.monotonic()
+        assert parser.parse(b"<p>Two.</p>", "text/html", None, "x").text == "Two."
+        assert time.monotonic() - began < 2.5
+        assert slow.is_alive()
+        slow.join()

@@ -1,0 +1,257 @@
+"""Files made to hang or fill whoever reads them, by name: `HOSTILE[name]()` is (file name, bytes).
+
+`scale` shrinks the slow ones for tests; 1.0 is what the benchmark measures.
+"""
+
+from __future__ import annotations
+
+import random
+import struct
+import zipfile
+import zlib
+from collections.abc import Callable
+from io import BytesIO
+
+MEGABYTE = 1024 * 1024
+Made = tuple[str, bytes]
+
+_TYPES = (
+    '<?xml version="1.0"?><Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types">'
+    '<Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
+    '<Override PartName="/word/document.xml" ContentType="application/vnd.openxmlformats-officedocument.'
+    'wordprocessingml.document.main+xml"/></Types>'
+)
+_RELATIONS = (
+    '<?xml version="1.0"?><Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">'
+    '<Relationship Id="r1" Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/officeDocument" '
+    'Target="word/document.xml"/></Relationships>'
+)
+_W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
+
+
+def packed(entries: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:
+    """A zip archive of `entries`."""
+    stream = BytesIO()
+    with zipfile.ZipFile(stream, "w", method, compresslevel=9) as archive:
+        for name, content in entries.items():
+            archive.writestr(name, content)
+    return stream.getvalue()
+
+
+def word(document: bytes) -> bytes:
+    """A Word package around the XML of a document."""
+    return packed(
+        {"[Content_Types].xml": _TYPES.encode(), "_rels/.rels": _RELATIONS.encode(), "word/document.xml": document}
+    )
+
+
+def pdf(objects: list[bytes], trailer: bytes = b"/Root 1 0 R", *, with_table: bool = True) -> bytes:
+    """A PDF file of `objects`, numbered from 1."""
+    body, places = bytearray(b"%PDF-1.7\n"), []
+    for number, content in enumerate(objects, 1):
+        places.append(len(body))
+        body += b"%d 0 obj\n" % number + content + b"\nendobj\n"
+    start = len(body)
+    if with_table:
+        body += b"xref\n0 %d\n0000000000 65535 f \n" % (len(objects) + 1)
+        body += b"".join(b"%010d 00000 n \n" % place for place in places)
+    body += b"trailer\n<</Size %d %s>>\nstartxref\n%d\n%%%%EOF" % (len(objects) + 1, trailer, start)
+    return bytes(body)
+
+
+def stream(data: bytes, words: bytes = b"") -> bytes:
+    return b"<</Length %d %s>>\nstream\n" % (len(data), words) + data + b"\nendstream"
+
+
+def page_of(contents: bytes, resources: bytes = b"<</Font<</F1 5 0 R>>>>", *more: bytes) -> list[bytes]:
+    """The objects of a PDF with one page that is drawn by the stream object `contents`."""
+    return [
+        b"<</Type/Catalog/Pages 2 0 R>>",
+        b"<</Type/Pages/Kids[3 0 R]/Count 1>>",
+        b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 600 800]/Contents 4 0 R/Resources" + resources + b">>",
+        contents,
+        b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica/Encoding/WinAnsiEncoding>>",
+        *more,
+    ]
+
+
+def zeros(size: int) -> bytes:
+    """`size` zero bytes in zlib's format, without ever holding them."""
+    packer = zlib.compressobj(9)
+    piece = bytes(MEGABYTE)
+    parts = [packer.compress(piece) for _ in range(size // MEGABYTE)]
+    return b"".join([*parts, packer.flush()])
+
+
+def _zip_bomb(scale: float) -> Made:
+    return "bomb.zip", packed({f"{n}.txt": bytes(int(50 * scale * MEGABYTE)) for n in range(10)})
+
+
+def _zip_of_modest_ratio(scale: float) -> Made:
+    text = "".join(random.Random(1).choices("abcdefgh \n", k=30_000)) * 160
+    return "modest.zip", packed({f"{n}.txt": text.encode()[:4_900_000] for n in range(max(20, int(60 * scale)))})
+
+
+def _zip_that_lies(scale: float) -> Made:
+    """Both headers say 1 000 bytes where there are 50 MB."""
+    size = int(50 * scale * MEGABYTE)
+    data = packed({"a.txt": bytes(size)})
+    return "lies.zip", data.replace(struct.pack("<I", size), struct.pack("<I", 1000))
+
+
+def _zip_of_many(scale: float) -> Made:
+    return "many.zip", packed({f"{n}.txt": b"" for n in range(int(200_000 * scale))}, zipfile.ZIP_STORED)
+
+
+def _zip_in_one_step(scale: float) -> Made:
+    return "bzip2.zip", packed({"a.txt": bytes(int(200 * scale * MEGABYTE))}, zipfile.ZIP_BZIP2)
+
+
+def _pdf_stream_bomb(scale: float) -> Made:
+    return "stream.pdf", pdf(page_of(stream(zeros(int(1000 * scale) * MEGABYTE), b"/Filter/FlateDecode")))
+
+
+def _pdf_nested_bomb(scale: float) -> Made:
+    twice = zlib.compress(zeros(int(4000 * scale) * MEGABYTE), 9)
+    return "nested.pdf", pdf(page_of(stream(twice, b"/Filter[/FlateDecode/FlateDecode]")))
+
+
+def _pdf_many_objects(scale: float) -> Made:
+    return "objects.pdf", pdf([b"<</Type/Catalog/Pages 2 0 R>>"] + [b"1"] * int(1_000_000 * scale), with_table=False)
+
+
+def _pdf_many_operators(scale: float) -> Made:
+    drawn = zlib.compress(b"BT /F1 9 Tf " + b"(ab) Tj 0 -9 Td " * int(1_500_000 * scale) + b"ET", 9)
+    return "operators.pdf", pdf(page_of(stream(drawn, b"/Filter/FlateDecode")))
+
+
+def _pdf_circle(scale: float) -> Made:
+    return "circle.pdf", pdf(
+        [
+            b"<</Type/Catalog/Pages 2 0 R/Outlines 3 0 R>>",
+            b"<</Type/Pages/Kids[2 0 R 2 0 R]/Count 2/Parent 2 0 R>>",
+            b"<</First 4 0 R/Last 4 0 R>>",
+            b"<</Title(a)/Next 4 0 R/First 4 0 R/Parent 3 0 R>>",
+        ]
+    )
+
+
+def _pdf_forms(scale: float) -> Made:
+    """Ten forms, each of which draws the next ten times."""
+    resources = b"<</XObject<</X0 6 0 R>>/Font<</F1 5 0 R>>>>"
+    forms = []
+    for n in range(10):
+        inner = b"<</XObject<</X%d %d 0 R>>>>" % (n + 1, 7 + n if n < 9 else 6)
+        drawn = b"/X%d Do " % (n + 1) * 10 + b"BT /F1 9 Tf (deep) Tj ET"
+        forms.append(stream(drawn, b"/Type/XObject/Subtype/Form/BBox[0 0 9 9]/Resources" + inner))
+    return "forms.pdf", pdf(page_of(stream(b"/X0 Do"), resources, *forms))
+
+
+def _pdf_one_page_often(scale: float) -> Made:
+    kids = b"3 0 R " * int(90_000 * scale)
+    objects = page_of(stream(b"BT /F1 9 Tf (again and again) Tj ET"))
+    objects[1] = b"<</Type/Pages/Kids[" + kids + b"]/Count %d>>" % int(90_000 * scale)
+    return "often.pdf", pdf(objects)
+
+
+def _pdf_noise(scale: float) -> Made:
+    return "noise.pdf", b"%PDF-1.4\n" + random.Random(2).randbytes(int(10 * scale * MEGABYTE))
+
+
+def _pdf_cut(scale: float) -> Made:
+    whole = pdf(page_of(stream(b"BT /F1 9 Tf (cut off) Tj ET")))
+    return "cut.pdf", whole[: len(whole) // 3]
+
+
+def _docx_laughs(scale: float) -> Made:
+    entities = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, 10))
+    document = (
+        f'<!DOCTYPE d [<!ENTITY l0 "ha">{entities}]><w:document {_W}><w:body><w:p><w:r><w:t>&l9;</w:t></w:r></w:p>'
+    )
+    return "laughs.docx", word(f"{document}</w:body></w:document>".encode())
+
+
+def _docx_outside(scale: float) -> Made:
+    document = (
+        f'<!DOCTYPE d [<!ENTITY e SYSTEM "file:///etc/passwd">]><w:document {_W}><w:body><w:p><w:r><w:t>&e;</w:t>'
+    )
+    return "outside.docx", word(f"{document}</w:r></w:p></w:body></w:document>".encode())
+
+
+def _docx_bomb(scale: float) -> Made:
+    return "bomb.docx", word(b"<w:document>" + b" " * int(1000 * scale * MEGABYTE))
+
+
+def _docx_paragraphs(scale: float) -> Made:
+    body = "<w:p/>" * int(15_000_000 * scale)
+    return "paragraphs.docx", word(f"<w:document {_W}><w:body>{body}</w:body></w:document>".encode())
+
+
+def _docx_depth(scale: float) -> Made:
+    deep = int(1_000_000 * scale)
+    return "depth.docx", word(
+        f"<w:document {_W}><w:body>{'<w:sdt>' * deep}{'</w:sdt>' * deep}</w:body></w:document>".encode()
+    )
+
+
+def _csv_line(scale: float) -> Made:
+    return "line.csv", b"x" * int(50 * scale * MEGABYTE)
+
+
+def _csv_cells(scale: float) -> Made:
+    return "cells.csv", b"," * int(4_900_000 * scale)
+
+
+def _csv_quote(scale: float) -> Made:
+    return "quote.csv", b'a,b\n"' + b"never ends\n" * int(440_000 * scale)
+
+
+def _html_paragraphs(scale: float) -> Made:
+    return "paragraphs.html", b"<p>text" * int(100_000 * scale)
+
+
+def _html_open(scale: float) -> Made:
+    return "open.html", b"<p>" * int(650_000 * scale)
+
+
+def _html_depth(scale: float) -> Made:
+    return "depth.html", b"<div>" * int(380_000 * scale) + b"text"
+
+
+def _md_brackets(scale: float) -> Made:
+    return "brackets.md", b"[" * int(4_900_000 * scale)
+
+
+def _text_accents(scale: float) -> Made:
+    return "accents.txt", b"a" + "\u0301".encode() * int(2_400_000 * scale)
+
+
+HOSTILE: dict[str, Callable[[float], Made]] = {
+    "zip: 10 x 50 MB of zeros": _zip_bomb,
+    "zip: 60 x 5 MB at 100 to 1": _zip_of_modest_ratio,
+    "zip: sizes that lie": _zip_that_lies,
+    "zip: 200 000 files": _zip_of_many,
+    "zip: 200 MB in one bzip2 step": _zip_in_one_step,
+    "pdf: 1 GB in a gzipped stream": _pdf_stream_bomb,
+    "pdf: 4 GB, gzipped twice": _pdf_nested_bomb,
+    "pdf: a million objects, no table": _pdf_many_objects,
+    "pdf: 3 million operators": _pdf_many_operators,
+    "pdf: pages that hold themselves": _pdf_circle,
+    "pdf: forms in forms, 10 to the 10": _pdf_forms,
+    "pdf: one page 90 000 times": _pdf_one_page_often,
+    "pdf: 10 MB of noise": _pdf_noise,
+    "pdf: cut off": _pdf_cut,
+    "docx: a billion laughs": _docx_laughs,
+    "docx: an entity from outside": _docx_outside,
+    "docx: 1 GB of spaces": _docx_bomb,
+    "docx: 15 million paragraphs": _docx_paragraphs,
+    "docx: a million levels": _docx_depth,
+    "csv: one line of 50 MB": _csv_line,
+    "csv: 5 million cells": _csv_cells,
+    "csv: a quote without end": _csv_quote,
+    "html: 100 000 paragraphs": _html_paragraphs,
+    "html: 650 000 open tags": _html_open,
+    "html: 380 000 levels": _html_depth,
+    "md: 5 million brackets": _md_brackets,
+    "txt: 2 million accents": _text_accents,
+}
