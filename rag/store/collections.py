@@ -23,6 +23,7 @@ CHUNK_INDEXES: Mapping[str, models.PayloadSchemaType] = {
     "metadata.url_hash": _KEYWORD,
     "metadata.generation": _KEYWORD,
     "metadata.active": _BOOL,
+    "metadata.left_out": _BOOL,
     "metadata.site": _KEYWORD,
     "metadata.language": _KEYWORD,
     "metadata.section": _KEYWORD,
@@ -34,7 +35,12 @@ PAGE_INDEXES: Mapping[str, models.PayloadSchemaType] = {
     "site": _KEYWORD,
     "language": _KEYWORD,
     "added_at": _DATETIME,
+    "status": _KEYWORD,
+    "alias_hashes": _KEYWORD,
+    "bands": _KEYWORD,
+    "left_out": _BOOL,
 }
+VERSION_INDEXES: Mapping[str, models.PayloadSchemaType] = {"url_hash": _KEYWORD, "settled": _BOOL}
 
 
 def check_library_name(name: str) -> str:
@@ -46,6 +52,11 @@ def check_library_name(name: str) -> str:
 
 def pages_collection(library: str) -> str:
     return f"pagelight.{library}.pages"
+
+
+def versions_collection(library: str) -> str:
+    """The texts that pages had: a collection of its own, so that listing pages need not pass them by."""
+    return f"pagelight.{library}.versions"
 
 
 def chunks_collection(library: str, embedding_model: str) -> str:
@@ -63,6 +74,7 @@ def ensure_libraries(client: QdrantClient) -> None:
 def ensure_library(client: QdrantClient, library: str, embedding_model: str, dimension: int) -> None:
     """Make what is missing of the library's collections and indexes."""
     _ensure_records(client, pages_collection(library), PAGE_INDEXES)
+    _ensure_records(client, versions_collection(library), VERSION_INDEXES)
     chunks = chunks_collection(library, embedding_model)
     if not client.collection_exists(chunks):
         client.create_collection(
@@ -71,6 +83,14 @@ def ensure_library(client: QdrantClient, library: str, embedding_model: str, dim
             sparse_vectors_config={SPARSE: models.SparseVectorParams(modifier=models.Modifier.IDF)},
         )
     _ensure_indexes(client, chunks, CHUNK_INDEXES)
+
+
+def drop_library(client: QdrantClient, library: str, embedding_model: str) -> None:
+    """Delete the library's collections, those that there are."""
+    chunks = chunks_collection(library, embedding_model)
+    for name in (pages_collection(library), versions_collection(library), chunks):
+        if client.collection_exists(name):
+            client.delete_collection(name)
 
 
 def _ensure_records(client: QdrantClient, name: str, indexes: Mapping[str, models.PayloadSchemaType]) -> None:

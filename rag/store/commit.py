@@ -1,12 +1,13 @@
 """How a page changes: all of it at once, whatever ends the process in between.
 
     1. the chunks of the new generation are written, inactive, and counted
-    2. the page's record is written with the new generation: this one write is the commit
-    3. the new chunks are flagged active, those of other generations are deleted
-    4. the record is marked settled
+    2. a text that is about to be replaced is written down as a version
+    3. the page's record is written with the new generation: this one write is the commit
+    4. the new chunks are flagged active, those of other generations are deleted
+    5. the version is settled, then the record
 
-Searches ask for active chunks and check them against the records, so between 2 and 4 nobody sees a
-page by halves. After a kill, `settle` repeats 3 and 4 for records that are not settled.
+Searches ask for active chunks and check them against the records, so between 3 and 5 nobody sees a
+page by halves. After a kill, `settle` repeats 4 and 5 for what is not settled.
 """
 
 from __future__ import annotations
@@ -24,9 +25,11 @@ from qdrant_client import QdrantClient, models
 
 from rag.errors import StoreError
 from rag.store.collections import DENSE, SPARSE
+from rag.store.duplicates import Signature, sign
 from rag.store.locks import LibraryLocks
 from rag.store.records import (
     WITHOUT_TEXT,
+    Stored,
     chunk_id,
     chunk_payload,
     content_hash,
@@ -35,7 +38,10 @@ from rag.store.records import (
     page_from,
     page_id,
     page_payload,
+    state_payload,
+    stored_from,
 )
+from rag.store.versions import Versions
 from rag.types import Chunk, Page, SparseVector
 
 BATCH = 128
@@ -71,10 +77,39 @@ def generation_of(page: Page, new: NewChunks, chunker: str, embedding_model: str
     return recipe(page.text, chunker, embedding_model) + hashlib.sha256(rest.encode()).hexdigest()[:16]
 
 
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """What one commit writes: the page with its chunks, and what was there before."""
+
+    page: Page
+    new: NewChunks
+    signature: Signature
+    before: Stored | None
+
+    @property
+    def left_out(self) -> bool:
+        """A page stays out of answers through its changes, but for one that was gone and is back."""
+        if self.before is None or not self.before.left_out:
+            return False
+        return not (self.before.page.status == "gone" and self.page.status == "active")
+
+    @property
+    def visible(self) -> bool:
+        """Whether the same points are there already: writing them inactive would hide a page that is well."""
+        if self.before is None or self.before.left_out:
+            return False
+        return self.before.page.generation == self.page.generation
+
+    @property
+    def makes_version(self) -> bool:
+        return self.before is not None and self.before.page.version < self.page.version
+
+
 class Committer:
     """Writes pages of one library by the protocol above."""
 
-    def __init__(self, client: QdrantClient, pages: str, chunks: str, locks: LibraryLocks) -> None:
+    def __init__(self, client: QdrantClient, pages: str, chunks: str, versions: Versions, locks: LibraryLocks) -> None:
+        self.versions = versions
         self._client = client
         self._pages = pages
         self._chunks = chunks
@@ -83,60 +118,94 @@ class Committer:
     def commit(self, page: Page, new: NewChunks) -> Page:
         """Replace what is stored of `page`, whose `generation` is set; StoreError leaves the old in place."""
         with self._locks.pages([page.url_hash]):
-            before = self.current(page.url_hash)
-            moment = now()
-            page = replace(
-                page,
-                chunks=len(new.chunks),
-                characters=len(page.text),
-                added_at=(before and before.added_at) or page.added_at or moment,
-                updated_at=moment,
-            )
-            # Equal generations are equal points: writing them inactive would hide a page that is well.
-            visible = before is not None and before.generation == page.generation
+            before = self.stored(page.url_hash)
+            page = _succeeding(page, before.page if before else None, len(new.chunks))
+            change = _Change(page, new, sign(page.text), before)
             for _ in range(_ATTEMPTS):
-                stored = self._attempt(page, new, visible)
-                if stored == page.chunks:
+                found = self._attempt(change)
+                if found == page.chunks:
                     return page
-            raise StoreError("commit_incomplete", url=page.url, expected=page.chunks, stored=stored)
+            raise StoreError("commit_incomplete", url=page.url, expected=page.chunks, stored=found)
 
-    def _attempt(self, page: Page, new: NewChunks, visible: bool) -> int:
+    def _attempt(self, change: _Change) -> int:
         """One run of the protocol; the number of chunks found at its end, or at the check before the commit.
 
         Another process over the same server may clear our chunks in between, hence the second count.
         """
-        self._write_chunks(page, new, visible)
-        stored = self._count(page)
-        if stored != page.chunks:
-            return stored
+        page = change.page
+        self._write_chunks(page, change.new, change.visible)
+        found = self._count(page)
+        if found != page.chunks:
+            return found
+        if change.makes_version:
+            self._keep_version(page)
         with self._locks.switch:
-            self._write_record(page)
-            self.settle(page.url_hash, page.generation)
+            self._write_record(change)
+            self._settle_chunks(page, change.left_out)
+            if change.makes_version:
+                self.versions.settle(page.url_hash, page.version)
+            self._mark_settled(page.url_hash)
         return self._count(page)
 
-    def current(self, url_hash: str) -> Page | None:
-        found = self._client.retrieve(self._pages, [page_id(url_hash)], with_payload=WITHOUT_TEXT)
-        return page_from(found[0].payload or {}) if found else None
+    def _keep_version(self, successor: Page) -> None:
+        found = self._client.retrieve(self._pages, [page_id(successor.url_hash)], with_payload=True)
+        before = page_from(found[0].payload or {}) if found else None
+        if before is not None and before.version < successor.version:  # else an attempt before this one got that far
+            self.versions.keep(before, successor.updated_at)
 
-    def settle(self, url_hash: str, generation: str | None) -> None:
-        """Make the chunks agree with the record: only those of `generation` stay, active; None: none stay."""
-        ours = match("metadata.url_hash", url_hash)
-        if generation is None:
-            self._client.delete(self._chunks, models.FilterSelector(filter=models.Filter(must=[ours])))
+    def stored(self, url_hash: str) -> Stored | None:
+        """The page's record, without its text."""
+        found = self._client.retrieve(self._pages, [page_id(url_hash)], with_payload=WITHOUT_TEXT)
+        return stored_from(found[0].payload or {}) if found else None
+
+    def update_state(self, page: Page) -> None:
+        """Write what `page` says of its address, not of its text, into its record; nothing when it has none."""
+        with self._locks.pages([page.url_hash]):
+            before = self.stored(page.url_hash)
+            if before is None:
+                return
+            self._client.set_payload(self._pages, state_payload(page), points=[page_id(page.url_hash)])
+            if before.left_out and before.page.status == "gone" and page.status == "active":
+                self.leave_out(page.url_hash, False)
+
+    def leave_out(self, url_hash: str, left_out: bool) -> None:
+        """Keep the page's chunks out of every search, or let them in again; nothing for a page that is not there."""
+        with self._locks.pages([url_hash]), self._locks.switch:
+            if self.stored(url_hash) is None:
+                return
+            change = {"left_out": left_out, "settled": False}
+            self._client.set_payload(self._pages, change, points=[page_id(url_hash)])
+            self.settle(url_hash)
+
+    def settle(self, url_hash: str) -> None:
+        """Make chunks and versions agree with the page's record; without a record, none of them stay."""
+        stored = self.stored(url_hash)
+        if stored is None:
+            self.versions.settle(url_hash, None)
+            ours = models.Filter(must=[match("metadata.url_hash", url_hash)])
+            self._client.delete(self._chunks, models.FilterSelector(filter=ours))
             return
-        current = match("metadata.generation", generation)
-        self._flag(models.Filter(must=[ours, current]), active=True)
+        self._settle_chunks(stored.page, stored.left_out)
+        self.versions.settle(url_hash, stored.page.version)
+        self._mark_settled(url_hash)
+
+    def _settle_chunks(self, page: Page, left_out: bool) -> None:
+        """Only the chunks of the page's generation stay; they are active, or marked as left out on purpose."""
+        ours, current = match("metadata.url_hash", page.url_hash), match("metadata.generation", page.generation)
+        self._flag(models.Filter(must=[ours, current]), active=not left_out, left_out=left_out)
         others = models.Filter(must=[ours], must_not=[current])
         self._client.delete(self._chunks, models.FilterSelector(filter=others))
+
+    def _mark_settled(self, url_hash: str) -> None:
         self._client.set_payload(self._pages, {"settled": True}, points=[page_id(url_hash)])
 
     def hide(self, only: models.Filter) -> None:
         """Flag chunks inactive, which marks them for the sweep until they are deleted."""
-        self._flag(only, active=False)
+        self._flag(only, active=False, left_out=False)
 
-    def _flag(self, only: models.Filter, *, active: bool) -> None:
-        selector = models.FilterSelector(filter=only)
-        self._client.set_payload(self._chunks, {"active": active}, points=selector, key="metadata")
+    def _flag(self, only: models.Filter, *, active: bool, left_out: bool) -> None:
+        flags = {"active": active, "left_out": left_out}
+        self._client.set_payload(self._chunks, flags, points=models.FilterSelector(filter=only), key="metadata")
 
     def _write_chunks(self, page: Page, new: NewChunks, active: bool) -> None:
         written = time.time()
@@ -149,10 +218,24 @@ class Committer:
         which = [match("metadata.url_hash", page.url_hash), match("metadata.generation", page.generation)]
         return self._client.count(self._chunks, count_filter=models.Filter(must=which), exact=True).count
 
-    def _write_record(self, page: Page) -> None:
-        payload = page_payload(page, settled=False)
-        point = models.PointStruct(id=page_id(page.url_hash), vector={}, payload=payload)
+    def _write_record(self, change: _Change) -> None:
+        payload = page_payload(change.page, change.signature, left_out=change.left_out, settled=False)
+        point = models.PointStruct(id=page_id(change.page.url_hash), vector={}, payload=payload)
         self._client.upsert(self._pages, [point], wait=True)
+
+
+def _succeeding(page: Page, before: Page | None, chunks: int) -> Page:
+    """The page as it is to be stored in the place of `before`: counted, dated, under all its addresses."""
+    moment = now()
+    page = replace(page, chunks=chunks, characters=len(page.text), updated_at=moment)
+    if before is None:
+        return replace(page, added_at=page.added_at or moment, version=1)
+    return replace(
+        page,
+        added_at=before.added_at or page.added_at or moment,
+        aliases=tuple(dict.fromkeys((*before.aliases, *page.aliases))),
+        version=before.version + (before.text_hash != page.text_hash),
+    )
 
 
 def _chunk_point(page: Page, new: NewChunks, row: int, active: bool, written: float) -> models.PointStruct:

@@ -3,45 +3,36 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 from qdrant_client import QdrantClient, models
 
-from rag.errors import ModelMismatchError
+from rag.errors import ModelMismatchError, StoreError
 from rag.store.client import is_shared
-from rag.store.collections import (
-    LIBRARIES,
-    SPARSE,
-    check_library_name,
-    chunks_collection,
-    ensure_libraries,
-    ensure_library,
-    pages_collection,
-)
+from rag.store.collections import LIBRARIES, check_library_name, drop_library, ensure_libraries, ensure_library
 from rag.store.commit import Committer, NewChunks, generation_of, recipe
 from rag.store.locks import library_locks
+from rag.store.reader import LibraryReader
 from rag.store.records import (
-    WITHOUT_TEXT,
     LibraryInfo,
     content_hash,
     library_from,
     library_id,
     library_payload,
-    match,
     match_any,
     now,
-    page_from,
     page_id,
-    passage_from,
 )
-from rag.store.search import Fusion, Hit, Query, Searcher, dense_of, reciprocal_rank_fusion
+from rag.store.search import Fusion, Hit, Query, Searcher, reciprocal_rank_fusion
 from rag.store.sweep import sweep
+from rag.store.versions import of_pages
 from rag.store.walking import walk
-from rag.types import Chunk, Page, Passage, SparseVector
+from rag.types import Chunk, Page, SparseVector
 
 if TYPE_CHECKING:
     from langchain_core.embeddings import Embeddings
@@ -65,14 +56,9 @@ def open_library(client: QdrantClient, name: str, embedding_model: str, dimensio
 
     Raises ModelMismatchError when it was made with another model, StoreError for a name that cannot be one.
     """
-    check_library_name(name)
-    ensure_libraries(client)
-    info = library_info(client, name)
-    if info is None:
-        info = LibraryInfo(name, embedding_model, dimension, now())
-        ensure_library(client, name, embedding_model, dimension)
-        client.upsert(LIBRARIES, [models.PointStruct(id=library_id(name), vector={}, payload=library_payload(info))])
-    elif (info.embedding_model, info.dimension) != (embedding_model, dimension):
+    _ensure_registry(client, name)
+    info = library_info(client, name) or _created(client, LibraryInfo(name, embedding_model, dimension, now()))
+    if (info.embedding_model, info.dimension) != (embedding_model, dimension):
         raise ModelMismatchError(
             "model_mismatch",
             library=name,
@@ -81,75 +67,82 @@ def open_library(client: QdrantClient, name: str, embedding_model: str, dimensio
             asked=embedding_model,
             asked_dimension=dimension,
         )
-    else:
+    with library_locks(client, name).everything():
         ensure_library(client, name, embedding_model, dimension)
     library = Library(client, info)
     library.sweep()
     return library
 
 
+def _ensure_registry(client: QdrantClient, name: str) -> None:
+    """The list of libraries is there, and `name` can stand in it; StoreError when it cannot."""
+    check_library_name(name)
+    with library_locks(client, LIBRARIES).switch:
+        ensure_libraries(client)
+
+
+def _created(client: QdrantClient, info: LibraryInfo) -> LibraryInfo:
+    """The library of this name, made now unless another thread was faster."""
+    with library_locks(client, info.name).everything():
+        if (present := library_info(client, info.name)) is not None:
+            return present
+        _discard_import(client, info.name)
+        ensure_library(client, info.name, info.embedding_model, info.dimension)
+        _register(client, info)
+    return info
+
+
+@contextmanager
+def importing(client: QdrantClient, info: LibraryInfo) -> Iterator[Library]:
+    """A new library to be filled in the block, which nobody sees before the block has ended well.
+
+    Raises StoreError for a name that is taken or cannot be one.
+    """
+    _ensure_registry(client, info.name)
+    with library_locks(client, info.name).everything():
+        if library_info(client, info.name) is not None:
+            raise StoreError("library_exists", library=info.name)
+        _discard_import(client, info.name)
+        _register(client, info, importing=True)
+        done = False
+        try:
+            ensure_library(client, info.name, info.embedding_model, info.dimension)
+            yield Library(client, info)
+            done = True
+        finally:
+            if not done:
+                _discard_import(client, info.name)
+        _register(client, info)
+
+
+def _register(client: QdrantClient, info: LibraryInfo, *, importing: bool = False) -> None:
+    payload = {**library_payload(info), **({"importing": True} if importing else {})}
+    client.upsert(LIBRARIES, [models.PointStruct(id=library_id(info.name), vector={}, payload=payload)])
+
+
+def _discard_import(client: QdrantClient, name: str) -> None:
+    """Remove what an import that did not end has left of a library."""
+    for record in client.retrieve(LIBRARIES, [library_id(name)], with_payload=True):
+        if (record.payload or {}).get("importing"):
+            drop_library(client, name, (record.payload or {})["embedding_model"])
+            client.delete(LIBRARIES, [library_id(name)])
+
+
 def _infos(client: QdrantClient) -> list[LibraryInfo]:
     if not client.collection_exists(LIBRARIES):
         return []
-    return [library_from(record.payload or {}) for record in walk(client, LIBRARIES)]
+    payloads = (record.payload or {} for record in walk(client, LIBRARIES))
+    return [library_from(payload) for payload in payloads if not payload.get("importing")]
 
 
-class Library:
+class Library(LibraryReader):
     """Safe to share between threads. Every method raises StoreError when the database fails."""
 
     def __init__(self, client: QdrantClient, info: LibraryInfo) -> None:
-        self.name = info.name
-        self.embedding_model = info.embedding_model
-        self.dimension = info.dimension
-        self.client = client
-        self.pages_collection = pages_collection(info.name)
-        self.chunks_collection = chunks_collection(info.name, info.embedding_model)
+        super().__init__(client, info)
         self._locks = library_locks(client, info.name)
-        names = (self.pages_collection, self.chunks_collection)
-        self._committer = Committer(client, *names, self._locks)
-        self._searcher = Searcher(client, *names, self._locks)
-
-    # Pages
-
-    def known(self, url_hashes: Sequence[str]) -> dict[str, Page]:
-        """The stored pages among these, by hash, without their text; one query for all of them."""
-        ids = [page_id(one) for one in dict.fromkeys(url_hashes)]
-        if not ids:
-            return {}
-        records = self.client.retrieve(self.pages_collection, ids, with_payload=WITHOUT_TEXT)
-        return {page.url_hash: page for page in (page_from(record.payload or {}) for record in records)}
-
-    def page(self, url_hash: str) -> Page | None:
-        """The page with its text."""
-        records = self.client.retrieve(self.pages_collection, [page_id(url_hash)], with_payload=True)
-        return page_from(records[0].payload or {}) if records else None
-
-    def texts(self, url_hashes: Sequence[str]) -> dict[str, str]:
-        """The texts of the stored pages among these, by hash; one query for all of them."""
-        ids = [page_id(one) for one in dict.fromkeys(url_hashes)]
-        records = self.client.retrieve(self.pages_collection, ids, with_payload=["url_hash", "text"]) if ids else []
-        return {record.payload["url_hash"]: record.payload["text"] for record in records if record.payload}
-
-    def pages(self, *, limit: int | None = None, offset: int = 0) -> list[Page]:
-        """Pages without their text, newest first; those of one moment in order of their hash."""
-        if limit is None:
-            records = list(walk(self.client, self.pages_collection, payload=WITHOUT_TEXT))
-        else:
-            newest = models.OrderBy(key="added_at", direction=models.Direction.DESC)
-            records, _ = self.client.scroll(
-                self.pages_collection, limit=offset + limit, order_by=newest, with_payload=WITHOUT_TEXT
-            )
-        found = sorted((page_from(record.payload or {}) for record in records), key=lambda page: page.url_hash)
-        found.sort(key=lambda page: page.added_at, reverse=True)
-        return found[offset : None if limit is None else offset + limit]
-
-    def page_count(self) -> int:
-        return self.client.count(self.pages_collection, exact=True).count
-
-    def chunk_count(self) -> int:
-        """Active chunks only."""
-        only = models.Filter(must=[match("metadata.active", True)])
-        return self.client.count(self.chunks_collection, count_filter=only, exact=True).count
+        self._committer = Committer(client, self.pages_collection, self.chunks_collection, self._versions, self._locks)
+        self._searcher = Searcher(client, self.pages_collection, self.chunks_collection, self._locks)
 
     def is_current(self, page: Page, text: str, chunker: str) -> bool:
         """Whether the stored `page` was made from `text` by this chunker, so that nothing need be done."""
@@ -179,43 +172,53 @@ class Library:
         generation = generation_of(page, new, chunker, self.embedding_model)
         return self._committer.commit(replace(page, generation=generation), new)
 
-    def reusable(self, url_hash: str) -> dict[str, tuple[NDArray[np.float32] | None, SparseVector]]:
-        """The vectors of the page's chunks by content hash; None where the model cannot read the text."""
-        found = {}
-        only = self._current_chunks(url_hash)
-        if only is None:
-            return {}
-        for point in walk(self.client, self.chunks_collection, only, payload=["metadata.content_hash"], vectors=True):
-            vector: Any = point.vector if isinstance(point.vector, dict) else {}
-            weights = vector.get(SPARSE)
-            sparse = SparseVector(list(weights.indices), list(weights.values)) if weights else SparseVector([], [])
-            found[(point.payload or {})["metadata"]["content_hash"]] = (dense_of(point), sparse)
-        return found
+    def update_record(self, page: Page) -> None:
+        """Write what the page's site last said of it: etag, last_modified, checked_at, failures, status, aliases.
+
+        One write, which touches no chunk; a page that is not stored stays so. Aliases are spelled as
+        their keys (`rag.ingest.url_key`). A page that was left out because it was gone, and is back,
+        takes part in answers again.
+        """
+        self._committer.update_state(page)
+
+    def set_left_out(self, url_hashes: Sequence[str], left_out: bool) -> None:
+        """Keep these pages out of every search, or let them in again; they stay in the library."""
+        for one in dict.fromkeys(url_hashes):
+            self._committer.leave_out(one, left_out)
 
     def remove(self, url_hashes: Sequence[str]) -> int:
-        """Remove pages with all their chunks; returns how many there were."""
+        """Remove pages with all their chunks and versions; returns how many there were."""
         unique = list(dict.fromkeys(url_hashes))
         return sum(self._remove(unique[at : at + _REMOVALS]) for at in range(0, len(unique), _REMOVALS))
 
     def _remove(self, url_hashes: list[str]) -> int:
         chunks = models.Filter(must=[match_any("metadata.url_hash", url_hashes)])
+        versions = of_pages(url_hashes)
         with self._locks.pages(url_hashes), self._locks.switch:
             present = self.known(url_hashes)
+            self._versions.mark(versions)
             self._committer.hide(chunks)
             if present:
                 self.client.delete(self.pages_collection, [page_id(one) for one in present])
+            self._versions.delete(versions)
             self.client.delete(self.chunks_collection, models.FilterSelector(filter=chunks))
         return len(present)
 
     def clear(self) -> int:
-        """Remove every page; returns how many there were."""
+        """Remove every page with its versions; returns how many pages there were."""
+        everything = models.Filter(must=[])
         with self._locks.everything():
             count = self.page_count()
-            everything = models.FilterSelector(filter=models.Filter(must=[]))
-            self._committer.hide(models.Filter(must=[]))
-            self.client.delete(self.pages_collection, everything)
-            self.client.delete(self.chunks_collection, everything)
+            self._versions.mark(everything)
+            self._committer.hide(everything)
+            self.client.delete(self.pages_collection, models.FilterSelector(filter=everything))
+            self._versions.delete(everything)
+            self.client.delete(self.chunks_collection, models.FilterSelector(filter=everything))
         return count
+
+    def held(self, url_hashes: Sequence[str]) -> AbstractContextManager[None]:
+        """While the block runs, no thread of this process changes these pages."""
+        return self._locks.pages(url_hashes)
 
     def sweep(self) -> None:
         """Finish or undo what a killed process left half done; cheap when nothing is."""
@@ -228,24 +231,7 @@ class Library:
                 before=time.time() - 600.0 if is_shared(self.client) else None,
             )
 
-    # Reading
-
-    def chunks(self, url_hash: str) -> list[Passage]:
-        """The page's chunks in order."""
-        only = self._current_chunks(url_hash)
-        if only is None:
-            return []
-        points = walk(self.client, self.chunks_collection, only)
-        ordered = sorted(points, key=lambda point: int((point.payload or {})["metadata"]["index"]))
-        return [passage_from(point) for point in ordered]
-
-    def passages(self, ids: Sequence[str]) -> list[Passage]:
-        """Chunks by id, in the order asked; those that are gone are left out."""
-        if not ids:
-            return []
-        points = self.client.retrieve(self.chunks_collection, list(dict.fromkeys(ids)), with_payload=True)
-        by_id = {str(point.id): point for point in points}
-        return [passage_from(by_id[one]) for one in ids if one in by_id]
+    # Searching
 
     def search(
         self,
@@ -290,9 +276,3 @@ class Library:
         from rag.store.vector_store import library_vector_store
 
         return library_vector_store(self.client, self.chunks_collection, embeddings, sparse_embeddings)
-
-    def _current_chunks(self, url_hash: str) -> models.Filter | None:
-        page = self._committer.current(url_hash)
-        if page is None:
-            return None
-        return models.Filter(must=[match("metadata.url_hash", url_hash), match("metadata.generation", page.generation)])

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rag.errors import StoreError
 
-_VERSIONS = (
+VERSIONS = (
     """
     CREATE TABLE jobs (
         id TEXT PRIMARY KEY,
@@ -59,15 +59,85 @@ _VERSIONS = (
     );
     CREATE INDEX feedback_by_library ON feedback (library);
     """,
+    """
+    ALTER TABLE job_items ADD COLUMN url TEXT NOT NULL DEFAULT '';
+    ALTER TABLE job_items ADD COLUMN url_hash TEXT NOT NULL DEFAULT '';
+    ALTER TABLE job_items ADD COLUMN depth INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE job_items ADD COLUMN parent INTEGER;
+    ALTER TABLE job_items ADD COLUMN decision TEXT NOT NULL DEFAULT '';
+    ALTER TABLE job_items ADD COLUMN attempts INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE job_items ADD COLUMN started_at TEXT NOT NULL DEFAULT '';
+    ALTER TABLE job_items ADD COLUMN finished_at TEXT NOT NULL DEFAULT '';
+    ALTER TABLE job_items ADD COLUMN status TEXT NOT NULL DEFAULT '';
+    ALTER TABLE job_items ADD COLUMN data BLOB;
+    UPDATE job_items SET
+        url = coalesce(json_extract(payload, '$.url'), json_extract(result, '$.url'), ''),
+        status = coalesce(json_extract(result, '$.status'), '');
+    CREATE TABLE jobs_with_kinds (
+        id TEXT PRIMARY KEY,
+        library TEXT NOT NULL,
+        owner TEXT NOT NULL,
+        created_at TEXT NOT NULL,
+        finished_at TEXT NOT NULL DEFAULT '',
+        kind TEXT NOT NULL DEFAULT 'pages' CHECK (kind IN ('pages', 'sitemap', 'crawl', 'feed', 'recheck')),
+        title TEXT NOT NULL DEFAULT '',
+        state TEXT NOT NULL CHECK (state IN ('running', 'paused', 'done', 'cancelled')),
+        discovery TEXT NOT NULL DEFAULT '' CHECK (discovery IN ('', 'waiting', 'done', 'failed')),
+        notice TEXT,
+        options TEXT NOT NULL
+    );
+    INSERT INTO jobs_with_kinds (id, library, owner, created_at, title, state, options)
+        SELECT id, library, owner, created_at,
+            coalesce((SELECT source FROM job_items WHERE job_id = jobs.id ORDER BY position LIMIT 1), ''),
+            state, options
+        FROM jobs ORDER BY rowid;
+    DROP TABLE jobs;
+    ALTER TABLE jobs_with_kinds RENAME TO jobs;
+    CREATE INDEX jobs_by_library ON jobs (library, created_at);
+    CREATE INDEX jobs_by_state ON jobs (state);
+    CREATE UNIQUE INDEX job_items_by_hash ON job_items (job_id, url_hash) WHERE url_hash <> '';
+    CREATE INDEX job_items_open ON job_items (job_id, position) WHERE result IS NULL;
+    CREATE INDEX job_items_by_status ON job_items (job_id, status, position);
+    CREATE TABLE schedules (
+        id TEXT PRIMARY KEY,
+        library TEXT NOT NULL,
+        owner TEXT NOT NULL,
+        created_at TEXT NOT NULL,
+        scope TEXT NOT NULL CHECK (scope IN ('all', 'site', 'pages')),
+        site TEXT NOT NULL,
+        url_hashes TEXT NOT NULL,
+        every_hours INTEGER NOT NULL CHECK (every_hours > 0),
+        next_at TEXT NOT NULL,
+        last_at TEXT NOT NULL DEFAULT '',
+        last_job TEXT NOT NULL DEFAULT ''
+    );
+    CREATE INDEX schedules_by_library ON schedules (library);
+    CREATE INDEX schedules_by_time ON schedules (next_at);
+    """,
+    """
+    ALTER TABLE conversations ADD COLUMN branch_of TEXT NOT NULL DEFAULT '';
+    ALTER TABLE turns ADD COLUMN question TEXT NOT NULL DEFAULT '';
+    ALTER TABLE turns ADD COLUMN text TEXT NOT NULL DEFAULT '';
+    ALTER TABLE turns ADD COLUMN state TEXT NOT NULL DEFAULT 'done' CHECK (state IN ('running', 'done', 'interrupted'));
+    ALTER TABLE turns ADD COLUMN run_id TEXT NOT NULL DEFAULT '';
+    ALTER TABLE turns ADD COLUMN process TEXT NOT NULL DEFAULT '';
+    ALTER TABLE turns ADD COLUMN seen_at REAL NOT NULL DEFAULT 0;
+    ALTER TABLE turns ADD COLUMN extra TEXT NOT NULL DEFAULT '{}';
+    UPDATE turns SET
+        question = coalesce(json_extract(answer, '$.question'), ''),
+        text = coalesce(json_extract(answer, '$.text'), '');
+    CREATE INDEX turns_running ON turns (process) WHERE state = 'running';
+    CREATE INDEX feedback_by_turn ON feedback (turn_id);
+    """,
 )
 
 
 def migrate(db: sqlite3.Connection, path: Path) -> None:
     """Bring the file to the newest version; StoreError when it is of one that is newer still."""
     version = db.execute("PRAGMA user_version").fetchone()[0]
-    if version > len(_VERSIONS):
+    if version > len(VERSIONS):
         raise StoreError("database_newer", path=str(path))
-    for number, script in enumerate(_VERSIONS[version:], start=version + 1):
+    for number, script in enumerate(VERSIONS[version:], start=version + 1):
         # IMMEDIATE keeps two processes from creating the tables at once; the second finds them there.
         try:
             db.executescript(f"BEGIN IMMEDIATE; {script} PRAGMA user_version = {number}; COMMIT;")

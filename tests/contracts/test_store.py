@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import uuid
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -19,9 +19,10 @@ from qdrant_client import QdrantClient, models
 from rag.config import load_settings
 from rag.store.client import connect
 from rag.store.collections import LIBRARIES
+from rag.store.duplicates import sign
 from rag.store.edge.client import EdgeClient
 from rag.store.library import list_libraries, open_library
-from rag.store.records import library_id
+from rag.store.records import alias_hash, library_id
 from rag.types import SparseVector
 from tests.store.support import (
     DIMENSION,
@@ -537,6 +538,45 @@ def test_a_library_gives_the_same_answers(store: Store) -> None:
     assert [hit.passage.id for hit in hits] == reference_ids(drafts)
     assert library.remove([drafts[3].page.url_hash]) == 1
     assert (library.page_count(), library.chunk_count()) == (7, 28)
+    store.client.delete(LIBRARIES, [library_id(library.name)])
+
+
+def test_a_library_keeps_versions_aliases_and_what_is_left_out(store: Store) -> None:
+    library = open_library(store.client, f"lib-{store.name}", MODEL, DIMENSION)
+    old, new, other = draft("a"), draft("a", version=1), draft("b")
+    old.commit(library)
+    replace(new, page=replace(new.page, aliases=("https://old.example/a",))).commit(library)
+    other.commit(library)
+    key, alias = new.page.url_hash, alias_hash("https://old.example/a")
+    assert [one.text for one in library.versions(key)] == [old.page.text, new.page.text]
+    assert {given: page.url_hash for given, page in library.resolve([alias, other.page.url_hash]).items()} == {
+        alias: key,
+        other.page.url_hash: other.page.url_hash,
+    }
+    assert [page.url_hash for page in library.same_text(new.page.text_hash)] == [key]
+    library.set_left_out([key], True)
+    library.sweep()
+    found = library.search(dense=new.dense[0], sparse=new.sparse[0], limit=10, prefetch=20)
+    assert {hit.passage.url_hash for hit in found} == {other.page.url_hash}
+    library.update_record(replace(library.known([key])[key], status="gone", failures=3))
+    assert (library.known([key])[key].status, library.left_out()) == ("gone", {key})
+    assert library.clear() == 2
+    assert store.client.count(library._versions.collection).count == 0
+    store.client.delete(LIBRARIES, [library_id(library.name)])
+
+
+def test_nearly_the_same_text_is_found_in_every_store(store: Store) -> None:
+    library = open_library(store.client, f"lib-{store.name}", MODEL, DIMENSION)
+    texts = [
+        " ".join(f"word{n % 97 + 100 * seed} and {n * 7 % 89 + 100 * seed}" for n in range(300)) for seed in (1, 2)
+    ]
+    for number, text in enumerate(texts):
+        given = draft(f"p{number}", chunks=0)
+        replace(given, page=replace(given.page, text=text, text_hash=str(number))).commit(library)
+    signature = sign(texts[1] + " and a few words more at its end")
+    ((page, score),) = library.near_texts(signature.values, signature.bands)
+    assert page.title == "Page p1"
+    assert 0.85 <= score < 1.0
     store.client.delete(LIBRARIES, [library_id(library.name)])
 
 

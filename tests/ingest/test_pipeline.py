@@ -85,7 +85,7 @@ def test_one_bad_source_does_not_stop_the_others(ingestor: Ingestor, page_server
         ("failed", "http_error"),
         ("added", "page_added"),
         ("failed", "file_type"),
-        ("failed", "content_type"),
+        ("failed", "pdf_broken"),
     ]
     assert all(row.message for row in rows)
     assert ingestor.library.page_count() == 1

@@ -1,4 +1,4 @@
-"""Jobs, conversations and feedback in SQLite."""
+"""The file under the data folder: its tables, its versions, and who may use it at once."""
 
 from __future__ import annotations
 
@@ -13,10 +13,16 @@ import pytest
 
 from rag.errors import StoreError
 from rag.store.database import Database
+from rag.store.item_table import NewItem
+from rag.store.schema import VERSIONS
 from rag.types import IngestResult
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULT = IngestResult("s1", "https://a.example/1", "h1", "failed", "timeout", "Took too long.", 3, 1.5, {"s": 30})
+OLD_RESULT = (
+    '{"source": "s1", "url": "https://a.example/1", "url_hash": "h1", "status": "added", "reason": "page_added",'
+    ' "message": "Added.", "chunks": 3, "seconds": 1.5, "params": {}}'
+)
 
 
 @pytest.fixture
@@ -26,105 +32,106 @@ def database(tmp_path: Path) -> Iterator[Database]:
     database.close()
 
 
-def test_a_job_moves_through_its_stages(database: Database) -> None:
-    job_id = database.create_job("main", "li", ["s0", "s1", "s1"], {"force": True})
-    job = database.job(job_id)
-    assert job is not None
-    assert (job.library, job.owner, job.state, job.options) == ("main", "li", "running", {"force": True})
-    assert [(item.position, item.source, item.stage, item.result) for item in job.items] == [
-        (0, "s0", "waiting", None),
-        (1, "s1", "waiting", None),
-        (2, "s1", "waiting", None),
-    ]
-    database.update_item(job_id, 1, stage="embedding")
-    database.update_item(job_id, 2, stage="done", result=RESULT)
-    database.set_job_state(job_id, "done")
-    job = database.job(job_id)
-    assert job is not None
-    assert [item.stage for item in job.items] == ["waiting", "embedding", "done"]
-    assert job.items[2].result == RESULT
-    assert job.state == "done"
-    assert database.job("unknown") is None
-
-
-def test_jobs_are_listed_by_library_and_unfinished_ones_found(database: Database) -> None:
-    ids = [database.create_job("main", "", [str(n)]) for n in range(4)]
-    other = database.create_job("other", "", [])
-    database.set_job_state(ids[0], "cancelled")
-    database.set_job_state(ids[2], "done")
-    assert [job.id for job in database.jobs("main", limit=3)] == ids[:0:-1]
-    assert [job.id for job in database.jobs("other")] == [other]
-    assert [job.id for job in database.unfinished_jobs()] == [ids[1], ids[3], other]
-
-
-def test_a_state_that_does_not_exist_is_refused(database: Database) -> None:
-    job_id = database.create_job("main", "", [])
-    with pytest.raises(StoreError, match="CHECK constraint"):
-        database.set_job_state(job_id, "lost")  # type: ignore[arg-type]
-    job = database.job(job_id)
-    assert job is not None
-    assert job.state == "running"
-
-
-def test_turns_come_back_in_order(database: Database) -> None:
-    for number in range(3):
-        database.save_turn("c1", "main", "li", {"question": f"q{number}", "text": "答案"})
-    database.save_turn("c2", "main", "li", {"question": "other"})
-    turns = database.turns("c1")
-    assert [turn.answer["question"] for turn in turns] == ["q0", "q1", "q2"]
-    assert turns[0].answer["text"] == "答案"
-    assert database.turns("none") == []
-
-
-def test_feedback_is_kept_with_its_data(database: Database) -> None:
-    turn = database.save_turn("c1", "main", "li", {"question": "q"})
-    database.save_feedback(turn, "main", "li", rating=-1, data={"reason": "wrong page"})
-    (said,) = database.feedback("main")
-    assert (said["turn_id"], said["rating"], said["data"]) == (turn, -1, {"reason": "wrong page"})
-    assert database.feedback("other") == []
-
-
 def test_every_table_has_library_and_owner(database: Database) -> None:
     file = sqlite3.connect(database.path)
     tables = [row[0] for row in file.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-    assert set(tables) == {"jobs", "job_items", "conversations", "turns", "feedback"}
+    assert {"jobs", "job_items", "schedules", "conversations", "turns", "feedback"} <= set(tables)
     for table in tables:
         columns = {row[1] for row in file.execute(f"PRAGMA table_info({table})")}
         assert {"library", "owner"} <= columns
     assert file.execute("PRAGMA journal_mode").fetchone() == ("wal",)
-    assert file.execute("PRAGMA user_version").fetchone() == (1,)
+    assert file.execute("PRAGMA user_version").fetchone() == (len(VERSIONS),)
     file.close()
 
 
 def test_everything_is_there_after_reopening(database: Database) -> None:
-    job_id = database.create_job("main", "", ["a"])
+    job_id = database.jobs.create("main", "", [NewItem("a")])
     database.close()
     again = Database(database.path)
-    assert again.job(job_id) is not None
+    assert again.jobs.job(job_id) is not None
     again.close()
 
 
+def old_file(path: Path) -> None:
+    """A file of the first version with a finished and a running job, and an answer."""
+    file = sqlite3.connect(path)
+    file.executescript(f"{VERSIONS[0]} PRAGMA user_version = 1;")
+    file.executemany(
+        "INSERT INTO jobs VALUES (?, 'main', 'li', ?, ?, '{}')",
+        [("j1", "2026-01-01", "done"), ("j2", "2026-01-02", "running")],
+    )
+    file.executemany(
+        "INSERT INTO job_items VALUES (?, 'main', 'li', ?, ?, ?, ?, ?)",
+        [
+            ("j1", 0, "s1", "done", None, OLD_RESULT),
+            ("j1", 1, "s1", "done", None, OLD_RESULT),
+            ("j2", 0, "note.md", "reading", '{"name": "note.md", "url": "file:///note.md", "data": "Tg=="}', None),
+        ],
+    )
+    file.execute("INSERT INTO conversations VALUES ('c1', 'main', 'li', 'q', 't', 't')")
+    file.execute("INSERT INTO turns VALUES ('t1', 'c1', 'main', 'li', 't', '{}')")
+    file.commit()
+    file.close()
+
+
+def test_a_file_of_the_first_version_keeps_all_it_holds(tmp_path: Path) -> None:
+    old_file(tmp_path / "app.db")
+    database = Database(tmp_path / "app.db")
+    done, running = (database.jobs.job(one) for one in ("j1", "j2"))
+    assert done is not None
+    assert running is not None
+    assert (done.state, done.kind, done.title, done.counts) == ("done", "pages", "s1", {"added": 2})
+    assert [item.result.chunks for item in database.items.items("j1") if item.result] == [3, 3]
+    assert database.jobs.running() == ["j2"]
+    assert (running.title, running.counts) == ("note.md", {"": 1})
+    assert [item.url for item in database.items.open("j2")] == ["file:///note.md"]
+    assert len(database.conversations.turns("c1")) == 1
+    database.close()
+
+
+def test_rows_that_refer_to_a_job_go_with_it_and_no_others_come(tmp_path: Path) -> None:
+    old_file(tmp_path / "app.db")
+    database = Database(tmp_path / "app.db")
+    database.jobs.delete("j1")
+    assert database.items.items("j1") == []
+    with pytest.raises(StoreError, match="FOREIGN KEY"), database.transaction() as db:
+        db.execute(
+            "INSERT INTO job_items (job_id, library, owner, position, source, stage)"
+            " VALUES ('none', 'main', '', 0, 's', 'waiting')"
+        )
+    database.close()
+
+
+def test_a_transaction_inside_another_is_undone_with_it(database: Database) -> None:
+    job_id = database.jobs.create("main", "", [NewItem("a")])
+    with pytest.raises(RuntimeError), database.transaction():
+        database.jobs.set_state(job_id, "paused")
+        raise RuntimeError("before its end")
+    assert database.jobs.state(job_id) == "running"
+
+
 def test_many_threads_write_at_once(database: Database) -> None:
-    job_id = database.create_job("main", "", [str(n) for n in range(80)])
+    job_id = database.jobs.create("main", "", [NewItem(str(n)) for n in range(80)])
     with ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda n: database.update_item(job_id, n, stage="done", result=RESULT), range(80)))
-        list(pool.map(lambda n: database.save_turn("c", "main", "", {"n": n}), range(80)))
-    job = database.job(job_id)
-    assert job is not None
-    assert all(item.result == RESULT for item in job.items)
-    assert sorted(turn.answer["n"] for turn in database.turns("c")) == list(range(80))
+        list(pool.map(lambda n: database.items.finish(job_id, n, RESULT), range(80)))
+        list(pool.map(lambda n: database.conversations.save_turn("c", "main", "", {"n": n}), range(80)))
+    assert all(item.result == RESULT for item in database.items.items(job_id))
+    assert sorted(turn.answer["n"] for turn in database.conversations.turns("c")) == list(range(80))
 
 
-def test_two_processes_may_make_the_file_at_once(tmp_path: Path) -> None:
+@pytest.mark.parametrize("old", [False, True])
+def test_two_processes_may_open_the_file_at_once(tmp_path: Path, old: bool) -> None:
+    path = tmp_path / "app.db"
+    if old:
+        old_file(path)
     program = (
         "import sys; from pathlib import Path; from rag.store.database import Database;"
-        "Database(Path(sys.argv[1])).create_job('main', '', ['x'])"
+        "Database(Path(sys.argv[1])).jobs.create('main', '')"
     )
-    path = tmp_path / "app.db"
     children = [subprocess.Popen([sys.executable, "-c", program, str(path)], cwd=ROOT) for _ in range(3)]
     assert [child.wait(60) for child in children] == [0, 0, 0]
     database = Database(path)
-    assert len(database.jobs("main")) == 3
+    assert len(database.jobs.jobs("main")) == (5 if old else 3)
     database.close()
 
 

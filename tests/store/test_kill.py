@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from rag.store.library import Library
+from rag.store.versions import KEPT
 from tests.store.support import draft, open_edge
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -32,17 +33,21 @@ while True:
 """
 
 
-def run_and_kill(folder: Path, start: int, seconds: float) -> dict[int, int]:
-    """Commit pages in a child until it is killed; the last version of each that it reported."""
+def run_and_kill(folder: Path, start: int, commits: int, seconds: float) -> dict[int, int]:
+    """Commit pages in a child, killed `seconds` after so many `commits`; the last version of each that it reported.
+
+    Counted in commits, so that a busy machine does not kill it before it has begun.
+    """
     child = subprocess.Popen(
         [sys.executable, "-c", LOOP, str(folder), str(start)], cwd=ROOT, stdout=subprocess.PIPE, text=True
     )
     assert child.stdout is not None
     assert child.stdout.readline() == "ready\n"
+    first = [child.stdout.readline() for _ in range(commits)]
     time.sleep(seconds)
     child.kill()
-    reported, _ = child.communicate()
-    lines = [line.split() for line in reported.splitlines() if line.count(" ") == 1]
+    rest, _ = child.communicate()
+    lines = [line.split() for line in [*first, *rest.splitlines()] if line.count(" ") == 1]
     return {int(page): int(version) for page, version in lines}
 
 
@@ -60,19 +65,35 @@ def shown_version(library: Library, page: int) -> int:
     return version
 
 
+def check_versions(library: Library) -> int:
+    """How many versions are kept; fails on one that is missing, half written, out of order, or of no page."""
+    kept = 0
+    for page in library.pages():
+        versions = library.versions(page.url_hash)
+        assert [one.number for one in versions] == list(range(page.version + 1 - len(versions), page.version + 1))
+        assert len(versions) == min(page.version, KEPT)
+        numbers = [int(one.text.rsplit("version ", 1)[1].rstrip(".")) for one in versions]
+        assert numbers == sorted(set(numbers))
+        assert [one.until for one in versions[:-1]] == [one.since for one in versions[1:]]
+        kept += len(versions) - 1
+    assert library.client.count(library._versions.collection).count == kept
+    return kept
+
+
 @pytest.mark.slow
 def test_a_kill_never_leaves_a_page_by_halves(folder: Path) -> None:
     chance = random.Random(20)
     acknowledged = dict.fromkeys(range(PAGES), -1)
     version, killed_amid_writing = 0, 0
     for _ in range(KILLS):
-        acknowledged |= run_and_kill(folder, version, chance.uniform(0.02, 0.6))
+        acknowledged |= run_and_kill(folder, version, chance.randint(1, 3 * PAGES), chance.uniform(0.0, 0.03))
         client, library = open_edge(folder)
         shown = {page: shown_version(library, page) for page in range(PAGES)}
         # A page may be newer than its last report, by the one commit that was under way; never older.
         assert all(shown[page] >= acknowledged[page] for page in shown)
         assert library.chunk_count() == sum(20 + page for page in shown if shown[page] >= 0)
         assert library.client.count(library.chunks_collection).count == library.chunk_count()
+        kept = check_versions(library)
         killed_amid_writing += max(acknowledged.values()) > version
         version = max(shown.values()) + 1
         again = draft("p0", chunks=20, version=version)
@@ -81,3 +102,4 @@ def test_a_kill_never_leaves_a_page_by_halves(folder: Path) -> None:
         assert shown_version(library, 0) == version
         client.close()
     assert killed_amid_writing > 0
+    assert kept > PAGES

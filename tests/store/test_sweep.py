@@ -14,8 +14,9 @@ from rag.store.library import Library
 from rag.store.sweep import sweep
 from tests.store.support import draft, open_edge
 
-# The calls of a commit that change something, in their order.
-WRITES = ["upsert", "upsert", "upsert", "set_payload", "delete", "set_payload"]
+# The calls of a commit that change something, in their order: a page's first, and one that replaces a text.
+FIRST = ["two batches of chunks", "", "the record", "flags", "other generations", "settled"]
+NEXT = ["two batches of chunks", "", "the version", "the record", "flags", "others", "version settled", "settled"]
 
 
 class Stopped(BaseException):
@@ -56,18 +57,27 @@ def whole(library: Library, url_hash: str, versions: dict[int, list[str]]) -> in
     return version
 
 
-@pytest.mark.parametrize("first", [False, True])
-@pytest.mark.parametrize("write", range(len(WRITES) + 1))
+def kept_versions(library: Library, url_hash: str) -> list[str]:
+    """The texts of the page's versions; fails when the store holds more of them than it shows."""
+    points = library.client.scroll(library._versions.collection, limit=1000)[0]
+    shown = library.versions(url_hash)
+    assert all((point.payload or {})["settled"] for point in points)
+    assert len(points) == max(0, len(shown) - 1)
+    return [version.text for version in shown]
+
+
+@pytest.mark.parametrize(("first", "write"), [*((True, n) for n in range(7)), *((False, n) for n in range(9))])
 def test_a_commit_that_stops_anywhere_is_all_or_nothing(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, write: int, first: bool
+    folder: Path, monkeypatch: pytest.MonkeyPatch, first: bool, write: int
 ) -> None:
     client, library = open_edge(folder)
     old, new = draft("a", chunks=5), draft("a", chunks=140, version=1)
     if not first:
         old.commit(library)
+    writes = FIRST if first else NEXT
     with monkeypatch.context() as patch:
         stop_before(client, patch, write)
-        if write < len(WRITES):
+        if write < len(writes):
             with pytest.raises(Stopped):
                 new.commit(library)
         else:
@@ -77,22 +87,27 @@ def test_a_commit_that_stops_anywhere_is_all_or_nothing(
     client, library = open_edge(folder)
     versions = {n: [c.text for c in one.chunks] for n, one in enumerate((old, new))}
     before = None if first else 0
-    assert whole(library, new.page.url_hash, versions) == (1 if write >= 3 else before)
+    shown = whole(library, new.page.url_hash, versions)
+    assert shown == (1 if write > writes.index("the record") else before)
+    texts = [old.page.text, new.page.text]
+    assert kept_versions(library, new.page.url_hash) == ([] if shown is None else texts[first : shown + 1])
     new.commit(library)
     assert whole(library, new.page.url_hash, versions) == 1
+    assert kept_versions(library, new.page.url_hash) == texts[first:]
     client.close()
 
 
-@pytest.mark.parametrize("write", range(4))
+@pytest.mark.parametrize("write", range(6))
 def test_a_removal_that_stops_anywhere_is_all_or_nothing(
     folder: Path, monkeypatch: pytest.MonkeyPatch, write: int
 ) -> None:
     client, library = open_edge(folder)
-    given = draft("a")
+    old, given = draft("a", version=1), draft("a")
+    old.commit(library)
     given.commit(library)
     with monkeypatch.context() as patch:
         stop_before(client, patch, write)
-        if write < 3:
+        if write < 5:
             with pytest.raises(Stopped):
                 library.remove([given.page.url_hash])
         else:
@@ -101,7 +116,35 @@ def test_a_removal_that_stops_anywhere_is_all_or_nothing(
 
     client, library = open_edge(folder)
     versions = {0: [chunk.text for chunk in given.chunks]}
-    assert whole(library, given.page.url_hash, versions) == (0 if write < 2 else None)
+    assert whole(library, given.page.url_hash, versions) == (0 if write < 3 else None)
+    texts = [old.page.text, given.page.text] if write < 3 else []
+    assert kept_versions(library, given.page.url_hash) == texts
+    client.close()
+
+
+@pytest.mark.parametrize("left_out", [True, False])
+@pytest.mark.parametrize("write", range(6))
+def test_leaving_a_page_out_is_all_or_nothing(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, write: int, left_out: bool
+) -> None:
+    client, library = open_edge(folder)
+    given = draft("a")
+    given.commit(library)
+    library.set_left_out([given.page.url_hash], not left_out)
+    with monkeypatch.context() as patch:
+        stop_before(client, patch, write)
+        if write < 5:
+            with pytest.raises(Stopped):
+                library.set_left_out([given.page.url_hash], left_out)
+        else:
+            library.set_left_out([given.page.url_hash], left_out)
+    client.close()
+
+    client, library = open_edge(folder)
+    expected = left_out if write > 0 else not left_out
+    assert library.left_out() == ({given.page.url_hash} if expected else set())
+    found = library.search(dense=given.dense[0], sparse=None, limit=5, prefetch=5)
+    assert len(found) == (0 if expected else 4)
     client.close()
 
 
@@ -116,10 +159,33 @@ def test_a_sweep_leaves_alone_what_another_process_may_be_writing(
 
     def swept(before: float | None) -> int:
         names = (library.pages_collection, library.chunks_collection)
-        committer = Committer(library.client, *names, library._locks)
+        committer = Committer(library.client, *names, library._versions, library._locks)
         return sweep(library.client, *names, committer, before=before)
 
     assert swept(time.time() - 600) == 0
     assert library.client.count(library.chunks_collection).count == 4
     assert swept(time.time() + 1) == 1
     assert library.client.count(library.chunks_collection).count == 0
+
+
+def test_a_sweep_leaves_alone_a_version_whose_commit_another_process_may_be_making(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old, new = draft("a"), draft("a", version=1)
+    old.commit(library)
+    with monkeypatch.context() as patch:
+        stop_before(library.client, patch, 2)  # type: ignore[arg-type]
+        with pytest.raises(Stopped):
+            new.commit(library)
+    assert library._versions.unsettled(time.time() - 600) == set()
+    assert library._versions.unsettled(time.time() + 1) == {old.page.url_hash}
+    assert [version.text for version in library.versions(old.page.url_hash)] == [old.page.text]
+
+
+def test_pages_that_are_left_out_are_no_leftovers(library: Library) -> None:
+    given = draft("a")
+    given.commit(library)
+    library.set_left_out([given.page.url_hash], True)
+    names = (library.pages_collection, library.chunks_collection)
+    assert sweep(library.client, *names, library._committer, before=None) == 0
+    assert library.search(dense=given.dense[0], sparse=None, limit=5, prefetch=5) == []

@@ -1,0 +1,155 @@
+"""What a second look at a site costs, and whether it finds what changed.
+
+    python -m benchmarks.rechecking [--pages N] [--delay SECONDS] [--changed SHARE]
+
+The site is a real server on loopback, read through the fetcher, the parsing process and the pipeline that
+imports use: once to take it in, then again after one sentence of some pages was replaced. Chunks are
+encoded by a model without weights, because only their number counts here. Told are the share of the
+chunks that were encoded again, the bytes that were sent again, duplicates, versions, and whether each
+difference is the sentence that was replaced and nothing else.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from rag.errors import IngestError
+from rag.ingest.chunking import get_chunker
+from rag.ingest.diff import page_diff
+from rag.ingest.fetch import Fetcher
+from rag.ingest.hosts import HostGates
+from rag.ingest.parser import Parser
+from rag.ingest.pipeline import Ingestor, Read
+from rag.ingest.sources import web_source
+from rag.ingest.url_key import url_hash
+from rag.models.sparse import SparseEncoder
+from rag.store.edge.client import EdgeClient
+from rag.store.library import open_library
+from rag.text import split_sentences
+from rag.types import IngestResult, Stage
+from tests.support.hashed_model import HashedModel
+from tests.support.site_server import SiteServer
+
+_READERS = 4
+
+
+def main() -> None:
+    options = _options()
+    with SiteServer(options.pages, delay=options.delay) as site:
+        print(json.dumps(recheck_site(site, options.changed), indent=1))
+
+
+def recheck_site(site: SiteServer, share: float) -> dict[str, Any]:
+    """Take `site` in, change `share` of its articles, look at all of it again, and tell what came of it."""
+    model = HashedModel()
+    with _ingestor(site, model) as ingestor:
+        paths = [path for path, fate in site.expected.items() if fate != "timeout"]
+        first, first_s = _timed(ingestor, site, paths)
+        chunks, sent, encoded = ingestor.library.chunk_count(), site.bytes_sent, len(model.encoded)
+        articles = [path for path in site.paths("page") if path.endswith(".html")]
+        changed = articles[:: max(1, round(1 / share))][: max(1, round(share * len(articles)))]
+        site.change(changed)
+        site.forget()
+        again, again_s = _timed(ingestor, site, paths)
+        right = [_is_right(ingestor, site.url(path)) for path in changed]
+        return {
+            "pages": ingestor.library.page_count(),
+            "chunks": chunks,
+            "first": dict(Counter(row.status for row in first)),
+            "again": dict(Counter(row.status for row in again)),
+            "first_s": round(first_s, 2),
+            "again_s": round(again_s, 2),
+            "changed": len(changed),
+            "updated_as_changed": _updated(again) == {site.url(path) for path in changed},
+            "encoded_again": len(model.encoded) - encoded,
+            "encoded_share": round((len(model.encoded) - encoded) / chunks, 4),
+            "encoded_share_of_changed_pages": round(_share_in_pages(ingestor, site, changed, model, encoded), 3),
+            "bytes_share": round(site.bytes_sent / sent, 4),
+            "versions": sum(len(ingestor.library.versions(url_hash(site.url(path)))) - 1 for path in changed),
+            "diffs_right": sum(right),
+            "same_text_twice": _repeated(ingestor),
+        }
+
+
+@contextmanager
+def _ingestor(site: SiteServer, model: HashedModel) -> Iterator[Ingestor]:
+    with tempfile.TemporaryDirectory() as folder, Parser() as parser:
+        client = EdgeClient(Path(folder))
+        library = open_library(client, "main", model.name, model.dimension)
+        fetcher = Fetcher([site.pair], deadline=5.0, gates=HostGates(delay=0.0))
+        yield Ingestor(library, model, SparseEncoder(), fetcher, parser, get_chunker())
+        client.close()
+
+
+def _timed(ingestor: Ingestor, site: SiteServer, paths: Sequence[str]) -> tuple[list[IngestResult], float]:
+    """Read all paths, known pages as such, and settle them in order."""
+    began = time.perf_counter()
+    with ThreadPoolExecutor(_READERS) as pool:
+        reads = pool.map(lambda path: _read(ingestor, site.url(path)), paths)
+        rows = [ingestor.settle(read, _quiet) for read in reads if read is not None]
+    return rows, time.perf_counter() - began
+
+
+def _read(ingestor: Ingestor, url: str) -> Read | None:
+    known = ingestor.library.known([url_hash(url)]).get(url_hash(url))
+    try:
+        return ingestor.read(web_source(url), _quiet, known=known)
+    except IngestError:
+        return None
+
+
+def _quiet(stage: Stage) -> None:
+    """Nobody watches."""
+
+
+def _updated(rows: Sequence[IngestResult]) -> set[str]:
+    return {row.url for row in rows if row.status == "updated"}
+
+
+def _is_right(ingestor: Ingestor, url: str) -> bool:
+    """Whether the difference of the last two texts lies in one sentence, and both texts are in it."""
+    versions = ingestor.library.versions(url_hash(url))
+    if len(versions) < 2:
+        return False
+    old, new = versions[-2].text, versions[-1].text
+    pieces = page_diff(old, new)
+    if "".join(p.text for p in pieces if p.kind != "added") != old:
+        return False
+    if "".join(p.text for p in pieces if p.kind != "removed") != new:
+        return False
+    gone = {old[a:b] for a, b in split_sentences(old)} - {new[a:b] for a, b in split_sentences(new)}
+    removed = "".join(p.text for p in pieces if p.kind == "removed").strip()
+    return len(gone) == 1 and bool(removed) and removed in next(iter(gone))
+
+
+def _share_in_pages(
+    ingestor: Ingestor, site: SiteServer, changed: Sequence[str], model: HashedModel, encoded: int
+) -> float:
+    chunks = sum(len(ingestor.library.chunks(url_hash(site.url(path)))) for path in changed)
+    return (len(model.encoded) - encoded) / max(1, chunks)
+
+
+def _repeated(ingestor: Ingestor) -> int:
+    texts = Counter(page.text_hash for page in ingestor.library.pages())
+    return sum(count - 1 for count in texts.values())
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--pages", type=int, default=300)
+    parser.add_argument("--delay", type=float, default=0.15, help="seconds before each answer")
+    parser.add_argument("--changed", type=float, default=0.05, help="share of the articles that change")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

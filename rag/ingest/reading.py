@@ -1,0 +1,136 @@
+"""From a source to a page with its text, not stored yet."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+from urllib.parse import urlsplit
+
+from rag.errors import IngestError
+from rag.ingest.duplicates import aliases_of
+from rag.ingest.extract import Extracted
+from rag.ingest.fetch import Fetched, Fetcher
+from rag.ingest.media import media_type
+from rag.ingest.parser import Parser
+from rag.ingest.sources import Source
+from rag.store.records import now
+from rag.text import detect_language
+from rag.types import Page, Stage
+
+OnStage = Callable[[Stage], object]
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What reading a source gave. `known` is the stored page that was looked at again, if one was.
+
+    `page` is the page with its text; it is `known` where the site said that nothing changed
+    (`not_modified`) or did not give the page (`error`). `links` are the addresses in it, where asked for.
+    `final_url` is where redirects ended; `moved_to` and `canonical` are other addresses of the page.
+    """
+
+    source: Source
+    page: Page
+    known: Page | None = None
+    extracted: Extracted | None = None
+    not_modified: bool = False
+    error: IngestError | None = None
+    links: tuple[str, ...] = ()
+    final_url: str = ""
+    moved_to: str = ""
+    http_status: int = 200
+
+    @property
+    def canonical(self) -> str:
+        return self.extracted.canonical if self.extracted else ""
+
+
+class Reader:
+    """Reads sources; safe to share between threads."""
+
+    def __init__(self, fetcher: Fetcher, parser: Parser) -> None:
+        self._fetcher = fetcher
+        self._parser = parser
+
+    def read(self, source: Source, key: str, on_stage: OnStage, known: Page | None, links: bool) -> Read:
+        """See `rag.ingest.pipeline.Ingestor.read`; `key` is the source's url_hash."""
+        record = source.record
+        if isinstance(record.get("text"), str):
+            return _read(source, key, known, Extracted("", "", "", "", record["text"]))
+        if record:
+            kind = "html" if "html" in record else "markdown"
+            on_stage("reading")
+            return _read(source, key, known, self._parse(record[kind].encode(), f"text/{kind}", "utf-8", source.url))
+        if source.data is not None:
+            on_stage("reading")
+            kind = media_type(source.data, "", source.name)
+            return _read(source, key, known, self._parse(source.data, kind, None, source.url))
+        try:
+            return self._read_web(source, key, on_stage, known, links)
+        except IngestError as error:
+            if known is None:
+                raise
+            return Read(source, known, known, error=error)
+
+    def _read_web(self, source: Source, key: str, on_stage: OnStage, known: Page | None, links: bool) -> Read:
+        on_stage("fetching")
+        # Without a text that can be kept there is nothing for "not modified" to be about.
+        etag, last_modified = (known.etag, known.last_modified) if known and not links else ("", "")
+        fetched = self._fetcher.fetch(source.url, etag=etag, last_modified=last_modified)
+        if fetched.status == 304 and known is not None:
+            return Read(source, known, known, not_modified=True, final_url=fetched.final_url, http_status=304)
+        on_stage("reading")
+        extracted = self._parse(fetched.body, fetched.content_type, fetched.charset, fetched.final_url)
+        found = self._links(fetched) if links else ()
+        read = _read(source, key, known, extracted, fetched)
+        return replace(read, links=found)
+
+    def _parse(self, body: bytes, content_type: str, charset: str | None, url: str) -> Extracted:
+        return self._parser.parse(body, content_type, charset, url)
+
+    def _links(self, fetched: Fetched) -> tuple[str, ...]:
+        if "html" not in fetched.content_type:
+            return ()
+        made = self._parser.run("links", fetched.body, charset=fetched.charset, url=fetched.final_url)
+        return tuple(made["links"])
+
+
+def _read(source: Source, key: str, known: Page | None, extracted: Extracted, fetched: Fetched | None = None) -> Read:
+    page = _page(source, key, extracted)
+    if fetched is None:
+        return Read(source, page, known, extracted)
+    aliases = aliases_of(page, moved_to=fetched.moved_to, canonical=extracted.canonical)
+    page = replace(page, aliases=aliases, etag=fetched.etag, last_modified=fetched.last_modified, checked_at=now())
+    return Read(
+        source,
+        page,
+        known,
+        extracted,
+        final_url=fetched.final_url,
+        moved_to=fetched.moved_to,
+        http_status=fetched.status,
+    )
+
+
+def _page(source: Source, key: str, extracted: Extracted) -> Page:
+    record: Any = source.record
+    text = extracted.text
+    if not text.strip():
+        raise IngestError("no_text", url=source.url)
+    language = str(record.get("lang") or extracted.language or detect_language(text))
+    title = str(record.get("title") or extracted.title or source.url).strip()
+    return Page(
+        url=source.url,
+        url_hash=key,
+        title=" ".join(title.split())[:300],
+        language=language.split("-")[0].lower(),
+        site=extracted.site or (urlsplit(source.url).hostname or ""),
+        text=text,
+        text_hash=hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest(),
+        source=source.kind,
+        author=extracted.author,
+        published=extracted.published,
+        modified=extracted.modified,
+    )

@@ -1,0 +1,41 @@
+"""Sentences of rag/ingest/duplicates.py: why a page was not taken in a second time, and what became of it."""
+
+MESSAGES: dict[str, tuple[str, str]] = {
+    "same_text": (
+        "Its text is word for word that of “{title}” ({other}), which is already here.",
+        "正文与已收录的“{title}”（{other}）完全相同。",
+    ),
+    "near_text": (
+        "Its text is nearly that of “{title}” ({other}), which is already here: about {percent} % of it is the same.",
+        "正文与已收录的“{title}”（{other}）几乎相同：约 {percent}% 一致。",
+    ),
+    "alias_address": (
+        "This address leads to “{title}”, which is already here as {other}.",
+        "这个网址指向已收录的“{title}”（{other}）。",
+    ),
+    "moved_address": (
+        "This address has moved for good to “{title}”, which is already here as {other}.",
+        "这个网址已永久转移到已收录的“{title}”（{other}）。",
+    ),
+    "canonical_alias": (
+        "The page says of itself that its proper address is that of “{title}”, which is already here as {other}.",
+        "该网页自称的规范网址属于已收录的“{title}”（{other}）。",
+    ),
+    "twin_https": (
+        "The same page as “{title}”, which is already here as {other}: one address begins with http, the other with "
+        "https.",
+        "与已收录的“{title}”（{other}）是同一网页：一个网址以 http 开头，另一个以 https 开头。",
+    ),
+    "twin_www": (
+        "The same page as “{title}”, which is already here as {other}: one address has www, the other has not.",
+        "与已收录的“{title}”（{other}）是同一网页：一个网址带 www，另一个不带。",
+    ),
+    "twin_both": (
+        "The same page as “{title}”, which is already here as {other}: the addresses differ in https and www alone.",
+        "与已收录的“{title}”（{other}）是同一网页：两个网址只在 https 和 www 上不同。",
+    ),
+    "left_alone": (
+        "Not taken in, as you chose.",
+        "已按您的选择跳过。",
+    ),
+}

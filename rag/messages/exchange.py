@@ -1,0 +1,26 @@
+"""Sentences of rag/store/exchange.py: a library as one file."""
+
+MESSAGES: dict[str, tuple[str, str]] = {
+    "exchange_unreadable": (
+        "The file {name} is not a library that was exported here, or cannot be read.",
+        "文件 {name} 不是由本程序导出的资料库，或无法读取。",
+    ),
+    "exchange_newer": (
+        "The file {name} was exported by a newer version of this program. Update the program and try again.",
+        "文件 {name} 由本程序的更新版本导出。请升级程序后重试。",
+    ),
+    "exchange_damaged": (
+        "The file {name} is damaged ({detail}). Nothing of it was imported; export the library anew.",
+        "文件 {name} 已损坏（{detail}）。没有导入任何内容；请重新导出资料库。",
+    ),
+    "exchange_model": (
+        "The library in {name} was made with the embedding model {made_with} ({made_dimension} dimensions), not with "
+        "{asked} ({asked_dimension} dimensions). Set EMBEDDING_MODEL={made_with} and import it again.",
+        "{name} 中的资料库是用嵌入模型 {made_with}（{made_dimension} 维）建立的，不是 {asked}（{asked_dimension} 维）。"
+        "请设置 EMBEDDING_MODEL={made_with} 后重新导入。",
+    ),
+    "library_exists": (
+        "There is a library named “{library}” already. Choose another name for the one to import.",
+        "已有名为“{library}”的资料库。请为要导入的资料库另选名称。",
+    ),
+}

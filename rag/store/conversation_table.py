@@ -1,0 +1,218 @@
+"""Conversations and their answers. What people thought of them is in `feedback_table`."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import time
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, cast
+
+from rag.store.records import now
+from rag.store.sqlite_file import SqliteFile, dump
+
+TurnState = Literal["running", "done", "interrupted"]
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """A conversation without its answers. `branch_of` is the turn of another one that it goes on from."""
+
+    id: str
+    library: str
+    owner: str
+    title: str
+    created_at: str
+    updated_at: str
+    turns: int = 0
+    branch_of: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One question of a conversation, with its answer as it was stored; empty until there is one.
+
+    `text` is what was written so far. `process` and `seen_at` (seconds since 1970) tell whether the run
+    of a running turn can still be alive. `extra` is what belongs to the turn and not to the answer.
+    """
+
+    id: str
+    conversation_id: str
+    created_at: str
+    answer: Mapping[str, Any]
+    question: str = ""
+    text: str = ""
+    state: TurnState = "done"
+    run_id: str = ""
+    process: str = ""
+    seen_at: float = 0.0
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    library: str = ""
+    owner: str = ""
+
+
+class ConversationTable:
+    """Every method raises StoreError when the file fails. Reads take the owner: nobody else's come back."""
+
+    def __init__(self, file: SqliteFile) -> None:
+        self._file = file
+
+    def save_turn(self, conversation_id: str, library: str, owner: str, answer: Mapping[str, Any]) -> str:
+        """Add an answer (JSON values only) to a conversation, which its first one begins. Returns the turn's id."""
+        turn_id = self.begin_turn(conversation_id, library, owner, str(answer.get("question", "")))
+        self.finish_turn(turn_id, answer)
+        return turn_id
+
+    def begin_turn(
+        self,
+        conversation_id: str,
+        library: str,
+        owner: str,
+        question: str,
+        *,
+        run_id: str = "",
+        process: str = "",
+        extra: Mapping[str, Any] | None = None,
+    ) -> str:
+        """Add a question that is being answered; returns the turn's id."""
+        turn_id, moment = uuid.uuid4().hex, now()
+        with self._file.transaction() as db:
+            db.execute(
+                "INSERT INTO conversations (id, library, owner, title, created_at, updated_at)"
+                " VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET updated_at = excluded.updated_at",
+                (conversation_id, library, owner, question[:200], moment, moment),
+            )
+            db.execute(
+                "INSERT INTO turns (id, conversation_id, library, owner, created_at, answer, question, state, run_id,"
+                " process, seen_at, extra) VALUES (?, ?, ?, ?, ?, '{}', ?, 'running', ?, ?, ?, ?)",
+                (
+                    *(turn_id, conversation_id, library, owner, moment, question, run_id, process),
+                    *(time.time(), dump(extra or {})),
+                ),
+            )
+        return turn_id
+
+    def touch_turn(self, turn_id: str, text: str, *, run_id: str | None = None) -> None:
+        """Note that the turn's run is alive, and what it wrote so far."""
+        with self._file.transaction() as db:
+            db.execute(
+                "UPDATE turns SET seen_at = ?, text = ?, run_id = coalesce(?, run_id)"
+                " WHERE id = ? AND state = 'running'",
+                (time.time(), text, run_id, turn_id),
+            )
+
+    def finish_turn(self, turn_id: str, answer: Mapping[str, Any], extra: Mapping[str, Any] | None = None) -> None:
+        """Store the answer; `extra` is added to what the turn has."""
+        with self._file.transaction() as db:
+            db.execute(
+                "UPDATE turns SET state = 'done', answer = ?, text = ?, process = '',"
+                " extra = json_patch(extra, ?) WHERE id = ?",
+                (dump(answer), str(answer.get("text", "")), dump(extra or {}), turn_id),
+            )
+
+    def add_extra(self, turn_id: str, extra: Mapping[str, Any]) -> None:
+        with self._file.transaction() as db:
+            db.execute("UPDATE turns SET extra = json_patch(extra, ?) WHERE id = ?", (dump(extra), turn_id))
+
+    def running(self) -> list[Turn]:
+        """Turns of every library and owner that have no end yet."""
+        return [_turn(row) for row in self._file.rows("SELECT * FROM turns WHERE state = 'running' ORDER BY rowid")]
+
+    def interrupt(self, turn_ids: Sequence[str]) -> None:
+        """Mark running turns whose process is gone."""
+        with self._file.transaction() as db:
+            db.executemany(
+                "UPDATE turns SET state = 'interrupted', process = '' WHERE id = ? AND state = 'running'",
+                [(turn_id,) for turn_id in turn_ids],
+            )
+
+    def turns(self, conversation_id: str, owner: str | None = None) -> list[Turn]:
+        """The turns of a conversation, oldest first; with `owner` only if it is that person's."""
+        rows = self._file.rows(
+            "SELECT * FROM turns WHERE conversation_id = ? AND (? IS NULL OR owner = ?) ORDER BY rowid",
+            *(conversation_id, owner, owner),
+        )
+        return [_turn(row) for row in rows]
+
+    def turn(self, turn_id: str, owner: str) -> Turn | None:
+        rows = self._file.rows("SELECT * FROM turns WHERE id = ? AND owner = ?", turn_id, owner)
+        return _turn(rows[0]) if rows else None
+
+    def conversation(self, conversation_id: str, owner: str) -> Conversation | None:
+        found = self._conversations("c.id = ? AND c.owner = ?", conversation_id, owner)
+        return found[0] if found else None
+
+    def conversations(self, library: str, owner: str, search: str = "", limit: int = 200) -> list[Conversation]:
+        """The owner's conversations, latest first; `search` must stand in their title, a question or an answer."""
+        if not search.strip():
+            return self._conversations("c.library = ? AND c.owner = ?", library, owner, limit=limit)
+        like = "%" + search.strip().replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") + "%"
+        where = (
+            "c.library = ? AND c.owner = ? AND (c.title LIKE ? ESCAPE '\\' OR EXISTS (SELECT 1 FROM turns t"
+            " WHERE t.conversation_id = c.id AND (t.question LIKE ? ESCAPE '\\' OR t.text LIKE ? ESCAPE '\\')))"
+        )
+        return self._conversations(where, library, owner, like, like, like, limit=limit)
+
+    def _conversations(self, where: str, *values: Any, limit: int = 1) -> list[Conversation]:
+        rows = self._file.rows(
+            "SELECT c.*, (SELECT count(*) FROM turns t WHERE t.conversation_id = c.id) AS turns FROM conversations c"
+            f" WHERE {where} ORDER BY c.updated_at DESC, c.rowid DESC LIMIT ?",
+            *(*values, limit),
+        )
+        return [Conversation(**dict(row)) for row in rows]
+
+    def rename(self, conversation_id: str, owner: str, title: str) -> bool:
+        """Give it another title; False if it is not there or somebody else's."""
+        with self._file.transaction() as db:
+            done = db.execute(
+                "UPDATE conversations SET title = ? WHERE id = ? AND owner = ?", (title[:200], conversation_id, owner)
+            )
+        return done.rowcount > 0
+
+    def delete(self, conversation_id: str, owner: str) -> bool:
+        """Remove it with its turns and what was thought of them; False if it is not there or somebody else's."""
+        with self._file.transaction() as db:
+            db.execute(
+                "DELETE FROM feedback WHERE owner = ? AND turn_id IN (SELECT id FROM turns WHERE conversation_id = ?)",
+                (owner, conversation_id),
+            )
+            done = db.execute("DELETE FROM conversations WHERE id = ? AND owner = ?", (conversation_id, owner))
+        return done.rowcount > 0
+
+    def branch(self, source: Conversation, turns: Sequence[Turn], title: str, branch_of: str) -> str:
+        """Begin a conversation with copies of these turns; returns its id."""
+        new_id, moment = uuid.uuid4().hex, now()
+        with self._file.transaction() as db:
+            db.execute(
+                "INSERT INTO conversations (id, library, owner, title, created_at, updated_at, branch_of)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (new_id, source.library, source.owner, title[:200], moment, moment, branch_of),
+            )
+            db.executemany(
+                "INSERT INTO turns"
+                " (id, conversation_id, library, owner, created_at, answer, question, text, state, extra)"
+                " SELECT ?, ?, library, owner, created_at, answer, question, text, state, extra"
+                " FROM turns WHERE id = ?",
+                [(uuid.uuid4().hex, new_id, turn.id) for turn in turns],
+            )
+        return new_id
+
+
+def _turn(row: sqlite3.Row) -> Turn:
+    return Turn(
+        id=row["id"],
+        conversation_id=row["conversation_id"],
+        created_at=row["created_at"],
+        answer=json.loads(row["answer"]),
+        question=row["question"],
+        text=row["text"],
+        state=cast(TurnState, row["state"]),
+        run_id=row["run_id"],
+        process=row["process"],
+        seen_at=row["seen_at"],
+        extra=json.loads(row["extra"]),
+        library=row["library"],
+        owner=row["owner"],
+    )

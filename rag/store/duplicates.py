@@ -1,0 +1,113 @@
+"""Texts that are nearly the same: MinHash signatures, found by locality-sensitive hashing.
+
+A text is the set of its shingles: runs of `SHINGLE` words, where a Chinese character counts as a word.
+The share of equal values in two signatures estimates the Jaccard similarity of the two sets (Broder,
+"On the resemblance and containment of documents", 1997). A signature is cut into bands; pages that
+agree in a whole band are candidates (Leskovec et al., "Mining of Massive Datasets", chapter 3).
+With 16 bands of 8 values a pair of similarity s is seen with probability 1 - (1 - s^8)^16: 99.4 %
+at 0.85, 61 % at 0.7, 6 % at 0.5.
+"""
+
+from __future__ import annotations
+
+import base64
+import functools
+import hashlib
+import re
+import unicodedata
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from datasketch import MinHash
+
+THRESHOLD = 0.85
+SHINGLE = 4
+PERMUTATIONS = 128
+BANDS = 16
+_SCHEME = "affine32"  # of datasketch; stored signatures depend on it
+_FEWEST = 40  # shingles; of fewer, a similarity says little
+_ROWS = 1024  # shingles hashed at once: 0.5 MB, which stays in a core's cache
+_PRIME = np.uint64(0x9E3779B97F4A7C15)
+_HAN = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
+_TOKEN = re.compile(f"[{_HAN}]|[^\\W_{_HAN}]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """`values` are 128 little-endian uint32, `bands` 16 keys; both empty for a text that is too short."""
+
+    values: bytes = b""
+    bands: tuple[str, ...] = ()
+
+    def payload(self) -> dict[str, Any]:
+        return {"signature": base64.b64encode(self.values).decode(), "bands": list(self.bands)}
+
+
+def signature_from(payload: Mapping[str, Any]) -> Signature:
+    """The signature in a page's record; an empty one for records that were made before there were any."""
+    return Signature(base64.b64decode(payload.get("signature", "")), tuple(payload.get("bands", ())))
+
+
+def sign(text: str) -> Signature:
+    """The signature of a text. 20 000 characters take some 5 ms."""
+    shingles = _shingles(text)
+    if len(shingles) < _FEWEST:
+        return Signature()
+    minhash = _blank().copy()
+    for at in range(0, len(shingles), _ROWS):
+        minhash.update_batch(shingles[at : at + _ROWS])
+    values = np.asarray(minhash.hashvalues, dtype="<u4").tobytes()
+    return Signature(values, _bands(values))
+
+
+def similarity(one: Signature, other: Signature) -> float:
+    """The estimated Jaccard similarity of two texts, 0 to 1; 0 where one of them has no signature."""
+    if len(one.values) != len(other.values) or not one.values:
+        return 0.0
+    return float(np.mean(np.frombuffer(one.values, dtype="<u4") == np.frombuffer(other.values, dtype="<u4")))
+
+
+def likeness(one: str, other: str) -> float:
+    """The Jaccard similarity of two texts, counted, not estimated: 0 to 1, for short texts as well."""
+    if one == other:
+        return 1.0
+    first, second = _shingles(one), _shingles(other)
+    common = len(np.intersect1d(first, second, assume_unique=True))
+    return common / max(1, len(first) + len(second) - common)
+
+
+def _shingles(text: str) -> NDArray[np.uint32]:
+    """Hashes of the distinct shingles, (n,)."""
+    tokens = _TOKEN.findall(unicodedata.normalize("NFKC", text).lower())
+    codes = {token: zlib.crc32(token.encode("utf-8", "surrogatepass")) for token in set(tokens)}
+    hashed = np.fromiter((codes[token] for token in tokens), dtype=np.uint64, count=len(tokens))
+    if len(hashed) < SHINGLE:
+        return np.zeros(0, dtype=np.uint32)
+    rolled = np.zeros(len(hashed) - SHINGLE + 1, dtype=np.uint64)
+    for at in range(SHINGLE):
+        rolled = (rolled + hashed[at : at + len(rolled)]) * _PRIME
+    return np.unique((rolled >> np.uint64(32)).astype(np.uint32))
+
+
+def _bands(values: bytes) -> tuple[str, ...]:
+    width = len(values) // BANDS
+    pieces = (values[at * width : (at + 1) * width] for at in range(BANDS))
+    return tuple(f"{at:x}-{hashlib.sha256(piece).hexdigest()[:16]}" for at, piece in enumerate(pieces))
+
+
+@functools.cache
+def _blank() -> MinHash:
+    """An empty MinHash; making the permutations costs more than copying them."""
+    from datasketch import MinHash
+
+    return MinHash(num_perm=PERMUTATIONS, scheme=_SCHEME, hashfunc=_as_it_is)
+
+
+def _as_it_is(hashed: Any) -> Any:
+    return hashed

@@ -1,0 +1,179 @@
+"""What a library tells of its pages: records, texts, chunks, versions, and which pages are alike."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from qdrant_client import QdrantClient, models
+
+from rag.store.collections import SPARSE, chunks_collection, pages_collection, versions_collection
+from rag.store.duplicates import THRESHOLD, Signature, signature_from, similarity
+from rag.store.records import (
+    WITHOUT_TEXT,
+    LibraryInfo,
+    match,
+    match_any,
+    page_from,
+    page_id,
+    passage_from,
+)
+from rag.store.search import dense_of
+from rag.store.versions import Versions
+from rag.store.walking import walk
+from rag.types import Page, PageVersion, Passage, SparseVector
+
+_WITH_ALIASES = models.PayloadSelectorExclude(exclude=["text", "signature", "bands"])
+_WITH_SIGNATURE = models.PayloadSelectorExclude(exclude=["text", "alias_hashes"])
+_CANDIDATES = 500  # pages compared for one text; more share a band only where one text repeats hundreds of times
+
+
+class LibraryReader:
+    """The reading half of `rag.store.library.Library`; no locks, nothing is written."""
+
+    def __init__(self, client: QdrantClient, info: LibraryInfo) -> None:
+        self.name = info.name
+        self.embedding_model = info.embedding_model
+        self.dimension = info.dimension
+        self.client = client
+        self.pages_collection = pages_collection(info.name)
+        self.chunks_collection = chunks_collection(info.name, info.embedding_model)
+        self._versions = Versions(client, versions_collection(info.name))
+
+    # Pages
+
+    def known(self, url_hashes: Sequence[str]) -> dict[str, Page]:
+        """The stored pages among these, by hash, without their text; one query for all of them."""
+        ids = [page_id(one) for one in dict.fromkeys(url_hashes)]
+        if not ids:
+            return {}
+        records = self.client.retrieve(self.pages_collection, ids, with_payload=WITHOUT_TEXT)
+        return {page.url_hash: page for page in (page_from(record.payload or {}) for record in records)}
+
+    def resolve(self, url_hashes: Sequence[str]) -> dict[str, Page]:
+        """The stored pages that these lead to, by the hash given: their own, or that of an alias; without their text.
+
+        Two queries for any number of hashes.
+        """
+        found = self.known(url_hashes)
+        missing = [one for one in dict.fromkeys(url_hashes) if one not in found]
+        if not missing:
+            return found
+        only = models.Filter(must=[match_any("alias_hashes", missing)])
+        wanted = set(missing)
+        for record in walk(self.client, self.pages_collection, only, payload=_WITH_ALIASES):
+            payload = record.payload or {}
+            for alias in wanted.intersection(payload["alias_hashes"]):
+                found.setdefault(alias, page_from(payload))
+        return found
+
+    def page(self, url_hash: str) -> Page | None:
+        """The page with its text."""
+        records = self.client.retrieve(self.pages_collection, [page_id(url_hash)], with_payload=True)
+        return page_from(records[0].payload or {}) if records else None
+
+    def texts(self, url_hashes: Sequence[str]) -> dict[str, str]:
+        """The texts of the stored pages among these, by hash; one query for all of them."""
+        ids = [page_id(one) for one in dict.fromkeys(url_hashes)]
+        records = self.client.retrieve(self.pages_collection, ids, with_payload=["url_hash", "text"]) if ids else []
+        return {record.payload["url_hash"]: record.payload["text"] for record in records if record.payload}
+
+    def pages(self, *, limit: int | None = None, offset: int = 0) -> list[Page]:
+        """Pages without their text, newest first; those of one moment in order of their hash."""
+        if limit is None:
+            records = list(walk(self.client, self.pages_collection, payload=WITHOUT_TEXT))
+        else:
+            newest = models.OrderBy(key="added_at", direction=models.Direction.DESC)
+            records, _ = self.client.scroll(
+                self.pages_collection, limit=offset + limit, order_by=newest, with_payload=WITHOUT_TEXT
+            )
+        found = sorted((page_from(record.payload or {}) for record in records), key=lambda page: page.url_hash)
+        found.sort(key=lambda page: page.added_at, reverse=True)
+        return found[offset : None if limit is None else offset + limit]
+
+    def page_count(self) -> int:
+        return self.client.count(self.pages_collection, exact=True).count
+
+    def chunk_count(self) -> int:
+        """Active chunks only."""
+        only = models.Filter(must=[match("metadata.active", True)])
+        return self.client.count(self.chunks_collection, count_filter=only, exact=True).count
+
+    def left_out(self) -> set[str]:
+        """Hashes of the pages that a person keeps out of answers."""
+        only = models.Filter(must=[match("left_out", True)])
+        found = walk(self.client, self.pages_collection, only, payload=["url_hash"])
+        return {record.payload["url_hash"] for record in found if record.payload}
+
+    # Pages that are alike
+
+    def versions(self, url_hash: str) -> list[PageVersion]:
+        """The texts that the page has had, oldest first, at most `versions.KEPT`; the last is the present one."""
+        page = self.page(url_hash)
+        return self._versions.of(page) if page else []
+
+    def same_text(self, text_hash: str) -> list[Page]:
+        """The pages with this very text, without it, the oldest first."""
+        only = models.Filter(must=[match("text_hash", text_hash)])
+        records = walk(self.client, self.pages_collection, only, payload=WITHOUT_TEXT)
+        found = [page_from(record.payload or {}) for record in records]
+        return sorted(found, key=lambda page: (page.added_at, page.url_hash))
+
+    def near_texts(
+        self, signature: bytes, bands: Sequence[str], *, threshold: float = THRESHOLD
+    ) -> list[tuple[Page, float]]:
+        """Pages whose texts are nearly that of the signature, with their similarity (0 to 1), the nearest first.
+
+        See `rag.store.duplicates.sign`; a text that is too short for a signature is like no other.
+        """
+        if not bands:
+            return []
+        only = models.Filter(must=[match_any("bands", list(bands))])
+        records, _ = self.client.scroll(
+            self.pages_collection, scroll_filter=only, limit=_CANDIDATES, with_payload=_WITH_SIGNATURE
+        )
+        given = Signature(signature, tuple(bands))
+        payloads = [record.payload or {} for record in records]
+        scored = [(page_from(one), similarity(given, signature_from(one))) for one in payloads]
+        near = [(page, score) for page, score in scored if score >= threshold]
+        return sorted(near, key=lambda one: (-one[1], one[0].added_at, one[0].url_hash))
+
+    # Chunks
+
+    def chunks(self, url_hash: str) -> list[Passage]:
+        """The page's chunks in order."""
+        only = self._current_chunks(url_hash)
+        if only is None:
+            return []
+        points = walk(self.client, self.chunks_collection, only)
+        ordered = sorted(points, key=lambda point: int((point.payload or {})["metadata"]["index"]))
+        return [passage_from(point) for point in ordered]
+
+    def passages(self, ids: Sequence[str]) -> list[Passage]:
+        """Chunks by id, in the order asked; those that are gone are left out."""
+        if not ids:
+            return []
+        points = self.client.retrieve(self.chunks_collection, list(dict.fromkeys(ids)), with_payload=True)
+        by_id = {str(point.id): point for point in points}
+        return [passage_from(by_id[one]) for one in ids if one in by_id]
+
+    def reusable(self, url_hash: str) -> dict[str, tuple[NDArray[np.float32] | None, SparseVector]]:
+        """The vectors of the page's chunks by content hash; None where the model cannot read the text."""
+        found = {}
+        only = self._current_chunks(url_hash)
+        if only is None:
+            return {}
+        for point in walk(self.client, self.chunks_collection, only, payload=["metadata.content_hash"], vectors=True):
+            vector: Any = point.vector if isinstance(point.vector, dict) else {}
+            weights = vector.get(SPARSE)
+            sparse = SparseVector(list(weights.indices), list(weights.values)) if weights else SparseVector([], [])
+            found[(point.payload or {})["metadata"]["content_hash"]] = (dense_of(point), sparse)
+        return found
+
+    def _current_chunks(self, url_hash: str) -> models.Filter | None:
+        page = self.known([url_hash]).get(url_hash)
+        if page is None:
+            return None
+        return models.Filter(must=[match("metadata.url_hash", url_hash), match("metadata.generation", page.generation)])

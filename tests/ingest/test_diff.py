@@ -1,0 +1,131 @@
+"""The way from one text to the next: complete, readable, and found in bounded time."""
+
+from __future__ import annotations
+
+import random
+import time
+from itertools import pairwise
+
+import pytest
+
+from rag.ingest import diff
+from rag.ingest.diff import DiffPiece, page_diff
+
+
+def pieces(old: str, new: str) -> list[tuple[str, str]]:
+    return [(piece.kind, piece.text) for piece in checked(old, new)]
+
+
+def checked(old: str, new: str) -> list[DiffPiece]:
+    """The diff, after seeing that both texts are in it and that neighbours differ in kind."""
+    found = page_diff(old, new)
+    assert "".join(piece.text for piece in found if piece.kind != "added") == old
+    assert "".join(piece.text for piece in found if piece.kind != "removed") == new
+    assert all(piece.text for piece in found)
+    assert all(one.kind != other.kind for one, other in pairwise(found))
+    return found
+
+
+def test_texts_that_are_equal() -> None:
+    assert pieces("", "") == []
+    assert pieces("One. Two.", "One. Two.") == [("same", "One. Two.")]
+
+
+def test_all_new_and_all_gone() -> None:
+    assert pieces("", "New text.") == [("added", "New text.")]
+    assert pieces("Old text.", "") == [("removed", "Old text.")]
+
+
+def test_words_are_marked_within_a_sentence() -> None:
+    old = "The bridge opened in 1932 and carries eight lanes. It is red."
+    new = "The bridge opened in 1934 and carries eight lanes. It is red."
+    assert pieces(old, new) == [
+        ("same", "The bridge opened in "),
+        ("removed", "1932"),
+        ("added", "1934"),
+        ("same", " and carries eight lanes. It is red."),
+    ]
+
+
+def test_characters_are_marked_in_chinese() -> None:
+    old, new = "龙井茶产于杭州。价格为三百元一斤。", "龙井茶产于杭州。价格为五百元一斤。"
+    assert pieces(old, new) == [
+        ("same", "龙井茶产于杭州。价格为"),
+        ("removed", "三"),
+        ("added", "五"),
+        ("same", "百元一斤。"),
+    ]
+
+
+def test_a_sentence_that_was_replaced_is_shown_whole() -> None:
+    old = "It rains in spring. The harbour closes at noon on Fridays. Nobody knows why."
+    new = "It rains in spring. Visitors need a ticket from the old office. Nobody knows why."
+    assert pieces(old, new) == [
+        ("same", "It rains in spring. "),
+        ("removed", "The harbour closes at noon on Fridays. "),
+        ("added", "Visitors need a ticket from the old office. "),
+        ("same", "Nobody knows why."),
+    ]
+
+
+def test_a_paragraph_that_was_added_or_removed() -> None:
+    parts = ["# Title", "First paragraph here.", "Second paragraph here.", "Third one."]
+    whole, less = "\n\n".join(parts), "\n\n".join([parts[0], parts[1], parts[3]])
+    assert ("removed", "Second paragraph here.\n\n") in pieces(whole, less)
+    assert ("added", "Second paragraph here.\n\n") in pieces(less, whole)
+
+
+def test_a_row_of_a_table() -> None:
+    table = "| Tea | Price |\n| --- | --- |\n| Green | 12 |\n| Black | 9 |\n"
+    found = pieces(table, table.replace("| 12 |", "| 14 |"))
+    assert [piece for piece in found if piece[0] != "same"] == [("removed", "12"), ("added", "14")]
+
+
+@pytest.mark.parametrize("steps", [5, 100, 100_000])
+def test_whatever_changes_both_texts_are_in_it(monkeypatch: pytest.MonkeyPatch, steps: int) -> None:
+    """Also where the search for the shortest way is given up at once."""
+    monkeypatch.setattr(diff, "_STEPS", steps)
+    chance = random.Random(steps)
+    for _ in range(300):
+        old = "".join(chance.choices("ab .\n中文。", k=chance.randint(0, 50)))
+        new = list(old) if chance.random() < 0.7 else chance.choices("ab .\n中文。", k=30)
+        for _ in range(chance.randint(0, 8)):
+            at = chance.randint(0, len(new))
+            new[at:at] = chance.choices("ab .\n中文。", k=2)
+            del new[chance.randint(0, len(new)) :][:1]
+        checked(old, "".join(new))
+
+
+def test_the_shortest_way_is_found() -> None:
+    assert [p for p in pieces("a\nb\nc\na\nb\nb\na\n", "c\nb\na\nb\na\nc\n") if p[0] == "same"] != []
+    old, new = [str(n) for n in range(400)], [str(n) for n in range(400) if n % 7]
+    changed = [p for p in page_diff("\n".join(old), "\n".join(new)) if p.kind != "same"]
+    assert {p.kind for p in changed} == {"removed"}
+    assert "".join(p.text for p in changed).split() == [str(n) for n in range(0, 400, 7)]
+
+
+LONG = {
+    "shuffled": lambda r, s: " ".join(r.sample(s, len(s))),
+    "one in ten": lambda r, s: " ".join("Changed it is." if at % 10 == 0 else one for at, one in enumerate(s)),
+    "other": lambda r, s: " ".join(one.replace("a", "xy").replace("e", "z") for one in s),
+}
+
+
+@pytest.mark.parametrize("name", [*LONG, "repeated"])
+def test_long_pages_take_bounded_time(name: str) -> None:
+    chance = random.Random(1)
+    words = ["".join(chance.choices("abcdefgh", k=5)) for _ in range(500)]
+    sentences = [" ".join(chance.choices(words, k=12)).capitalize() + "." for _ in range(6000)]
+    old = " ".join(sentences)
+    new = LONG[name](chance, sentences) if name in LONG else "b\na\n" * 60_000
+    began = time.perf_counter()
+    checked("a\n" * 100_000 if name == "repeated" else old, new)
+    assert time.perf_counter() - began < 15  # 0.5 to 2 s on an idle machine
+
+
+def test_a_change_in_a_long_page_is_still_marked_by_words() -> None:
+    sentences = [f"Sentence number {n} stands here and says nothing." for n in range(5000)]
+    new = [*sentences]
+    new[4000] = "Sentence number 4000 stands here and says something."
+    changed = [p for p in checked(" ".join(sentences), " ".join(new)) if p.kind != "same"]
+    assert changed == [DiffPiece("removed", "nothing"), DiffPiece("added", "something")]

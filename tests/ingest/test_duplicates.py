@@ -1,0 +1,272 @@
+"""The same page under another address, or in nearly the same words: what is said of it, and what can be done."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import pytest
+
+from rag.ingest.duplicates import aliases_of, believable, find_duplicate, twin_addresses
+from rag.ingest.pipeline import Ingestor, Read
+from rag.ingest.sources import Source, file_sources, record_sources, web_source
+from rag.ingest.url_key import url_hash, url_key
+from rag.store.library import Library
+from rag.types import Decision, IngestResult, Page
+from tests.store.test_duplicates import english
+from tests.support.page_server import PageServer
+
+HTML = "<html><head><title>{title}</title>{head}</head><body><article><h1>{title}</h1>{body}</article></body></html>"
+
+
+def html(text: str, title: str = "Harbour", head: str = "") -> str:
+    body = "".join(f"<p>{part}</p>" for part in text.split("\n\n"))
+    return HTML.format(title=title, head=head, body=body)
+
+
+def canonical(url: str) -> str:
+    return f'<link rel="canonical" href="{url}">'
+
+
+def take(ingestor: Ingestor, source: Source | str, decision: Decision = "") -> IngestResult:
+    given = web_source(source) if isinstance(source, str) else source
+    return ingestor.settle(ingestor.read(given, lambda stage: None), lambda stage: None, decision=decision)
+
+
+def urls(ingestor: Ingestor) -> set[str]:
+    return {page.url for page in ingestor.library.pages()}
+
+
+# Addresses
+
+
+@pytest.mark.parametrize(
+    ("url", "twins"),
+    [
+        ("https://www.x.example/a?b", ["http://www.x.example/a?b", "https://x.example/a?b", "http://x.example/a?b"]),
+        ("http://x.example", ["https://x.example/", "http://www.x.example/", "https://www.x.example/"]),
+        ("http://x.example:8080/", []),
+        ("http://127.0.0.1/", []),
+        ("https://[2001:db8::1]/", []),
+        ("file:///notes.txt", []),
+    ],
+)
+def test_the_twins_of_an_address(url: str, twins: list[str]) -> None:
+    assert list(twin_addresses(url)) == twins
+
+
+@pytest.mark.parametrize(
+    ("link", "url", "believed"),
+    [
+        ("https://x.example/a", "https://x.example/a?print=1", True),
+        ("https://x.example/a", "https://x.example/amp/a", True),
+        ("https://x.example/a", "https://x.example/a#part", False),  # the same address
+        ("https://x.example/", "https://x.example/a", False),
+        ("https://x.example/", "https://x.example/?lang=en", True),
+        ("https://x.example/list", "https://x.example/list?page=2", False),
+        ("https://x.example/list?page=2", "https://x.example/list?page=2&sort=up", True),
+        ("https://x.example/list", "https://x.example/list/page/3", False),
+        ("", "https://x.example/a", False),
+    ],
+)
+def test_which_canonical_links_can_be_right(link: str, url: str, believed: bool) -> None:
+    assert believable(link, url) == (link if believed else "")
+
+
+def test_aliases_are_spelled_as_keys() -> None:
+    page = Page("https://x.example/b", url_hash("https://x.example/b"), "", "", "", "t", "", "web")
+    assert aliases_of(page, moved_to="HTTPS://X.example:443/c?utm_source=y#z", canonical="https://x.example/b#top") == (
+        "https://x.example/c",
+    )
+
+
+# Depth one: addresses
+
+
+def test_a_canonical_link_makes_an_alias(ingestor: Ingestor, page_server: PageServer) -> None:
+    main = page_server.url("/main")
+    page_server.add("/main", html(english(1), head=canonical(main)))
+    shown = page_server.add("/main?print=1", html(english(1), head=canonical(main)))
+    assert take(ingestor, main).status == "added"
+    row = take(ingestor, shown)
+    assert (row.status, row.reason, row.params["other"], row.params["title"]) == (
+        "duplicate",
+        "canonical_alias",
+        main,
+        "Harbour",
+    )
+    assert row.choices == ("skip", "refresh", "keep_both")
+    assert row.preview.startswith("# Harbour")
+    assert len(row.preview) <= 610
+    assert ingestor.library.resolve([url_hash(shown)])[url_hash(shown)].url == main
+    assert urls(ingestor) == {main}
+
+
+def test_the_alias_comes_first_and_the_page_after(ingestor: Ingestor, page_server: PageServer) -> None:
+    main = page_server.add("/main", html(english(1)))
+    shown = page_server.add("/amp/main", html(english(1), head=canonical(main)))
+    assert take(ingestor, shown).status == "added"
+    row = take(ingestor, main)
+    assert (row.status, row.reason, row.params["other"]) == ("duplicate", "alias_address", shown)
+
+
+def test_a_canonical_link_that_lies_is_not_believed(ingestor: Ingestor, page_server: PageServer) -> None:
+    first = page_server.url("/first")
+    for number, path in enumerate(("/first", "/second", "/third")):
+        page_server.add(path, html(english(number), head=canonical(first)))
+        assert take(ingestor, page_server.url(path)).status == "added"
+    assert len(urls(ingestor)) == 3
+
+
+def test_an_alias_that_was_wrong_is_taken_back(ingestor: Ingestor, page_server: PageServer) -> None:
+    true = page_server.add("/true", html(english(2)))
+    liar = page_server.add("/liar", html(english(1), head=canonical(true)))
+    take(ingestor, liar)
+    assert take(ingestor, true).status == "added"
+    assert ingestor.library.resolve([url_hash(true)])[url_hash(true)].url == true
+    (page,) = [page for page in ingestor.library.pages() if page.url == liar]
+    assert page.aliases == ()
+
+
+@pytest.mark.parametrize(("status", "reason"), [(301, "moved_address"), (302, "same_text")])
+def test_redirects_are_remembered_where_they_are_for_good(
+    ingestor: Ingestor, page_server: PageServer, status: int, reason: str
+) -> None:
+    main = page_server.add("/main", html(english(1)))
+    old = page_server.add("/old", status=status, headers={"Location": "/main"})
+    take(ingestor, main)
+    row = take(ingestor, old)
+    assert (row.status, row.reason) == ("duplicate", reason)
+    assert (url_hash(old) in ingestor.library.resolve([url_hash(old)])) == (status == 301)
+
+
+def test_a_moved_page_is_known_under_both_addresses(ingestor: Ingestor, page_server: PageServer) -> None:
+    main = page_server.add("/main", html(english(1)))
+    old = page_server.add("/old", status=308, headers={"Location": "/main"})
+    assert take(ingestor, old).status == "added"
+    assert ingestor.library.resolve([url_hash(main)])[url_hash(main)].url == old
+    assert take(ingestor, main).reason == "alias_address"
+
+
+def stored(library: Library, url: str, text: str) -> Page:
+    """A page in the library, without chunks: what finding duplicates needs."""
+    import hashlib
+
+    import numpy as np
+
+    page = Page(url, url_hash(url), "T", "en", "x", text, hashlib.sha256(text.encode()).hexdigest(), "web")
+    return library.commit(page, [], np.zeros((0, library.dimension), np.float32), [], [])
+
+
+@pytest.mark.parametrize(
+    ("url", "reason"),
+    [
+        ("http://www.x.example/a", "twin_https"),
+        ("https://x.example/a", "twin_www"),
+        ("http://x.example/a", "twin_both"),
+    ],
+)
+def test_twins_are_called_what_they_are(small_library: Library, url: str, reason: str) -> None:
+    stored(small_library, "https://www.x.example/a", english(1))
+    page = Page(url, url_hash(url), "T", "en", "x", english(1) + " Seen again.", "other", "web")
+    found = find_duplicate(small_library, page)
+    assert found is not None
+    assert (found.reason, found.is_alias) == (reason, True)
+    assert found.choices == ("skip", "refresh", "keep_both")
+    other = find_duplicate(small_library, replace(page, text=english(2)))
+    assert other is None
+
+
+# Depth two and three: texts
+
+
+def test_the_same_text_elsewhere(ingestor: Ingestor, page_server: PageServer) -> None:
+    one, two = (page_server.add(path, html(english(1))) for path in ("/one", "/two"))
+    take(ingestor, one)
+    row = take(ingestor, two)
+    assert (row.status, row.reason, row.params["other"]) == ("duplicate", "same_text", one)
+    assert row.choices == ("skip", "keep_both")
+    assert row.message.startswith("Its text is word for word")
+    assert take(ingestor, two, "skip").status == "skipped"
+    assert urls(ingestor) == {one}
+    assert take(ingestor, two, "keep_both").status == "added"
+    assert urls(ingestor) == {one, two}
+
+
+def test_nearly_the_same_text_elsewhere(ingestor: Ingestor, page_server: PageServer) -> None:
+    one = page_server.add("/one", html("Seen on 5 March 2024.\n\n" + english(1)))
+    two = page_server.add("/two", html("Seen on 6 April 2025.\n\n" + english(1)))
+    other = page_server.add("/other", html(english(2)))
+    take(ingestor, one)
+    row = take(ingestor, two)
+    assert (row.status, row.reason, row.params["other"]) == ("duplicate", "near_text", one)
+    assert 85 <= row.params["percent"] <= 99
+    assert f"{row.params['percent']} %" in row.message
+    assert take(ingestor, other).status == "added"
+
+
+def test_refresh_puts_the_text_in_the_place_of_the_other(ingestor: Ingestor, page_server: PageServer) -> None:
+    one = page_server.add("/one", html("Seen on 5 March 2024.\n\n" + english(1)))
+    two = page_server.add("/two", html("Seen on 6 April 2025.\n\n" + english(1)))
+    take(ingestor, one)
+    row = take(ingestor, two, "refresh")
+    assert (row.status, row.url_hash) == ("updated", url_hash(one))
+    page = ingestor.library.page(url_hash(one))
+    assert page is not None
+    assert (page.url, page.version, page.aliases) == (one, 2, (url_key(two),))
+    assert "6 April 2025" in page.text
+    assert len(ingestor.library.versions(page.url_hash)) == 2
+    assert urls(ingestor) == {one}
+
+
+def test_keeping_both_ends_the_alias(ingestor: Ingestor, page_server: PageServer) -> None:
+    main = page_server.add("/main", html(english(1)))
+    old = page_server.add("/old", status=301, headers={"Location": "/main"})
+    take(ingestor, main)
+    take(ingestor, old)
+    assert take(ingestor, old, "keep_both").status == "added"
+    assert urls(ingestor) == {main, old}
+    found = ingestor.library.known([url_hash(main)])[url_hash(main)]
+    assert found.aliases == ()
+
+
+def test_files_are_compared_and_prepared_pages_are_not(ingestor: Ingestor) -> None:
+    text = english(1)
+    (first,), (second,) = (file_sources(name, text.encode()) for name in ("a.txt", "b.txt"))
+    assert take(ingestor, first).status == "added"
+    assert take(ingestor, second).reason == "same_text"
+    lines = [f'{{"url": "https://{n}.example/", "text": "The same few words."}}' for n in range(2)]
+    assert [take(ingestor, source).status for source in record_sources(lines, "x.jsonl")] == ["added", "added"]
+
+
+def test_a_page_in_the_library_is_no_duplicate_of_others(ingestor: Ingestor, page_server: PageServer) -> None:
+    """It was taken in knowingly; a new look at it changes that page alone."""
+    one, two = (page_server.add(path, html(english(1))) for path in ("/one", "/two"))
+    take(ingestor, one)
+    take(ingestor, two, "keep_both")
+    page_server.add("/two", html(english(1) + "\n\nOne more line of text."))
+    assert take(ingestor, two).status == "updated"
+    page_server.add("/two", html(english(1)))
+    assert take(ingestor, two).status == "updated"
+    assert urls(ingestor) == {one, two}
+
+
+def test_a_site_of_pages_that_share_words_has_no_duplicates(ingestor: Ingestor, page_server: PageServer) -> None:
+    foot = "\n\n" + english(99, 12)
+    found = [take(ingestor, page_server.add(f"/{n}", html(english(n, 20) + foot, f"Page {n}"))) for n in range(12)]
+    assert {row.status for row in found} == {"added"}
+
+
+def test_reads_in_any_order_end_in_one_page(ingestor: Ingestor, page_server: PageServer) -> None:
+    main = page_server.url("/main")
+    paths = [f"/main?ref={n}" for n in range(6)]
+    for path in ("/main", *paths):
+        page_server.add(path, html(english(1), head=canonical(main)))
+    sources = [web_source(main), *(web_source(page_server.url(path)) for path in paths)]
+    random.Random(3).shuffle(sources)
+    reads: list[Read] = [ingestor.read(source, lambda stage: None) for source in sources]
+    rows = [ingestor.settle(read, lambda stage: None) for read in reads]
+    assert [row.status for row in rows] == ["added"] + ["duplicate"] * 6
+    assert len(urls(ingestor)) == 1
+    hashes = [url_hash(source.url) for source in sources]
+    assert len(ingestor.library.resolve(hashes)) == 7

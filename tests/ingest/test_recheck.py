@@ -1,0 +1,221 @@
+"""Another look at a stored page: unchanged, changed, failing, gone, back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from rag.errors import IngestError
+from rag.ingest.diff import page_diff
+from rag.ingest.pipeline import Ingestor
+from rag.ingest.recheck import PATIENCE, due
+from rag.ingest.sources import web_source
+from rag.ingest.url_key import url_hash
+from rag.types import Decision, IngestResult, Notice, Page
+from tests.ingest.test_duplicates import html
+from tests.store.test_duplicates import english
+from tests.support.hashed_model import HashedModel
+from tests.support.page_server import PageServer, Reply
+
+QUIET: Callable[..., None] = lambda stage: None  # noqa: E731
+
+
+def page_of(ingestor: Ingestor, url: str) -> Page:
+    page = ingestor.library.page(url_hash(url))
+    assert page is not None
+    return page
+
+
+def look(ingestor: Ingestor, url: str, decision: Decision = "") -> IngestResult:
+    """Read the page as one that is known, if it is."""
+    known = ingestor.library.resolve([url_hash(url)]).get(url_hash(url))
+    return ingestor.settle(ingestor.read(web_source(url), QUIET, known=known), QUIET, decision=decision)
+
+
+def test_a_page_remembers_what_its_server_sent_with_it(ingestor: Ingestor, page_server: PageServer) -> None:
+    headers = {"ETag": '"one"', "Last-Modified": "Tue, 05 Mar 2024 10:00:00 GMT"}
+    url = page_server.add("/a", html(english(1)), headers=headers)
+    look(ingestor, url)
+    page = page_of(ingestor, url)
+    assert (page.etag, page.last_modified) == ('"one"', "Tue, 05 Mar 2024 10:00:00 GMT")
+    assert page.checked_at
+    assert (page.status, page.failures, page.version) == ("active", 0, 1)
+
+
+def conditional(page_server: PageServer, path: str, body: str, etag: str) -> str:
+    """Serve `body`, or 304 to whom names its tag."""
+
+    def reply() -> Reply:
+        _, headers = page_server.requests[-1]
+        if headers.get("if-none-match") == etag:
+            return Reply(status=304, headers={"ETag": etag})
+        return Reply(body.encode(), headers={"ETag": etag})
+
+    return page_server.add_reply(path, reply)
+
+
+def test_an_unchanged_page_is_not_sent_again(ingestor: Ingestor, page_server: PageServer) -> None:
+    url = conditional(page_server, "/a", html(english(1)), '"one"')
+    look(ingestor, url)
+    before = page_of(ingestor, url)
+    row = look(ingestor, url)
+    after = page_of(ingestor, url)
+    assert (row.status, row.reason, row.chunks) == ("unchanged", "not_modified", before.chunks)
+    assert after.checked_at > before.checked_at
+    assert (after.generation, after.updated_at, after.etag) == (before.generation, before.updated_at, '"one"')
+
+
+def test_the_text_decides_where_a_tag_lies(ingestor: Ingestor, page_server: PageServer) -> None:
+    url = conditional(page_server, "/a", html(english(1)), '"one"')
+    look(ingestor, url)
+    conditional(page_server, "/a", html(english(1)), '"two"')
+    row = look(ingestor, url)
+    assert (row.status, row.reason) == ("unchanged", "page_unchanged")
+    assert page_of(ingestor, url).etag == '"two"'
+    assert len(ingestor.library.versions(url_hash(url))) == 1
+
+
+def test_a_changed_page_keeps_its_old_text(ingestor: Ingestor, page_server: PageServer, model: HashedModel) -> None:
+    parts = english(1, 60).split("\n\n")
+    url = page_server.add("/a", html("\n\n".join(parts)))
+    look(ingestor, url)
+    encoded, chunks = len(model.encoded), page_of(ingestor, url).chunks
+    parts[4] = "This paragraph is new and says something else altogether."
+    page_server.add("/a", html("\n\n".join(parts)))
+    row = look(ingestor, url)
+    assert (row.status, row.reason) == ("updated", "page_updated")
+    old, new = ingestor.library.versions(url_hash(url))
+    changed = [piece for piece in page_diff(old.text, new.text) if piece.kind != "same"]
+    assert [piece.kind for piece in changed] == ["removed", "added"]
+    assert changed[1].text.strip() == parts[4]
+    assert 0 < len(model.encoded) - encoded <= max(2, chunks // 3)
+
+
+@pytest.mark.parametrize("status", [404, 410])
+def test_a_page_that_its_site_says_is_gone(ingestor: Ingestor, page_server: PageServer, status: int) -> None:
+    url = page_server.add("/a", html(english(1)))
+    look(ingestor, url)
+    page_server.add("/a", "<h1>Gone</h1>", status=status)
+    row = look(ingestor, url)
+    assert (row.status, row.reason) == ("gone", "page_gone")
+    assert str(status) in row.message
+    page = page_of(ingestor, url)
+    assert page.status == "gone"
+    assert ingestor.library.chunks(page.url_hash)
+
+
+def test_a_page_that_fails_again_and_again_counts_as_gone(ingestor: Ingestor, page_server: PageServer) -> None:
+    url = page_server.add("/a", html(english(1)))
+    look(ingestor, url)
+    page_server.add("/a", "<h1>Error</h1>", status=500)
+    rows = [look(ingestor, url) for _ in range(PATIENCE)]
+    assert [row.status for row in rows] == ["failed"] * (PATIENCE - 1) + ["gone"]
+    assert [row.reason for row in rows] == ["page_missed"] * (PATIENCE - 1) + ["page_lost"]
+    assert "{" not in "".join(row.message for row in rows)
+    assert page_of(ingestor, url).status == "gone"
+    assert look(ingestor, url).status == "gone"
+
+
+def test_failures_count_only_in_a_row(ingestor: Ingestor, page_server: PageServer) -> None:
+    url = page_server.add("/a", html(english(1)))
+    look(ingestor, url)
+    for _ in range(PATIENCE):
+        page_server.add("/a", "<h1>Error</h1>", status=503)
+        assert look(ingestor, url).status == "failed"
+        page_server.add("/a", html(english(1)))
+        assert look(ingestor, url).status == "unchanged"
+    page = page_of(ingestor, url)
+    assert (page.status, page.failures) == ("active", 0)
+
+
+@pytest.mark.parametrize("changed", [False, True])
+def test_a_page_that_is_back(ingestor: Ingestor, page_server: PageServer, changed: bool) -> None:
+    url = page_server.add("/a", html(english(1)))
+    look(ingestor, url)
+    page_server.add("/a", "", status=404)
+    look(ingestor, url)
+    ingestor.library.set_left_out([url_hash(url)], True)
+    page_server.add("/a", html(english(2 if changed else 1)))
+    row = look(ingestor, url)
+    assert (row.status, row.reason) == (("updated", "page_updated") if changed else ("unchanged", "page_back"))
+    page = page_of(ingestor, url)
+    assert (page.status, page.failures, page.version) == ("active", 0, 2 if changed else 1)
+    assert ingestor.library.left_out() == set()
+
+
+def test_what_this_program_refuses_is_no_fault_of_the_page(ingestor: Ingestor, page_server: PageServer) -> None:
+    url = page_server.add("/a", html(english(1)))
+    look(ingestor, url)
+    page_server.add("/a", status=302, headers={"Location": "http://169.254.169.254/"})
+    for _ in range(PATIENCE + 1):
+        assert (look(ingestor, url).status, look(ingestor, url).reason) == ("failed", "blocked")
+    assert page_of(ingestor, url).failures == 0
+
+
+def test_a_first_import_that_fails_stores_nothing(ingestor: Ingestor, page_server: PageServer) -> None:
+    with pytest.raises(IngestError):
+        look(ingestor, page_server.url("/missing"))
+    assert ingestor.library.page_count() == 0
+
+
+def test_a_wall_in_a_page_s_place_is_held_back(
+    ingestor: Ingestor, page_server: PageServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = page_server.add("/a", html(english(1)))
+    look(ingestor, url)
+    wall = Notice("page_unchanged")
+    monkeypatch.setattr("rag.ingest.pipeline.judge", lambda *_, **__: wall)
+    assert look(ingestor, url).status == "unchanged"  # the text that is stored was judged before
+    page_server.add("/a", html("Please log in to go on."))
+    row = look(ingestor, url)
+    assert (row.status, row.choices) == ("held", ("add_anyway", "skip"))
+    assert "Please log in" in row.preview
+    assert page_of(ingestor, url).text.count("Please log in") == 0
+    assert look(ingestor, url, "add_anyway").status == "updated"
+
+
+def test_a_refresh_through_an_alias_updates_the_page(ingestor: Ingestor, page_server: PageServer) -> None:
+    main = page_server.add("/main", html(english(1)))
+    old = page_server.add("/old", status=301, headers={"Location": "/main"})
+    look(ingestor, main)
+    ingestor.settle(ingestor.read(web_source(old), QUIET), QUIET)
+    page_server.add("/main", html(english(2)))
+    row = look(ingestor, old)
+    assert (row.status, row.url_hash) == ("updated", url_hash(main))
+    assert {page.url for page in ingestor.library.pages()} == {main}
+
+
+def test_a_page_that_was_removed_meanwhile_does_not_come_back(ingestor: Ingestor, page_server: PageServer) -> None:
+    url = page_server.add("/a", html(english(1)))
+    look(ingestor, url)
+    page_server.add("/a", html(english(2)))
+    read = ingestor.read(web_source(url), QUIET, known=page_of(ingestor, url))
+    ingestor.library.remove([url_hash(url)])
+    row = ingestor.settle(read, QUIET)
+    assert (row.status, row.reason) == ("skipped", "page_removed")
+    assert ingestor.library.page_count() == 0
+
+
+def test_an_alias_found_while_a_page_was_read_is_not_lost(ingestor: Ingestor, page_server: PageServer) -> None:
+    main = conditional(page_server, "/main", html(english(1)), '"one"')
+    old = page_server.add("/old", status=301, headers={"Location": "/main"})
+    look(ingestor, main)
+    read = ingestor.read(web_source(main), QUIET, known=page_of(ingestor, main))
+    assert read.not_modified
+    ingestor.settle(ingestor.read(web_source(old), QUIET), QUIET)
+    ingestor.settle(read, QUIET)
+    assert page_of(ingestor, main).aliases == (old,)
+
+
+def test_which_pages_are_due() -> None:
+    def page(key: str, added: str, checked: str = "", source: str = "web") -> Page:
+        return Page(key, key, "", "", "", "", "", source, added_at=added, checked_at=checked)  # type: ignore[arg-type]
+
+    pages = [
+        page("old", "2025-01-01", "2025-06-01"),
+        page("never", "2025-05-01"),
+        page("fresh", "2025-01-01", "2025-12-01"),
+        page("file", "2025-01-01", source="file"),
+    ]
+    assert [one.url for one in due(pages, "2025-07-01")] == ["never", "old"]

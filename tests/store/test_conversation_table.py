@@ -1,0 +1,76 @@
+"""Conversations and their turns in SQLite."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from rag.store import schema
+from rag.store.conversation_table import ConversationTable
+from rag.store.database import Database
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Iterator[ConversationTable]:
+    database = Database(tmp_path / "app.db")
+    yield database.conversations
+    database.close()
+
+
+def test_turns_come_back_in_order(table: ConversationTable) -> None:
+    for number in range(3):
+        table.save_turn("c1", "main", "li", {"question": f"q{number}", "text": "答案"})
+    table.save_turn("c2", "main", "li", {"question": "other"})
+    turns = table.turns("c1")
+    assert [turn.answer["question"] for turn in turns] == ["q0", "q1", "q2"]
+    assert turns[0].answer["text"] == turns[0].text == "答案"
+    assert table.turns("none") == table.turns("c1", "ada") == []
+    assert table.turn(turns[0].id, "ada") is None and table.turn(turns[0].id, "li") == turns[0]
+
+
+def test_a_turn_runs_and_ends(table: ConversationTable) -> None:
+    turn_id = table.begin_turn("c1", "main", "", "q", process="host:1:a", extra={"settings": {"mode": "fast"}})
+    table.touch_turn(turn_id, "so far", run_id="r1")
+    (running,) = table.running()
+    assert (running.text, running.run_id, running.state, running.answer) == ("so far", "r1", "running", {})
+    table.finish_turn(turn_id, {"question": "q", "text": "whole"}, {"stamps": {"h": {"version": 1}}})
+    table.touch_turn(turn_id, "too late")
+    (done,) = table.turns("c1")
+    assert (done.text, done.state) == ("whole", "done") and table.running() == []
+    assert done.extra == {"settings": {"mode": "fast"}, "stamps": {"h": {"version": 1}}}
+    table.interrupt([turn_id])
+    assert table.turns("c1")[0].state == "done"
+
+
+def test_latest_first_and_searched(table: ConversationTable) -> None:
+    table.save_turn("c1", "main", "", {"question": "When did it erupt?", "text": "In 1953, by 100 %."})
+    table.save_turn("c2", "main", "", {"question": "桥是什么时候通车的？", "text": "1932 年。"})
+    table.save_turn("c3", "other", "", {"question": "When?", "text": ""})
+    assert [one.id for one in table.conversations("main", "")] == ["c2", "c1"]
+    table.save_turn("c1", "main", "", {"question": "And then?", "text": ""})
+    assert [(one.id, one.turns) for one in table.conversations("main", "")] == [("c1", 2), ("c2", 1)]
+    for words, found in (("通车", ["c2"]), ("ERUPT", ["c1"]), ("100 %", ["c1"]), ("_", []), ("\\", [])):
+        assert [one.id for one in table.conversations("main", "", words)] == found
+
+
+def test_deleting_takes_turns_along_and_only_ones_own(table: ConversationTable) -> None:
+    table.save_turn("c1", "main", "li", {"question": "q"})
+    assert not table.delete("c1", "ada") and not table.rename("c1", "ada", "Mine")
+    assert table.delete("c1", "li") and table.turns("c1") == []
+
+
+def test_conversations_of_an_older_file_are_taken_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "old.db"
+    with monkeypatch.context() as patch, sqlite3.connect(path) as db:
+        patch.setattr(schema, "VERSIONS", schema.VERSIONS[:1])
+        schema.migrate(db, path)
+        db.execute("INSERT INTO conversations VALUES ('c', 'main', '', 'q', '2025', '2025')")
+        db.execute("""INSERT INTO turns VALUES ('t', 'c', 'main', '', '2025', '{"question": "q", "text": "a"}')""")
+    database = Database(path)
+    (turn,) = database.conversations.turns("c")
+    assert (turn.question, turn.text, turn.state) == ("q", "a", "done")
+    assert [one.id for one in database.conversations.conversations("main", "", "a")] == ["c"]
+    database.close()

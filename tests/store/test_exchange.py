@@ -1,0 +1,322 @@
+"""A library as one file: what comes back, what is refused, and what a hostile file can do."""
+
+from __future__ import annotations
+
+import io
+import json
+import tracemalloc
+import zipfile
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from qdrant_client import QdrantClient, models
+
+from rag.errors import ModelMismatchError, StoreError
+from rag.store.collections import LIBRARIES, pages_collection
+from rag.store.edge.client import EdgeClient
+from rag.store.exchange import export_library, file_info, import_library
+from rag.store.library import Library, list_libraries, open_library
+from rag.store.records import library_id
+from rag.types import SparseVector
+from tests.store.support import DIMENSION, MODEL, draft
+
+PAGES = 23
+
+
+@pytest.fixture
+def filled(library: Library) -> Library:
+    """Pages in several parts; one changed twice, one left out, one without dense vectors, one without chunks."""
+    for number in range(PAGES):
+        draft(f"p{number}", chunks=3 + number % 4, site=f"s{number % 3}.example").commit(library)
+    for version in (1, 2):
+        changed = draft("p5", version=version, site="s2.example").commit(library)
+    library.update_record(replace(changed, etag='"e"', aliases=("https://old.example/p5",), failures=1))
+    library.set_left_out([draft("p6", site="s0.example").page.url_hash], True)
+    odd = draft("zh", chunks=4)
+    odd.dense_ok[:] = [False] * 4
+    odd.sparse[2] = SparseVector([], [])
+    odd.commit(library)
+    draft("bare", chunks=0).commit(library)
+    return library
+
+
+@pytest.fixture
+def archive(filled: Library, tmp_path: Path) -> Path:
+    path = tmp_path / "library.pagelight"
+    export_library(filled, path)
+    return path
+
+
+@pytest.fixture(params=["edge", "memory"])
+def elsewhere(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[QdrantClient]:
+    client: QdrantClient = EdgeClient(tmp_path / "other") if request.param == "edge" else QdrantClient(":memory:")
+    yield client
+    client.close()
+
+
+@pytest.mark.filterwarnings("ignore:Payload indexes have no effect")
+def test_a_library_comes_back_as_it_was(filled: Library, archive: Path, elsewhere: QdrantClient) -> None:
+    steps: list[tuple[int, int]] = []
+    counts = import_library(elsewhere, archive, "copy", on_progress=lambda done, total: steps.append((done, total)))
+    assert counts == {"pages": PAGES + 2, "chunks": filled.client.count(filled.chunks_collection).count, "versions": 2}
+    assert steps[-1] == (PAGES + 2, PAGES + 2)
+    copy = open_library(elsewhere, "copy", MODEL, DIMENSION)
+    assert copy.pages() == filled.pages()
+    assert (copy.chunk_count(), copy.left_out()) == (filled.chunk_count(), filled.left_out())
+    for page in filled.pages():
+        assert copy.page(page.url_hash) == filled.page(page.url_hash)
+        assert copy.chunks(page.url_hash) == filled.chunks(page.url_hash)
+        assert copy.versions(page.url_hash) == filled.versions(page.url_hash)
+        mine, theirs = copy.reusable(page.url_hash), filled.reusable(page.url_hash)
+        assert mine.keys() == theirs.keys()
+        for key, (dense, sparse) in mine.items():
+            assert (dense is None) == (theirs[key][0] is None)
+            assert dense is None or dense == pytest.approx(theirs[key][0], abs=1e-6)
+            assert set(sparse.indices) == set(theirs[key][1].indices)
+    assert copy.resolve(["x", filled.pages()[0].url_hash]).keys() == {filled.pages()[0].url_hash}
+
+
+@pytest.mark.filterwarnings("ignore:Payload indexes have no effect")
+def test_searches_answer_alike(filled: Library, archive: Path, elsewhere: QdrantClient) -> None:
+    import_library(elsewhere, archive, "copy")
+    copy = open_library(elsewhere, "copy", MODEL, DIMENSION)
+    for number in range(0, PAGES, 4):
+        given = draft(f"p{number}", chunks=3 + number % 4, site=f"s{number % 3}.example")
+        ours, theirs = (
+            one.search(dense=given.dense[1], sparse=given.sparse[1], limit=8, prefetch=30) for one in (filled, copy)
+        )
+        assert [hit.passage.id for hit in ours] == [hit.passage.id for hit in theirs]
+        assert [hit.passage.score for hit in ours] == pytest.approx([hit.passage.score for hit in theirs])
+
+
+def test_an_imported_page_can_change_and_go(archive: Path, tmp_path: Path) -> None:
+    client = EdgeClient(tmp_path / "other")
+    import_library(client, archive, "copy")
+    copy = open_library(client, "copy", MODEL, DIMENSION)
+    changed = draft("p5", version=3, site="s2.example").commit(copy)
+    assert [one.number for one in copy.versions(changed.url_hash)] == [1, 2, 3, 4]
+    assert copy.remove([page.url_hash for page in copy.pages()]) == PAGES + 2
+    for name in (copy.pages_collection, copy.chunks_collection, copy._versions.collection):
+        assert client.count(name).count == 0
+    client.close()
+
+
+def test_the_file_tells_what_it_holds(archive: Path) -> None:
+    info, counts = file_info(archive)
+    assert (info.name, info.embedding_model, info.dimension) == ("main", MODEL, DIMENSION)
+    assert counts["pages"] == PAGES + 2
+    with zipfile.ZipFile(archive) as opened:
+        assert all(name.endswith((".json", ".jsonl", ".f4", ".u4", ".u1")) for name in opened.namelist())
+
+
+def test_an_export_that_fails_leaves_no_file(filled: Library, tmp_path: Path) -> None:
+    path = tmp_path / "library.pagelight"
+    path.write_text("what was there before")
+
+    def stop(done: int, total: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        export_library(filled, path, stop)
+    assert path.read_text() == "what was there before"
+    assert [one.name for one in tmp_path.glob("library*")] == ["library.pagelight"]
+    with pytest.raises(StoreError):
+        export_library(filled, tmp_path / "no" / "folder")
+
+
+def test_another_model_is_refused(archive: Path, client: EdgeClient) -> None:
+    with pytest.raises(ModelMismatchError, match=f"EMBEDDING_MODEL={MODEL}"):
+        import_library(client, archive, "copy", embedding_model="other", dimension=DIMENSION)
+    with pytest.raises(ModelMismatchError):
+        import_library(client, archive, "copy", embedding_model=MODEL, dimension=DIMENSION + 1)
+    assert list_libraries(client) == []
+    import_library(client, archive, "copy", embedding_model=MODEL, dimension=DIMENSION)
+    with pytest.raises(StoreError, match="already"):
+        import_library(client, archive, "copy")
+    with pytest.raises(StoreError, match="library name"):
+        import_library(client, archive, "No good")
+
+
+def test_an_import_that_is_cut_off_is_not_seen_and_cleared(
+    archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = EdgeClient(tmp_path / "other")
+
+    def stop(done: int, total: int) -> None:
+        if done > 15:
+            # As after kill -9: nothing of this process's cleaning up happens.
+            monkeypatch.setattr(client, "delete_collection", lambda *_: None)
+            monkeypatch.setattr(client, "delete", lambda *_: None)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        import_library(client, archive, "copy", on_progress=stop)
+    client.close()
+    client = EdgeClient(tmp_path / "other")
+    assert client.collection_exists(pages_collection("copy"))
+    assert list_libraries(client) == []
+    fresh = open_library(client, "copy", MODEL, DIMENSION)
+    assert (fresh.page_count(), fresh.chunk_count()) == (0, 0)
+    client.close()
+
+
+def test_an_import_that_fails_leaves_nothing(archive: Path, client: EdgeClient) -> None:
+    broken = rebuilt(archive, lambda name, data: None if name == "000003.chunks.jsonl" else data)
+    before = {one.name for one in client.get_collections().collections}
+    with pytest.raises(StoreError):
+        import_library(client, broken, "copy")
+    assert {one.name for one in client.get_collections().collections} - before == {LIBRARIES}
+    assert client.retrieve(LIBRARIES, [library_id("copy")]) == []
+    import_library(client, archive, "copy")
+    assert list_libraries(client) == ["copy"]
+
+
+def rebuilt(archive: Path, change: Callable[[str, bytes], bytes | None]) -> Path:
+    """The file with its parts changed; None leaves one out."""
+    path = archive.with_name("changed.pagelight")
+    with zipfile.ZipFile(archive) as old, zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as new:
+        for name in old.namelist():
+            if (data := change(name, old.read(name))) is not None:
+                new.writestr(name, data)
+    return path
+
+
+def change_rows(kind: str, **values: object) -> Callable[[str, bytes], bytes]:
+    def change(name: str, data: bytes) -> bytes:
+        if not name.endswith(f"{kind}.jsonl"):
+            return data
+        rows = [{**json.loads(line), **values} for line in data.splitlines()]
+        return b"".join(json.dumps(row).encode() + b"\n" for row in rows)
+
+    return change
+
+
+def manifest(**values: object) -> Callable[[str, bytes], bytes]:
+    return lambda name, data: json.dumps({**json.loads(data), **values}).encode() if name == "manifest.json" else data
+
+
+HOSTILE: dict[str, tuple[str, Callable[[str, bytes], bytes | None]]] = {
+    "no manifest": ("exchange_unreadable", lambda name, data: None if name == "manifest.json" else data),
+    "another format": ("exchange_unreadable", manifest(format="something")),
+    "a newer version": ("exchange_newer", manifest(version=2)),
+    "a large dimension": ("exchange_damaged", manifest(dimension=10**9)),
+    "another dimension": ("exchange_damaged", manifest(dimension=DIMENSION + 1)),
+    "counts that lie": ("exchange_damaged", manifest(counts={"pages": 1, "chunks": 1, "versions": 0})),
+    "counts of another kind": ("exchange_damaged", manifest(counts=[])),
+    "a manifest without end": ("exchange_damaged", lambda n, d: b"[" * 100_000 if n == "manifest.json" else d),
+    "a large manifest": ("exchange_damaged", lambda n, d: d + b" " * 10**6 if n == "manifest.json" else d),
+    "a text too short": ("exchange_damaged", lambda n, d: d[:-1] if n.endswith("texts.u1") else d),
+    "a text that was changed": ("exchange_damaged", lambda n, d: b"x" + d[1:] if n.endswith("texts.u1") else d),
+    "lengths below zero": ("exchange_damaged", change_rows("pages", bytes=-1)),
+    "a page without a key": ("exchange_damaged", change_rows("pages", url_hash="../../etc")),
+    "a title that is a number": ("exchange_damaged", change_rows("pages", title=7)),
+    "an unknown state": ("exchange_damaged", change_rows("pages", status="deleted")),
+    "a chunk of no page": ("exchange_damaged", change_rows("chunks", page="f" * 32)),
+    "a chunk beyond its page": ("exchange_damaged", change_rows("chunks", end=10**9)),
+    "a chunk too many": ("exchange_damaged", change_rows("chunks", index=10**6)),
+    "terms without number": ("exchange_damaged", change_rows("chunks", terms=10**7)),
+    "a version to come": ("exchange_damaged", change_rows("versions", number=9)),
+    "vectors cut short": ("exchange_damaged", lambda n, d: d[:-4] if n.endswith("dense.f4") else d),
+    "vectors that are no numbers": (
+        "vector_invalid",
+        lambda n, d: np.full(len(d) // 4, np.nan, "<f4").tobytes() if n.endswith("dense.f4") else d,
+    ),
+    "rows that are no objects": ("exchange_damaged", lambda n, d: b"[1]\n" if n.endswith("pages.jsonl") else d),
+    "rows that are no JSON": ("exchange_damaged", lambda n, d: b"{{{\n" if n.endswith("chunks.jsonl") else d),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_file_that_is_not_as_it_should_be_is_refused(archive: Path, client: EdgeClient, name: str) -> None:
+    code, change = HOSTILE[name]
+    with pytest.raises(StoreError) as caught:
+        import_library(client, rebuilt(archive, change), "copy")
+    assert caught.value.code == code
+    assert list_libraries(client) == []
+
+
+@pytest.mark.parametrize("content", [b"", b"not a zip", b"PK\x05\x06", b"PK\x05\x06" + b"\xff" * 18, b"\x00" * 70_000])
+def test_what_is_no_zip_is_refused(client: EdgeClient, tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "x.pagelight"
+    path.write_bytes(content)
+    with pytest.raises(StoreError):
+        import_library(client, path, "copy")
+    with pytest.raises(StoreError):
+        import_library(client, tmp_path / "none", "copy")
+
+
+def test_a_file_that_was_cut_is_refused(archive: Path, client: EdgeClient) -> None:
+    whole = archive.read_bytes()
+    for length in (len(whole) // 2, len(whole) - 10):
+        archive.write_bytes(whole[:length])
+        with pytest.raises(StoreError):
+            import_library(client, archive, "copy")
+
+
+def test_a_part_that_unpacks_without_end_is_given_up(archive: Path, client: EdgeClient) -> None:
+    bomb = rebuilt(archive, lambda n, d: bytes(200_000_000) if n == "000001.pages.jsonl" else d)
+    assert bomb.stat().st_size < 1_000_000
+    tracemalloc.start()
+    with pytest.raises(StoreError, match="damaged"):
+        import_library(client, bomb, "copy")
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 64_000_000
+
+
+def test_a_list_of_parts_that_is_too_long_is_not_read(client: EdgeClient, tmp_path: Path) -> None:
+    path = tmp_path / "x.pagelight"
+    with zipfile.ZipFile(path, "w") as made:
+        made.writestr("manifest.json", "{}")
+    data = bytearray(path.read_bytes())
+    data[-10:-6] = (0x7FFFFFFF).to_bytes(4, "little")
+    path.write_bytes(bytes(data))
+    with pytest.raises(StoreError) as caught:
+        import_library(client, path, "copy")
+    assert caught.value.code == "exchange_damaged"
+
+
+def test_other_methods_of_packing_are_refused(archive: Path, client: EdgeClient) -> None:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(archive) as old, zipfile.ZipFile(packed, "w", zipfile.ZIP_LZMA) as new:
+        for name in old.namelist():
+            new.writestr(name, old.read(name))
+    archive.write_bytes(packed.getvalue())
+    with pytest.raises(StoreError):
+        import_library(client, archive, "copy")
+
+
+def test_memory_stays_flat(client: EdgeClient, tmp_path: Path) -> None:
+    """Twice the pages do not need more memory."""
+    peaks = []
+    for pages in (60, 180):
+        library = open_library(client, f"lib{pages}", MODEL, DIMENSION)
+        for number in range(pages):
+            given = draft(f"p{number}", chunks=2)
+            text = f"{number} " + "word " * 20_000
+            chunks = [replace(chunk, text=text[chunk.start : chunk.end]) for chunk in given.chunks]
+            replace(given, page=replace(given.page, text=text, text_hash=sha(text)), chunks=chunks).commit(library)
+        tracemalloc.start()
+        export_library(library, tmp_path / "x.pagelight")
+        import_library(client, tmp_path / "x.pagelight", f"copy{pages}")
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < 1.5 * peaks[0]
+
+
+def sha(text: str) -> str:
+    import hashlib
+
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def test_a_library_is_made_once_by_many_threads(client: EdgeClient) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(4) as pool:
+        made = list(pool.map(lambda _: open_library(client, "main", MODEL, DIMENSION), range(4)))
+    assert len({library.pages_collection for library in made}) == 1
+    assert client.count(LIBRARIES, count_filter=models.Filter(must=[])).count == 1

@@ -1,0 +1,117 @@
+"""The texts that a page had: kept when it changes, bounded, and gone with it."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+from qdrant_client import models
+
+from rag.errors import StoreError
+from rag.store.library import Library
+from rag.store.versions import KEPT
+from tests.store.support import draft
+
+
+def stored_versions(library: Library) -> int:
+    return library.client.count(library._versions.collection).count
+
+
+def test_a_page_that_never_changed_has_one_version(library: Library) -> None:
+    stored = draft("a").commit(library)
+    (only,) = library.versions(stored.url_hash)
+    assert (only.number, only.text, only.since, only.until) == (1, stored.text, stored.added_at, "")
+    assert library.versions("unknown") == []
+    assert stored_versions(library) == 0
+
+
+def test_each_text_is_kept_with_its_time(library: Library) -> None:
+    stored = [draft("a", version=n).commit(library) for n in range(3)]
+    versions = library.versions(stored[0].url_hash)
+    assert [one.number for one in versions] == [page.version for page in stored] == [1, 2, 3]
+    assert [one.text for one in versions] == [page.text for page in stored]
+    assert [one.since for one in versions] == [stored[0].added_at, stored[1].updated_at, stored[2].updated_at]
+    assert [one.until for one in versions] == [stored[1].updated_at, stored[2].updated_at, ""]
+
+
+def test_the_same_text_cut_anew_is_no_version(library: Library) -> None:
+    first = draft("a").commit(library, chunker="one")
+    again = draft("a").commit(library, chunker="two")
+    assert first.generation != again.generation
+    assert again.version == 1
+    assert stored_versions(library) == 0
+    changed = draft("a", version=1).commit(library, chunker="two")
+    versions = library.versions(changed.url_hash)
+    assert [one.since for one in versions] == [first.added_at, changed.updated_at]
+
+
+def test_a_text_that_comes_back_is_a_version_of_its_own(library: Library) -> None:
+    for version in (0, 1, 0):
+        stored = draft("a", version=version).commit(library)
+    texts = [one.text for one in library.versions(stored.url_hash)]
+    assert texts[0] == texts[2] != texts[1]
+
+
+def test_the_oldest_versions_give_way(library: Library) -> None:
+    for number in range(KEPT + 3):
+        stored = draft("a", chunks=1, version=number).commit(library)
+    versions = library.versions(stored.url_hash)
+    assert [one.number for one in versions] == list(range(4, KEPT + 4))
+    assert stored_versions(library) == KEPT - 1
+    assert versions[0].text == draft("a", chunks=1, version=3).page.text
+
+
+def test_removing_pages_removes_their_versions(library: Library) -> None:
+    for key in ("a", "b", "c"):
+        for number in range(3):
+            stored = draft(key, version=number).commit(library)
+    assert stored_versions(library) == 6
+    library.remove([stored.url_hash])
+    assert stored_versions(library) == 4
+    assert library.versions(stored.url_hash) == []
+    fresh = draft("c").commit(library)
+    assert (fresh.version, len(library.versions(fresh.url_hash))) == (1, 1)
+    library.clear()
+    assert stored_versions(library) == 0
+
+
+def test_a_commit_that_fails_makes_no_version(library: Library) -> None:
+    stored = draft("a").commit(library)
+    broken = draft("a", version=1)
+    broken.dense[0, 0] = float("nan")
+    with pytest.raises(StoreError, match="finite"):
+        broken.commit(library)
+    assert [one.text for one in library.versions(stored.url_hash)] == [stored.text]
+    library.sweep()
+    assert stored_versions(library) == 0
+
+
+def test_a_record_of_before_there_were_versions_counts_as_the_first(library: Library) -> None:
+    stored = draft("a").commit(library)
+    names = ["version", "aliases", "etag", "last_modified", "checked_at", "failures", "status", "bands", "signature"]
+    points = library.client.retrieve(library.pages_collection, [library_point(library)], with_payload=True)
+    old = {key: value for key, value in (points[0].payload or {}).items() if key not in [*names, "left_out"]}
+    points[0].payload = old
+    library.client.upsert(library.pages_collection, [models.PointStruct(id=points[0].id, vector={}, payload=old)])
+    page = library.page(stored.url_hash)
+    assert page is not None
+    assert page == replace(stored, aliases=())
+    assert library.resolve([stored.url_hash]) == {stored.url_hash: replace(stored, text="")}
+    draft("a", version=1).commit(library)
+    assert [one.number for one in library.versions(stored.url_hash)] == [1, 2]
+
+
+def library_point(library: Library) -> str:
+    return str(library.client.scroll(library.pages_collection, limit=1)[0][0].id)
+
+
+def test_writers_of_one_page_make_one_row_of_versions(library: Library) -> None:
+    drafts = [draft("a", chunks=2, version=n) for n in range(6)]
+    with ThreadPoolExecutor(6) as pool:
+        list(pool.map(lambda one: one.commit(library), drafts))
+    versions = library.versions(drafts[0].page.url_hash)
+    assert [one.number for one in versions] == list(range(1, 7))
+    assert {one.text for one in versions} == {one.page.text for one in drafts}
+    assert all(one.until == after.since for one, after in pairwise(versions))
