@@ -38,6 +38,17 @@ class Settings(BaseSettings):
     llm_model: str = ""
     llm_base_url: str = ""
     llm_api_key: SecretStr = SecretStr("")
+    fast_llm_model: str = ""
+    llm_temperature: float = Field(default=0.0, ge=0.0, le=2.0)
+    llm_context_tokens: int = Field(default=16_000, ge=2_000)
+    llm_price_in: float | None = Field(default=None, ge=0.0)
+    llm_price_out: float | None = Field(default=None, ge=0.0)
+    answer_max_calls: int | None = Field(default=None, ge=1)
+    answer_max_tokens: int | None = Field(default=None, ge=100)
+    answer_max_seconds: float | None = Field(default=None, gt=0.0)
+    checkpoint_url: SecretStr = SecretStr("")
+    fetch_per_host: int = Field(default=2, ge=1, le=64)
+    fetch_delay: float = Field(default=0.1, ge=0, le=60)
     fetch_allow_private_hosts: Annotated[tuple[tuple[str, int], ...], NoDecode] = Field(default=())
 
     @field_validator("rag_data_dir")
@@ -73,6 +84,13 @@ class Settings(BaseSettings):
             raise ValueError("must begin with http:// or https:// and name a host")
         return value.rstrip("/")
 
+    @field_validator("checkpoint_url")
+    @classmethod
+    def _postgres_url(cls, value: SecretStr) -> SecretStr:
+        if value.get_secret_value() and not value.get_secret_value().startswith(("postgresql://", "postgres://")):
+            raise ValueError("must begin with postgresql://")
+        return value
+
     @field_validator("fetch_allow_private_hosts", mode="before")
     @classmethod
     def _host_port_pairs(cls, value: Any) -> Any:
@@ -101,6 +119,6 @@ def load_settings(env_file: Path | None = Path(".env"), **overrides: Any) -> Set
     except ValidationError as error:
         first = error.errors()[0]
         name = str(first["loc"][0]).upper() if first["loc"] else "?"
-        value = "***" if "KEY" in name else str(first["input"])
+        value = "***" if "KEY" in name or name == "CHECKPOINT_URL" else str(first["input"])
         problem = str(first["msg"]).removeprefix("Value error, ")
         raise ConfigError("setting_invalid", name=name, value=value, problem=problem) from error

@@ -1,6 +1,7 @@
 """The one place that builds everything from the settings, and the one object that pages and commands know.
 
-`App` answers and searches; `app.imports`, `app.models` and `app.library(name)` do what their names say.
+`App` answers and searches; `app.imports`, `app.exchange`, `app.models` and `app.library(name)` do what their
+names say.
 """
 
 from __future__ import annotations
@@ -13,21 +14,21 @@ from rag.agent.expander import expander_for
 from rag.agent.extractive import ExtractiveReasoner
 from rag.agent.reasoner import Reasoner
 from rag.agent.runs import Event, Runs
+from rag.app.exchange import Exchange
 from rag.app.imports import Imports
 from rag.app.libraries import Libraries
 from rag.app.models import ChatOptions, Models
 from rag.config import Settings
 from rag.errors import ConfigError
+from rag.ingest.jobs import JobItem, JobView
 from rag.retrieval.filters import Filters
 from rag.retrieval.retriever import Retriever
 from rag.retrieval.scoped import ScopedSearch
 from rag.retrieval.strategies import WRITTEN
 from rag.store.client import connect
-from rag.store.database import Database, Job, JobItem
+from rag.store.database import Database
 from rag.store.library import Library, list_libraries
 from rag.types import Answer, Notice, Retrieval, RunMode
-
-JobView = Job
 
 __all__ = ["App", "ChatOptions", "Event", "JobItem", "JobView"]
 
@@ -52,11 +53,12 @@ class App:
         self.models = models or Models(settings)
         self._libraries = Libraries(self._client, settings, self.models)
         self.imports = Imports(settings, self._database, self._libraries, self.models)
+        self.exchange = Exchange(settings.rag_data_dir / "exchange", self._libraries)
 
     def start(self) -> None:
         """Serve: load the models in the background and take up imports that were cut off."""
         self.models.warm()
-        self.imports.resume()
+        self.imports.start()
 
     def close(self) -> None:
         """Stop what runs, and close the database."""

@@ -4,37 +4,45 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from typing import Any
 
 from rag.app.libraries import Libraries
 from rag.app.models import Models
 from rag.config import Settings
 from rag.ingest.chunking import get_chunker
+from rag.ingest.discovery import SiteKind
 from rag.ingest.fetch import Fetcher
-from rag.ingest.jobs import Jobs
+from rag.ingest.hosts import HostGates
+from rag.ingest.jobs import Jobs, Sites
 from rag.ingest.parser import Parser
 from rag.ingest.paste import find_urls
 from rag.ingest.pipeline import Ingestor
+from rag.ingest.readahead import READERS, Limits
 from rag.ingest.samples import example_sources
+from rag.ingest.schedule import Schedules
 from rag.ingest.sources import Source, file_sources, web_source
-from rag.store.database import Database, Job
+from rag.store.database import Database
 
 
 class Imports:
-    """Starts imports and tells how they go. Safe to share between threads; methods raise RagError."""
+    """Starts imports; `jobs` tells how they go, `schedules` starts re-checks. Safe to share between threads."""
 
     def __init__(self, settings: Settings, database: Database, libraries: Libraries, models: Models) -> None:
         self._settings = settings
         self._libraries = libraries
         self._models = models
-        self._jobs = Jobs(database, self.ingestor)
+        self.jobs = Jobs(database, self.ingestor, self._sites, limits=_limits(settings.fetch_per_host))
+        self.schedules = Schedules(database, self.jobs)
 
-    def resume(self) -> None:
-        """Take up what an earlier process left unfinished."""
-        self._jobs.resume()
+    def start(self) -> None:
+        """Take up what an earlier process left unfinished, and start re-checks when they are due."""
+        self.jobs.start()
+        self.schedules.start()
 
     def close(self) -> None:
         """Stop after the page in hand; the rest goes on at the next start."""
-        self._jobs.close()
+        self.schedules.close()
+        self.jobs.close()
         self._parser.close()
 
     def find_urls(self, pasted: str) -> tuple[list[str], int]:
@@ -54,20 +62,14 @@ class Imports:
         """Queue an import of the sample pages; returns the job's id."""
         return self.submit(example_sources(), library=library, chunker=chunker)
 
+    def add_site(self, start: str, kind: SiteKind, *, library: str, chunker: str = "", **limits: Any) -> str:
+        """Queue an import of a site's pages; `limits` are those of `Jobs.submit_site`. Returns the job's id."""
+        chosen = chunker or self._settings.chunker
+        return self.jobs.submit_site(start, kind, library=library, chunker=chosen, **limits)
+
     def submit(self, sources: Sequence[Source], *, library: str, force: bool = False, chunker: str = "") -> str:
         """Queue an import; without `chunker` the one of the settings cuts its pages."""
-        return self._jobs.submit(sources, library=library, force=force, chunker=chunker or self._settings.chunker)
-
-    def job(self, job_id: str) -> Job:
-        """Raises StoreError("job_unknown")."""
-        return self._jobs.job(job_id)
-
-    def jobs(self, library: str) -> list[Job]:
-        """The library's latest imports, newest first."""
-        return self._jobs.jobs(library)
-
-    def cancel(self, job_id: str) -> None:
-        self._jobs.cancel(job_id)
+        return self.jobs.submit(sources, library=library, force=force, chunker=chunker or self._settings.chunker)
 
     def ingestor(self, library: str) -> Ingestor:
         """What takes pages into the library. Loads the embedding model; raises ModelMismatchError."""
@@ -75,10 +77,25 @@ class Imports:
         working = self._libraries.working(library)
         return Ingestor(working, models.embedding, models.sparse, self._fetcher, self._parser, chunker)
 
+    def _sites(self) -> Sites:
+        return self._site_finder
+
+    @cached_property
+    def _site_finder(self) -> Sites:
+        return Sites(self._fetcher, self._parser)
+
     @cached_property
     def _fetcher(self) -> Fetcher:
-        return Fetcher(self._settings.fetch_allow_private_hosts)
+        settings = self._settings
+        gates = HostGates(settings.fetch_per_host, settings.fetch_delay)
+        return Fetcher(settings.fetch_allow_private_hosts, gates=gates)
 
     @cached_property
     def _parser(self) -> Parser:
         return Parser()
+
+
+def _limits(per_host: int) -> Limits:
+    """Readers enough for several hosts, or for one that was allowed many requests at a time."""
+    readers = max(READERS, per_host)
+    return Limits(readers, ahead=2 * readers, per_host=per_host + 2)

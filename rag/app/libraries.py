@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
+from pathlib import Path
 
 from qdrant_client import QdrantClient
 
 from rag.app.models import Models
 from rag.config import Settings
+from rag.errors import StoreError
 from rag.models.hub import BUILTIN
+from rag.store.collections import check_library_name
+from rag.store.exchange import export_library, import_library
 from rag.store.library import Library, library_info, list_libraries, open_library
 
 _BUILTIN_DIMENSION = 384
@@ -57,3 +62,27 @@ class Libraries:
                 held = open_library(self._client, name, model.name, model.dimension)
                 self._open[name] = held
             return held
+
+    def export(self, name: str, path: Path, on_progress: Callable[[int, int], object]) -> dict[str, int]:
+        """Write the library to a file; returns how many pages, chunks and versions it holds."""
+        return export_library(self.get(name), path, on_progress)
+
+    def check_new(self, name: str) -> None:
+        """Raises StoreError for a name that is taken or cannot be a library's."""
+        if library_info(self._client, check_library_name(name)) is not None:
+            raise StoreError("library_exists", library=name)
+
+    def bring_in(self, path: Path, name: str, on_progress: Callable[[int, int], object]) -> dict[str, int]:
+        """Make a library from an exported file; returns how many pages, chunks and versions came in.
+
+        Loads the embedding model, which it must have been made with; raises ModelMismatchError.
+        """
+        model = self._models.embedding
+        return import_library(
+            self._client,
+            path,
+            name,
+            embedding_model=model.name,
+            dimension=model.dimension,
+            on_progress=on_progress,
+        )

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import logging
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from functools import partial
 
 from rag.errors import RagError
-from rag.ingest.pipeline import Ingestor, failure, result, take_in
+from rag.ingest.patience import delay_before
+from rag.ingest.pipeline import Ingestor, Read, failure, here_already, result, take_in
+from rag.ingest.readahead import Limits, ReadAhead, Taken
 from rag.ingest.sources import Source
 from rag.types import IngestResult, Notice, Page, Stage
 
 log = logging.getLogger(__name__)
 
-READERS = 4
-_AHEAD = 8  # pages that are read before their turn to be stored
+_LIMITS = Limits(readers=4, ahead=8)
+_LOOK_UP = 0.2  # seconds between two looks at whether to stop
 
 OnItem = Callable[[int, Stage], object]
 Entry = tuple[int, IngestResult]
@@ -60,18 +62,17 @@ def _dedupe(ingestor: Ingestor, sources: Sequence[Source], force: bool) -> list[
             notice = Notice("same_address", {"url": source.url, "first": sources[twin].name})
             rows.append((position, key, result(source, key, "duplicate", notice)))
     waiting = [key for position, key, settled in rows if settled is None and not sources[position].record]
-    known = {} if force else ingestor.library.known(waiting)
+    known = {} if force else ingestor.library.resolve(waiting)
     return [
-        (position, key, settled or _known(sources[position], known[key]) if key in known else settled)
+        (position, key, settled or _known(sources[position], key, known[key]) if key in known else settled)
         for position, key, settled in rows
     ]
 
 
-def _known(source: Source, page: Page) -> IngestResult | None:
+def _known(source: Source, key: str, page: Page) -> IngestResult | None:
     if source.kind != "web":
         return None  # its text is at hand: whether it changed costs no fetch
-    notice = Notice("already_here", {"title": page.title, "added": page.added_at[:10]})
-    return result(source, page.url_hash, "unchanged", notice, chunks=page.chunks)
+    return here_already(source, key, page)
 
 
 class _Batch:
@@ -85,36 +86,50 @@ class _Batch:
 
     def run(self, positions: Sequence[int]) -> Iterator[Entry]:
         """Read ahead in threads, store here, in the order in which pages arrive."""
-        waiting = list(reversed(positions))
-        reading: dict[Future[Page], tuple[int, float]] = {}
-        with ThreadPoolExecutor(READERS, thread_name_prefix="read") as pool:
-            while waiting or reading:
-                while waiting and len(reading) < _AHEAD and not self._stopped():
-                    position = waiting.pop()
-                    report = partial(self._on_stage, position)
-                    future = pool.submit(self._ingestor.read, self._sources[position], report)
-                    reading[future] = (position, time.monotonic())
-                if self._stopped():
-                    yield from self._skip([*waiting, *(self._dropped(reading))])
-                    return
-                done, _ = wait(reading, timeout=0.2, return_when=FIRST_COMPLETED)
-                for future in done:
-                    position, began = reading.pop(future)
-                    yield position, self._finish(position, future, began)
-
-    def _finish(self, position: int, future: Future[Page], began: float) -> IngestResult:
-        source = self._sources[position]
+        ahead: ReadAhead[Read] = ReadAhead(_LIMITS)
+        waiting = deque(positions)
+        reading: set[int] = set()
         try:
-            return take_in(self._ingestor, source, future.result(), began, partial(self._on_stage, position))
+            while waiting or reading:
+                if self._stopped():
+                    yield from self._skip([*waiting, *reading])
+                    return
+                while waiting and ahead.has_room():
+                    position = waiting.popleft()
+                    ahead.begin("", position, "", partial(self._read, position))
+                    reading.add(position)
+                if (taken := ahead.take(_LOOK_UP)) is not None:
+                    reading.discard(taken.position)
+                    yield taken.position, self._finish(taken)
+        finally:
+            ahead.close()
+
+    def _read(self, position: int) -> Read:
+        """Read a source, again where its failure may pass."""
+        tries = 0
+        while True:
+            try:
+                return self._ingestor.read(self._sources[position], partial(self._on_stage, position))
+            except RagError as error:
+                tries += 1
+                delay = delay_before(error, tries)
+                if delay is None or not self._wait(delay):
+                    raise
+
+    def _wait(self, seconds: float) -> bool:
+        """Wait; False when it was stopped meanwhile."""
+        end = time.monotonic() + seconds
+        while not self._stopped() and (left := end - time.monotonic()) > 0:
+            time.sleep(min(left, _LOOK_UP))
+        return not self._stopped()
+
+    def _finish(self, taken: Taken[Read]) -> IngestResult:
+        source = self._sources[taken.position]
+        try:
+            return take_in(self._ingestor, source, taken.result(), taken.began, partial(self._on_stage, taken.position))
         except RagError as error:
             log.info("%s: %s", source.name[:200], error, exc_info=error.__cause__)
-            return failure(source, error, time.monotonic() - began)
-
-    @staticmethod
-    def _dropped(reading: dict[Future[Page], tuple[int, float]]) -> list[int]:
-        for future in reading:
-            future.cancel()
-        return [position for position, _ in reading.values()]
+            return failure(source, error, time.monotonic() - taken.began)
 
     def _skip(self, positions: Sequence[int]) -> Iterator[Entry]:
         for position in sorted(positions):

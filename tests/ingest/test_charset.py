@@ -55,6 +55,63 @@ def test_text_survives(text: str, codec: str, header: str | None, meta: str) -> 
     assert decode(page(text, meta).encode(codec), header) == page(text, meta)
 
 
+SHORT = {
+    "gbk": [
+        "注册登录",
+        "今天天气不错",
+        "武汉长江大桥建成通车",
+        "关于我们 联系方式",
+        "北京市朝阳区",
+        "苹果香蕉葡萄西瓜",
+    ],
+    "big5": ["臺灣鐵路時刻表", "今天天氣很好", "聯絡我們", "香港特別行政區"],
+    "big5hkscs": ["我哋嘅網頁喺香港", "佢話唔係咁樣"],
+    "euc-jp": ["日本語の文章です", "お問い合わせはこちら", "ニュース一覧", "会社概要"],
+    "shift_jis": ["日本語の文章です", "お問い合わせはこちら", "ニュース一覧"],
+    "cp949": ["한국어 문장입니다", "회사 소개", "안녕하세요 여러분"],
+    "cp1250": ["Příliš žluťoučký kůň úpěl ďábelské ódy", "Zażółć gęślą jaźń"],
+    "cp1251": ["Привет, мир", "Это проверка кодировки", "Москва"],
+    "koi8-r": ["Привет, мир", "Это проверка кодировки"],
+    "cp1252": ["L'été à la forêt", "Grüße aus München", "São Paulo é ótimo", "naïve café", "Ñandú años"],
+    "cp1253": ["Καλημέρα κόσμε, αυτό είναι ένα κείμενο"],
+    "cp1254": ["İstanbul'da güneşli bir gün, çok güzel"],
+    "cp1255": ["שלום עולם זה טקסט בעברית"],
+    "cp1256": ["مرحبا بالعالم هذا نص عربي"],
+}
+
+
+@pytest.mark.parametrize(("codec", "text"), [(codec, text) for codec, texts in SHORT.items() for text in texts])
+def test_a_few_words_that_declare_nothing(codec: str, text: str) -> None:
+    assert decode(text.encode(codec)) == text
+    assert decode(page(text).encode(codec)) == page(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "codec", "declared"),
+    [
+        (TAIWAN, "big5", "gb2312"),
+        (CHINESE, "gbk", "big5"),
+        (CHINESE, "gbk", "windows-1251"),
+        (CHINESE, "gbk", "euc-kr"),
+        ("日本語の文章です。これは試験のための文です。", "euc-jp", "shift_jis"),
+        ("中国", "utf-8", "gbk"),
+        ("Это проверка кодировки", "utf-8", "windows-1251"),
+        ("Это проверка кодировки", "cp1251", "utf-8"),
+    ],
+)
+def test_a_clear_reading_outweighs_what_is_declared(text: str, codec: str, declared: str) -> None:
+    assert decode(page(text).encode(codec), declared) == page(text)
+    assert decode(page(text, declared).encode(codec)) == page(text, declared)
+
+
+@pytest.mark.parametrize(
+    ("text", "codec"),
+    [("Это проверка кодировки", "windows-1251"), ("卍巛彐", "gbk"), ("ｱｲｳ", "shift_jis"), ("ÄÖÜ", "iso-8859-2")],
+)
+def test_unlikely_text_is_read_as_declared(text: str, codec: str) -> None:
+    assert decode(page(text).encode(codec), codec) == page(text)
+
+
 @pytest.mark.parametrize("label", ["utf-7", "unicode_escape", "zip", "rot13", "punycode", "idna", "nonsense", ""])
 def test_what_is_no_charset_of_pages(label: str) -> None:
     assert codec_of(label) is None

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import gzip
-import unicodedata
+import json
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from rag.errors import IngestError
-from rag.ingest.clean import clean_line, clean_text
 from rag.ingest.extract import Extracted, extract, extract_html, extract_markdown, extract_plain
-from rag.ingest.fallback import page_text
-from rag.ingest.metadata import name_of
-from rag.ingest.visible import hides
+from rag.ingest.extraction.metadata import name_of
+from rag.ingest.extraction.visible import hides
 from tests.ingest.vectors import FOLDER, load
 from tests.support.page_server import ARTICLE, CHINESE, PageServer
 
@@ -279,42 +275,6 @@ class TestOtherKinds:
                 extract(b" \n\xe2\x80\x8b", kind, "utf-8", "x")
 
 
-class TestClean:
-    @pytest.mark.parametrize(
-        ("text", "cleaned"),
-        [
-            ("a\u200bb\u00adc\ufeff", "abc"),
-            ("a\u202eb\u2066c\u2069", "abc"),
-            ("safe\U000e0049\U000e0067", "safe"),
-            ("a\x00b\x1bc", "abc"),
-            ("a\u00a0b\u3000c", "a b c"),
-            ("a\r\nb\rc\u2028d", "a\nb\nc\nd"),
-            ("a \n\n\n\nb", "a\n\nb"),
-            ("e\u0301te\u0301", "été"),
-            ("か\u3099", "が"),
-            ("\uf900", "\uf900"),
-            ("ﬁ", "ﬁ"),
-            ("می\u200cخواهم", "می\u200cخواهم"),
-            ("a\u200cb \u200d", "ab"),
-            ("icon \ue123", "icon"),
-            ("\ud800x", "x"),
-        ],
-    )
-    def test_characters(self, text: str, cleaned: str) -> None:
-        assert clean_text(text) == cleaned
-
-    @given(st.text(max_size=300))
-    def test_result_is_visible_and_stays_as_it_is(self, text: str) -> None:
-        cleaned = clean_text(text)
-        assert clean_text(cleaned) == cleaned
-        assert cleaned.encode("utf-8").decode("utf-8") == cleaned
-        assert not any(unicodedata.category(c) == "Cc" and c not in "\n\t" for c in cleaned)
-
-    def test_one_line(self) -> None:
-        assert clean_line(" a\n b\t c ") == "a b c"
-        assert len(clean_line("x" * 900)) == 300
-
-
 class TestWholePage:
     def test_structure(self) -> None:
         html = (
@@ -323,10 +283,38 @@ class TestWholePage:
             "<table><tr><th>Name</th><th>Price</th></tr><tr><td>Ruth</td><td>90</td></tr></table>"
             "<pre>a  = 1\n  b</pre><form>Search</form><footer>Foot</footer></body>"
         )
-        assert page_text(html) == (
-            "# Boats\n\nFirst line\n\nsecond line\n\n- One\n- Two\n\n"
-            "Name | Price |\nRuth | 90 |\n\n```\na  = 1\n  b\n```"
+        assert extract_html(html, URL).text == (
+            "# Boats\n\nFirst line\nsecond line\n\n- One\n- Two\n\n"
+            "| Name | Price |\n|---|---|\n| Ruth | 90 |\n\n```\na  = 1\n  b\n```"
         )
+
+    def test_what_the_page_says_of_itself(self) -> None:
+        stated = {
+            "@type": "NewsArticle",
+            "author": [{"name": "Ada Lind"}, {"name": "Bo Ek"}],
+            "datePublished": "2024-03-05T08:00:00+01:00",
+        }
+        head = f"<script type='application/ld+json'>{json.dumps(stated)}</script>"
+        found = extract_html(article("<p>Updated 2024年3月7日</p>", head), URL)
+        assert (found.author, found.published) == ("Ada Lind, Bo Ek", "2024-03-05T08:00:00+01:00")
+        assert found.signals
+
+    def test_a_product_whose_description_scripts_would_draw(self) -> None:
+        stated = {
+            "@type": "Product",
+            "name": "Rowing boat",
+            "description": "A boat of oak for two rowers, built by hand in Vik.",
+            "offers": {"price": "900", "priceCurrency": "EUR"},
+        }
+        head = f"<script type='application/ld+json'>{json.dumps(stated)}</script>"
+        text = extract_html(f"<html><head>{head}</head><body><h1>Rowing boat</h1></body></html>", URL).text
+        assert text == "# Rowing boat\n\nA boat of oak for two rowers, built by hand in Vik.\n\nRowing boat: 900 EUR"
+
+    def test_a_page_of_more_elements_than_people_write(self) -> None:
+        html = "<body><nav>Menu</nav><h2>Log</h2>" + "<p>Gull <b>se</b>en<li>At sea" * 25_000
+        text = extract_html(html, URL).text
+        assert text.startswith("## Log\n\nGull seen\n\n- At sea\n\nGull seen")
+        assert "Menu" not in text
 
 
 BENCHMARK = FOLDER.parent / "data" / "wcxb"

@@ -1,0 +1,98 @@
+"""Whether an import survives kill -9: a site is imported, killed at random moments, and compared.
+
+    python -m benchmarks.killing [--pages N] [--kills N] [--delay SECONDS] [--seed N] [--json]
+
+The site is a real server on loopback with faults and second addresses. It is imported once without a kill,
+then again by processes that are killed one after another at random moments, each of which takes up what
+the one before it left; the last is let finish. Hashed words stand in for the embedding model: what is
+tested is what is stored, not what it means. Equal are the pages with their texts, the chunks with their
+texts and spans, and what became of each address; none may be open, lost, or stored twice.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import sys
+import tempfile
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from tests.support.killing import ImportProcess, digest, expected, fates, items, stored, timed_run
+from tests.support.site_server import SiteServer
+
+Row = dict[str, Any]
+
+
+def main() -> int:
+    options = _options()
+    with tempfile.TemporaryDirectory() as name, SiteServer(options.pages, delay=options.delay) as site:
+        folder = Path(name)
+        usual = timed_run(folder / "whole", site)
+        chance = random.Random(options.seed)
+        moments = [chance.uniform(0.0, 1.6 * usual / options.kills) for _ in range(options.kills)]
+        rows = [_killed(folder / "killed", site, number, moment) for number, moment in enumerate(moments, 1)]
+        with ImportProcess(folder / "killed", site) as process:
+            process.wait()
+        verdict = {**_compared(folder, site), "kills": sum(row["killed"] for row in rows), "usual s": round(usual, 1)}
+    print(json.dumps({"kills": rows, "verdict": verdict}) if options.json else _table(rows, verdict))
+    return 0 if verdict["equal"] else 1
+
+
+def _killed(folder: Path, site: SiteServer, number: int, moment: float) -> Row:
+    """Go on with the import, kill it, and look at what it left. Every fifth is killed while it starts."""
+    starting = number % 5 == 0
+    with ImportProcess(folder, site) as process:
+        killed = process.kill_after(moment, starting=starting)
+    found = items(folder)
+    under_way = Counter(item.stage for item in found if item.result is None and item.stage != "waiting")
+    return {
+        "kill": number,
+        "after s": round(moment, 2),
+        "since": "its start" if starting else "its first page",
+        "killed": killed,
+        "done": sum(item.result is not None for item in found),
+        "found": len(found),
+        "under way": " ".join(f"{stage} {count}" for stage, count in sorted(under_way.items())) or "-",
+    }
+
+
+def _compared(folder: Path, site: SiteServer) -> Row:
+    whole, killed = stored(folder / "whole"), stored(folder / "killed")
+    found = items(folder / "killed")
+    told = fates(found, site)
+    row = {
+        "pages": f"{killed.page_records} of {whole.page_records}",
+        "chunks": f"{killed.chunk_records} of {whole.chunk_records}",
+        "loose chunks": killed.loose,
+        "addresses": len(found),
+        "open": sum(fate == "open" for fate in told.values()),
+        "twice": len(found) - len(told),
+        "begun again": sum(item.attempts > 1 for item in found),
+        "digest": digest(killed),
+    }
+    equal = killed == whole and killed.loose == 0 and told == expected(site) and row["twice"] == 0
+    return {**row, "equal": equal}
+
+
+def _table(rows: list[Row], verdict: Row) -> str:
+    names = list(rows[0])
+    lines = ["| " + " | ".join(names) + " |", "|" + " --- |" * len(names)]
+    lines += ["| " + " | ".join(str(row[name]) for name in names) + " |" for row in rows]
+    return "\n".join([*lines, "", *(f"{name}: {value}" for name, value in verdict.items())])
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--pages", type=int, default=300, metavar="N")
+    parser.add_argument("--kills", type=int, default=20, metavar="N")
+    parser.add_argument("--delay", type=float, default=0.15, metavar="SECONDS")
+    parser.add_argument("--seed", type=int, default=1, metavar="N")
+    parser.add_argument("--json", action="store_true")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

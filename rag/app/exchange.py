@@ -1,0 +1,148 @@
+"""Libraries on their way out as one file, and in again: made in the background, kept on disk."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import threading
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import BinaryIO, Literal
+
+from rag.app.libraries import Libraries
+from rag.errors import RagError
+from rag.store.edge.faults import os_fault
+from rag.types import Notice
+
+log = logging.getLogger(__name__)
+
+SUFFIX = ".pagelight"
+_KEPT_SECONDS = 24 * 3600.0
+_PIECE = 1024 * 1024
+
+Work = Callable[[str, Callable[[int, int], object]], dict[str, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Transfer:
+    """A library that becomes a file at `path` of `size` bytes, or comes out of one; `done` of `total` pages so far.
+
+    `pages` and `chunks` are what it held when it ended well, `notice` says why it did not.
+    """
+
+    id: str
+    kind: Literal["export", "import"]
+    library: str
+    state: Literal["running", "done", "failed"]
+    done: int = 0
+    total: int = 0
+    path: Path | None = None
+    size: int = 0
+    pages: int = 0
+    chunks: int = 0
+    notice: Notice | None = None
+
+
+class Exchange:
+    """Safe to share between threads. What it made is kept for a day, as long as the program runs."""
+
+    def __init__(self, folder: Path, libraries: Libraries) -> None:
+        self._folder = folder
+        self._libraries = libraries
+        self._lock = threading.Lock()
+        self._transfers: dict[str, Transfer] = {}
+
+    def export(self, library: str) -> str:
+        """Begin to write the library to a file; returns the transfer's id."""
+        transfer = self._new("export", library)
+        path = self._room() / f"{transfer.id}{SUFFIX}"
+
+        def work(name: str, on_progress: Callable[[int, int], object]) -> dict[str, int]:
+            return self._libraries.export(name, path, on_progress)
+
+        self._start(transfer.id, work, path)
+        return transfer.id
+
+    def bring_in(self, stream: BinaryIO, name: str, library: str) -> str:
+        """Begin to make the library `library` from an exported file called `name`; returns the transfer's id.
+
+        The stream is copied to disk piece by piece before this returns. Raises StoreError for a library
+        that there is, or a name that cannot be one.
+        """
+        self._libraries.check_new(library)
+        transfer = self._new("import", library)
+        folder = self._room() / transfer.id
+        path = folder / (Path(name.replace("\\", "/")).name or "library")
+        _copy(stream, path)
+
+        def work(name: str, on_progress: Callable[[int, int], object]) -> dict[str, int]:
+            try:
+                return self._libraries.bring_in(path, name, on_progress)
+            finally:
+                shutil.rmtree(folder, ignore_errors=True)
+
+        self._start(transfer.id, work, None)
+        return transfer.id
+
+    def transfer(self, transfer_id: str) -> Transfer | None:
+        """How far it is; None for one that is not known, or whose file is gone."""
+        with self._lock:
+            found = self._transfers.get(transfer_id)
+        if found and found.state == "done" and found.path and not found.path.exists():
+            return None
+        return found
+
+    def _new(self, kind: Literal["export", "import"], library: str) -> Transfer:
+        transfer = Transfer(uuid.uuid4().hex, kind, library, "running")
+        with self._lock:
+            self._transfers[transfer.id] = transfer
+        return transfer
+
+    def _start(self, transfer_id: str, work: Work, path: Path | None) -> None:
+        threading.Thread(target=self._run, args=(transfer_id, work, path), name="exchange", daemon=True).start()
+
+    def _run(self, transfer_id: str, work: Work, path: Path | None) -> None:
+        library = self._transfers[transfer_id].library
+        try:
+            counts = work(library, lambda done, total: self._change(transfer_id, done=done, total=total))
+            size = path.stat().st_size if path else 0
+            self._change(
+                transfer_id, state="done", path=path, size=size, pages=counts["pages"], chunks=counts["chunks"]
+            )
+        except RagError as error:
+            self._change(transfer_id, state="failed", notice=error.notice)
+        except Exception:  # the thread's edge: without it the person would wait for ever
+            log.exception("the transfer of library %s failed", library)
+            self._change(transfer_id, state="failed", notice=Notice("unexpected"))
+
+    def _change(self, transfer_id: str, **values: object) -> None:
+        with self._lock:
+            self._transfers[transfer_id] = replace(self._transfers[transfer_id], **values)  # type: ignore[arg-type]
+
+    def _room(self) -> Path:
+        """The folder, without what is older than a day or was left by an earlier process and nobody can ask for."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        with self._lock:
+            known = set(self._transfers)
+        oldest = time.time() - _KEPT_SECONDS
+        for path in self._folder.iterdir():
+            if path.name.partition(".")[0] in known and path.stat().st_mtime >= oldest:
+                continue
+            if path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink(missing_ok=True)
+        return self._folder
+
+
+def _copy(stream: BinaryIO, path: Path) -> None:
+    try:
+        path.parent.mkdir()
+        with path.open("wb") as file:
+            shutil.copyfileobj(stream, file, _PIECE)
+    except OSError as error:
+        shutil.rmtree(path.parent, ignore_errors=True)
+        raise os_fault(path.parent, error) from error

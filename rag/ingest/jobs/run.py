@@ -1,0 +1,130 @@
+"""One running job as its worker holds it: which item comes next, and which must wait."""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter, deque
+from collections.abc import Callable
+from urllib.parse import urlsplit
+
+from rag.ingest.jobs.steps import Steps
+from rag.store.item_table import ItemTable, JobItem
+from rag.store.job_table import Job
+
+FINDING = -1
+"""The position under which the search for a job's addresses goes."""
+_WINDOW = 256
+
+
+class Run:
+    """`held` are the positions that are begun or wait for another try; they are not begun again."""
+
+    def __init__(self, job_id: str, steps: Steps, items: ItemTable) -> None:
+        self.job_id = job_id
+        self.steps = steps
+        self.held: set[int] = set()
+        self.store_faults = 0
+        self._find_at = 0.0 if steps.job.discovery == "waiting" else None
+        self._items = items
+        self._depths: dict[int, int] = {}
+        self._window: deque[JobItem] = deque()
+        self._later: list[tuple[float, int]] = []
+        self._tries: Counter[int] = Counter()
+
+    def takes_finding(self, now: float) -> bool:
+        """Whether the job's addresses are to be looked for now; that is held from then on."""
+        if self._find_at is None or self._find_at > now:
+            return False
+        self._find_at = None
+        self.held.add(FINDING)
+        return True
+
+    def is_idle(self) -> bool:
+        """Whether nothing of the job is under way or known to wait."""
+        return not self.held and not self._window and self._find_at is None
+
+    def look_again(self, job: Job | None) -> None:
+        """Somebody gave the job something to do after it seemed to be at its end."""
+        if job is not None and job.discovery == "waiting":
+            self._find_at = 0.0
+
+    def next_item(self, now: float, has_room: Callable[[str], bool]) -> JobItem | None:
+        """The first item that may be begun: its time has come, and its host has room. It is held from then on."""
+        if (item := self._due(now, has_room)) is not None:
+            return item
+        if not self._window:
+            self._fill()
+        for _ in range(len(self._window)):
+            item = self._window.popleft()
+            if has_room(host_of(item)) and self._has_turn(item):
+                return self._hold(item)
+            self._window.append(item)
+        return None
+
+    def later(self, position: int, when: float) -> None:
+        """Let a held item wait for another try at `when`."""
+        if position == FINDING:
+            self._find_at = when
+            return
+        self._depths.pop(position, None)
+        heapq.heappush(self._later, (when, position))
+
+    def next_time(self, now: float) -> float | None:
+        """When the first of those that wait for another try after `now` may be begun."""
+        times = [when for when, _ in self._later]
+        times += [] if self._find_at is None else [self._find_at]
+        return min((when for when in times if when > now), default=None)
+
+    def failed_tries(self, position: int) -> int:
+        """Count a failed try of the item; returns how many there were."""
+        self._tries[position] += 1
+        return self._tries[position]
+
+    def release(self, position: int) -> None:
+        """The item has its result, or is to be begun from new."""
+        self.held.discard(position)
+        self._depths.pop(position, None)
+        self._tries.pop(position, None)
+
+    def forget(self) -> None:
+        """Begin nothing more of what was looked up; what waits for another try will be looked up again."""
+        self._window.clear()
+        if self._find_at is not None:
+            self.held.discard(FINDING)
+        self.held -= {position for _, position in self._later}
+        self._later.clear()
+
+    def _due(self, now: float, has_room: Callable[[str], bool]) -> JobItem | None:
+        if not self._later or self._later[0][0] > now:
+            return None
+        when, position = heapq.heappop(self._later)
+        item = self._items.item(self.job_id, position)
+        if item is None or item.result is not None:
+            self.release(position)
+            return None
+        if not has_room(host_of(item)):
+            heapq.heappush(self._later, (when, position))
+            return None
+        return self._hold(item)
+
+    def _has_turn(self, item: JobItem) -> bool:
+        """A page that is deeper in its site than one being read waits: that one may lead to it by a shorter way."""
+        return item.depth <= min(self._depths.values(), default=item.depth)
+
+    def _hold(self, item: JobItem) -> JobItem:
+        self.held.add(item.position)
+        self._depths[item.position] = item.depth
+        return item
+
+    def _fill(self) -> None:
+        waiting = self._items.open(self.job_id, _WINDOW + len(self.held))
+        self._window.extend(item for item in waiting if item.position not in self.held)
+
+
+def host_of(item: JobItem) -> str:
+    """The host that the item's page comes from, empty for one that comes from none."""
+    try:
+        parts = urlsplit(item.url)
+    except ValueError:
+        return ""
+    return parts.netloc if parts.scheme in ("http", "https") else ""

@@ -1,0 +1,276 @@
+"""Imports as the rest of the program asks for them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+from rag.errors import IngestError, RagError, StoreError
+from rag.ingest.discovery import FoundPage, SiteKind, SitePlan
+from rag.ingest.discovery.scope import MAX_DEPTH, MAX_PAGES
+from rag.ingest.jobs.pace import Pace
+from rag.ingest.jobs.packing import new_item
+from rag.ingest.jobs.sites import Sites
+from rag.ingest.jobs.steps import Steps, cancelled, left_out
+from rag.ingest.jobs.view import JobView, job_view
+from rag.ingest.jobs.worker import Worker
+from rag.ingest.pipeline import Ingestor, result
+from rag.ingest.readahead import Limits
+from rag.ingest.sources import Source
+from rag.ingest.url_key import url_hash
+from rag.store.database import Database
+from rag.store.item_table import JobItem, NewItem
+from rag.store.job_table import Discovery, Job, JobKind
+from rag.types import Decision, Notice
+
+OpenIngestor = Callable[[str], Ingestor]
+OpenSites = Callable[[], Sites]
+
+_ALWAYS: frozenset[Decision] = frozenset(["retry", "skip"])
+
+
+class Jobs:
+    """Imports in the background. What they are to do is kept, so a restart goes on where they were.
+
+    Safe to share between threads. Methods raise StoreError, "job_unknown" for a job that is not there.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        open_ingestor: OpenIngestor,
+        open_sites: OpenSites | None = None,
+        *,
+        limits: Limits | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`open_ingestor` gives the ingestor of a library by name; it may take long and raise RagError.
+
+        `open_sites` gives what finds the pages of sites; without it such jobs fail.
+        """
+        self._database = database
+        self._jobs = database.jobs
+        self._items = database.items
+        self._open_ingestor = open_ingestor
+        self._open_sites = open_sites
+        self._pace = Pace(clock)
+        self._worker = Worker(database, self._steps, self._pace, limits)
+
+    def start(self) -> None:
+        """Take up what an earlier process left unfinished."""
+        for job_id in self._jobs.cut_off():
+            self._items.skip_open(job_id, cancelled)
+        if self._jobs.running():
+            self._worker.wake()
+
+    def close(self) -> None:
+        """Stop after the page in hand; unfinished jobs go on at the next start."""
+        self._worker.close()
+
+    # New jobs
+
+    def submit(
+        self,
+        sources: Sequence[Source],
+        *,
+        library: str,
+        owner: str = "",
+        force: bool = False,
+        chunker: str = "",
+        title: str = "",
+        **options: Any,
+    ) -> str:
+        """Queue a job for `sources`; returns its id. Without `chunker` the ingestor's own is used.
+
+        Of sources with the same address the first is taken in. Pages that the library has are fetched
+        again only by `force`.
+        """
+        name = title or (sources[0].name if sources else "")
+        kept = {"force": force, **({"chunker": chunker} if chunker else {}), **options}
+        return self._create(library, owner, _new_items(sources), title=name, options=kept)
+
+    def submit_site(
+        self,
+        start: str,
+        kind: SiteKind,
+        *,
+        library: str,
+        owner: str = "",
+        prefix: str = "",
+        max_pages: int = MAX_PAGES,
+        max_depth: int = MAX_DEPTH,
+        force: bool = False,
+        chunker: str = "",
+    ) -> str:
+        """Queue a job for the pages of a site, by its sitemap, by following links, or those of a feed.
+
+        `prefix` is the path that all of them begin with; without it a crawl stays in the folder of `start`.
+        """
+        plan = SitePlan(start, kind, prefix, max_depth, max_pages)
+        options = {"plan": plan.as_options(), "force": force, **({"chunker": chunker} if chunker else {})}
+        return self._create(library, owner, [], kind=kind, title=start, options=options)
+
+    def recheck(
+        self,
+        library: str,
+        url_hashes: Sequence[str] | None = None,
+        site: str | None = None,
+        *,
+        owner: str = "",
+        title: str = "",
+    ) -> str:
+        """Queue another look at pages from the web: chosen ones, those of a site, or all of the library."""
+        chosen = None if url_hashes is None else list(dict.fromkeys(url_hashes))
+        options = {"url_hashes": chosen, "site": site or ""}
+        return self._create(library, owner, [], kind="recheck", title=title or site or "", options=options)
+
+    # What a person does with a job
+
+    def pause(self, job_id: str) -> None:
+        """Begin no more of its pages; those that are under way are finished."""
+        if self._known(job_id).state == "running":
+            self._jobs.set_state(job_id, "paused")
+            self._worker.wake()
+
+    def resume(self, job_id: str | None = None) -> None:
+        """Go on with a paused job; without `job_id`, take up what an earlier process left (`start`)."""
+        if job_id is None:
+            self.start()
+        elif self._known(job_id).state == "paused":
+            self._run(job_id)
+
+    def cancel(self, job_id: str) -> None:
+        """Stop after the page in hand; what is stored stays, the rest ends as skipped."""
+        if self._known(job_id).state not in ("running", "paused"):
+            return
+        with self._worker.between_pages(job_id) as in_hand, self._database.transaction():
+            self._items.skip_open(job_id, cancelled, in_hand)
+            self._jobs.set_state(job_id, "cancelled")
+        self._worker.wake()
+
+    def retry_failed(self, job_id: str) -> str:
+        """Try the job's failed pages again, and a search for pages that failed; returns the job's id."""
+        job = self._known(job_id)
+        with self._database.transaction():
+            again = self._items.requeue_failed(job_id)
+            if job.discovery == "failed":
+                self._jobs.set_discovery(job_id, "waiting")
+            if again or job.discovery == "failed":
+                self._run(job_id)
+        return job_id
+
+    def decide(self, job_id: str, position: int, decision: Decision) -> None:
+        """Do with a page that was held back, is a duplicate or failed, what the person chose.
+
+        Raises StoreError: "item_unknown", or "decision_unfit" for a choice that its result does not offer.
+        """
+        job, item = self._known(job_id), self._items.item(job_id, position)
+        if item is None:
+            raise StoreError("item_unknown")
+        offered = {*item.result.choices, *_ALWAYS} if item.result else set()
+        if decision not in offered or self._items.payload(job_id, position) is None:
+            raise StoreError("decision_unfit")
+        with self._database.transaction():
+            if decision == "skip":
+                self._items.replace(job_id, position, left_out(item))
+                return
+            self._items.requeue(job_id, position, "" if decision == "retry" else decision)
+            if job.state != "paused":
+                self._run(job_id)
+
+    def delete(self, job_id: str) -> None:
+        """Remove a job from the history, a running one after its page in hand; its pages stay in the library."""
+        self._known(job_id)
+        with self._worker.between_pages(job_id):
+            self._jobs.delete(job_id)
+        self._worker.wake()
+
+    # How it goes
+
+    def job(self, job_id: str) -> JobView:
+        """The job as it stands."""
+        return self._view(self._known(job_id))
+
+    def jobs(self, library: str, limit: int = 20, offset: int = 0) -> list[JobView]:
+        """The library's jobs, newest first; cheap, however many items they have."""
+        return [self._view(job) for job in self._jobs.jobs(library, limit, offset)]
+
+    def items(self, job_id: str, offset: int = 0, limit: int = 100, statuses: Sequence[str] = ()) -> list[JobItem]:
+        """Some of a job's items, in order; of these `statuses` only, "" for those without a result."""
+        return self._items.items(job_id, offset, limit, statuses)
+
+    def _view(self, job: Job) -> JobView:
+        def load() -> list[JobItem]:
+            return self._items.items(job.id)
+
+        if job.state != "running":
+            current = self._items.current(job.id) if job.state == "paused" else []
+            return job_view(job, load, current=current)
+        left = self._pace.seconds_left(job.id, job.counts.get("", 0))
+        current = self._items.current(job.id)
+        return job_view(job, load, rate=self._pace.rate(job.id), seconds_left=left, current=current)
+
+    def _create(
+        self,
+        library: str,
+        owner: str,
+        items: Sequence[NewItem],
+        *,
+        kind: JobKind = "pages",
+        title: str,
+        options: dict[str, Any],
+    ) -> str:
+        finding: Discovery = "" if kind == "pages" else "waiting"
+        job_id = self._jobs.create(library, owner, items, kind=kind, title=title, options=options, discovery=finding)
+        self._worker.wake()
+        return job_id
+
+    def _run(self, job_id: str) -> None:
+        self._jobs.set_state(job_id, "running")
+        self._worker.wake()
+
+    def _known(self, job_id: str) -> Job:
+        job = self._jobs.job(job_id)
+        if job is None:
+            raise StoreError("job_unknown")
+        return job
+
+    def _steps(self, job: Job) -> Steps:
+        ingestor = self._open_ingestor(job.library)
+        if chunker := job.options.get("chunker"):
+            ingestor = ingestor.with_chunker(str(chunker))
+        if job.kind not in ("sitemap", "crawl", "feed"):
+            return Steps(job, ingestor, self._items)
+        if self._open_sites is None:
+            raise IngestError("site_unavailable")
+        known = (FoundPage(item.url, item.depth) for item in self._items.items(job.id))
+        walk = self._open_sites().walk(SitePlan.from_options(job.options["plan"]), known)
+        return Steps(job, ingestor, self._items, walk)
+
+
+def _new_items(sources: Sequence[Source]) -> list[NewItem]:
+    """An item for each source; one that repeats the address of another has its result at once."""
+    first: dict[str, Source] = {}
+    items = []
+    for source in sources:
+        key = _key(source)
+        if key and key in first:
+            notice = Notice("same_address", {"url": source.url, "first": first[key].name})
+            row = result(source, key, "duplicate", notice)
+            items.append(NewItem(source.name, source.url, result=row))
+            continue
+        first[key] = source
+        items.append(new_item(source, key))
+    return items
+
+
+def _key(source: Source) -> str:
+    """The source's url_hash; empty for one that has none, which its turn will tell."""
+    if source.broken is not None or not urlsplit(source.url).scheme:
+        return ""
+    try:
+        return url_hash(source.url)
+    except RagError:
+        return ""

@@ -1,0 +1,139 @@
+"""What is done with each item of one job: read it, and take it in."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from urllib.parse import urlsplit
+
+from rag.errors import RagError, StoreError
+from rag.ingest.discovery import FoundPage
+from rag.ingest.jobs.packing import new_item, unpack
+from rag.ingest.jobs.sites import Walk
+from rag.ingest.pipeline import Ingestor, Read, failure, here_already, result, take_in
+from rag.ingest.sources import Source, web_source
+from rag.ingest.url_key import url_hash
+from rag.store.item_table import ItemTable, JobItem, NewItem
+from rag.store.job_table import Job
+from rag.types import IngestResult, Notice, Page
+
+
+class Steps:
+    """`read` and `find` may run in many threads at once; `settle` is for one at a time. All raise RagError."""
+
+    def __init__(self, job: Job, ingestor: Ingestor, items: ItemTable, walk: Walk | None = None) -> None:
+        """`walk` goes through the job's site, if it has one."""
+        self.job = job
+        self._ingestor = ingestor
+        self._items = items
+        self._walk = walk
+
+    def find(self, stopped: Callable[[], bool] = lambda: False) -> int:
+        """Add the pages that the job begins with to it; returns how many there are. Twice is as good as once."""
+        if self._walk is None:
+            found = [FoundPage(page.url) for page in self._pages_to_recheck()]
+        else:
+            found = self._walk.begin(stopped)
+        self._items.append(self.job.id, map(_found_item, found))
+        return len(found)
+
+    def read(self, item: JobItem) -> Read | IngestResult:
+        """The page of an item, or its result where nothing need be read. What the page links to is added to a crawl."""
+        source = self._source(item)
+        key = self._ingestor.key(source)
+        known = self._ingestor.library.resolve([key]).get(key)
+        if known is not None and (early := self._early(item, source, known)) is not None:
+            return early
+        read = self._ingestor.read(
+            source,
+            lambda stage: self._items.move(self.job.id, item.position, stage),
+            known=known if known and known.url_hash == key and self._looks_again(item, source) else None,
+            links=self._wants_links(item),
+        )
+        if self._walk is not None and read.links:
+            # Before the page is taken in: once it is, a restart has no reason to read it again.
+            further = self._walk.expand(item.url, item.depth, read.links)
+            self._items.append(self.job.id, (_found_item(one, item.position) for one in further))
+        return read
+
+    def settle(self, item: JobItem, read: Read, began: float) -> IngestResult:
+        """Take in what was read since `began`, as time.monotonic tells it."""
+        return take_in(
+            self._ingestor,
+            replace(read.source, name=item.source),
+            read,
+            began,
+            lambda stage: self._items.move(self.job.id, item.position, stage),
+            item.decision,
+        )
+
+    def failed(self, item: JobItem, error: RagError, began: float) -> IngestResult:
+        """The result of an item that could not be read or taken in."""
+        return failure(_named(item), error, time.monotonic() - began)
+
+    def _source(self, item: JobItem) -> Source:
+        packed = self._items.payload(self.job.id, item.position)
+        if packed is None:
+            raise StoreError("item_unknown")
+        return unpack(*packed)
+
+    def _early(self, item: JobItem, source: Source, known: Page) -> IngestResult | None:
+        """The result of a page that is in the library already and is not to be looked at again."""
+        if item.started_at:
+            return _taken_in_before(item, source, known)
+        fresh = self.job.options.get("force") or self.job.kind == "recheck"
+        if fresh or item.decision or source.kind != "web" or self._wants_links(item):
+            return None
+        return here_already(source, self._ingestor.key(source), known)
+
+    def _looks_again(self, item: JobItem, source: Source) -> bool:
+        """Whether the item's page, if it is stored, is asked for only if it has changed.
+
+        A page that a person names and wants fetched anew is fetched: it may be to be cut otherwise.
+        """
+        return self.job.kind != "pages" and source.kind == "web" and not item.decision
+
+    def _wants_links(self, item: JobItem) -> bool:
+        return self._walk is not None and self._walk.follows(item.depth)
+
+    def _pages_to_recheck(self) -> list[Page]:
+        chosen = self.job.options.get("url_hashes")
+        site = str(self.job.options.get("site", ""))
+        pages = [page for page in self._ingestor.library.pages() if page.source == "web"]
+        if chosen is not None:
+            wanted = frozenset(chosen)
+            return [page for page in pages if page.url_hash in wanted]
+        return [page for page in pages if not site or site in (page.site, urlsplit(page.url).hostname)]
+
+
+def _found_item(page: FoundPage, parent: int | None = None) -> NewItem:
+    return new_item(web_source(page.url), url_hash(page.url), depth=page.depth, parent=parent)
+
+
+def cancelled(item: JobItem) -> IngestResult:
+    """The result of an item that a person did not wait for."""
+    return result(_named(item), item.url_hash, "skipped", Notice("cancelled"))
+
+
+def told(item: JobItem, notice: Notice) -> IngestResult:
+    """The result of an item that fails for a reason that has nothing to do with it."""
+    return result(_named(item), item.url_hash, "failed", notice)
+
+
+def left_out(item: JobItem) -> IngestResult:
+    """The result of an item that a person does not want."""
+    return result(_named(item), item.url_hash, "skipped", Notice("left_alone"))
+
+
+def _named(item: JobItem) -> Source:
+    return Source(item.source, item.url, "web")
+
+
+def _taken_in_before(item: JobItem, source: Source, known: Page) -> IngestResult | None:
+    """What a process that was killed had done with the item, if it had done it."""
+    if known.updated_at < item.started_at or known.url_hash != (item.url_hash or known.url_hash):
+        return None
+    is_new = known.added_at >= item.started_at
+    notice = Notice("page_added" if is_new else "page_updated", {"title": known.title, "chunks": known.chunks})
+    return result(source, known.url_hash, "added" if is_new else "updated", notice, chunks=known.chunks)

@@ -1,0 +1,270 @@
+"""The thread that works on the jobs: it has pages read ahead, and takes them in one after another."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+
+from rag.errors import RagError, StoreError
+from rag.ingest.jobs.pace import Pace
+from rag.ingest.jobs.run import FINDING, Run, host_of
+from rag.ingest.jobs.steps import Steps, told
+from rag.ingest.patience import delay_before
+from rag.ingest.pipeline import Read
+from rag.ingest.readahead import Limits, ReadAhead, Taken
+from rag.messages import say
+from rag.store.database import Database
+from rag.store.item_table import JobItem
+from rag.store.job_table import Job
+from rag.types import IngestResult, Notice
+
+log = logging.getLogger(__name__)
+
+Outcome = Read | IngestResult | int
+_CLOSING_SECONDS = 10.0
+_AFTER_A_FAULT = 5.0
+_STORE_FAULTS = 3
+
+
+class Worker:
+    """Works on every job that the database calls running, in turns of one page; the database is its only list."""
+
+    def __init__(
+        self, database: Database, open_steps: Callable[[Job], Steps], pace: Pace, limits: Limits | None = None
+    ) -> None:
+        """`open_steps` may take long and raise RagError."""
+        self._database = database
+        self._jobs = database.jobs
+        self._items = database.items
+        self._open_steps = open_steps
+        self._pace = pace
+        self._ahead: ReadAhead[Outcome] = ReadAhead(limits, _size)
+        self._runs: dict[str, Run] = {}
+        self._order: deque[str] = deque()
+        self._in_hand: tuple[str, int] | None = None
+        self._turn = threading.Lock()
+        self._starting = threading.Lock()
+        self._closed = threading.Event()
+        self._thread = threading.Thread(target=self._work, name="imports", daemon=True)
+
+    def wake(self) -> None:
+        """Look at the database: there is a new job, or another state of one. Starts the thread if need be."""
+        with self._starting:
+            if self._thread.ident is None and not self._closed.is_set():
+                self._thread.start()
+        self._ahead.wake()
+
+    def close(self) -> None:
+        """Stop after the page in hand."""
+        self._closed.set()
+        self._ahead.close()
+        if self._thread.is_alive() and threading.current_thread() is not self._thread:
+            self._thread.join(_CLOSING_SECONDS)
+
+    @contextmanager
+    def between_pages(self, job_id: str) -> Iterator[set[int]]:
+        """Hold off the next page; yields the position of the job's page in hand, if it has one."""
+        with self._turn:
+            hand = self._in_hand
+            yield {hand[1]} if hand and hand[0] == job_id else set()
+
+    def _work(self) -> None:
+        while not self._closed.is_set():
+            try:
+                self._step()
+            except Exception:  # the thread's edge: what fails here is the database, and that may pass
+                if not self._closed.is_set():
+                    log.exception("The imports could not go on; another try follows")
+                    self._closed.wait(_AFTER_A_FAULT)
+                    self._start_over()
+
+    def _step(self) -> None:
+        for job_id in self._jobs.running():
+            if job_id not in self._runs:
+                self._open(job_id)
+        running = frozenset(self._jobs.running())  # to open one may have taken long
+        for job_id in [*self._runs]:
+            self._retire(job_id, job_id in running)
+        now = time.monotonic()
+        self._begin(running, now)
+        taken = self._ahead.take(self._patience(now))
+        if taken is not None and not self._closed.is_set():
+            self._finish(taken)
+
+    # Jobs begin and end
+
+    def _open(self, job_id: str) -> None:
+        job = self._jobs.job(job_id)
+        if job is None:
+            return
+        self._items.all_wait(job_id)
+        try:
+            steps = self._open_steps(job)
+        except RagError as error:
+            self._fail(job_id, error.notice)
+        except Exception:  # a fault of ours ends this job, not the others
+            log.exception("import %s cannot begin", job_id)
+            self._fail(job_id, Notice("unexpected"))
+        else:
+            self._runs[job_id] = Run(job_id, steps, self._items)
+            self._order.append(job_id)
+            self._pace.begin(job_id)
+
+    def _fail(self, job_id: str, notice: Notice) -> None:
+        """End a job that cannot begin: each item fails with the reason."""
+        with self._turn:
+            if self._jobs.state(job_id) != "running":
+                return
+            with self._database.transaction():
+                self._items.skip_open(job_id, partial(told, notice=notice))
+                job = self._jobs.job(job_id)
+                if job is not None and job.discovery == "waiting":
+                    self._jobs.set_discovery(job_id, "failed")
+                self._jobs.set_state(job_id, "done", notice)
+
+    def _retire(self, job_id: str, is_running: bool) -> None:
+        """Let go of a job that is done, paused, cancelled or deleted, once nothing of it is under way."""
+        run = self._runs[job_id]
+        if is_running:
+            if not run.is_idle():
+                return
+            if not self._jobs.end_if_done(job_id):
+                run.look_again(self._jobs.job(job_id))
+                return
+        run.forget()
+        if not is_running and self._jobs.state(job_id) != "paused":
+            for position in self._ahead.drop(job_id):
+                run.release(position)
+        if not run.held:
+            del self._runs[job_id]
+            self._order.remove(job_id)
+            self._pace.forget(job_id)
+
+    def _start_over(self) -> None:
+        """Forget what was under way: the database knows what is left to do."""
+        for job_id in self._order:
+            self._ahead.drop(job_id)
+        self._runs.clear()
+        self._order.clear()
+
+    # Reading
+
+    def _begin(self, running: frozenset[str], now: float) -> None:
+        """Begin to read, one page of each job in turn, while there is room; whose turn it is is kept."""
+        while self._ahead.has_room():
+            for _ in range(len(self._order)):
+                job_id = self._order[0]
+                self._order.rotate(-1)
+                if job_id in running and self._begin_one(self._runs[job_id], now):
+                    break
+            else:
+                return
+
+    def _begin_one(self, run: Run, now: float) -> bool:
+        if run.takes_finding(now):
+            self._ahead.begin(run.job_id, FINDING, "", partial(run.steps.find, self._closed.is_set))
+            return True
+        item = run.next_item(now, self._ahead.has_room)
+        if item is None:
+            return False
+        self._items.begin(run.job_id, item.position)
+        self._ahead.begin(run.job_id, item.position, host_of(item), partial(run.steps.read, item))
+        return True
+
+    def _patience(self, now: float) -> float | None:
+        """Seconds until something is to be tried again; None when nothing waits for a time.
+
+        What could have begun by `now` and did not waits for room, not for a time.
+        """
+        times = [when for run in self._runs.values() if (when := run.next_time(now)) is not None]
+        return max(0.0, min(times) - time.monotonic()) if times else None
+
+    # Taking in
+
+    def _finish(self, taken: Taken[Outcome]) -> None:
+        run = self._runs.get(taken.group)
+        if run is None:
+            return
+        if taken.position == FINDING:
+            self._found(run, taken)
+            return
+        with self._turn:
+            item = self._items.wanted(run.job_id, taken.position)
+            if item is None:
+                run.release(taken.position)
+                return
+            self._in_hand = (run.job_id, taken.position)
+        try:
+            row = self._result(run, item, taken)
+            if row is not None:
+                self._items.finish(run.job_id, item.position, row)
+                self._pace.note(run.job_id)
+                run.release(item.position)
+        finally:
+            self._in_hand = None
+
+    def _result(self, run: Run, item: JobItem, taken: Taken[Outcome]) -> IngestResult | None:
+        """What became of an item; None when it is to be tried again later."""
+        try:
+            outcome = taken.result()
+            if isinstance(outcome, Read):
+                if outcome.error is not None and self._later(run, item.position, outcome.error):
+                    return None
+                outcome = run.steps.settle(item, outcome, taken.began)
+                run.store_faults = 0
+            assert isinstance(outcome, IngestResult)
+            return outcome
+        except RagError as error:
+            if taken.error is not None and self._later(run, item.position, error):
+                return None
+            log.info("%s: %s", item.source[:200], error, exc_info=error.__cause__)
+            if isinstance(error, StoreError):
+                self._note_store_fault(run, error)
+            return run.steps.failed(item, error, taken.began)
+        except Exception:  # a fault of ours costs one page, not the job
+            log.exception("%s could not be taken in", item.source[:200])
+            return told(item, Notice("unexpected"))
+
+    def _later(self, run: Run, position: int, error: RagError) -> bool:
+        """Put an item off whose failure may pass; False when that was done often enough."""
+        if self._closed.is_set():
+            return True  # it was cut off by the end of the program, and waits for the next start
+        delay = delay_before(error, run.failed_tries(position))
+        if delay is None:
+            return False
+        if position != FINDING:
+            self._items.move(run.job_id, position, "waiting")
+        run.later(position, time.monotonic() + delay)
+        return True
+
+    def _note_store_fault(self, run: Run, error: StoreError) -> None:
+        """A database that is down or full would fail page after page: stop before the rest is lost to it."""
+        run.store_faults += 1
+        if run.store_faults >= _STORE_FAULTS:
+            params = {"why_en": say(error.notice, "en"), "why_zh": say(error.notice, "zh")}
+            self._jobs.set_state(run.job_id, "paused", Notice("store_stopped_job", params))
+            run.store_faults = 0
+
+    def _found(self, run: Run, taken: Taken[Outcome]) -> None:
+        try:
+            found = taken.result()
+            notice = Notice("nothing_to_recheck") if found == 0 and run.steps.job.kind == "recheck" else None
+            self._jobs.set_discovery(run.job_id, "done", notice)
+        except RagError as error:
+            if self._later(run, FINDING, error):
+                return
+            self._jobs.set_discovery(run.job_id, "failed", error.notice)
+        except Exception:  # a fault of ours: the job says so
+            log.exception("import %s: its addresses could not be found", run.job_id)
+            self._jobs.set_discovery(run.job_id, "failed", Notice("unexpected"))
+        run.release(FINDING)
+
+
+def _size(outcome: Outcome) -> int:
+    """Roughly the bytes that something which was read holds."""
+    return 4 * len(outcome.page.text) if isinstance(outcome, Read) else 0

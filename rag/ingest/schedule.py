@@ -1,0 +1,168 @@
+"""Pages that are looked at again every so many hours, by a thread of its own."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Protocol
+
+from rag.errors import RagError, StoreError
+from rag.store.database import Database, Schedule
+from rag.store.job_table import Job
+from rag.store.schedule_table import Scope
+
+log = logging.getLogger(__name__)
+
+Clock = Callable[[], datetime]
+FEWEST_HOURS = 1
+MOST_HOURS = 24 * 366
+_LONGEST_SLEEP = 300.0  # the clock of a machine that slept, or was set, is looked at again after so long
+_SHORTEST_SLEEP = 1.0
+
+
+class Rechecks(Protocol):
+    """The part of `rag.ingest.jobs.Jobs` that schedules need."""
+
+    def recheck(
+        self, library: str, url_hashes: Sequence[str] | None = None, site: str | None = None, *, owner: str = ""
+    ) -> str:
+        """Queue another look at pages; returns the job's id."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleView:
+    """A schedule with the job that it started last, None before the first or when that was removed."""
+
+    schedule: Schedule
+    last: Job | None
+
+
+def utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+class Schedules:
+    """Starts re-checks when they are due. Safe to share between threads; methods raise StoreError."""
+
+    def __init__(self, database: Database, jobs: Rechecks, clock: Clock = utc_now) -> None:
+        self._database = database
+        self._table = database.schedules
+        self._jobs = jobs
+        self._clock = clock
+        self._news = threading.Event()
+        self._closed = False
+        self._thread = threading.Thread(target=self._watch, name="schedules", daemon=True)
+
+    def start(self) -> None:
+        """Begin to watch the time; what came due meanwhile is started once."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """Start nothing more."""
+        self._closed = True
+        self._news.set()
+
+    def set(
+        self,
+        library: str,
+        *,
+        every_hours: int,
+        site: str = "",
+        url_hashes: Sequence[str] = (),
+        owner: str = "",
+    ) -> str:
+        """Look again at all pages of the library, at those of `site`, or at those chosen; returns the schedule's id.
+
+        There is one schedule for the same pages: setting it again changes its hours, and the time runs
+        anew. Raises StoreError("schedule_too_often").
+        """
+        _check_hours(every_hours)
+        scope: Scope = "pages" if url_hashes else "site" if site else "all"
+        chosen = tuple(sorted(set(url_hashes)))
+        next_at = _text(self._clock() + timedelta(hours=every_hours))
+        with self._database.transaction():
+            same = [
+                one.id
+                for one in self._table.schedules(library)
+                if (one.scope, one.site, one.url_hashes) == (scope, site, chosen)
+            ]
+            if same:
+                self._table.change(same[0], every_hours, next_at)
+                schedule_id = same[0]
+            else:
+                schedule_id = self._table.add(
+                    library, owner, scope, site=site, url_hashes=chosen, every=every_hours, next_at=next_at
+                )
+        self._news.set()
+        return schedule_id
+
+    def remove(self, schedule_id: str) -> None:
+        """Raises StoreError("schedule_unknown")."""
+        if self._table.schedule(schedule_id) is None:
+            raise StoreError("schedule_unknown")
+        self._table.remove(schedule_id)
+        self._news.set()
+
+    def schedules(self, library: str) -> list[ScheduleView]:
+        """Those of the library, oldest first, each with what it did last."""
+        rows = self._table.schedules(library)
+        return [ScheduleView(row, self._database.jobs.job(row.last_job) if row.last_job else None) for row in rows]
+
+    def start_due(self) -> list[str]:
+        """Start what is due, once each, however often its time has passed; returns the ids of the jobs."""
+        moment = self._clock()
+        return [job for one in self._table.due(_text(moment)) if (job := self._start(one, moment)) is not None]
+
+    def _start(self, schedule: Schedule, moment: datetime) -> str | None:
+        """The job, or None while the last one still runs, or when another process was first."""
+        last = self._database.jobs.state(schedule.last_job) if schedule.last_job else None
+        with self._database.transaction():
+            if not self._table.claim(schedule, _text(_next_time(schedule, moment))):
+                return None
+            if last in ("running", "paused"):
+                log.info("schedule %s: the last re-check has not ended, so this one is left out", schedule.id)
+                return None
+            chosen = schedule.url_hashes if schedule.scope == "pages" else None
+            site = schedule.site if schedule.scope == "site" else None
+            job_id = self._jobs.recheck(schedule.library, chosen, site, owner=schedule.owner)
+            self._table.started(schedule.id, job_id, _text(moment))
+        return job_id
+
+    def _watch(self) -> None:
+        while not self._closed:
+            try:
+                self.start_due()
+                wait = self._seconds_to_next()
+            except RagError as error:  # a full or busy disk: the time is not lost, only late
+                log.warning("schedules: %s", error)
+                wait = _LONGEST_SLEEP
+            self._news.wait(wait)
+            self._news.clear()
+
+    def _seconds_to_next(self) -> float:
+        first = self._table.next_time()
+        left = (_moment(first) - self._clock()).total_seconds() if first else _LONGEST_SLEEP
+        return min(max(left, _SHORTEST_SLEEP), _LONGEST_SLEEP)
+
+
+def _next_time(schedule: Schedule, moment: datetime) -> datetime:
+    """The first time after `moment` that is a whole number of periods after the one that was set."""
+    due, period = _moment(schedule.next_at), timedelta(hours=schedule.every_hours)
+    return due + ((moment - due) // period + 1) * period
+
+
+def _check_hours(hours: int) -> None:
+    if not FEWEST_HOURS <= hours <= MOST_HOURS:
+        raise StoreError("schedule_too_often", fewest=FEWEST_HOURS, most=MOST_HOURS)
+
+
+def _text(moment: datetime) -> str:
+    return moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def _moment(text: str) -> datetime:
+    return datetime.fromisoformat(text)

@@ -1,0 +1,100 @@
+"""Jobs over a database of their own, closed at the end, and a site for them to walk through."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rag.ingest.chunking import get_chunker
+from rag.ingest.fetch import Fetcher
+from rag.ingest.hosts import HostGates
+from rag.ingest.jobs import Jobs, JobView, Sites
+from rag.ingest.parser import Parser
+from rag.ingest.pipeline import Ingestor
+from rag.ingest.sources import Source, record_sources
+from rag.models.sparse import SparseEncoder
+from rag.store.database import Database
+from rag.store.library import Library
+from tests.support.hashed_model import HashedModel
+from tests.support.page_server import PageServer
+from tests.support.site_server import SiteServer
+
+MakeJobs = Callable[..., Jobs]
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[Database]:
+    database = Database(tmp_path / "app.sqlite3")
+    yield database
+    database.close()
+
+
+@pytest.fixture
+def site() -> Iterator[SiteServer]:
+    with SiteServer(30, delay=0.0) as one:
+        yield one
+
+
+@pytest.fixture
+def fetcher(site: SiteServer, page_server: PageServer) -> Iterator[Fetcher]:
+    with Fetcher([site.pair, page_server.pair], deadline=1.0, gates=HostGates(8, 0.0)) as one:
+        yield one
+
+
+@pytest.fixture
+def ingestor(small_library: Library, model: HashedModel, parser: Parser, fetcher: Fetcher) -> Ingestor:
+    return Ingestor(small_library, model, SparseEncoder(), fetcher, parser, get_chunker())
+
+
+@pytest.fixture
+def make_jobs(database: Database, ingestor: Ingestor, fetcher: Fetcher, parser: Parser) -> Iterator[MakeJobs]:
+    """Makes Jobs over the one database; each call is a restart of the program."""
+    made: list[Jobs] = []
+    sites = Sites(fetcher, parser)
+
+    def make(open_ingestor: Callable[[str], Ingestor] = lambda library: ingestor, **options: Any) -> Jobs:
+        made.append(Jobs(database, open_ingestor, lambda: sites, **options))
+        return made[-1]
+
+    yield make
+    for jobs in made:
+        jobs.close()
+
+
+@pytest.fixture
+def jobs(make_jobs: MakeJobs) -> Jobs:
+    return make_jobs()
+
+
+@pytest.fixture(autouse=True)
+def no_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Failures that may pass are tried again at once."""
+    monkeypatch.setattr("rag.ingest.patience._DELAYS", (0.01, 0.02))
+    monkeypatch.setattr("rag.ingest.patience.MAX_DELAY", 0.05)
+
+
+def records(count: int, text: str = "Text of page {n}, which no other page has: {n} {n} {n}.") -> list[Source]:
+    rows = [{"url": f"https://a.example/{n}", "title": f"P{n}", "text": text.format(n=n)} for n in range(count)]
+    return list(record_sources(map(json.dumps, rows), "pages.jsonl"))
+
+
+def finished(jobs: Jobs, job_id: str, until: Callable[[JobView], bool] = lambda job: job.state != "running") -> JobView:
+    """The job once it is at its end, or as `until` says."""
+    end = time.monotonic() + 30
+    while not until(job := jobs.job(job_id)):
+        assert time.monotonic() < end, (job, job.items)
+        time.sleep(0.01)
+    return job
+
+
+def statuses(job: JobView) -> list[str]:
+    return [item.result.status if item.result else "" for item in job.items]
+
+
+def reasons(job: JobView) -> list[str]:
+    return [item.result.reason if item.result else "" for item in job.items]

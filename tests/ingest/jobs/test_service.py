@@ -1,0 +1,299 @@
+"""Imports in the background: they outlive who asked, can be stopped and changed, and go on after a restart."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import replace
+
+import pytest
+
+from rag.errors import ModelError, StoreError
+from rag.ingest.jobs import Jobs
+from rag.ingest.pipeline import Ingestor
+from rag.ingest.sources import Source, file_sources, web_source
+from rag.store.database import Database
+from rag.store.item_table import NewItem
+from rag.types import IngestResult
+from tests.ingest.jobs.conftest import MakeJobs, finished, reasons, records, statuses
+from tests.support.page_server import PageServer, Reply, generated_page
+
+
+class Stuck:
+    """Opens no ingestor before it is let go."""
+
+    def __init__(self, ingestor: Ingestor) -> None:
+        self.asked, self.go = threading.Event(), threading.Event()
+        self._ingestor = ingestor
+
+    def __call__(self, library: str) -> Ingestor:
+        self.asked.set()
+        self.go.wait(30)
+        return self._ingestor
+
+
+def test_a_job_runs_to_its_end(jobs: Jobs) -> None:
+    sources = [*records(3), *file_sources("note.md", b"# Note\n\nA note."), web_source("http://10.0.0.1/")]
+    job = finished(jobs, jobs.submit(sources, library="main"))
+    assert job.state == "done"
+    assert statuses(job) == ["added"] * 4 + ["failed"]
+    assert (job.done, job.total, job.counts) == (5, 5, {"added": 4, "failed": 1})
+    assert all(item.stage == "done" and item.attempts == 1 for item in job.items)
+    assert all(item.started_at <= item.finished_at for item in job.items)
+    assert [one.id for one in jobs.jobs("main")] == [job.id]
+
+
+def test_given_twice_it_is_taken_once(jobs: Jobs, page_server: PageServer) -> None:
+    url = page_server.url("/article")
+    job = finished(jobs, jobs.submit([web_source(url), web_source(url + "#top")], library="main"))
+    assert reasons(job) == ["page_added", "same_address"]
+    assert page_server.count("/article") == 1
+
+
+def test_a_known_page_is_fetched_again_only_by_force(jobs: Jobs, page_server: PageServer) -> None:
+    source = [web_source(page_server.url("/article"))]
+    finished(jobs, jobs.submit(source, library="main"))
+    assert reasons(finished(jobs, jobs.submit(source, library="main"))) == ["already_here"]
+    assert page_server.count("/article") == 1
+    assert statuses(finished(jobs, jobs.submit(source, library="main", force=True))) == ["unchanged"]
+    assert page_server.count("/article") == 2
+
+
+def test_what_a_source_held_is_forgotten_once_it_is_in(jobs: Jobs, database: Database) -> None:
+    job_id = jobs.submit(file_sources("note.md", b"# Note\n\nA note."), library="main")
+    finished(jobs, job_id)
+    assert database.items.payload(job_id, 0) is None
+
+
+def test_a_restart_goes_on_where_it_was(make_jobs: MakeJobs, database: Database, ingestor: Ingestor) -> None:
+    first, stuck = make_jobs(), Stuck(ingestor)
+    job_id = make_jobs(stuck).submit(records(3), library="main")
+    stuck.asked.wait(10)
+    first.resume()
+    assert statuses(finished(first, job_id)) == ["added"] * 3
+    stuck.go.set()
+
+
+def test_pages_under_way_at_the_end_of_a_process_are_begun_again(make_jobs: MakeJobs, database: Database) -> None:
+    source = records(1)[0]
+    job_id = database.jobs.create("main", "", [NewItem(source.name, source.url, payload=_packed(source))])
+    database.items.begin(job_id, 0)
+    database.items.move(job_id, 0, "embedding")
+    jobs = make_jobs()
+    jobs.start()
+    job = finished(jobs, job_id)
+    assert (statuses(job), job.items[0].attempts) == (["added"], 2)
+
+
+def test_a_page_that_was_in_before_the_kill_counts_as_added(
+    make_jobs: MakeJobs, database: Database, page_server: PageServer
+) -> None:
+    first = make_jobs()
+    url = page_server.url("/article")
+    job_id = first.submit([web_source(url)], library="main")
+    finished(first, job_id)
+    with database.transaction() as db:  # as it is when the process ends between the two stores
+        db.execute("UPDATE job_items SET result = NULL, status = '', stage = 'storing', payload = ?", (_web(url),))
+        db.execute("UPDATE jobs SET state = 'running'")
+    again = make_jobs()
+    again.start()
+    job = finished(again, job_id)
+    assert reasons(job) == ["page_added"]
+    assert job.items[0].result is not None
+    assert job.items[0].result.chunks > 0
+    assert page_server.count("/article") == 1
+
+
+def test_a_stopped_job_keeps_what_is_in(make_jobs: MakeJobs, ingestor: Ingestor) -> None:
+    stuck = Stuck(ingestor)
+    jobs = make_jobs(stuck)
+    job_id = jobs.submit(records(3), library="main")
+    stuck.asked.wait(10)
+    jobs.cancel(job_id)
+    job = jobs.job(job_id)
+    assert (job.state, set(statuses(job))) == ("cancelled", {"skipped"})
+    stuck.go.set()
+    other = finished(jobs, jobs.submit(records(1), library="main"))
+    assert statuses(other) == ["added"]
+    assert ingestor.library.page_count() == 1
+
+
+def test_a_kill_while_a_job_is_cancelled_leaves_no_page_open(make_jobs: MakeJobs, database: Database) -> None:
+    job_id = database.jobs.create("main", "", [NewItem("a", payload={})])
+    database.jobs.set_state(job_id, "cancelled")
+    jobs = make_jobs()
+    jobs.start()
+    assert reasons(jobs.job(job_id)) == ["cancelled"]
+
+
+def test_a_paused_job_begins_nothing_until_it_is_resumed(
+    make_jobs: MakeJobs, ingestor: Ingestor, database: Database
+) -> None:
+    stuck = Stuck(ingestor)
+    jobs = make_jobs(stuck)
+    job_id = jobs.submit(records(2), library="main")
+    stuck.asked.wait(10)
+    jobs.pause(job_id)
+    stuck.go.set()
+    finished(jobs, jobs.submit(records(4)[2:], library="main"))
+    assert (jobs.job(job_id).state, statuses(jobs.job(job_id))) == ("paused", ["", ""])
+    again = make_jobs()
+    again.start()
+    assert again.job(job_id).state == "paused"
+    again.resume(job_id)
+    assert statuses(finished(again, job_id)) == ["added", "added"]
+
+
+def test_a_page_that_failed_is_never_blocked(jobs: Jobs, page_server: PageServer) -> None:
+    url = page_server.url("/later")
+    job_id = jobs.submit([web_source(page_server.url("/article")), web_source(url)], library="main")
+    assert statuses(finished(jobs, job_id)) == ["added", "failed"]
+    page_server.add("/later", generated_page(7))
+    assert statuses(finished(jobs, jobs.submit([web_source(url + "?b=1")], library="main"))) == ["added"]
+    assert jobs.retry_failed(job_id) == job_id
+    job = finished(jobs, job_id)
+    assert [item.attempts for item in job.items] == [1, 2]
+    assert "failed" not in job.counts
+
+
+def test_a_file_that_failed_can_be_tried_again(make_jobs: MakeJobs, ingestor: Ingestor) -> None:
+    answers = iter([ModelError("package_missing", package="none"), None])
+
+    def open_ingestor(library: str) -> Ingestor:
+        if (error := next(answers)) is not None:
+            raise error
+        return ingestor
+
+    jobs = make_jobs(open_ingestor)
+    job_id = jobs.submit(file_sources("note.md", b"# Note\n\nA note."), library="main")
+    job = finished(jobs, job_id)
+    assert reasons(job) == ["package_missing"]
+    assert job.notice is not None
+    jobs.retry_failed(job_id)
+    job = finished(jobs, job_id)
+    assert (statuses(job), job.notice) == (["added"], None)
+
+
+def test_nothing_to_retry_leaves_the_job_as_it_is(jobs: Jobs) -> None:
+    job = finished(jobs, jobs.submit(records(1), library="main"))
+    jobs.retry_failed(job.id)
+    assert jobs.job(job.id).finished_at == job.finished_at
+
+
+BROKEN = "Le cafÃ© de la forÃªt est fermÃ© le dimanche, aprÃ¨s le marchÃ©, et l\u2019Ã©tÃ© aussi. "
+
+
+def held_job(jobs: Jobs, page_server: PageServer) -> str:
+    url = page_server.add("/broken", f"<html><head><title>Menu</title></head><body><p>{BROKEN * 8}</p></body></html>")
+    job_id = jobs.submit([web_source(url)], library="main")
+    (item,) = finished(jobs, job_id).items
+    assert item.result is not None
+    assert (item.result.status, item.result.reason) == ("held", "gate_mojibake")
+    assert "add_anyway" in item.result.choices
+    return job_id
+
+
+def test_a_page_that_was_held_back_can_be_added_anyway(jobs: Jobs, page_server: PageServer) -> None:
+    job_id = held_job(jobs, page_server)
+    jobs.decide(job_id, 0, "add_anyway")
+    job = finished(jobs, job_id)
+    assert (job.state, statuses(job), job.items[0].decision) == ("done", ["added"], "add_anyway")
+    with pytest.raises(StoreError, match="not possible"):
+        jobs.decide(job_id, 0, "add_anyway")
+
+
+def test_a_page_that_was_held_back_can_be_left_out(jobs: Jobs, page_server: PageServer, ingestor: Ingestor) -> None:
+    job_id = held_job(jobs, page_server)
+    jobs.decide(job_id, 0, "skip")
+    job = jobs.job(job_id)
+    assert (job.state, reasons(job), job.counts) == ("done", ["left_alone"], {"skipped": 1})
+    assert ingestor.library.page_count() == 0
+
+
+def test_a_decision_that_is_not_offered_is_refused(jobs: Jobs, page_server: PageServer) -> None:
+    job_id = held_job(jobs, page_server)
+    with pytest.raises(StoreError, match="not possible"):
+        jobs.decide(job_id, 0, "keep_both")
+    with pytest.raises(StoreError, match="no such page"):
+        jobs.decide(job_id, 9, "skip")
+
+
+def test_a_duplicate_can_be_kept_beside_the_other(jobs: Jobs, page_server: PageServer, ingestor: Ingestor) -> None:
+    urls = [page_server.add(path, generated_page(5)) for path in ("/one", "/two")]
+    for url in urls:
+        job_id = jobs.submit([web_source(url)], library="main")
+        job = finished(jobs, job_id)
+    assert reasons(job) == ["same_text"]
+    jobs.decide(job_id, 0, "keep_both")
+    assert statuses(finished(jobs, job_id)) == ["added"]
+    assert ingestor.library.page_count() == 2
+
+
+def test_a_removed_job_is_gone_with_its_items(jobs: Jobs, database: Database) -> None:
+    job = finished(jobs, jobs.submit(records(2), library="main"))
+    jobs.delete(job.id)
+    assert jobs.jobs("main") == []
+    assert database.items.items(job.id) == []
+    with pytest.raises(StoreError, match="no such import"):
+        jobs.job(job.id)
+
+
+def test_an_unknown_job(jobs: Jobs) -> None:
+    for ask in (jobs.job, jobs.pause, jobs.resume, jobs.cancel, jobs.retry_failed, jobs.delete):
+        with pytest.raises(StoreError, match="no such import"):
+            ask("none")
+
+
+def test_a_job_carries_its_chunker_over_a_restart(make_jobs: MakeJobs, ingestor: Ingestor) -> None:
+    text = "# Log\n\n" + "The keeper of tower {n} writes the hour into the log. " * 40
+    first, stuck = make_jobs(), Stuck(ingestor)
+    job_id = make_jobs(stuck).submit(records(1, text), library="main", chunker="parent")
+    stuck.asked.wait(10)
+    first.start()
+    job = finished(first, job_id)
+    stuck.go.set()
+    assert job.options["chunker"] == "parent"
+    assert job.items[0].result is not None
+    assert any(chunk.parent for chunk in ingestor.library.chunks(job.items[0].result.url_hash))
+
+
+def test_a_job_tells_its_rate_and_the_time_left(make_jobs: MakeJobs, page_server: PageServer) -> None:
+    moment = [100.0]
+    go = threading.Event()
+    slow = page_server.add_reply("/slow-one", lambda: _after(go))
+    jobs = make_jobs(clock=lambda: moment[0])
+    job_id = jobs.submit([*records(4), web_source(slow)], library="main")
+    finished(jobs, job_id, lambda job: job.done == 4 and bool(job.current))
+    assert jobs.job(job_id).rate is None
+    moment[0] += 12.0
+    job = jobs.job(job_id)
+    assert (job.rate, job.seconds_left) == (20.0, 3.0)
+    assert [item.source for item in job.current] == [slow]
+    go.set()
+    assert finished(jobs, job_id).seconds_left is None
+
+
+def test_ten_thousand_items_are_listed_in_no_time(jobs: Jobs, database: Database) -> None:
+    row = IngestResult("s", "u", "h", "added", "page_added", "Added.", params={"chunks": 1, "title": "t"})
+    for number in range(4):
+        items = [NewItem(str(n), result=replace(row, source=str(n))) for n in range(10_000 if number else 10)]
+        database.jobs.set_state(database.jobs.create("main", "", items), "done")
+    began = time.perf_counter()
+    listed = jobs.jobs("main")
+    spent = time.perf_counter() - began
+    assert [job.counts for job in listed] == [{"added": 10_000}] * 3 + [{"added": 10}]
+    assert spent < 1.0  # reading the items themselves takes several times that
+    assert [item.position for item in jobs.items(listed[0].id, 9_000, 2)] == [9_000, 9_001]
+
+
+def _after(go: threading.Event) -> Reply:
+    go.wait(20)
+    return Reply(generated_page(99).encode())
+
+
+def _packed(source: Source) -> dict[str, object]:
+    return {"name": source.name, "url": source.url, "kind": source.kind, "record": dict(source.record)}
+
+
+def _web(url: str) -> str:
+    return f'{{"name": "{url}", "url": "{url}", "kind": "web"}}'

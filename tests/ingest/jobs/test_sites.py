@@ -1,0 +1,155 @@
+"""Jobs that find their pages themselves, and those that look at pages again."""
+
+from __future__ import annotations
+
+import pytest
+
+from rag.ingest.jobs import Jobs, JobView
+from rag.ingest.pipeline import Ingestor
+from rag.ingest.sources import file_sources, web_source
+from rag.store.database import Database
+from tests.ingest.jobs.conftest import MakeJobs, finished, reasons, statuses
+from tests.support.hashed_model import HashedModel
+from tests.support.page_server import PageServer, generated_page
+from tests.support.site_server import SiteServer
+
+
+def fates(job: JobView, site: SiteServer) -> dict[str, str]:
+    """What became of each path, in the words of the site."""
+    words = {"added": "page", "duplicate": "duplicate"}
+    codes = {"http_error": "error", "timeout": "timeout", "redirects": "loop"}
+    found = {}
+    for item in job.items:
+        assert item.result is not None
+        fate = words.get(item.result.status) or codes[item.result.reason]
+        found[item.url.removeprefix(site.url("").removesuffix("/"))] = fate
+    return found
+
+
+def kinds(expected: dict[str, str]) -> dict[str, str]:
+    """Which of a page's addresses comes first is a matter of luck."""
+    return {path: "read" if fate in ("page", "duplicate") else fate for path, fate in expected.items()}
+
+
+def test_a_crawl_finds_every_page_and_tells_what_became_of_each(
+    jobs: Jobs, site: SiteServer, ingestor: Ingestor
+) -> None:
+    job_id = jobs.submit_site(site.url("/"), "crawl", library="main", max_depth=12, max_pages=500)
+    job = finished(jobs, job_id)
+    assert (job.kind, job.title, job.discovery) == ("crawl", site.url("/"), "done")
+    found = fates(job, site)
+    assert kinds(found) == kinds(site.expected)
+    assert ingestor.library.page_count() == len(site.paths("page"))
+    counts = site.counts
+    assert all(counts[path] == 1 for path in site.paths("page") if path in found and not site_copy(site, path))
+    assert "/private/x" not in counts
+    start = job.items[0]
+    assert (start.url, start.depth, start.parent) == (site.url("/"), 0, None)
+    assert {item.depth for item in job.items if item.parent == 0} == {1}
+
+
+def site_copy(site: SiteServer, path: str) -> bool:
+    """Whether a redirect leads to the path, so that it is fetched once more."""
+    return path in [answer.headers.get("Location") for old in site.expected if (answer := site.answer(old))]
+
+
+def test_a_crawl_keeps_to_its_depth_and_number(jobs: Jobs, site: SiteServer) -> None:
+    shallow = finished(jobs, jobs.submit_site(site.url("/"), "crawl", library="main", max_depth=1))
+    assert {item.depth for item in shallow.items} == {0, 1}
+    few = finished(jobs, jobs.submit_site(site.url("/"), "crawl", library="other", max_depth=9, max_pages=7))
+    assert len(few.items) == 7
+
+
+def test_a_sitemap_and_a_feed_give_their_pages(jobs: Jobs, site: SiteServer) -> None:
+    job = finished(jobs, jobs.submit_site(site.url("/"), "sitemap", library="main"))
+    assert kinds(fates(job, site)) == kinds(site.expected)
+    feed = finished(jobs, jobs.submit_site(site.url("/feed.xml"), "feed", library="main"))
+    assert feed.total == 10
+    assert "already_here" in reasons(feed)
+
+
+def test_a_site_without_a_sitemap_says_so_and_can_be_tried_again(jobs: Jobs, page_server: PageServer) -> None:
+    job_id = jobs.submit_site(page_server.url("/"), "sitemap", library="main")
+    job = finished(jobs, job_id)
+    assert (job.state, job.discovery, job.total) == ("done", "failed", 0)
+    assert job.notice is not None
+    assert job.notice.code == "sitemap_missing"
+    url = page_server.add("/only", generated_page(1))
+    page_server.add("/sitemap.xml", f"<urlset><url><loc>{url}</loc></url></urlset>", content_type="application/xml")
+    jobs.retry_failed(job_id)
+    job = finished(jobs, job_id)
+    assert (job.notice, statuses(job)) == (None, ["added"])
+
+
+def test_a_crawl_that_was_cut_off_goes_on_where_it_was(
+    make_jobs: MakeJobs, site: SiteServer, ingestor: Ingestor, database: Database
+) -> None:
+    first = make_jobs()
+    job_id = first.submit_site(site.url("/"), "crawl", library="main", max_depth=12, max_pages=500)
+    finished(first, job_id, lambda job: job.done >= 8)
+    first.close()
+    assert first.job(job_id).state == "running"
+    again = make_jobs()
+    again.start()
+    job = finished(again, job_id)
+    assert kinds(fates(job, site)) == kinds(site.expected)
+    assert ingestor.library.page_count() == len(site.paths("page"))
+
+
+def test_a_job_of_a_site_needs_what_finds_its_pages(database: Database, ingestor: Ingestor) -> None:
+    jobs = Jobs(database, lambda library: ingestor)
+    job = finished(jobs, jobs.submit_site("https://a.example/", "crawl", library="main"))
+    jobs.close()
+    assert job.notice is not None
+    assert job.notice.code == "site_unavailable"
+
+
+def imported(jobs: Jobs, site: SiteServer) -> None:
+    pages = [web_source(site.url(path)) for path in site.paths("page")]
+    finished(jobs, jobs.submit([*pages, *file_sources("note.md", b"# Note\n\nA note.")], library="main"))
+
+
+def test_only_what_changed_is_encoded_again(
+    jobs: Jobs, site: SiteServer, model: HashedModel, ingestor: Ingestor
+) -> None:
+    imported(jobs, site)
+    changed = [path for path in site.paths("page") if path.endswith(".html")][:2]
+    site.change(changed)
+    site.forget()
+    model.encoded.clear()
+    job = finished(jobs, jobs.recheck("main"))
+    assert job.total == len(site.paths("page")) == ingestor.library.page_count() - 1
+    assert {item.url for item in job.items if item.result and item.result.status == "updated"} == {
+        site.url(path) for path in changed
+    }
+    assert job.counts == {"updated": 2, "unchanged": job.total - 2}
+    assert site.not_modified == job.total - 2
+    assert 2 <= len(model.encoded) <= 4
+
+
+def test_a_recheck_of_a_site_or_of_chosen_pages(jobs: Jobs, site: SiteServer, ingestor: Ingestor) -> None:
+    imported(jobs, site)
+    pages = [page for page in ingestor.library.pages() if page.source == "web"]
+    chosen = [page.url_hash for page in pages[:3]]
+    assert {item.url for item in finished(jobs, jobs.recheck("main", chosen)).items} == {p.url for p in pages[:3]}
+    assert finished(jobs, jobs.recheck("main", site="127.0.0.1")).total == len(pages)
+    nothing = finished(jobs, jobs.recheck("main", site="none.example"))
+    assert nothing.notice is not None
+    assert (nothing.total, nothing.notice.code) == (0, "nothing_to_recheck")
+
+
+def test_a_page_that_is_gone_is_told(jobs: Jobs, page_server: PageServer, ingestor: Ingestor) -> None:
+    url = page_server.add("/here", generated_page(1))
+    finished(jobs, jobs.submit([web_source(url)], library="main"))
+    page_server.add("/here", "<h1>Gone</h1>", status=410)
+    job = finished(jobs, jobs.recheck("main"))
+    assert statuses(job) == ["gone"]
+    assert [page.status for page in ingestor.library.pages()] == ["gone"]
+
+
+@pytest.mark.parametrize("kind", ["sitemap", "crawl"])
+def test_what_robots_txt_refuses_is_not_read(jobs: Jobs, page_server: PageServer, kind: str) -> None:
+    page_server.add("/robots.txt", "User-agent: *\nDisallow: /", content_type="text/plain")
+    job = finished(jobs, jobs.submit_site(page_server.url("/article"), kind, library="main"))  # type: ignore[arg-type]
+    assert (job.total, job.discovery) == (0, "failed")
+    assert page_server.count("/article") == 0

@@ -1,0 +1,183 @@
+"""The worker: jobs in turn, another try for what may pass, and faults that cost no more than they must."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rag.errors import StoreError
+from rag.ingest.jobs import Jobs
+from rag.ingest.pipeline import Ingestor
+from rag.ingest.readahead import Limits
+from rag.ingest.sources import web_source
+from rag.types import IngestResult
+from tests.ingest.jobs.conftest import MakeJobs, finished, reasons, records, statuses
+from tests.support.page_server import PageServer, Reply, generated_page
+
+
+def test_a_short_job_does_not_wait_for_a_long_one(
+    make_jobs: MakeJobs, ingestor: Ingestor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, go = threading.Event(), threading.Event()
+    settle = ingestor.settle
+
+    def slow(*args: Any, **options: Any) -> IngestResult:
+        begun.set()
+        go.wait(20)
+        return settle(*args, **options)
+
+    monkeypatch.setattr(ingestor, "settle", slow)
+    jobs = make_jobs(limits=Limits(readers=2, ahead=4))
+    long_one = jobs.submit(records(60), library="main")
+    begun.wait(10)
+    short_one = jobs.submit(records(61)[60:], library="main")
+    go.set()
+    (only,) = finished(jobs, short_one).items
+    whole = finished(jobs, long_one)
+    assert whole.counts == {"added": 60}
+    assert sum(item.finished_at < only.finished_at for item in whole.items) <= 6  # those that were read ahead
+
+
+def test_jobs_of_two_libraries_go_on_side_by_side(make_jobs: MakeJobs, ingestor: Ingestor) -> None:
+    asked: list[str] = []
+
+    def open_ingestor(library: str) -> Ingestor:
+        asked.append(library)
+        return ingestor
+
+    jobs = make_jobs(open_ingestor)
+    ids = [jobs.submit(records(n + 1)[n:], library=f"library{n}") for n in range(3)]
+    assert [statuses(finished(jobs, job_id)) for job_id in ids] == [["added"]] * 3
+    assert sorted(asked) == ["library0", "library1", "library2"]
+
+
+@pytest.mark.parametrize("status", [429, 500, 503])
+def test_what_may_pass_is_tried_again(jobs: Jobs, page_server: PageServer, status: int) -> None:
+    answers = iter([status, status])
+
+    def reply() -> Reply:
+        status = next(answers, 200)
+        return Reply(generated_page(3).encode(), status=status, headers={"Retry-After": "0"})
+
+    url = page_server.add_reply("/shaky", reply)
+    job = finished(jobs, jobs.submit([web_source(url)], library="main"))
+    assert statuses(job) == ["added"]
+    assert (page_server.count("/shaky"), job.items[0].attempts) == (3, 3)
+
+
+def test_what_does_not_pass_fails_after_the_third_try(jobs: Jobs, page_server: PageServer) -> None:
+    job = finished(jobs, jobs.submit([web_source(page_server.url("/broken"))], library="main"))
+    assert reasons(job) == ["http_error"]
+    assert page_server.count("/broken") == 3
+
+
+def test_what_cannot_pass_is_tried_once(jobs: Jobs, page_server: PageServer) -> None:
+    job = finished(jobs, jobs.submit([web_source(page_server.url("/missing"))], library="main"))
+    assert statuses(job) == ["failed"]
+    assert page_server.count("/missing") == 1
+
+
+def test_a_page_that_waits_for_another_try_holds_up_no_other(
+    jobs: Jobs, page_server: PageServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rag.ingest.patience.delay_before", None)  # the worker has its own name for it
+    monkeypatch.setattr("rag.ingest.jobs.worker.delay_before", lambda error, tries: 3600.0)
+    job_id = jobs.submit([web_source(page_server.url("/broken")), *records(3)], library="main")
+    job = finished(jobs, job_id, lambda job: job.done == 3)
+    assert statuses(job) == ["", "added", "added", "added"]
+    assert job.items[0].stage == "waiting"
+    jobs.cancel(job_id)
+    assert reasons(jobs.job(job_id))[0] == "cancelled"
+
+
+def test_a_fault_of_ours_costs_one_page(jobs: Jobs, ingestor: Ingestor, monkeypatch: pytest.MonkeyPatch) -> None:
+    settle = ingestor.settle
+
+    def broken(read: Any, *args: Any, **options: Any) -> IngestResult:
+        if read.page.title == "P1":
+            raise RuntimeError("a bug")
+        return settle(read, *args, **options)
+
+    monkeypatch.setattr(ingestor, "settle", broken)
+    job = finished(jobs, jobs.submit(records(3), library="main"))
+    assert sorted(reasons(job)) == ["page_added", "page_added", "unexpected"]
+
+
+def test_a_job_that_cannot_begin_ends_and_the_others_go_on(make_jobs: MakeJobs, ingestor: Ingestor) -> None:
+    def open_ingestor(library: str) -> Ingestor:
+        if library == "broken":
+            raise RuntimeError("a bug")
+        return ingestor
+
+    jobs = make_jobs(open_ingestor)
+    ids = [jobs.submit(records(1), library=library) for library in ("broken", "main")]
+    assert [reasons(finished(jobs, job_id)) for job_id in ids] == [["unexpected"], ["page_added"]]
+
+
+def test_a_database_that_is_down_pauses_the_job(
+    make_jobs: MakeJobs, ingestor: Ingestor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settle = ingestor.settle
+
+    def down(*args: Any, **options: Any) -> IngestResult:
+        raise StoreError("store_disk_full", path="/data")
+
+    monkeypatch.setattr(ingestor, "settle", down)
+    jobs = make_jobs(limits=Limits(readers=1, ahead=1))
+    job_id = jobs.submit(records(40), library="main")
+    job = finished(jobs, job_id)
+    assert job.state == "paused"
+    assert job.notice is not None
+    assert job.notice.code == "store_stopped_job"
+    assert 3 <= job.counts["failed"] <= 5
+    monkeypatch.setattr(ingestor, "settle", settle)
+    jobs.resume(job_id)
+    finished(jobs, job_id)
+    jobs.retry_failed(job_id)
+    assert finished(jobs, job_id).counts == {"added": 40}
+
+
+def test_reading_goes_on_while_a_page_is_taken_in(
+    make_jobs: MakeJobs, ingestor: Ingestor, page_server: PageServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fetched = threading.Event()
+    settle = ingestor.settle
+
+    def waits_for_the_next(*args: Any, **options: Any) -> IngestResult:
+        assert fetched.wait(10), "the second page was not read while the first was taken in"
+        return settle(*args, **options)
+
+    def second() -> Reply:
+        fetched.set()
+        return Reply(generated_page(2).encode())
+
+    monkeypatch.setattr(ingestor, "settle", waits_for_the_next)
+    jobs = make_jobs(limits=Limits(readers=1))
+    sources = [*records(1), web_source(page_server.add_reply("/second", second))]
+    assert statuses(finished(jobs, jobs.submit(sources, library="main"))) == ["added", "added"]
+
+
+def test_closing_stops_after_the_page_in_hand(
+    make_jobs: MakeJobs, ingestor: Ingestor, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    begun = threading.Event()
+    settle = ingestor.settle
+
+    def slow(*args: Any, **options: Any) -> IngestResult:
+        begun.set()
+        return settle(*args, **options)
+
+    monkeypatch.setattr(ingestor, "settle", slow)
+    jobs = make_jobs()
+    job_id = jobs.submit(records(200), library="main")
+    begun.wait(10)
+    jobs.close()
+    before = jobs.job(job_id)
+    assert before.state == "running"
+    assert before.counts["added"] == ingestor.library.page_count() < 200
+    again = make_jobs()
+    again.start()
+    assert finished(again, job_id).counts == {"added": 200}

@@ -1,0 +1,49 @@
+"""Many sources at once, as the command line takes them in."""
+
+from __future__ import annotations
+
+import pytest
+
+from rag.ingest.batch import ingest_all
+from rag.ingest.pipeline import Ingestor
+from rag.ingest.sources import web_source
+from tests.support.page_server import PageServer, Reply, generated_page
+
+
+@pytest.fixture(autouse=True)
+def no_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rag.ingest.patience._DELAYS", (0.01, 0.02))
+
+
+def test_each_source_has_one_row(ingestor: Ingestor, page_server: PageServer) -> None:
+    urls = [page_server.url(f"/page/{number}") for number in range(6)]
+    urls += [urls[0] + "#again", page_server.url("/missing"), "http://10.0.0.1/"]
+    rows = list(ingest_all(ingestor, [web_source(url) for url in urls]))
+    assert sorted(position for position, _ in rows) == list(range(9))
+    by_place = dict(rows)
+    assert [by_place[place].status for place in range(9)] == ["added"] * 6 + ["duplicate", "failed", "failed"]
+
+
+def test_what_may_pass_is_tried_again(ingestor: Ingestor, page_server: PageServer) -> None:
+    answers = iter([500, 429])
+    url = page_server.add_reply("/shaky", lambda: Reply(generated_page(3).encode(), status=next(answers, 200)))
+    ((_, row),) = ingest_all(ingestor, [web_source(url)])
+    assert (row.status, page_server.count("/shaky")) == ("added", 3)
+
+
+def test_a_stop_amid_the_pages_skips_the_rest(ingestor: Ingestor, page_server: PageServer) -> None:
+    seen: list[str] = []
+    sources = [web_source(page_server.url(f"/page/{number}")) for number in range(30)]
+    for _, row in ingest_all(ingestor, sources, stopped=lambda: len(seen) >= 2):
+        seen.append(row.status)
+    assert seen[:2] == ["added", "added"]
+    assert seen.count("skipped") == 28
+    assert ingestor.library.page_count() == 2
+
+
+def test_a_page_that_is_known_by_another_address_is_left_alone(ingestor: Ingestor, page_server: PageServer) -> None:
+    page_server.add("/old", status=301, headers={"Location": "/article"})
+    for path in ("/article", "/old"):
+        list(ingest_all(ingestor, [web_source(page_server.url(path))]))
+    ((_, row),) = ingest_all(ingestor, [web_source(page_server.url("/old"))])
+    assert (row.status, row.reason) == ("duplicate", "alias_address")

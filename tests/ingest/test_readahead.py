@@ -1,0 +1,105 @@
+"""Reading ahead: in turn, within bounds, and never lost."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from rag.ingest.readahead import Limits, ReadAhead, Turns
+
+
+@pytest.fixture
+def gate() -> threading.Event:
+    return threading.Event()
+
+
+@pytest.fixture
+def ahead() -> Iterator[ReadAhead[str]]:
+    one: ReadAhead[str] = ReadAhead(Limits(readers=2, ahead=4, per_host=2, megabytes=1), size=len)
+    yield one
+    one.close()
+
+
+def test_groups_take_turns() -> None:
+    turns: Turns[int] = Turns()
+    for number in range(4):
+        turns.put("a", number)
+    turns.put("b", 10)
+    turns.put("c", 20)
+    assert [turns.pop() for _ in range(6)] == [0, 10, 20, 1, 2, 3]
+    assert len(turns) == 0
+    turns.put("a", 1)
+    assert turns.drop("a") == [1]
+    assert turns.drop("a") == []
+
+
+def test_what_is_read_comes_out_with_its_place(ahead: ReadAhead[str]) -> None:
+    for number in range(4):
+        ahead.begin("g", number, "", lambda number=number: f"text {number}")  # type: ignore[misc]
+    taken = [ahead.take(10) for _ in range(4)]
+    assert sorted((one.position, one.result()) for one in taken if one) == [(n, f"text {n}") for n in range(4)]
+    assert ahead.take(0.01) is None
+
+
+def test_an_error_comes_out_where_it_is_taken(ahead: ReadAhead[str]) -> None:
+    def fails() -> str:
+        raise KeyError("x")
+
+    ahead.begin("g", 0, "", fails)
+    taken = ahead.take(10)
+    assert taken is not None
+    with pytest.raises(KeyError):
+        taken.result()
+
+
+def test_room_is_bounded_by_number_host_and_bytes(ahead: ReadAhead[str], gate: threading.Event) -> None:
+    def waits() -> str:
+        gate.wait(10)
+        return "x" * 600_000
+
+    for number in range(2):
+        ahead.begin("g", number, "a.example", waits)
+    assert not ahead.has_room("a.example")
+    assert ahead.has_room("b.example")
+    assert ahead.has_room()
+    for number in range(2):
+        ahead.begin("g", 2 + number, "b.example", waits)
+    assert not ahead.has_room()
+    gate.set()
+    assert ahead.take(10) is not None
+    assert ahead.take(10) is not None
+    while (one := ahead.take(0.5)) is not None:
+        assert one.value
+    assert ahead.has_room("a.example")
+
+
+def test_what_is_ready_and_large_leaves_no_room(ahead: ReadAhead[str]) -> None:
+    ahead.begin("g", 0, "", lambda: "x" * 1_000_000)
+    ahead.begin("g", 1, "", lambda: "")
+    while ahead.has_room():
+        threading.Event().wait(0.01)
+    assert [ahead.take(10), ahead.take(10)].count(None) == 0
+    assert ahead.has_room()
+
+
+def test_a_dropped_group_comes_out_no_more(ahead: ReadAhead[str], gate: threading.Event) -> None:
+    def waits() -> str:
+        gate.wait(10)
+        return "x"
+
+    for number in range(4):
+        ahead.begin("g", number, "a.example", waits)
+    dropped = ahead.drop("g")
+    assert len(dropped) >= 2  # two readers have begun at most
+    gate.set()
+    rest = [ahead.take(0.5) for _ in range(5 - len(dropped))]
+    assert {one.position for one in rest if one} == set(range(4)) - set(dropped)
+
+
+def test_waking_and_closing_end_the_wait(ahead: ReadAhead[str]) -> None:
+    ahead.wake()
+    assert ahead.take(10) is None
+    threading.Timer(0.05, ahead.close).start()
+    assert ahead.take(10) is None

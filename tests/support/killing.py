@@ -1,0 +1,209 @@
+"""An import in a process of its own that can be killed, and what to compare afterwards.
+
+    with SiteServer(40) as site:
+        with ImportProcess(folder, site) as process:
+            process.kill_after(0.3)
+        with ImportProcess(folder, site) as process:
+            process.wait()
+        assert stored(folder) == stored(other_folder)
+
+`python -m tests.support.killing FOLDER HOST PORT PAGES` is that process: it crawls the site once, or goes on
+with the crawl that it finds in FOLDER. It says "begun", "working" once it has taken in a page, and "done" on
+standard output.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from qdrant_client import models
+
+from rag.store.database import Database, JobItem
+from rag.store.edge.client import EdgeClient
+from rag.store.library import open_library
+from rag.store.walking import walk
+from tests.support.hashed_model import HashedModel
+from tests.support.site_server import SiteServer
+
+ROOT = Path(__file__).resolve().parents[2]
+_FATES = {"http_error": "error", "timeout": "timeout", "redirects": "loop"}
+_DEADLINE = 0.5
+
+
+class ImportProcess:
+    """The process, from its start to the end of the `with` block."""
+
+    def __init__(self, folder: Path, site: SiteServer) -> None:
+        command = [sys.executable, "-m", "tests.support.killing", str(folder), *map(str, site.pair)]
+        self._process = subprocess.Popen(
+            [*command, str(10 * len(site.expected))], cwd=ROOT, stdout=subprocess.PIPE, text=True
+        )
+        self._says("begun")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._process.kill()
+        self._process.communicate()
+
+    def kill_after(self, seconds: float, *, starting: bool = False) -> bool:
+        """kill -9 so long after it took in its first page, or began to open what is stored; False if it was done."""
+        if not starting:
+            self._says("working", "done")
+        try:
+            self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            return True
+        return False
+
+    def wait(self) -> float:
+        """Until it is done by itself; returns the seconds since it took in its first page."""
+        self._says("working", "done")
+        began = time.perf_counter()
+        self._says("done", "")
+        assert self._process.wait(60) == 0
+        return time.perf_counter() - began
+
+    def _says(self, *words: str) -> None:
+        assert self._process.stdout is not None
+        word = self._process.stdout.readline().strip()
+        assert word in words, word
+
+
+@dataclass(frozen=True)
+class Stored:
+    """What an import left behind, apart from which of a page's addresses came first: that is a matter of luck.
+
+    `pages` holds title, text and version by the text's hash, `chunks` the text, span and section of each in
+    order. `loose` counts chunks that no page owns, that are not shown, or that stand in twice.
+    """
+
+    pages: dict[str, tuple[str, str, int]]
+    chunks: dict[str, list[tuple[str, int, int, tuple[str, ...]]]]
+    page_records: int
+    chunk_records: int
+    loose: int
+
+
+def stored(folder: Path) -> Stored:
+    """Open the library in `folder` as the program does after a restart, and read all of it."""
+    model = HashedModel()
+    client = EdgeClient(folder / "qdrant")
+    try:
+        library = open_library(client, "main", model.name, model.dimension)
+        pages = [page for one in library.pages() if (page := library.page(one.url_hash)) is not None]
+        chunks = {page.text_hash: library.chunks(page.url_hash) for page in pages}
+        records = [
+            (point.payload or {})["metadata"] for point in walk(client, library.chunks_collection, models.Filter())
+        ]
+        owners = {page.url_hash: page.generation for page in pages}
+        places = Counter((one["url_hash"], one["index"]) for one in records)
+        return Stored(
+            {page.text_hash: (page.title, page.text, page.version) for page in pages},
+            {key: [(one.text, one.start, one.end, one.section) for one in found] for key, found in chunks.items()},
+            len(pages),
+            len(records),
+            sum(owners.get(one["url_hash"]) != one["generation"] or not one["active"] for one in records)
+            + sum(count - 1 for count in places.values()),
+        )
+    finally:
+        client.close()
+
+
+def items(folder: Path) -> list[JobItem]:
+    """The items of the one job in `folder`."""
+    database = Database(folder / "app.sqlite3")
+    try:
+        jobs = database.jobs.jobs("main")
+        return database.items.items(jobs[0].id) if jobs else []
+    finally:
+        database.close()
+
+
+def fates(found: list[JobItem], site: SiteServer) -> dict[str, str]:
+    """What became of each path, in the words of the site; those of one page alike, whichever came first."""
+    root = site.url("/").removesuffix("/")
+    return {item.url.removeprefix(root): _fate(item) for item in found}
+
+
+def expected(site: SiteServer) -> dict[str, str]:
+    return {path: "read" if fate in ("page", "duplicate") else fate for path, fate in site.expected.items()}
+
+
+def _fate(item: JobItem) -> str:
+    if item.result is None:
+        return "open"
+    is_read = item.result.status in ("added", "duplicate")
+    return "read" if is_read else _FATES.get(item.result.reason, item.result.reason)
+
+
+def digest(one: Stored) -> str:
+    """A short name for what was stored: equal for equal libraries."""
+    return hashlib.sha256(repr((sorted(one.pages.items()), sorted(one.chunks.items()))).encode()).hexdigest()[:16]
+
+
+def _run(folder: Path, host: str, port: int, pages: int) -> None:
+    from rag.ingest import patience
+    from rag.ingest.chunking import get_chunker
+    from rag.ingest.fetch import Fetcher
+    from rag.ingest.hosts import HostGates
+    from rag.ingest.jobs import Jobs, Sites
+    from rag.ingest.parser import Parser
+    from rag.ingest.pipeline import Ingestor
+    from rag.models.sparse import SparseEncoder
+
+    patience._DELAYS = (0.05, 0.1)
+    _say("begun")
+    model, database, client = HashedModel(), Database(folder / "app.sqlite3"), EdgeClient(folder / "qdrant")
+    fetcher, parser = Fetcher([(host, port)], deadline=_DEADLINE, gates=HostGates(4, 0.0)), Parser()
+    sites = Sites(fetcher, parser)
+
+    def open_ingestor(library: str) -> Ingestor:
+        opened = open_library(client, library, model.name, model.dimension)
+        return Ingestor(opened, model, SparseEncoder(), fetcher, parser, get_chunker())
+
+    jobs = Jobs(database, open_ingestor, lambda: sites)
+    if not database.jobs.jobs("main"):
+        options: dict[str, Any] = {"max_depth": 100, "max_pages": pages}
+        jobs.submit_site(f"http://{host}:{port}/", "crawl", library="main", **options)
+    before = sum(job.done for job in database.jobs.jobs("main"))
+    jobs.start()
+    is_working = False
+    while any(job.state == "running" for job in database.jobs.jobs("main")):
+        if not is_working and sum(job.done for job in database.jobs.jobs("main")) > before:
+            is_working = True
+            _say("working")
+        threading.Event().wait(0.01)
+    jobs.close()
+    parser.close()
+    client.close()
+    database.close()
+    _say("done")
+
+
+def _say(word: str) -> None:
+    sys.stdout.write(word + "\n")
+    sys.stdout.flush()
+
+
+def timed_run(folder: Path, site: SiteServer) -> float:
+    """Import without a kill; returns the seconds from the first page to the last."""
+    with ImportProcess(folder, site) as process:
+        return process.wait()
+
+
+if __name__ == "__main__":
+    _run(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))
