@@ -15,7 +15,8 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
 
-from rag import __version__, commands
+from rag import __version__
+from rag.commands import inspection, libraries, pages, questions
 from rag.config import CHUNKERS, Settings, load_settings
 from rag.errors import ConfigError, RagError
 
@@ -83,23 +84,35 @@ def _command(
 
 
 def _add_ingestion(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    ingest = _command(actions, "ingest", commands.ingest, "Take in web pages and files.")
-    ingest.add_argument("sources", nargs="*", metavar="SOURCE", help="an address or a file")
+    ingest = _command(actions, "ingest", pages.ingest, "Take in web pages and files.")
+    ingest.add_argument("sources", nargs="*", metavar="SOURCE", help="an address, a file, a zip or a folder")
     ingest.add_argument("--from-file", metavar="LIST", help="a file with addresses, separated by anything")
-    ingest.add_argument("--force", action="store_true", help="fetch again what is known")
-    records = _command(actions, "import", commands.import_records, "Take in pages from a JSONL file.")
+    ingest.add_argument("--anyway", action="store_true", help="keep also what would be held back, and duplicates")
+    records = _command(actions, "import", pages.import_records, "Take in pages from a JSONL file.")
     records.add_argument("pages", metavar="PAGES.jsonl", help='{"url", "title", "lang"?, "text"|"html"|"markdown"}')
-    for parser in (ingest, records):
+    site = _command(actions, "site", pages.site, "Take in the pages of a site, or of a feed.")
+    site.add_argument("start", metavar="URL", help="where to begin")
+    by = "by its sitemap, by following links, or the entries of a feed (default: sitemap)"
+    site.add_argument("--by", choices=("sitemap", "crawl", "feed"), default="sitemap", help=by)
+    site.add_argument("--prefix", default="", metavar="PATH", help="only pages whose path begins with this")
+    site.add_argument("--pages", type=_positive, default=200, metavar="N", help="how many at most (default 200)")
+    site.add_argument("--depth", type=_positive, default=3, metavar="N", help="how many links away (default 3)")
+    for parser in (ingest, site):
+        parser.add_argument("--force", action="store_true", help="fetch again what is known")
+    for parser in (ingest, records, site):
         _add_chunker(parser)
-    remove = _command(actions, "remove", commands.remove, "Remove pages.")
+    recheck = _command(actions, "recheck", pages.recheck, "Look again at pages from the web, by default at all.")
+    recheck.add_argument("urls", nargs="*", metavar="URL")
+    recheck.add_argument("--site", metavar="NAME", help="only at pages of this site or host")
+    remove = _command(actions, "remove", pages.remove, "Remove pages.")
     remove.add_argument("urls", nargs="+", metavar="URL")
 
 
 def _add_questions(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    search = _command(actions, "search", commands.search, "Find passages.")
+    search = _command(actions, "search", questions.search, "Find passages.")
     search.add_argument("-k", type=_positive, default=10, metavar="N", help="how many passages (default 10)")
     search.add_argument("--explain", action="store_true", help="print every candidate and what became of it")
-    ask = _command(actions, "ask", commands.ask, "Answer questions from the pages.")
+    ask = _command(actions, "ask", questions.ask, "Answer questions from the pages.")
     ask.add_argument("--mode", choices=("fast", "deep"), default="fast", help="default: fast")
     for parser in (search, ask):
         _add_where(parser)
@@ -110,7 +123,7 @@ def _add_questions(actions: argparse._SubParsersAction[argparse.ArgumentParser])
 
 def _add_where(parser: argparse.ArgumentParser) -> None:
     how = "instead of STRATEGY: one of %(choices)s"
-    parser.add_argument("--strategy", metavar="NAME", choices=commands.strategies(), help=how)
+    parser.add_argument("--strategy", metavar="NAME", choices=questions.strategies(), help=how)
     where = parser.add_argument_group("where to search", "Of one kind several may be given.")
     many: dict[str, Any] = {"action": "append", "default": []}
     where.add_argument("--page", metavar="URL", help="in this page", **many)
@@ -122,13 +135,17 @@ def _add_where(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_inspection(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    extract = _command(actions, "extract", commands.extract, "Print the text that would be kept of pages.")
+    extract = _command(actions, "extract", inspection.extract, "Print the text that would be kept of pages.")
     extract.add_argument("sources", nargs="+", metavar="FILE|URL", help="a file may be gzipped")
-    chunk = _command(actions, "chunk", commands.chunk, "Print the chunks that a file would make.")
+    chunk = _command(actions, "chunk", inspection.chunk, "Print the chunks that a file would make.")
     chunk.add_argument("file", metavar="FILE")
     _add_chunker(chunk)
-    _command(actions, "pages", commands.pages, "List the pages of the library.")
-    _command(actions, "doctor", commands.doctor, "Say what is real and what is a fall-back here.")
+    _command(actions, "pages", pages.pages, "List the pages of the library.")
+    export = _command(actions, "export", libraries.export, "Write the library to a file, with its vectors.")
+    restore = _command(actions, "restore", libraries.restore, "Make the library from such a file; encodes nothing.")
+    for parser in (export, restore):
+        parser.add_argument("file", metavar="FILE.zip")
+    _command(actions, "doctor", inspection.doctor, "Say what is real and what is a fall-back here.")
 
 
 def _add_chunker(parser: argparse.ArgumentParser) -> None:

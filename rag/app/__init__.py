@@ -1,17 +1,21 @@
 """The one place that builds everything from the settings, and the one object that pages and commands know.
 
-`App` answers and searches; `app.imports`, `app.exchange`, `app.models` and `app.library(name)` do what their
-names say.
+`App` answers and searches; `app.conversations`, `app.feedback`, `app.imports`, `app.exchange`, `app.models` and
+`app.library(name)` do what their names say.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from rag.agent.checkpoints import Checkpoints
+from rag.agent.conversations import Asked, Asking, Conversations, PageStamp
 from rag.agent.expander import expander_for
 from rag.agent.extractive import ExtractiveReasoner
+from rag.agent.feedback import Feedback
+from rag.agent.options import options_from
 from rag.agent.reasoner import Reasoner
 from rag.agent.runs import Event, Runs
 from rag.app.exchange import Exchange
@@ -49,15 +53,21 @@ class App:
         _check_writable(settings.rag_data_dir)
         self._client = connect(settings)
         self._database = Database(settings.rag_data_dir / "app.sqlite3")
-        self._runs = Runs()
         self.models = models or Models(settings)
-        self._libraries = Libraries(self._client, settings, self.models)
-        self.imports = Imports(settings, self._database, self._libraries, self.models)
-        self.exchange = Exchange(settings.rag_data_dir / "exchange", self._libraries)
+        self.libraries = Libraries(self._client, settings, self.models)
+        self.imports = Imports(settings, self._database, self.libraries, self.models)
+        self.exchange = Exchange(settings.rag_data_dir / "exchange", self.libraries)
+        checkpoints = Checkpoints(
+            settings.rag_data_dir / "conversations.sqlite3", settings.checkpoint_url.get_secret_value()
+        )
+        self._runs = Runs(saver=checkpoints.saver)
+        self.conversations = Conversations(self._database, self._runs, checkpoints)
+        self.feedback = Feedback(self._database, self.conversations)
 
     def start(self) -> None:
-        """Serve: load the models in the background and take up imports that were cut off."""
+        """Serve: load the models in the background, and take up or mark what was cut off."""
         self.models.warm()
+        self.conversations.recover()
         self.imports.start()
 
     def close(self) -> None:
@@ -71,11 +81,11 @@ class App:
 
     def library_names(self) -> list[str]:
         """The libraries there are, with the one of the settings, which need not exist yet."""
-        return self._libraries.names()
+        return self.libraries.names()
 
     def library(self, name: str | None = None) -> Library:
         """The library for reading, created if need be; its own embedding model counts, whichever is set now."""
-        return self._libraries.get(name)
+        return self.libraries.get(name)
 
     # Questions
 
@@ -97,6 +107,43 @@ class App:
         reasoner = self.reasoner(library, chat)
         search = self._scoped(question, library, reasoner, strategy=strategy, filters=filters)
         return self._runs.start(question, mode=mode, reasoner=reasoner, retriever=search, history=history)
+
+    def converse(
+        self,
+        question: str,
+        *,
+        mode: RunMode,
+        library: str,
+        conversation_id: str = "",
+        owner: str = "",
+        chat: ChatOptions | None = None,
+        strategy: str | None = None,
+        filters: Filters | None = None,
+        settings: Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> Asked:
+        """The same within a conversation, a new one without `conversation_id`, which keeps the answer.
+
+        `settings` (JSON values) are kept with it beside the mode; `options` are those of `RunOptions`.
+        """
+        reasoner = self.reasoner(library, chat)
+        search = self._scoped(question, library, reasoner, strategy=strategy, filters=filters)
+        known = self.library(library).known
+        asking = Asking(
+            question,
+            library,
+            mode,
+            reasoner,
+            search,
+            owner=owner,
+            conversation_id=conversation_id,
+            options=options_from(self.settings, **options),
+            quoter=self._quoter(library),
+            settings={"strategy": strategy or self.settings.strategy, "model": reasoner.name, **(settings or {})},
+            stamps=lambda hashes: {key: PageStamp.of(page) for key, page in known(hashes).items()},
+            likely=lambda asked: search.search(asked).answerable,
+        )
+        return self.conversations.ask(asking)
 
     def events(self, run_id: str, since: int = 0) -> list[Event]:
         return self._runs.events(run_id, since)
@@ -125,7 +172,7 @@ class App:
         Loads the embedding model; raises ModelMismatchError.
         """
         models, expander = self.models, expander_for(reasoner or self._quoter(library))
-        working = self._libraries.working(library)
+        working = self.libraries.working(library)
         return Retriever(working, models.embedding, models.sparse, expander=expander, reranker=models.reranker)
 
     def reasoner(self, library: str, chat: ChatOptions | None = None) -> Reasoner:
@@ -134,7 +181,7 @@ class App:
             return self._quoter(library)
         from rag.agent.chat import ChatReasoner
 
-        return ChatReasoner(self.models.chat(chat))
+        return ChatReasoner(self.models.chat(chat), fast=self.models.fast_chat(chat))
 
     def test_database(self) -> Notice:
         """Ask the database for its libraries. Raises StoreError."""

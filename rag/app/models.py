@@ -29,6 +29,8 @@ class ChatOptions:
     model: str
     base_url: str = ""
     api_key: str = ""
+    fast_model: str = ""
+    temperature: float | None = None
 
 
 class Models:
@@ -80,8 +82,20 @@ class Models:
 
         if options is None:
             return build_chat_model(self._settings)
-        chosen = {"llm_model": options.model, "llm_base_url": options.base_url}
-        return build_chat_model(self._settings.model_copy(update=chosen), api_key=options.api_key or None)
+        key = options.api_key or None
+        return build_chat_model(self._chosen(options), api_key=key, temperature=options.temperature)
+
+    def fast_chat(self, options: ChatOptions | None = None) -> BaseChatModel | None:
+        """The model for all but the answer, where it is another one."""
+        from rag.models.chat import build_fast_model
+
+        if options is None:
+            return build_fast_model(self._settings)
+        return build_fast_model(self._chosen(options), api_key=options.api_key or None)
+
+    def _chosen(self, options: ChatOptions) -> Settings:
+        chosen = {"llm_model": options.model, "llm_base_url": options.base_url, "fast_llm_model": options.fast_model}
+        return self._settings.model_copy(update=chosen)
 
     def test_chat(self, options: ChatOptions | None = None) -> Notice:
         """Ask the chat model for one word. Raises ModelError with the reason when none comes."""

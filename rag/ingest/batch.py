@@ -13,7 +13,7 @@ from rag.ingest.patience import delay_before
 from rag.ingest.pipeline import Ingestor, Read, failure, here_already, result, take_in
 from rag.ingest.readahead import Limits, ReadAhead, Taken
 from rag.ingest.sources import Source
-from rag.types import IngestResult, Notice, Page, Stage
+from rag.types import Decision, IngestResult, Notice, Page, Stage
 
 log = logging.getLogger(__name__)
 
@@ -31,10 +31,12 @@ def ingest_all(
     force: bool = False,
     on_stage: OnItem = lambda position, stage: None,
     stopped: Callable[[], bool] = lambda: False,
+    decision: Decision = "",
 ) -> Iterator[Entry]:
     """Yield (position, result) for each source as it is done; sources that follow a stop are skipped.
 
     A source given twice, or known to the library, is not fetched again; `force` reads known ones anew.
+    `decision` is what a person wants with pages that would be held back or are duplicates.
     """
     todo: list[tuple[int, str]] = []
     for position, key, settled in _dedupe(ingestor, sources, force):
@@ -42,7 +44,7 @@ def ingest_all(
             yield position, settled
         else:
             todo.append((position, key))
-    yield from _Batch(ingestor, sources, on_stage, stopped).run([position for position, _ in todo])
+    yield from _Batch(ingestor, sources, on_stage, stopped, decision).run([position for position, _ in todo])
 
 
 def _dedupe(ingestor: Ingestor, sources: Sequence[Source], force: bool) -> list[tuple[int, str, IngestResult | None]]:
@@ -77,12 +79,18 @@ def _known(source: Source, key: str, page: Page) -> IngestResult | None:
 
 class _Batch:
     def __init__(
-        self, ingestor: Ingestor, sources: Sequence[Source], on_stage: OnItem, stopped: Callable[[], bool]
+        self,
+        ingestor: Ingestor,
+        sources: Sequence[Source],
+        on_stage: OnItem,
+        stopped: Callable[[], bool],
+        decision: Decision,
     ) -> None:
         self._ingestor = ingestor
         self._sources = sources
         self._on_stage = on_stage
         self._stopped = stopped
+        self._decision: Decision = decision
 
     def run(self, positions: Sequence[int]) -> Iterator[Entry]:
         """Read ahead in threads, store here, in the order in which pages arrive."""
@@ -125,8 +133,9 @@ class _Batch:
 
     def _finish(self, taken: Taken[Read]) -> IngestResult:
         source = self._sources[taken.position]
+        report = partial(self._on_stage, taken.position)
         try:
-            return take_in(self._ingestor, source, taken.result(), taken.began, partial(self._on_stage, taken.position))
+            return take_in(self._ingestor, source, taken.result(), taken.began, report, self._decision)
         except RagError as error:
             log.info("%s: %s", source.name[:200], error, exc_info=error.__cause__)
             return failure(source, error, time.monotonic() - taken.began)

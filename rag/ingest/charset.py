@@ -10,6 +10,8 @@ import codecs
 import re
 from collections.abc import Iterator
 
+from rag.ingest import byte_charsets, cjk_charsets
+
 _MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 # Browsers' readings of labels. What is neither here nor in _KNOWN is no charset: utf-7 is an attack.
 _READ_AS = {
@@ -43,16 +45,13 @@ _KNOWN = re.compile(
 _META = re.compile(rb"<meta[^>]{0,300}?charset\s*=\s*[\"']?\s*([A-Za-z0-9_.:-]+)", re.IGNORECASE)
 _XML = re.compile(rb"<\?xml[^>]{0,200}?encoding\s*=\s*[\"']([A-Za-z0-9_.:-]+)", re.IGNORECASE)
 _NOT_ASCII = re.compile(rb"(?:[\x80-\xff][\x30-\xff]?)+")
+_WORDS = re.compile(rb"[A-Za-z]*[\x80-\xff][A-Za-z\x80-\xff]*")
 _WEAK = "cp1252"
 _SNIFFED = 8192
 _SAMPLE = 65536
+_BEFORE = 40
 _MAX_WRONG = 0.002
-# The most frequent characters of modern Chinese text, in both scripts: four in ten of any page.
-_FREQUENT = {
-    "gb18030": "的一是不了在人有我他这个们中来上大为和国地到以说时要就出会可也你对生能而子那得",
-    "big5hkscs": "的一是不了在人有我他這個們中來上大為和國地到以說時要就出會可也你對生能而子那得",
-}
-_FREQUENT_SHARE = 0.15
+_SURE_BYTES = 3
 
 
 def decode(body: bytes, declared: str | None = None) -> str:
@@ -63,6 +62,8 @@ def decode(body: bytes, declared: str | None = None) -> str:
     for mark, codec in _MARKS:
         if body.startswith(mark):
             return body[len(mark) :].decode(codec, "replace")
+    if _is_utf8(body):
+        return body.decode("utf-8")
     best: tuple[float, str] | None = None
     for codec in _candidates(body, declared):
         text = body.decode(codec, "replace")
@@ -81,48 +82,64 @@ def codec_of(label: str) -> str | None:
     return name if _KNOWN.fullmatch(name) else None
 
 
+def _is_utf8(body: bytes) -> bool:
+    """Whether `body` is UTF-8 beyond doubt: other charsets make no three characters of it by accident."""
+    try:
+        text = body.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return len(body) - len(text) >= _SURE_BYTES and b"\x1b" not in body
+
+
 def _candidates(body: bytes, declared: str | None) -> Iterator[str]:
     """Codecs in the order of trust. Latin-1 fits any bytes and is what servers say unasked, so it waits."""
-    head = body[:_SNIFFED]
-    metas = [match[1].decode("ascii") for match in (_META.search(head), _XML.search(head)) if match]
-    told = [codec_of(label) for label in (declared, *metas) if label]
-    strong = [codec for codec in told if codec and codec != _WEAK and not codec.startswith("utf-16")]
+    told = _told(body[:_SNIFFED], declared)
+    strong = [codec for codec in told if codec != _WEAK and not codec.startswith("utf-16")]
+    pieces = b" ".join(_NOT_ASCII.findall(_sample(body)))
+    share, found = cjk_charsets.best_codec(pieces) if pieces else (0.0, _WEAK)
+    if strong and share >= cjk_charsets.CLEAR and found not in strong[:1] and _is_doubtful(pieces, strong[0]):
+        yield from (codec for codec in strong if codec == "utf-8")
+        yield found
     yield from dict.fromkeys(strong)
     if "utf-8" not in strong:
         yield "utf-8"
-    if declared and (codec_of(declared) or "").startswith("utf-16"):
-        yield "utf-16" if codec_of(declared) == "utf-16" else str(codec_of(declared))
-    if _WEAK not in told and (found := _detect(body)):
+    yield from (codec for codec in told if codec.startswith("utf-16"))
+    if share >= cjk_charsets.CLEAR:
         yield found
-    if _WEAK in told:
-        yield _chinese_codec(body) or _WEAK
+    elif _WEAK not in told and (detected := _detect(body)):
+        yield detected
     yield _WEAK
 
 
+def _told(head: bytes, declared: str | None) -> list[str]:
+    """The codecs that the header and the start of the document declare."""
+    metas = [match[1].decode("ascii") for match in (_META.search(head), _XML.search(head)) if match]
+    found = (codec_of(label) for label in (declared, *metas) if label)
+    # A meta element could not have been read in UTF-16.
+    is_header = [True, *(False for _ in metas)] if declared else [False for _ in metas]
+    told = zip(found, is_header, strict=True)
+    return [codec for codec, first in told if codec and (first or not codec.startswith("utf-16"))]
+
+
+def _is_doubtful(pieces: bytes, codec: str) -> bool:
+    """Whether a declared charset makes nothing sensible of the text: East Asian noise, or single bytes."""
+    if codec not in cjk_charsets.CODECS:
+        return True
+    return cjk_charsets.score(pieces.decode(codec, "replace"), codec) < cjk_charsets.DOUBTFUL
+
+
 def _detect(body: bytes) -> str | None:
-    if chinese := _chinese_codec(body):
-        return chinese
+    sample = _sample(body)
+    if found := byte_charsets.likely_codec(b" ".join(_WORDS.findall(sample))):
+        return found
     from charset_normalizer import from_bytes
 
-    best = from_bytes(_sample(body), threshold=0.3).best()
+    best = from_bytes(sample, threshold=0.3).best()
     return codec_of(best.encoding.replace("_", "-")) or best.encoding if best else None
-
-
-def _chinese_codec(body: bytes) -> str | None:
-    """GB18030 or Big5 when, read so, the text uses the characters that Chinese text uses most."""
-    pieces = b" ".join(_NOT_ASCII.findall(_sample(body)))
-    shares = {codec: _frequent_share(pieces.decode(codec, "ignore"), often) for codec, often in _FREQUENT.items()}
-    codec = max(shares, key=lambda name: shares[name])
-    return codec if shares[codec] >= _FREQUENT_SHARE else None
-
-
-def _frequent_share(text: str, often: str) -> float:
-    marks = [character for character in text if character >= "\x80"]
-    return sum(character in often for character in marks) / max(1, len(marks))
 
 
 def _sample(body: bytes) -> bytes:
     """The first stretch that is not ASCII, from where the text begins to differ between charsets."""
     match = re.search(rb"[\x80-\xff]", body)
-    start = match.start() if match else 0
+    start = max(0, match.start() - _BEFORE) if match else 0
     return body[start : start + _SAMPLE]

@@ -5,6 +5,7 @@ Runs in the child process of `rag.ingest.parser`, because a hostile page can kee
 
 from __future__ import annotations
 
+import copy
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,20 +13,19 @@ from typing import Any
 
 from rag.errors import IngestError
 from rag.ingest.charset import decode
-from rag.ingest.clean import clean_line, clean_text
-from rag.ingest.fallback import page_text
+from rag.ingest.extraction.bylines import find_author, find_dates
+from rag.ingest.extraction.clean import clean_line, clean_text
+from rag.ingest.extraction.main_text import main_text
+from rag.ingest.extraction.markdown import front_matter_title, without_targets
+from rag.ingest.extraction.metadata import Head, language_of, name_of, read_head, shorter_title, site_of
+from rag.ingest.extraction.structured import Facts, read_facts
+from rag.ingest.extraction.tree import body_of, is_huge, parse
+from rag.ingest.extraction.visible import remove_hidden
 from rag.ingest.guard import shown
-from rag.ingest.markdown import front_matter_title, without_targets
 from rag.ingest.media import KINDS
-from rag.ingest.metadata import Head, language_of, name_of, read_head, shorter_title, site_of
-from rag.ingest.visible import remove_hidden
+from rag.ingest.quality import page_signals
 from rag.messages.ingest import because
 
-# The main part is trusted unless it is less than this share of all text outside navigation and the like.
-_MIN_SHARE = 0.3
-# Above this share of a page trafilatura has given up and returned its bare text, navigation and all.
-_MAX_SHARE = 0.9
-_EMPHASIS = ("b", "strong", "i", "em", "u", "mark", "small", "big", "font", "ins")
 _HEADING = re.compile(r"^#{1,6} +(.+?)[ #]*$", re.MULTILINE)
 _WORD_CHARACTER = re.compile(r"\w")
 _WANTS_SCRIPTS = re.compile(
@@ -37,16 +37,14 @@ _WANTS_SCRIPTS = re.compile(
 _NOTICE_LENGTH = 400
 _SHELL_LENGTH = 40
 _APP_ROOTS = "//div[@id='root' or @id='app' or @id='__next' or @id='__nuxt' or @id='application']"
-_SPACE = re.compile(r"\s+")
-_XML_DECLARATION = re.compile(r"\A\s*<\?xml[^>]*>")
-_STRUCTURE = re.compile(r"^(?:#{1,6} |- |\| |```)", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
 class Extracted:
     """The readable part of a document of any kind.
 
-    `language` is a primary BCP 47 tag or empty; `canonical` an address on the page's own host, or empty.
+    `language` is a primary BCP 47 tag or empty; `canonical` an address on the page's own host, or empty;
+    `published` and `modified` are ISO 8601 or empty. `signals` are for `rag.ingest.quality.judge`.
     """
 
     title: str
@@ -54,6 +52,10 @@ class Extracted:
     site: str
     canonical: str
     text: str
+    author: str = ""
+    published: str = ""
+    modified: str = ""
+    signals: tuple[str, ...] = ()
 
 
 def extract(body: bytes, content_type: str, charset: str | None, url: str) -> Extracted:
@@ -72,17 +74,34 @@ def extract(body: bytes, content_type: str, charset: str | None, url: str) -> Ex
 
 
 def extract_html(html: str | bytes, url: str, *, charset: str | None = None) -> Extracted:
-    """The main text of a page that a reader sees, as Markdown. Raises IngestError("empty")."""
-    source = decode(html, charset) if isinstance(html, bytes) else html
-    source = _XML_DECLARATION.sub("", source.replace("\x00", ""))
-    tree = _parse(source)
+    """The page's own text that a reader sees, as Markdown. Raises IngestError("empty")."""
+    tree = parse(decode(html, charset) if isinstance(html, bytes) else html)
     if tree is None:
         raise _empty(url, "no_text")
-    has_scripts, is_shell = bool(tree.xpath("//script")), _is_shell(tree)
-    text = _without_repeated_blanks(clean_text(_main_text(tree, source)))
+    facts, huge = read_facts(tree), is_huge(tree)
+    visible = tree if huge else copy.deepcopy(tree)
+    has_scripts, is_shell = tree.find(".//script") is not None, _is_shell(tree)
+    remove_hidden(visible)
+    text = clean_text(main_text(body_of(visible), facts, is_huge=huge))
     _check_not_empty(text, url, has_scripts, is_shell)
-    head, heading = read_head(source, url), _first_heading(text)
-    return _extracted(head, shorter_title(head.title, heading) or heading or name_of(url), text)
+    return _described(tree, None if huge else visible, facts, text, url)
+
+
+def _described(tree: Any, visible: Any, facts: Facts, text: str, url: str) -> Extracted:
+    """The text with what the page says about it."""
+    head, heading = read_head(tree, facts, url), _first_heading(text)
+    published, modified = find_dates(facts, visible)
+    return Extracted(
+        title=shorter_title(head.title, heading) or heading or name_of(url),
+        language=language_of(head.language, text),
+        site=head.site,
+        canonical=head.canonical,
+        text=text,
+        author=find_author(facts, visible),
+        published=published,
+        modified=modified,
+        signals=page_signals(tree, text),
+    )
 
 
 def extract_markdown(source: str, url: str) -> Extracted:
@@ -90,70 +109,19 @@ def extract_markdown(source: str, url: str) -> Extracted:
     title, rest = front_matter_title(clean_text(source))
     text = clean_text(without_targets(rest))
     _check_not_empty(text, url)
-    return _extracted(Head("", site_of(url), "", ""), title or _first_heading(text) or name_of(url), text)
+    return _extracted(Head(site=site_of(url)), title or _first_heading(text) or name_of(url), text)
 
 
 def extract_plain(source: str, url: str) -> Extracted:
     """Plain text as it is, cleaned; its title is its name. Raises IngestError("empty")."""
     text = clean_text(source)
     _check_not_empty(text, url)
-    return _extracted(Head("", site_of(url), "", ""), name_of(url), text)
+    return _extracted(Head(site=site_of(url)), name_of(url), text)
 
 
-def as_mapping(extracted: Extracted) -> Mapping[str, str]:
+def as_mapping(extracted: Extracted) -> Mapping[str, Any]:
     """The fields by name, for the pipe between the processes."""
     return {name: getattr(extracted, name) for name in Extracted.__slots__}
-
-
-def _parse(html: str) -> Any:
-    """The lxml tree of `html`, or None. lxml gets bytes, since it refuses text that declares a charset."""
-    from lxml import etree
-    from lxml.html import HTMLParser, document_fromstring
-
-    data = html.encode("utf-8", "replace")
-    try:
-        return document_fromstring(data, parser=HTMLParser(encoding="utf-8")) if data.strip() else None
-    except etree.ParserError:
-        return None
-
-
-def _main_text(tree: Any, source: str) -> str:
-    """Trafilatura's main text, or all text outside the furniture when that leaves out too much of it."""
-    import trafilatura
-    from lxml import etree
-
-    remove_hidden(tree)
-    length = _size(tree.text_content())
-    etree.strip_tags(tree, *_EMPHASIS)
-    main = trafilatura.extract(tree, output_format="markdown", include_links=False) or ""
-    size = _size(main)
-    is_dump = size > _MAX_SHARE * length and not _STRUCTURE.search(main)
-    if main and size >= _MIN_SHARE * length and not is_dump:
-        return main
-    everything = _all_text(source)
-    if is_dump and main:
-        return everything if _STRUCTURE.search(everything) else main
-    return main if main and size >= _MIN_SHARE * _size(everything) else everything
-
-
-def _all_text(source: str) -> str:
-    """All text outside the furniture; parsed anew, because trafilatura may change the tree it is given."""
-    from lxml import etree
-
-    tree = _parse(source)
-    remove_hidden(tree)
-    return page_text(etree.tostring(tree, encoding="unicode", method="html"))
-
-
-def _size(text: str) -> int:
-    return len(_SPACE.sub("", text))
-
-
-def _without_repeated_blanks(text: str) -> str:
-    """Single spaces inside lines, outside code and the indentation of lists."""
-    pieces = re.split(r"(^```.*?^```[^\n]*$)", text, flags=re.MULTILINE | re.DOTALL)
-    pieces[::2] = [re.sub(r"(?<=\S)[ \t]{2,}", " ", piece) for piece in pieces[::2]]
-    return "".join(pieces)
 
 
 def _is_shell(tree: Any) -> bool:

@@ -33,6 +33,7 @@ from rag.store.records import (
     chunk_id,
     chunk_payload,
     content_hash,
+    date_of,
     match,
     now,
     page_from,
@@ -73,7 +74,7 @@ def recipe(text: str, chunker: str, embedding_model: str) -> str:
 def generation_of(page: Page, new: NewChunks, chunker: str, embedding_model: str) -> str:
     """The recipe, then a hash of everything else the points hold: equal generations are equal points."""
     spans = [(chunk.index, chunk.start, chunk.end, chunk.section, *(chunk.parent or ())) for chunk in new.chunks]
-    rest = json.dumps([page.url, page.title, page.site, page.language, spans, list(new.hashes)])
+    rest = json.dumps([page.url, page.title, page.site, page.language, date_of(page), spans, list(new.hashes)])
     return recipe(page.text, chunker, embedding_model) + hashlib.sha256(rest.encode()).hexdigest()[:16]
 
 

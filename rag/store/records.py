@@ -140,11 +140,17 @@ def chunk_payload(
             "generation": page.generation,
             "content_hash": hashed,
             "added_at": page.added_at,
+            "date": date_of(page),
             "active": active,
             "written": written,
             **_parent_payload(page, chunk, first_child),
         },
     }
+
+
+def date_of(page: Page) -> str:
+    """When the page says that it was last changed, else published; empty where it does not say."""
+    return page.modified or page.published
 
 
 def _parent_payload(page: Page, chunk: Chunk, first_child: int) -> dict[str, Any]:
@@ -180,6 +186,7 @@ def passage_from(
         lead=data.get("lead", ""),
         parent=(data["parent_start"], data["parent_end"]) if "parent_start" in data else None,
         parent_id=data.get("parent_id", ""),
+        date=data.get("date", ""),
     )
 
 

@@ -237,7 +237,7 @@ def test_leftovers_are_cleared_at_the_next_start(folder: Path) -> None:
     assert sorted(path.name for path in (folder / name).iterdir()) == ["collection.json", "current.json", live]
     assert not (folder / name / live / "temp_segments").exists()
     assert not list(folder.glob(".*"))
-    assert len(client.get_collections().collections) == 3
+    assert len(client.get_collections().collections) == 4
     client.close()
 
 

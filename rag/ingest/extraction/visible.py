@@ -69,13 +69,16 @@ def _is_whole_page(node: Any, tree: Any) -> bool:
     fades = _FADES.search(node.get("style") or "") and (node.tag == "main" or node.xpath(".//main|.//h1"))
     if not fades and node.tag != "noscript":
         return False
+    own = _length(node)
+    if not own or (not fades and own < _MIN_NOSCRIPT):
+        return False
     body = tree.find("body")
-    whole, own = _length(tree if body is None else body), _length(node)
-    return whole - own <= _OUTSIDE_SHARE * whole and (bool(fades) or own >= _MIN_NOSCRIPT)
+    whole = _length(tree if body is None else body)
+    return whole - own <= _OUTSIDE_SHARE * whole
 
 
 def _length(node: Any) -> int:
-    return sum(len(text.strip()) for text in node.itertext())
+    return sum(map(len, map(str.strip, node.itertext())))
 
 
 def _drop(node: Any) -> None:

@@ -4,45 +4,40 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 from urllib.parse import unquote, urljoin, urlsplit
 
-from rag.ingest.clean import clean_line
+from rag.ingest.extraction.clean import clean_line
+from rag.ingest.extraction.structured import Facts, kinds_of, text_of
 from rag.text import detect_language
 
-if TYPE_CHECKING:
-    from bs4 import BeautifulSoup
-
-_HEAD_END = re.compile(r"</head\s*>|<body[\s>]", re.IGNORECASE)
-_MAX_HEAD = 200_000
-_LANG = re.compile(r"<html\b[^>]{0,2000}?\b(?:xml:)?lang\s*=\s*[\"']?([A-Za-z]{2,3})\b", re.IGNORECASE)
 _SEPARATORS = re.compile(r"\s+[|–—·»:-]\s+|\s*[|｜_]\s*")
+
+
+_LANGUAGE = re.compile(r"\s*([A-Za-z]{2,3})\b")
 
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The `head` element's statements; empty where it makes none. `canonical` is on the page's own host."""
+    """What a page says of itself; empty where it says nothing. `canonical` is on the page's own host."""
 
-    title: str
-    site: str
-    language: str
-    canonical: str
+    title: str = ""
+    site: str = ""
+    language: str = ""
+    canonical: str = ""
 
 
-def read_head(html: str, url: str) -> Head:
-    """Read titles, names and links from the part of `html` before its body."""
-    from bs4 import BeautifulSoup
-
-    end = _HEAD_END.search(html, 0, _MAX_HEAD)
-    start = html[: end.start() if end else _MAX_HEAD]
-    soup = BeautifulSoup(start, "lxml")
-    site = _meta(soup, "og:site_name") or _meta(soup, "application-name")
-    language = _LANG.search(start)
+def read_head(tree: Any, facts: Facts, url: str) -> Head:
+    """Read titles, names and links from an lxml tree and its `facts`."""
+    meta = facts.meta
+    site = meta.get("og:site_name") or meta.get("application-name") or _stated_site(facts)
+    language = _LANGUAGE.match(tree.get("lang") or tree.get("xml:lang") or meta.get("og:locale") or "")
+    title = clean_line(facts.title)
     return Head(
-        title=_title(soup, site, url),
+        title=_without_site(title, site or site_of(url)) or meta.get("og:title") or meta.get("twitter:title") or "",
         site=site or site_of(url),
         language=language[1].lower() if language else "",
-        canonical=_canonical(soup, url),
+        canonical=_canonical(tree, url),
     )
 
 
@@ -58,7 +53,9 @@ def name_of(url: str) -> str:
     """The last part of an address or file name without its extension, as a title of last resort."""
     path = urlsplit(url).path if "://" in url else url
     name = unquote(path.rstrip("/").replace("\\", "/").rpartition("/")[2])
-    stem = re.sub(r"\.(?:gz|html?|xhtml|md|markdown|txt)$", "", name.removesuffix(".gz"), flags=re.IGNORECASE)
+    stem = re.sub(
+        r"\.(?:gz|html?|xhtml|md|markdown|txt|csv|tsv|pdf|docx)$", "", name.removesuffix(".gz"), flags=re.IGNORECASE
+    )
     return clean_line(stem) or site_of(url) or clean_line(url)
 
 
@@ -80,15 +77,9 @@ def language_of(declared: str, text: str) -> str:
     return declared
 
 
-def _meta(soup: BeautifulSoup, name: str) -> str:
-    tag = soup.find("meta", attrs={"property": name}) or soup.find("meta", attrs={"name": name})
-    return clean_line(str(tag.get("content") or "")) if tag else ""
-
-
-def _title(soup: BeautifulSoup, site: str, url: str) -> str:
-    tag = soup.find("title")
-    title = clean_line(tag.get_text()) if tag else ""
-    return _without_site(title, site or site_of(url)) or _meta(soup, "og:title") or _meta(soup, "twitter:title")
+def _stated_site(facts: Facts) -> str:
+    names = (text_of(thing.get("name")) for thing in facts.things if "WebSite" in kinds_of(thing))
+    return clean_line(next(filter(None, names), ""), 100)
 
 
 def _without_site(title: str, site: str) -> str:
@@ -111,10 +102,10 @@ def _letters(text: str) -> str:
     return re.sub(r"[\W_]+", "", text.lower())
 
 
-def _canonical(soup: BeautifulSoup, url: str) -> str:
-    for tag in soup.find_all("link", href=True):
-        if "canonical" in (value.lower() for value in tag.get_attribute_list("rel") if value):
-            return _on_same_host(str(tag["href"]).strip(), url)
+def _canonical(tree: Any, url: str) -> str:
+    for tag in tree.iter("link"):
+        if tag.get("href") and "canonical" in (tag.get("rel") or "").lower().split():
+            return _on_same_host(tag.get("href").strip(), url)
     return ""
 
 

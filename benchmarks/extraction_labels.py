@@ -1,0 +1,105 @@
+"""Pages with hand-checked main text, and which of their blocks belong to it."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.datasets import DEFAULT_FOLDER
+from rag.ingest.charset import decode
+from rag.ingest.extraction.features import describe
+from rag.ingest.extraction.main_text import first_opinion
+from rag.ingest.extraction.overlap import words_of
+from rag.ingest.extraction.segments import Block, segment
+from rag.ingest.extraction.structured import Facts, read_facts
+from rag.ingest.extraction.tree import body_of, parse
+from rag.ingest.extraction.visible import remove_hidden
+
+SET = DEFAULT_FOLDER / "wcxb"
+_LONG = 5
+# How sure a short block is of the text when none, one or both of its sides continue there as on the page.
+_BY_SIDES = (0.0, 0.75, 1.0)
+_OWN_LINE = 0.4
+
+
+@dataclass(slots=True)
+class Example:
+    """The blocks of one page: features (blocks x names), sizes in words, and the share of each that is wanted."""
+
+    row: dict[str, Any]
+    facts: Facts
+    blocks: list[str]
+    features: list[list[float]]
+    sizes: list[int]
+    wanted: list[float]
+
+
+def read_truth(folder: Path = SET) -> list[dict[str, Any]]:
+    """The rows of truth.jsonl: id, url, type, text, with, without."""
+    with (folder / "truth.jsonl").open(encoding="utf-8") as file:
+        return [json.loads(line) for line in file if line.strip()]
+
+
+def read_page(row: dict[str, Any], folder: Path = SET) -> bytes:
+    return gzip.decompress((folder / "html" / f"{row['id']}.html.gz").read_bytes())
+
+
+def read_examples(folder: Path = SET) -> Iterator[Example]:
+    """Every page of the set that has blocks at all."""
+    for row in read_truth(folder):
+        tree = parse(decode(read_page(row, folder)))
+        facts = read_facts(tree)
+        remove_hidden(tree)
+        body = body_of(tree)
+        if blocks := segment(body):
+            features, sizes = describe(blocks, first_opinion(body), facts)
+            yield Example(row, facts, [block.text for block in blocks], features, sizes, wanted(blocks, row["text"]))
+
+
+def wanted(blocks: Sequence[Block], text: str) -> list[float]:
+    """For each block the share of it that is in `text`, from 0 to 1.
+
+    Long blocks by their runs of four words. A short one may be a menu's entry that the text happens to
+    say as well, so its neighbours on the page have to be its neighbours in the text.
+    """
+    truth = words_of(text)
+    known = [set(zip(*(truth[start:] for start in range(count)), strict=False)) for count in range(5)]
+    lines = {" ".join(words_of(line)) for line in text.split("\n")}
+    words = [words_of(block.text) for block in blocks]
+    return [_share(i, words, known, lines) for i in range(len(words))]
+
+
+def _share(i: int, words: Sequence[list[str]], known: Sequence[set[tuple[str, ...]]], lines: set[str]) -> float:
+    own = words[i]
+    if not own:
+        return 0.0
+    if len(own) >= _LONG:
+        return sum(gram in known[4] for gram in _grams(own, 4)) / (len(own) - 3)
+    if any((word,) not in known[1] for word in own):
+        return 0.0
+    before = _beside(words, range(i - 1, -1, -1), lambda more, found: more + found)[-2:]
+    after = _beside(words, range(i + 1, len(words)), lambda more, found: found + more)[:2]
+    sides = sum(_is_in(side, known) for side in ([*before, *own], [*own, *after]))
+    return _BY_SIDES[sides] or (_OWN_LINE if " ".join(own) in lines else 0.0)
+
+
+def _beside(words: Sequence[list[str]], places: range, join: Callable[[list[str], list[str]], list[str]]) -> list[str]:
+    found: list[str] = []
+    for place in places:
+        if len(found) >= 3:
+            break
+        found = join(words[place], found)
+    return found
+
+
+def _is_in(run: list[str], known: Sequence[set[tuple[str, ...]]]) -> bool:
+    size = min(3, len(run))
+    return all(gram in known[size] for gram in _grams(run, size))
+
+
+def _grams(words: Sequence[str], size: int) -> list[tuple[str, ...]]:
+    return [tuple(words[i : i + size]) for i in range(len(words) - size + 1)]

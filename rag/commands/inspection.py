@@ -1,0 +1,85 @@
+"""Looking at what would be kept of a page, and at what is in use here."""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+from contextlib import closing
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from rag.app import App
+from rag.commands.output import put
+from rag.config import Settings
+from rag.doctor import examine
+from rag.errors import IngestError, RagError
+from rag.ingest.chunking import get_chunker
+from rag.ingest.extract import Extracted
+from rag.ingest.fetch import Fetcher
+from rag.ingest.media import media_type
+from rag.ingest.parser import Parser
+from rag.models.embedding import load_embedding_model
+from rag.types import Chunk
+
+
+def extract(settings: Settings, options: argparse.Namespace) -> int:
+    status = 0
+    with Parser() as parser:
+        fetcher = Fetcher(settings.fetch_allow_private_hosts)
+        for name in options.sources:
+            try:
+                found = _extract(name, fetcher, parser)
+            except RagError as error:
+                status = 1
+                row = {
+                    "source": name,
+                    "title": "",
+                    "lang": "",
+                    "text": "",
+                    "reason": error.code,
+                    "message": str(error),
+                }
+                put(options, row, f"error: {error}")
+                continue
+            row = {"source": name, "title": found.title, "lang": found.language, "text": found.text}
+            put(options, {**row, "site": found.site, "canonical": found.canonical}, found.text)
+    return status
+
+
+def chunk(settings: Settings, options: argparse.Namespace) -> int:
+    with Parser() as parser:
+        text = _extract(options.file, Fetcher(), parser).text
+    vectors = load_embedding_model(settings.embedding_model).sentence_vectors
+    rows = [_chunk(one) for one in get_chunker(settings.chunker).split(text, vectors)]
+    parts = [f"[{row['start']}–{row['end']}] {' › '.join(row['section'])}\n{row['text']}\n" for row in rows]
+    put(options, rows, "\n".join(parts))
+    return 0
+
+
+def _chunk(chunk: Chunk) -> dict[str, Any]:
+    row = {"text": chunk.text, "start": chunk.start, "end": chunk.end, "section": list(chunk.section)}
+    return row if chunk.parent is None else {**row, "parent_start": chunk.parent[0], "parent_end": chunk.parent[1]}
+
+
+def doctor(settings: Settings, options: argparse.Namespace) -> int:
+    status = 0
+    with closing(App(settings)) as app:
+        for finding in examine(app):
+            status = status if finding.works else 1
+            mark = "ok  " if finding.works else "FAIL"
+            put(options, asdict(finding), f"{mark} {finding.part}: {finding.text}")
+    return status
+
+
+def _extract(name: str, fetcher: Fetcher, parser: Parser) -> Extracted:
+    if "://" in name:
+        fetched = fetcher.fetch(name)
+        return parser.parse(fetched.body, fetched.content_type, fetched.charset, fetched.final_url)
+    try:
+        data = Path(name).read_bytes()
+        if name.endswith(".gz"):
+            data, name = gzip.decompress(data), name.removesuffix(".gz")
+    except (OSError, EOFError) as error:
+        raise IngestError("file_unreadable", name=name) from error
+    return parser.parse(data, media_type(data, "", name), None, name)

@@ -1,0 +1,124 @@
+"""Pages in and out of a library."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from contextlib import closing
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from rag.app import App
+from rag.commands.output import put, text_of
+from rag.config import Settings
+from rag.ingest.batch import ingest_all
+from rag.ingest.jobs import Jobs
+from rag.ingest.paste import find_urls
+from rag.ingest.sources import Source, path_sources, record_sources, web_source
+from rag.ingest.url_key import url_hash
+from rag.messages import say
+from rag.types import Decision, IngestResult
+
+_LOOK_AGAIN = 0.2  # seconds
+
+
+def ingest(settings: Settings, options: argparse.Namespace) -> int:
+    given = list(options.sources)
+    if options.from_file:
+        given += find_urls(text_of(options.from_file))[0]
+    if not given:
+        print("error: give at least one SOURCE, or --from-file LIST", file=sys.stderr)
+        return 2
+    return _take_in(settings, options, [source for name in given for source in _sources(name)], options.force)
+
+
+def import_records(settings: Settings, options: argparse.Namespace) -> int:
+    lines = text_of(options.pages).splitlines()
+    return _take_in(settings, options, list(record_sources(lines, options.pages)), force=False)
+
+
+def remove(settings: Settings, options: argparse.Namespace) -> int:
+    status = 0
+    with closing(App(settings)) as app:
+        for url in options.urls:
+            removed = app.library().remove([url_hash(url)])
+            status = status if removed else 1
+            put(
+                options,
+                {"url": url, "removed": bool(removed)},
+                f"{'removed' if removed else 'not found'}  {url}",
+            )
+    return status
+
+
+def pages(settings: Settings, options: argparse.Namespace) -> int:
+    with closing(App(settings)) as app:
+        for page in app.library().pages():
+            row = {k: v for k, v in asdict(page).items() if k != "text"}
+            put(options, row, f"{page.chunks:5}  {page.language or '-':3} {page.title[:60]}  {page.url}")
+    return 0
+
+
+def site(settings: Settings, options: argparse.Namespace) -> int:
+    """Take in the pages of a site, or of a feed."""
+    limits = {"prefix": options.prefix, "max_pages": options.pages, "max_depth": options.depth, "force": options.force}
+    with closing(App(settings)) as app:
+        job_id = app.imports.add_site(options.start, options.by, library=settings.rag_library, **limits)
+        return _follow(app.imports.jobs, job_id, options)
+
+
+def recheck(settings: Settings, options: argparse.Namespace) -> int:
+    """Look again at pages from the web."""
+    hashes = [url_hash(url) for url in options.urls] or None
+    with closing(App(settings)) as app:
+        job_id = app.imports.jobs.recheck(settings.rag_library, hashes, options.site)
+        return _follow(app.imports.jobs, job_id, options)
+
+
+def _follow(jobs: Jobs, job_id: str, options: argparse.Namespace) -> int:
+    """Print what became of each page of a job as it is known, until the job ends."""
+    shown: set[int] = set()
+    status = 0
+    while True:
+        job = jobs.job(job_id)
+        for item in jobs.items(job_id, limit=-1) if job.done > len(shown) else ():
+            if item.result is not None and item.position not in shown:
+                shown.add(item.position)
+                status = max(status, _put_row(options, item.result))
+        if job.state != "running":
+            break
+        time.sleep(_LOOK_AGAIN)
+    if job.notice is not None:
+        print(f"error: {say(job.notice, 'en')}", file=sys.stderr)
+        return 1
+    return status
+
+
+def _take_in(settings: Settings, options: argparse.Namespace, sources: list[Source], force: bool) -> int:
+    status = 0
+    decision: Decision = "keep_both" if getattr(options, "anyway", False) else ""
+    with closing(App(settings)) as app:
+        ingestor = app.imports.ingestor(settings.rag_library)
+        for _, row in ingest_all(ingestor, sources, force=force, decision=decision):
+            status = max(status, _put_row(options, row))
+    return status
+
+
+def _put_row(options: argparse.Namespace, row: IngestResult) -> int:
+    put(options, _row(row), f"{row.status:9}  {row.source}  {row.message}")
+    return int(row.status == "failed")
+
+
+def _row(row: IngestResult) -> dict[str, Any]:
+    extra = {"params", *(name for name in ("preview", "choices") if not getattr(row, name))}
+    return {key: value for key, value in asdict(row).items() if key not in extra}
+
+
+def _sources(name: str) -> list[Source]:
+    """What a SOURCE means: an address if it says so, a file if there is one, else an address without its scheme."""
+    if "://" in name:
+        return [web_source(name)]
+    urls = [] if Path(name).expanduser().exists() else find_urls(name)[0]
+    return [web_source(url) for url in urls] or path_sources(name)

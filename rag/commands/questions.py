@@ -1,0 +1,125 @@
+"""Finding passages, and answers."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from typing import Any
+
+from rag.app import App
+from rag.commands.output import put, shorten, text_of
+from rag.config import Settings
+from rag.errors import IngestError
+from rag.ingest.url_key import url_hash
+from rag.retrieval.explain import explained, explanation
+from rag.retrieval.filters import Filters
+from rag.retrieval.scope import site_filters
+from rag.retrieval.strategies import STRATEGIES
+from rag.types import Answer, Passage
+
+
+def strategies() -> list[str]:
+    return list(STRATEGIES)
+
+
+def search(settings: Settings, options: argparse.Namespace) -> int:
+    with closing(App(settings)) as app:
+        how = {**_how(options, app), "k": options.k, "fetch_k": max(20, 2 * options.k)}
+        for row in _questions(options):
+            found = app.search(row["question"], library=settings.rag_library, **how)
+            hits = [_hit(rank, passage) for rank, passage in enumerate(found.passages, 1)]
+            printed: dict[str, Any] = {**row, "answerable": found.answerable, "hits": hits}
+            if options.explain:
+                put(options, {**printed, **explanation(found)}, explained(found))
+            else:
+                put(options, printed, _hits_as_text(row["question"], hits))
+    return 0
+
+
+def ask(settings: Settings, options: argparse.Namespace) -> int:
+    status = 0
+    with closing(App(settings)) as app:
+        how = _how(options, app)
+        for row in _questions(options):
+            run = app.ask(row["question"], mode=options.mode, library=settings.rag_library, **how)
+            answer = app.wait(run)
+            status = 1 if answer.outcome == "failed" else status
+            put(options, {"id": row["id"], **_answer(answer)}, _answer_as_text(answer))
+    return status
+
+
+def _how(options: argparse.Namespace, app: App) -> dict[str, Any]:
+    """The strategy, and the part of the library to search, as arguments of `App.search` and `App.ask`."""
+    sites: tuple[str, ...] = ()
+    pages = tuple(url_hash(url) for url in options.page)
+    for name in options.site:
+        on_site = site_filters(name, app.library().pages())
+        sites, pages = (*sites, *on_site.sites), (*pages, *on_site.pages)
+    since, until = options.since or "", options.until or ""
+    filters = Filters(pages, sites, tuple(options.language), tuple(options.heading), since, until)
+    return {"strategy": options.strategy, "filters": filters}
+
+
+def _questions(options: argparse.Namespace) -> Iterator[dict[str, str]]:
+    if options.question is not None:
+        yield {"id": "", "question": options.question}
+        return
+    for number, line in enumerate(text_of(options.questions).splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+            yield {"id": str(row.get("id", number)), "question": str(row["question"])}
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise IngestError("question_broken", name=options.questions, line=number) from error
+
+
+def _hit(rank: int, passage: Passage) -> dict[str, Any]:
+    return {
+        "rank": rank,
+        "url": passage.url,
+        "title": passage.title,
+        "section": list(passage.section),
+        "text": passage.text,
+        "start": passage.start,
+        "end": passage.end,
+        "score": round(passage.score, 6),
+    }
+
+
+def _answer(answer: Answer) -> dict[str, Any]:
+    citations = [
+        {"n": c.n, "url": c.url, "title": c.title, "quote": c.quote, "start": c.start, "end": c.end}
+        for c in answer.citations
+    ]
+    steps = [{"node": step.node, "ms": step.ms, **step.detail} for step in answer.steps]
+    return {
+        "question": answer.question,
+        "mode": answer.mode,
+        "outcome": answer.outcome,
+        "answer": answer.text,
+        "citations": citations,
+        "steps": steps,
+        "model_calls": answer.model_calls,
+        "seconds": round(answer.seconds, 3),
+        "answerable": answer.answerable,
+    }
+
+
+def _hits_as_text(question: str, hits: Iterable[dict[str, Any]]) -> str:
+    parts = [f"? {question}"]
+    parts += [f"{h['rank']:3}  {h['score']:.3f}  {h['title']}  {h['url']}\n     {shorten(h['text'])}" for h in hits]
+    return "\n".join(parts)
+
+
+def _answer_as_text(answer: Answer) -> str:
+    from rag.messages import say
+    from rag.text import detect_language
+
+    lines = [f"? {answer.question}", answer.text]
+    lines += [f"  [{c.n}] {c.title}  {c.url}\n      {shorten(c.quote)}" for c in answer.citations]
+    if answer.notice:
+        lines.append(f"  ({say(answer.notice, detect_language(answer.question))})")
+    return "\n".join(filter(None, lines)) + "\n"

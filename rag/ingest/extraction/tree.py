@@ -1,0 +1,32 @@
+"""From a page's source to the one lxml tree that all of the extraction shares."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+_XML_DECLARATION = re.compile(r"\A\s*<\?xml[^>]*>")
+_HUGE = 60_000
+
+
+def parse(source: str) -> Any:
+    """The lxml tree of `source`, or None. lxml gets bytes, since it refuses text that declares a charset."""
+    from lxml import etree
+    from lxml.html import HTMLParser, document_fromstring
+
+    source = _XML_DECLARATION.sub("", source.replace("\x00", ""))
+    data = source.encode("utf-8", "replace")
+    try:
+        return document_fromstring(data, parser=HTMLParser(encoding="utf-8")) if data.strip() else None
+    except etree.ParserError:
+        return None
+
+
+def is_huge(tree: Any) -> bool:
+    """Whether a tree has more elements than pages written by people, which careful reading would not survive."""
+    return any(count > _HUGE for count, _ in enumerate(tree.iter()))
+
+
+def body_of(tree: Any) -> Any:
+    body = tree.find("body")
+    return tree if body is None else body
