@@ -53,6 +53,9 @@ def _load() -> None:
     import charset_normalizer  # noqa: F401
     import trafilatura
 
+    from rag.ingest.extraction.forest import fitted
+
+    fitted()
     trafilatura.extract("<html><body><article><p>one</p></article></body></html>", output_format="markdown")
 
 

@@ -117,7 +117,7 @@ def test_a_process_that_died_is_replaced(parser: Parser) -> None:
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="address space is limited on Linux only")
 def test_a_page_that_takes_too_much_memory_is_given_up() -> None:
     with Parser(memory=200 * 1024 * 1024) as parser:
-        error = failure(parser, b"<p>text" * 300_000)
+        error = failure(parser, b"<p>text" * 2_000_000)
         assert (error.code, error.notice.params["cause"]) == ("unreadable", "parse_failed")
         assert parser.parse(b"<p>Two.</p>", "text/html", None, "x").text == "Two."
 

@@ -16,7 +16,7 @@ _MAX_THINGS = 2000
 _MAX_TEXT = 50_000
 _DESCRIBING = ("description", "articleBody", "reviewBody", "text", "headline")
 _META_DESCRIPTIONS = ("description", "og:description", "twitter:description")
-_MARKUP = re.compile(r"<[^<>]{1,2000}>")
+_TAG = re.compile(r"<[a-z/!][^<>]*>", re.IGNORECASE)
 _BREAKS = re.compile(r"<(?:br|/p|/li|/div|/h[1-6])\b[^<>]{0,200}>", re.IGNORECASE)
 _MICRODATA_VALUES = ("content", "datetime", "href", "src")
 _FORUM = frozenset(["DiscussionForumPosting", "QAPage"])
@@ -92,10 +92,19 @@ def plain(text: str) -> str:
     """A stated text without markup, which many sites leave in their descriptions."""
     from html import unescape
 
+    from bs4 import BeautifulSoup
+
     text = unescape(text[:_MAX_TEXT])
-    if "<" in text:
-        text = _MARKUP.sub(" ", _BREAKS.sub("\n", text))
-    return "\n".join(line for line in map(str.strip, clean_text(unescape(text)).split("\n")) if line)
+    if _TAG.search(text):
+        soup = BeautifulSoup(_BREAKS.sub("\n", text), "lxml")
+        for hidden in soup(["script", "style"]):
+            hidden.decompose()
+        text = soup.get_text(" ")
+    return "\n".join(line for line in map(_one_line, clean_text(unescape(text)).split("\n")) if line)
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
 
 
 def text_of(value: Any) -> str:

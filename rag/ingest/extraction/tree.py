@@ -7,6 +7,7 @@ from typing import Any
 
 _XML_DECLARATION = re.compile(r"\A\s*<\?xml[^>]*>")
 _HUGE = 60_000
+_IN_HEAD = frozenset("title meta link base style script noscript template object".split())
 
 
 def parse(source: str) -> Any:
@@ -17,9 +18,22 @@ def parse(source: str) -> Any:
     source = _XML_DECLARATION.sub("", source.replace("\x00", ""))
     data = source.encode("utf-8", "replace")
     try:
-        return document_fromstring(data, parser=HTMLParser(encoding="utf-8")) if data.strip() else None
+        tree = document_fromstring(data, parser=HTMLParser(encoding="utf-8")) if data.strip() else None
     except etree.ParserError:
         return None
+    return tree if tree is None else _with_body(tree)
+
+
+def _with_body(tree: Any) -> Any:
+    """A page without a body tag, of which the parser puts all that follows the title into the head."""
+    head = tree.find("head")
+    if head is None or tree.find("body") is not None:
+        return tree
+    visible = next((place for place, node in enumerate(head) if node.tag not in _IN_HEAD), len(head))
+    body = tree.makeelement("body")
+    body.extend(list(head)[visible:])
+    tree.append(body)
+    return tree
 
 
 def is_huge(tree: Any) -> bool:

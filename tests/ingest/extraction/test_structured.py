@@ -50,7 +50,7 @@ def test_values_as_text(value: object, text: str) -> None:
 
 
 def test_plain_text_has_no_markup() -> None:
-    assert plain("One<br>two &lt;b&gt;three&lt;/b&gt;") == "One\ntwo  three"
+    assert plain("One<br>two &lt;b&gt;three&lt;/b&gt;") == "One\ntwo three"
     assert plain("a<b") == "a<b"
 
 
