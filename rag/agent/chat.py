@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from pydantic import BaseModel, Field, ValidationError
 
-from rag.agent import prompts
+from rag.agent import prompts, prompts_conversation
+from rag.agent.compose import Plan, composed
+from rag.agent.condense import Exchange
 from rag.agent.prompts import NOT_IN_PAGES, Prompt
 from rag.agent.stream import ShownText, without_thinking
 from rag.errors import ModelError
@@ -20,6 +22,9 @@ if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
     from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
     from langchain_core.tools import BaseTool
+
+    from rag.agent.citations import Doubt
+    from rag.types import Verdict as Support
 
 log = logging.getLogger(__name__)
 
@@ -45,13 +50,24 @@ class Verdicts(BaseModel):
 
 
 class ChatReasoner:
-    """Asks a chat model. `structured` overrides how a schema is filled; it may raise ModelError."""
+    """Asks a chat model, and a `fast` one, if there is one, for all but the answer.
+
+    `structured` overrides how a schema is filled; it may raise ModelError.
+    """
 
     kind: Literal["chat"] = "chat"
 
-    def __init__(self, model: BaseChatModel, *, name: str = "", structured: StructuredCall | None = None) -> None:
+    def __init__(
+        self,
+        model: BaseChatModel,
+        *,
+        fast: BaseChatModel | None = None,
+        name: str = "",
+        structured: StructuredCall | None = None,
+    ) -> None:
         self.name = name or _model_name(model)
         self._model = model
+        self._fast = fast or model
         self._structured = structured
         self._takes_tools = True
 
@@ -67,7 +83,7 @@ class ChatReasoner:
         messages = [SystemMessage(prompts.decide(question)), *history, HumanMessage(question)]
         with _failures_named():
             try:
-                reply = await self._model.bind_tools(tools).ainvoke(messages)
+                reply = await self._fast.bind_tools(tools).ainvoke(messages)
             except (ModelInvalidRequestError, NotImplementedError) as error:
                 if "tool" not in str(error).lower() and not isinstance(error, NotImplementedError):
                     raise
@@ -86,20 +102,34 @@ class ChatReasoner:
         said = {verdict.number: verdict.relevant for verdict in reply.verdicts} if reply else {}
         return [said.get(number, True) for number in range(1, len(passages) + 1)]
 
+    async def entails(self, doubts: Sequence[Doubt]) -> list[Support | None]:
+        """Judge all doubtful statements in one call; see rag.agent.verifier."""
+        from rag.agent.verifier import Entailments, entailment, read_verdicts
+
+        with _failures_named():
+            reply = await self._fill(Entailments, _messages(entailment(doubts)))
+        return read_verdicts(reply, len(doubts))
+
     async def rewrite(self, question: str, tried: Sequence[str], passages: Sequence[Passage]) -> str:
         return next(iter(await self.lines(prompts.rewrite(question, tried, passages))), "")
 
     async def lines(self, prompt: Prompt) -> list[str]:
         """The lines of one whole reply, without thoughts, list marks, quotation marks and empty ones."""
         with _failures_named():
-            reply = await self._model.ainvoke(_messages(prompt))
+            reply = await self._fast.ainvoke(_messages(prompt))
         stripped = (_LINE_MARK.sub("", line).strip(_AROUND) for line in without_thinking(reply.text).splitlines())
         return [line for line in stripped if line]
 
-    async def answer(self, question: str, passages: Sequence[Passage]) -> AsyncIterator[str]:
-        """Stream the answer. Raises ModelError after the pieces so far when it is not whole."""
+    def answer(self, question: str, passages: Sequence[Passage]) -> AsyncIterator[str]:
+        return self.stream(prompts.answer(question, passages))
+
+    def compose(self, question: str, passages: Sequence[Passage], plan: Plan) -> AsyncIterator[str]:
+        return composed(self, question, passages, plan)
+
+    async def stream(self, prompt: Prompt) -> AsyncIterator[str]:
+        """Stream an answer. Raises ModelError after the pieces so far when it is not whole."""
         shown = ShownText(NOT_IN_PAGES)
-        source = _Source(self._model, _messages(prompts.answer(question, passages)))
+        source = _Source(self._model, _messages(prompt))
         with _failures_named():
             async for piece in shown.of(source.pieces()):
                 yield piece
@@ -108,12 +138,24 @@ class ChatReasoner:
         if not shown.text.strip() and not shown.signed:
             raise ModelError("answer_empty")
 
+    async def condense(self, question: str, history: Sequence[Exchange], summary: str = "") -> str:
+        """Implements Condenser."""
+        return next(iter(await self.lines(prompts_conversation.condense(question, history, summary))), "")
+
+    async def summarise(self, before: str, exchanges: Sequence[Exchange], tokens: int) -> str:
+        """Implements Summariser."""
+        return "\n".join(await self.lines(prompts_conversation.summarise(before, exchanges, tokens)))
+
+    async def suggest(self, question: str, answer: str, passages: Sequence[Passage]) -> list[str]:
+        """Implements Suggester."""
+        return await self.lines(prompts_conversation.suggest(question, answer, passages))
+
     async def _fill(self, schema: type[BaseModel], messages: Sequence[BaseMessage]) -> Any:
         if self._structured is not None:
-            return await self._structured(self._model, schema, messages)
+            return await self._structured(self._fast, schema, messages)
         from rag.models.structured import structured
 
-        return await structured(self._model, schema, messages)
+        return await structured(self._fast, schema, messages)
 
 
 class _Source:

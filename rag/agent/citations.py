@@ -1,133 +1,183 @@
-"""From marks that a reasoner wrote to quotes that stand in the pages.
+"""From marks that a reasoner wrote to quotes that stand in the pages, and what each statement is worth.
 
-A reasoner cites passages by number. Here each marked statement is held against the sentences of the
-passages it names; what supports it becomes the quote, and a mark that nothing supports is dropped.
+A reasoner cites passages by number. Here each statement is held against the sentences of the passages it
+names: what bears it out becomes the quote. A mark that nothing bears out is replaced where another
+passage does, and dropped elsewhere.
 """
 
 from __future__ import annotations
 
 import re
-import unicodedata
-from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
 
-from rag.text import detect_language, split_sentences, terms
-from rag.types import Citation, Passage
+from rag.agent.citing.source import Quote, Said, Source, joint
+from rag.agent.citing.statements import Stated, find_statements
+from rag.agent.citing.support import Finding
+from rag.types import Citation, Passage, Statement, Verdict
 
-_MARK = re.compile(r"\s*[\[【]\s*\^?(\d{1,3}(?:\s*[,，、;；]\s*\d{1,3})*)\s*[\]】]")
 _LINK = re.compile(r"!?\[([^\]\n]*)\]\((?:[^()\s]|\([^()\s]*\))*(?:\s+\"[^\"\n]*\")?\)")
-_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
-_FUNCTION_WORDS = frozenset(
-    "a an and are as at be been by for from had has have in into is it its of on or that the their there these "
-    "this those to was were which who will with".split()
-)
-MINIMUM_SUPPORT = 0.25
-"""Below this share of a statement's terms, a sentence does not support what cites it."""
-UNMARKED_SUPPORT = 0.7
-"""From this share on, a sentence supports a statement that cites nothing."""
+_BARE_URL = re.compile(r"<?\b(?:https?://|www\.)[^\s<>\[\]，。；、）)]+>?", re.IGNORECASE)
+CLEARLY: Final = 0.7
+"""The share from which on a passage that was not named is cited after all."""
+LIFTED: Final = 0.2
+"""Below this share a model's word alone does not make a passage support what it hardly mentions."""
+MAX_QUOTES: Final = 3
+
+
+@dataclass(slots=True)
+class Doubt:
+    """A statement that code cannot settle by the letter, with the text that it rests on."""
+
+    place: int
+    statement: str
+    evidence: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """An answer's text with its marks numbered in order, what they lead to, and its statements."""
+
+    text: str
+    citations: tuple[Citation, ...] = ()
+    statements: tuple[Statement, ...] = ()
+
+
+@dataclass(slots=True)
+class _Weighed:
+    """A statement with the quotes that bear it out, and what they are worth together."""
+
+    stated: Stated
+    finding: Finding
+    quotes: list[Quote] = field(default_factory=list)
+
+
+class Check:
+    """The statements of one answer, weighed; a model's opinion may be added before it is put together.
+
+    Marks are `[n]`, 1-based places in `passages`, after or inside the statement they support. Links and
+    images lose their targets, and addresses are taken out: a model cites by number only. May take tens of
+    milliseconds: call it in a thread.
+    """
+
+    def __init__(self, text: str, passages: Sequence[Passage]) -> None:
+        self._text = _BARE_URL.sub("", _LINK.sub(r"\1", text))
+        self._sources = [Source(passage) for passage in passages]
+        self._weighed = [self._weigh(stated) for stated in find_statements(self._text)]
+
+    def doubts(self) -> list[Doubt]:
+        """The statements that a model should judge: those neither verbatim nor plainly wrong."""
+        return [
+            Doubt(place, weighed.stated.bare, tuple(_surroundings(quote) for quote in weighed.quotes))
+            for place, weighed in enumerate(self._weighed)
+            if weighed.quotes and weighed.finding.reason != "verbatim" and not weighed.finding.against
+        ]
+
+    def settle(self, verdicts: Mapping[int, Verdict]) -> None:
+        """Take a model's verdicts, by the places of the doubts.
+
+        It may confirm what code saw in part and reject what code let through. What code found contradicted
+        stays so; where a rare word stands in another's place, or next to nothing is shared, it is `partly` at best.
+        """
+        for doubt in self.doubts():
+            if doubt.place in verdicts:
+                weighed = self._weighed[doubt.place]
+                weighed.finding = _settled(weighed.finding, verdicts[doubt.place])
+
+    def result(self) -> Checked:
+        """The answer as it is shown."""
+        numbering = _Numbering()
+        statements: list[Statement] = []
+        out, length, at = [], 0, 0
+        for weighed in self._weighed:
+            stated = weighed.stated
+            shown = weighed.quotes if weighed.finding.verdict != "unsupported" else []
+            marks = tuple(dict.fromkeys(numbering.number(quote) for quote in shown))
+            gap = self._text[at : stated.start]
+            written = _with_marks(stated.bare, marks)
+            if stated.checked:
+                start = length + len(gap)
+                finding = weighed.finding
+                end = start + len(stated.bare)
+                statements.append(Statement(start, end, finding.verdict, marks, finding.reason))
+            out += [gap, written]
+            length += len(gap) + len(written)
+            at = stated.stop
+        return _stripped("".join([*out, self._text[at:]]), numbering.citations, statements)
+
+    def _weigh(self, stated: Stated) -> _Weighed:
+        nothing = Finding("unsupported", 0.0, "nothing_close")
+        if not stated.checked:
+            return _Weighed(stated, nothing)
+        said = Said(stated.bare)
+        named = [self._sources[n - 1].best(said) for n in stated.marks if 0 < n <= len(self._sources)]
+        kept = [quote for quote in named if quote.finding.verdict == "supported"]
+        if kept:
+            return _Weighed(stated, max((q.finding for q in kept), key=lambda f: f.rank), kept[:MAX_QUOTES])
+        if together := _together(said, named):
+            return _Weighed(stated, together, named[:MAX_QUOTES])
+        others = [s.best(said) for i, s in enumerate(self._sources, 1) if i not in stated.marks]
+        if other := _clear(others):
+            return _Weighed(stated, other.finding, [other])
+        best = max(named, key=lambda quote: quote.finding.rank, default=None)
+        return _Weighed(stated, best.finding, [best]) if best else _Weighed(stated, nothing)
 
 
 def cite(text: str, passages: Sequence[Passage]) -> tuple[str, tuple[Citation, ...]]:
-    """Map the marks of `text` to quotes; returns the text with marks numbered in order, and the citations.
-
-    Marks are `[n]`, 1-based places in `passages`, after or inside the statement they support. Marks that
-    name no passage, or one that does not support the statement, are dropped; a statement without a mark
-    gets one where a sentence clearly supports it. Links and images lose their targets: a model cites
-    by number only.
-    """
-    text = _LINK.sub(r"\1", text)
-    sources = [_Source(passage) for passage in passages]
-    numbering = _Numbering()
-    out, at = [], 0
-    for statement in _statements(text):
-        out.append(text[at : statement.start])
-        quotes = _supporting(statement, sources)
-        marks = "".join(f"[{numbering.number(quote)}]" for quote in quotes)
-        out.append(statement.bare + marks)
-        at = statement.stop
-    out.append(text[at:])
-    return "".join(out).strip(), tuple(numbering.citations)
+    """The checked text and its citations, without a model's opinion."""
+    checked = check(text, passages)
+    return checked.text, checked.citations
 
 
-@dataclass(frozen=True, slots=True)
-class _Statement:
-    """`text[start:stop]` with its marks; `bare` is what it says, `marks` the passages it names."""
-
-    start: int
-    stop: int
-    bare: str
-    marks: tuple[int, ...]
+def check(text: str, passages: Sequence[Passage]) -> Checked:
+    """Check every statement of `text` by code alone; see Check."""
+    return Check(text, passages).result()
 
 
-@dataclass(frozen=True, slots=True)
-class _Quote:
-    source: _Source
-    start: int
-    end: int
+def _together(said: Said, named: Sequence[Quote]) -> Finding | None:
+    parts = [quote for quote in named if not quote.finding.against and quote.finding.share >= LIFTED]
+    if len(parts) < 2 or len(parts) < len(named):
+        return None
+    finding = joint(said, parts)
+    return finding if finding.verdict == "supported" else None
 
 
-def _statements(text: str) -> list[_Statement]:
-    marks = list(_MARK.finditer(text))
-    masked = _MARK.sub(lambda mark: " " * len(mark.group()), text)
-    spans = split_sentences(masked)
-    found = []
-    for i, (start, end) in enumerate(spans):
-        limit = spans[i + 1][0] if i + 1 < len(spans) else len(text)
-        own = [mark for mark in marks if start <= mark.start() < limit]
-        stop = max([end, *(mark.end() for mark in own)])
-        bare = _MARK.sub("", text[start:stop]).strip()
-        numbers = [int(number) for mark in own for number in _NUMBER.findall(mark[1])]
-        found.append(_Statement(start, stop, bare, tuple(dict.fromkeys(numbers))))
-    return found
+def _clear(quotes: Sequence[Quote]) -> Quote | None:
+    """The best of passages that were not named, if it is beyond doubt."""
+    best = max(quotes, key=lambda quote: quote.finding.rank, default=None)
+    clear = best is not None and best.finding.verdict == "supported" and best.finding.share >= CLEARLY
+    return best if clear else None
 
 
-class _Source:
-    """A passage with its sentences, looked at once."""
-
-    def __init__(self, passage: Passage) -> None:
-        self.passage = passage
-
-    @cached_property
-    def sentences(self) -> list[tuple[int, int, str, frozenset[str]]]:
-        text = self.passage.text
-        spans = split_sentences(text)
-        return [(a, b, _squash(text[a:b]), _content(text[a:b])) for a, b in spans]
-
-    @cached_property
-    def language(self) -> str:
-        return detect_language(self.passage.text)
-
-    def best(self, statement: str) -> tuple[float, int, int]:
-        """The sentence that supports `statement` most: its support (0 to 1) and where it stands."""
-        squashed, content = _squash(statement), _content(statement)
-        best = (0.0, 0, len(self.passage.text))
-        for start, end, body, words in self.sentences:
-            if (squashed and squashed in body) or (len(body) >= 12 and body in squashed):
-                return 1.0, start, end
-            support = len(content & words) / len(content) if content else 0.0
-            if support > best[0]:
-                best = (support, start, end)
-        return best
+def _settled(finding: Finding, opinion: Verdict) -> Finding:
+    if opinion == "supported" and finding.verdict == "unsupported":
+        lifted = finding.share >= LIFTED
+        return Finding("partly", finding.share, "model") if lifted else finding
+    if opinion == "partly" and finding.verdict == "unsupported":
+        return finding
+    if opinion == "supported" and finding.reason == "exchanged":
+        return finding
+    return Finding(opinion, finding.share, "model")
 
 
-def _supporting(statement: _Statement, sources: Sequence[_Source]) -> list[_Quote]:
-    if not re.search(r"\w", statement.bare) or statement.bare.lstrip().startswith("#"):
-        return []
-    if statement.marks:
-        named = [sources[n - 1] for n in statement.marks if 0 < n <= len(sources)]
-        return [quote for source in named if (quote := _quote(statement.bare, source))]
-    best = max(((*source.best(statement.bare), source) for source in sources), key=lambda b: b[0], default=None)
-    if best is None or best[0] < UNMARKED_SUPPORT or len(_content(statement.bare)) < 3:
-        return []
-    return [_Quote(best[3], best[1], best[2])]
+def _surroundings(quote: Quote, around: int = 300) -> str:
+    text = quote.source.passage.text
+    return text[max(0, quote.start - around) : quote.end + around]
 
 
-def _quote(statement: str, source: _Source) -> _Quote | None:
-    support, start, end = source.best(statement)
-    if detect_language(statement) != source.language:
-        support = max(support, MINIMUM_SUPPORT)  # across languages terms tell nothing; the mark is believed
-    return _Quote(source, start, end) if support >= MINIMUM_SUPPORT else None
+def _with_marks(bare: str, marks: Sequence[int]) -> str:
+    """The marks stand behind the sentence, in a row of a table within its last cell."""
+    shown = "".join(f"[{n}]" for n in marks)
+    if bare.startswith("|") and bare.endswith("|") and marks:
+        return f"{bare[:-1].rstrip()} {shown} |"
+    return bare + shown
+
+
+def _stripped(text: str, citations: Sequence[Citation], statements: Sequence[Statement]) -> Checked:
+    lead = len(text) - len(text.lstrip())
+    moved = tuple(replace(one, start=one.start - lead, end=one.end - lead) for one in statements)
+    return Checked(text.strip(), tuple(citations), moved)
 
 
 class _Numbering:
@@ -137,23 +187,14 @@ class _Numbering:
         self.citations: list[Citation] = []
         self._numbers: dict[tuple[str, int, int], int] = {}
 
-    def number(self, quote: _Quote) -> int:
+    def number(self, quote: Quote) -> int:
         passage = quote.source.passage
         start, end = passage.start + quote.start, passage.start + quote.end
         key = (passage.url_hash, start, end)
         if key not in self._numbers:
             n = self._numbers[key] = len(self.citations) + 1
-            words = passage.text[quote.start : quote.end]
+            words = quote.text
             self.citations.append(
                 Citation(n, passage.url, passage.url_hash, passage.title, words, start, end, passage.section)
             )
         return self._numbers[key]
-
-
-def _squash(text: str) -> str:
-    """Letters and digits alone, so that quotes match whatever became of white space, marks and Markdown."""
-    return re.sub(r"[\W_]+", "", unicodedata.normalize("NFKC", text)).lower()
-
-
-def _content(text: str) -> frozenset[str]:
-    return frozenset(term for term in terms(text) if term not in _FUNCTION_WORDS)

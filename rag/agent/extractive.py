@@ -13,6 +13,9 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, Protocol
 
+from rag.agent.condense import Exchange, by_rules
+from rag.agent.distill import distilled
+from rag.agent.memory import recalled
 from rag.agent.questions import is_small_talk
 from rag.messages import say
 from rag.text import is_chinese, split_sentences
@@ -98,11 +101,14 @@ class ExtractiveReasoner:
         self._weights = weights
 
     async def decide(self, question: str, history: Sequence[BaseMessage], tools: Sequence[BaseTool]) -> AIMessage:
-        """Search for everything but small talk, which gets a fixed reply."""
+        """Search for everything but small talk; what was said is answered from the conversation."""
         from langchain_core.messages import AIMessage
 
+        from rag.agent.loop.talk import exchanges_of
         from rag.agent.tools import call_for
 
+        if recall := recalled(question, exchanges_of(history)):
+            return AIMessage(recall)
         if is_small_talk(question):
             return AIMessage(say(Notice("small_talk"), "zh" if is_chinese(question) else "en"))
         return call_for([question])
@@ -123,6 +129,15 @@ class ExtractiveReasoner:
         for i, sentence in enumerate(chosen):
             gap = "\n\n" if i else ""
             yield f"{gap}{_readable(sentence.text)} [{sentence.passage + 1}]"
+
+    async def condense(self, question: str, history: Sequence[Exchange], summary: str = "") -> str:
+        """Implements Condenser."""
+        return by_rules(question, history)
+
+    def distilled(self, question: str, passages: Sequence[Passage], share: float) -> list[Passage]:
+        """Implements Quoter."""
+        weights = self._question_weights(question)
+        return distilled(passages, lambda text: _share(weights, self._terms(text)), share)
 
     def _choose(self, question: str, passages: Sequence[Passage]) -> list[_Sentence]:
         weights = self._question_weights(question)

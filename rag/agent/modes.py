@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rag.types import RunMode
 
@@ -20,19 +20,19 @@ class Mode:
 
     name: RunMode
     max_calls: int
-    build: Callable[[], Graph]
+    build: Callable[[Any], Graph]
 
 
-def _fast() -> Graph:
+def _fast(saver: Any) -> Graph:
     from rag.agent.loop.graph import build_fast
 
-    return build_fast()
+    return build_fast(saver)
 
 
-def _deep() -> Graph:
+def _deep(saver: Any) -> Graph:
     from rag.agent.loop.graph import build_deep
 
-    return build_deep()
+    return build_deep(saver)
 
 
 MODES: Mapping[RunMode, Mode] = MappingProxyType(
@@ -44,6 +44,6 @@ MODES: Mapping[RunMode, Mode] = MappingProxyType(
 
 
 @cache
-def graph_of(mode: RunMode) -> Graph:
-    """Return the graph of `mode`, built on first use and shared by all runs."""
-    return MODES[mode].build()
+def graph_of(mode: RunMode, saver: Any = None) -> Graph:
+    """Return the graph of `mode`, built on first use and shared by all runs; `saver` keeps its conversations."""
+    return MODES[mode].build(saver)

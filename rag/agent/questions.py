@@ -22,15 +22,18 @@ _PLEASANTRIES: Final = re.compile(
 )
 _ABOUT_US: Final = re.compile(
     r"\b(?:who|what) are you\b|\byour name\b|\bare you (?:an? )?(?:ai|bot|robot|human|person|real|there)\b"
-    r"|\b(?:what|how) can (?:you|i) (?:do|help|ask|use)\b|\bhow do (?:you work|i use (?:you|this))\b"
-    r"|\bcan you help\b|\b(?:did|have) (?:i|you|we) (?:just )?(?:ask|say|said|talk|discuss|mention)"
-    r"|\bi (?:just )?(?:asked|said)\b|\byou (?:just )?(?:said|mentioned|wrote|answered)\b"
-    r"|\b(?:our|this|the) (?:conversation|chat)\b|\byour (?:answer|reply)\b"
-    r"|\b(?:my|your|the) (?:previous|last|first|earlier) (?:question|answer|message)\b"
+    r"|\b(?:what|how) can (?:you|i) (?:do|help|ask|use)\b|\bhow do (?:you work|i use (?:you|this))\b|\bcan you help\b"
     r"|你是谁|你是(?:什么|哪|不是)|你叫什么|你的名字|你能(?:做|帮|干)|你会(?:做|什么)|你可以(?:做|帮)"
-    r"|怎么(?:用|使用)你|你怎么(?:用|工作)|我刚才|刚才(?:说|问|的)|我们(?:的对话|聊|刚才|之前)"
-    r"|这(?:个|次|段)(?:对话|聊天)|上一?个?(?:问题|回答)|上一条|我(?:的)?第一个问题|之前(?:问|说)(?:的|过|了)"
-    r"|你(?:刚才)?(?:的回答|回答的|说的)",
+    r"|怎么(?:用|使用)你|你怎么(?:用|工作)",
+    re.IGNORECASE,
+)
+_ABOUT_CONVERSATION: Final = re.compile(
+    r"\b(?:did|have) (?:i|you|we) (?:just |already |first )?(?:ask|say|said|talk|discuss|mention)"
+    r"|\bi (?:just )?(?:asked|said)\b|\byou (?:just )?(?:said|mentioned|wrote|answered)\b"
+    r"|\b(?:our|this|the) (?:conversation|chat)\b|\byour (?:(?:last|first|previous|earlier) )?(?:answer|reply)\b"
+    r"|\b(?:my|your|the) (?:previous|last|first|earlier) (?:question|answer|message)\b"
+    r"|我刚才|刚才(?:说|问|的)|我们(?:的对话|聊|刚才|之前)|这(?:个|次|段)(?:对话|聊天)|上一?个?(?:问题|回答)|上一条"
+    r"|我(?:的)?第一个问题|之前(?:问|说)(?:的|过|了)|你(?:刚才)?(?:的回答|回答的|说的)|我(?:都)?问(?:了|过)(?:哪些|什么|几)",
     re.IGNORECASE,
 )
 _WORD: Final = re.compile(r"\w")
@@ -63,7 +66,13 @@ def is_small_talk(question: str) -> bool:
 
     Deliberately narrow. What a model answers by itself is believed here only; all else is looked up.
     """
-    return bool(_ABOUT_US.search(question)) or not _WORD.search(_PLEASANTRIES.sub(" ", question))
+    about_us = _ABOUT_US.search(question) or is_about_conversation(question)
+    return bool(about_us) or not _WORD.search(_PLEASANTRIES.sub(" ", question))
+
+
+def is_about_conversation(question: str) -> bool:
+    """Whether the question is answered by what was said before, not by pages."""
+    return bool(_ABOUT_CONVERSATION.search(question))
 
 
 def is_third_language(question: str) -> bool:

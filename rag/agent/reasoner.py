@@ -1,12 +1,10 @@
-"""What thinks in a run: one protocol, whatever stands behind it, and the count of its model calls."""
+"""What thinks in a run: one protocol, whatever stands behind it."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Sequence
 from typing import TYPE_CHECKING, Final, Literal, Protocol
 
-from rag.errors import ModelError
 from rag.types import Passage
 
 if TYPE_CHECKING:
@@ -54,29 +52,13 @@ class Reasoner(Protocol):
         ...
 
 
-class CallBudget:
-    """The model calls of one run: how many were made, and a limit that cannot be passed."""
+class Quoter(Protocol):
+    """What chooses sentences of passages without a model: a run falls back on it when its budget is spent."""
 
-    def __init__(self, limit: int) -> None:
-        self.limit = limit
-        self.used = 0
-        self._kept = 0
+    def answer(self, question: str, passages: Sequence[Passage]) -> AsyncIterator[str]:
+        """As `Reasoner.answer`."""
+        ...
 
-    @property
-    def left(self) -> int:
-        return max(0, self.limit - self._kept - self.used)
-
-    def spend(self) -> None:
-        """Count one call that is about to be made; raises ModelError("call_limit") when none is left."""
-        if not self.left:
-            raise ModelError("call_limit", limit=self.limit)
-        self.used += 1
-
-    @contextmanager
-    def keeping(self, calls: int) -> Iterator[None]:
-        """Within, `calls` calls are out of reach: a step that retries must not use up the answer's call."""
-        self._kept += calls
-        try:
-            yield
-        finally:
-            self._kept -= calls
+    def distilled(self, question: str, passages: Sequence[Passage], share: float) -> list[Passage]:
+        """The passages, in order, with about `share` of their text: the sentences that bear on the question. Blocks."""
+        ...

@@ -1,4 +1,4 @@
-"""One run: what it is asked, what happened in it so far, and how its answer is put together."""
+"""One run: what it is asked, and what happened in it so far. How it ends is in `conclusion`."""
 
 from __future__ import annotations
 
@@ -12,21 +12,25 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
+from rag.agent.condense import Condenser, Exchange, RuleCondenser
+from rag.agent.memory import RuleSummariser, Summariser
 from rag.agent.modes import graph_of
-from rag.agent.reasoner import CallBudget, Reasoner
-from rag.errors import RagError
-from rag.types import Answer, Citation, Notice, Outcome, Passage, Retrieval, RunMode, Step
+from rag.agent.options import RunOptions
+from rag.agent.reasoner import Quoter, Reasoner
+from rag.agent.usage import CallBudget
+from rag.types import Answer, Passage, Retrieval, RunMode
 
 if TYPE_CHECKING:
-    from langchain_core.messages import BaseMessage
+    from langchain_core.messages import AnyMessage
 
+    from rag.agent.loop.calls import CallCounter
     from rag.agent.loop.state import LoopContext
 
 log = logging.getLogger(__name__)
 
 STOP_GRACE: Final = 0.4  # seconds in which what was stopped may still end by itself
 
-EventKind = Literal["step", "token", "reset", "answer"]
+EventKind = Literal["step", "standalone", "token", "reset", "answer"]
 
 
 class Found(Protocol):
@@ -51,8 +55,8 @@ class Event:
     """One thing that happened in a run; `seq` counts from 0.
 
     `data` is for `step` {"node", "state": "started"} or {"node", "state": "finished", "ms", "detail"},
-    for `token` a piece of text, for `reset` an empty text (discard the tokens so far), and for
-    `answer`, always the last, the Answer.
+    for `standalone` what a follow-up was understood as, for `token` a piece of text, for `reset` an empty
+    text (discard the tokens so far), and for `answer`, always the last, the Answer.
     """
 
     seq: int
@@ -96,8 +100,14 @@ class Run:
     reasoner: Reasoner
     shelf: Shelf
     budget: CallBudget
-    history: tuple[tuple[str, str], ...]
+    history: tuple[Exchange, ...]
     on_done: Callable[[Answer], object] | None
+    on_text: Callable[[str], object] | None = None
+    options: RunOptions = field(default_factory=RunOptions)
+    quoter: Quoter | None = None
+    thread: str = ""
+    saver: Callable[[], Any] | None = None
+    counter: CallCounter | None = None
     began: float = field(default_factory=time.monotonic)
     ended: float | None = None
     events: list[Event] = field(default_factory=list)
@@ -114,11 +124,22 @@ class Run:
             self.events.append(Event(len(self.events), kind, data))
 
 
+def log_problem(what: str, problem: BaseException) -> None:
+    frames = "".join(traceback.format_tb(problem.__traceback__)[-4:])
+    log.error("%s: %s\n%s", what, type(problem).__name__, frames)
+
+
 async def drive(run: Run) -> None:
     """Run the graph, and turn what it streams into events."""
-    graph, config, context, messages = await asyncio.to_thread(_prepare, run)
-    given = {"question": run.question, "run_mode": run.mode, "messages": messages}
-    stream = graph.astream(given, config, context=context, stream_mode=["custom", "updates"])
+    graph, config, context = await asyncio.to_thread(_prepare, run)
+    given: dict[str, Any] = {"question": run.question, "run_mode": run.mode}
+    known = await _kept(graph, config) if run.thread else {}
+    if known is None:  # the answer matters more than that it is kept: the history will do
+        graph, run.thread = graph_of(run.mode), ""
+    durability = {"durability": "exit"} if run.thread else {}
+    if not known or not known.get("messages"):
+        given["messages"] = await asyncio.to_thread(_spoken, run.history)
+    stream = graph.astream(given, config, context=context, stream_mode=["custom", "updates"], **durability)
     async for kind, part in stream:
         if kind == "updates":
             for update in part.values():
@@ -127,24 +148,64 @@ async def drive(run: Run) -> None:
             _note(run, part)
 
 
-def _prepare(run: Run) -> tuple[Any, Any, LoopContext, list[BaseMessage]]:
-    """Build what a graph needs. The imports take a second the first time, so this runs in a thread."""
-    from langchain_core.messages import AIMessage, HumanMessage
+async def _kept(graph: Any, config: Any) -> dict[str, Any] | None:
+    """What the conversation knows; None where it cannot be read."""
+    found: Sequence[Any] = await asyncio.gather(graph.aget_state(config), return_exceptions=True)
+    if isinstance(found[0], BaseException):
+        log_problem("a conversation could not be read", found[0])
+        return None
+    values: dict[str, Any] = found[0].values
+    return values
 
+
+def _spoken(history: Sequence[Exchange]) -> list[AnyMessage]:
+    from rag.agent.loop.talk import messages_of
+
+    return messages_of(history)
+
+
+def _prepare(run: Run) -> tuple[Any, Any, LoopContext]:
+    """Build what a graph needs. The imports take a second the first time, so this runs in a thread."""
     from rag.agent.loop.calls import CallCounter
     from rag.agent.loop.state import LoopContext
 
-    messages: list[BaseMessage] = []
-    for question, answer in run.history:
-        if answer.strip():  # a question that failed left nothing to go on from
-            messages += [HumanMessage(question), AIMessage(answer)]
-    shelf = run.shelf
-    context = LoopContext(run.reasoner, shelf.search, shelf.passages_of, run.budget, shelf.answerable)
-    return graph_of(run.mode), {"callbacks": [CallCounter(run.budget)]}, context, messages
+    run.counter = CallCounter(run.budget)
+    shelf, reasoner = run.shelf, run.reasoner
+    context = LoopContext(
+        reasoner=reasoner,
+        search=shelf.search,
+        passages_of=shelf.passages_of,
+        budget=run.budget,
+        answerable=shelf.answerable,
+        condenser=reasoner if isinstance(reasoner, Condenser) else RuleCondenser(),
+        summariser=reasoner if isinstance(reasoner, Summariser) else RuleSummariser(),
+        quoter=run.quoter,
+        options=run.options,
+    )
+    config: dict[str, Any] = {"callbacks": [run.counter]}
+    if run.thread:
+        config["configurable"] = {"thread_id": run.thread}
+    return graph_of(run.mode, run.saver() if run.thread and run.saver else None), config, context
+
+
+async def remember(run: Run) -> None:
+    """Add what a broken-off run had written to its conversation, which knows only the question."""
+    if not run.thread or run.saver is None or not run.text.strip():
+        return
+    from langchain_core.messages import AIMessage
+
+    graph: Any = graph_of(run.mode, run.saver())
+    config = {"configurable": {"thread_id": run.thread}}
+    kept = await graph.aget_state(config)
+    if kept.values.get("question") == run.question.strip():
+        await graph.aupdate_state(config, {"messages": [AIMessage(run.text)]}, as_node="generate")
 
 
 def _note(run: Run, part: Mapping[str, Any]) -> None:
-    if "token" in part:
+    if "standalone" in part:
+        run.state["standalone"] = part["standalone"]
+        run.add("standalone", part["standalone"])
+    elif "token" in part:
         run.text += part["token"]
         run.add("token", part["token"])
     elif "reset" in part:
@@ -154,87 +215,3 @@ def _note(run: Run, part: Mapping[str, Any]) -> None:
         run.state["passages"] = part["passages"]
     elif "step" in part:
         run.add("step", part["step"])
-
-
-def interruption(run: Run) -> Notice:
-    return Notice("run_stopped") if run.stopped.is_set() else Notice("run_too_long")
-
-
-def failure(task: asyncio.Task[None]) -> Notice | None:
-    """Say why the graph broke off, if it did. The log gets no message of a surprise: it may quote pages."""
-    problem = task.exception() if not task.cancelled() else asyncio.CancelledError()
-    if problem is None or isinstance(problem, RagError):
-        return problem.notice if problem else None
-    log_problem("a run broke off", problem)
-    return Notice("run_failed")
-
-
-def log_problem(what: str, problem: BaseException) -> None:
-    frames = "".join(traceback.format_tb(problem.__traceback__)[-4:])
-    log.error("%s: %s\n%s", what, type(problem).__name__, frames)
-
-
-async def conclude(run: Run, broken: Notice | None) -> Answer:
-    """Put the answer together: from the run's last state, or, if it broke off, from what there is."""
-    reading = asyncio.create_task(asyncio.to_thread(_passages, run))
-    await asyncio.wait({reading}, timeout=STOP_GRACE if broken else None)
-    readable = reading.done() and reading.exception() is None
-    passages = reading.result() if readable else []
-    if broken is None:
-        return await asyncio.to_thread(_finished, run, passages)
-    return await asyncio.to_thread(_broken_off, run, passages, broken)
-
-
-def _passages(run: Run) -> list[Passage]:
-    refs = run.state.get("passages") or []
-    if not refs:
-        return []
-    from rag.agent.loop.nodes import read_passages
-
-    return read_passages(refs, run.shelf.passages_of)
-
-
-def _finished(run: Run, passages: list[Passage]) -> Answer:
-    citations = tuple(
-        Citation(**{**kept, "section": tuple(kept["section"])}) for kept in run.state.get("citations", [])
-    )
-    kept = run.state.get("notice")
-    notice = Notice(kept["code"], kept["params"]) if kept else None
-    outcome: Outcome = run.state.get("outcome") or "failed"
-    return answer_of(run, outcome, notice, run.state.get("text", ""), citations, passages)
-
-
-def _broken_off(run: Run, passages: list[Passage], notice: Notice) -> Answer:
-    """Keep the text so far, which is worth something only where the run itself was sound."""
-    from rag.agent.citations import cite
-
-    text, citations = cite(run.text, passages) if run.text else ("", ())
-    sound = notice.code in ("run_stopped", "run_too_long")
-    outcome: Outcome = "caveat" if text and sound else "failed"
-    return answer_of(run, outcome, notice, text, citations, passages)
-
-
-def answer_of(
-    run: Run,
-    outcome: Outcome,
-    notice: Notice | None,
-    text: str = "",
-    citations: tuple[Citation, ...] = (),
-    passages: Sequence[Passage] = (),
-) -> Answer:
-    steps = tuple(Step(step["node"], step["ms"], step["detail"]) for step in run.state.get("steps", []))
-    return Answer(
-        question=run.question,
-        mode=run.mode,
-        outcome=outcome,
-        text=text,
-        citations=citations,
-        passages=tuple(passages),
-        steps=steps,
-        model_calls=run.budget.used,
-        seconds=round(time.monotonic() - run.began, 3),
-        reasoner=run.reasoner.name,
-        notice=notice,
-        searches=tuple(run.shelf.searches),
-        answerable=run.shelf.answerable(),
-    )

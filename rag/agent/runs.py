@@ -6,26 +6,22 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable, Sequence
+from typing import Any, Final
 from uuid import uuid4
 
 from rag.agent.background import BACKGROUND
+from rag.agent.conclusion import answer_of, conclude, failure, interruption
+from rag.agent.condense import Exchange
 from rag.agent.modes import MODES
-from rag.agent.reasoner import CallBudget, Reasoner
-from rag.agent.run import (
-    STOP_GRACE,
-    Event,
-    Run,
-    Searcher,
-    Shelf,
-    answer_of,
-    conclude,
-    drive,
-    failure,
-    interruption,
-    log_problem,
-)
+from rag.agent.options import RunOptions
+from rag.agent.reasoner import Quoter, Reasoner
+from rag.agent.run import STOP_GRACE, Event, Run, Searcher, Shelf, drive, log_problem, remember
+from rag.agent.usage import CallBudget, Meter
 from rag.errors import RagError
 from rag.types import Answer, Notice, RunMode
+
+_TELL_EVERY: Final = 1.0  # seconds
+_COMPOSING: Final = 10  # calls that passage by passage takes, for as many passages
 
 __all__ = ["Event", "Runs", "Searcher"]
 
@@ -34,10 +30,19 @@ class Runs:
     """Starts runs in the background loop and keeps them; every method may be called from any thread.
 
     A finished run is kept for `max_age` seconds, and at most `keep` of them. A run that takes longer
-    than `time_limit` seconds is stopped and keeps what it has.
+    than `time_limit` seconds is stopped and keeps what it has. `saver` makes the
+    LangGraph checkpointer that keeps conversations; it is asked when the first run needs it.
     """
 
-    def __init__(self, *, keep: int = 200, max_age: float = 3600.0, time_limit: float = 600.0) -> None:
+    def __init__(
+        self,
+        *,
+        keep: int = 200,
+        max_age: float = 3600.0,
+        time_limit: float = 600.0,
+        saver: Callable[[], Any] | None = None,
+    ) -> None:
+        self._saver = saver
         self._keep = keep
         self._max_age = max_age
         self._time_limit = time_limit
@@ -51,23 +56,35 @@ class Runs:
         mode: RunMode,
         reasoner: Reasoner,
         retriever: Searcher,
-        history: Sequence[tuple[str, str]] = (),
+        history: Sequence[tuple[str, str] | Exchange] = (),
         on_done: Callable[[Answer], object] | None = None,
+        on_text: Callable[[str], object] | None = None,
+        options: RunOptions | None = None,
+        quoter: Quoter | None = None,
+        thread: str = "",
     ) -> str:
         """Begin to answer `question` and return the run's id at once.
 
         `history` holds the earlier (question, answer) pairs of the conversation, oldest first.
-        `on_done` gets the answer in a thread of its own, before `wait` returns.
+        `on_done` gets the answer in a thread of its own, before `wait` returns, and `on_text` the text so
+        far about once a second. `quoter` is what a run falls back on when its budget is spent. With a
+        `thread` the saver keeps the conversation, and `history` counts only if it knows none.
         """
+        options = options or RunOptions()
         run = Run(
             id=uuid4().hex,
             question=question,
             mode=mode,
             reasoner=reasoner,
             shelf=Shelf(retriever),
-            budget=CallBudget(MODES[mode].max_calls),
-            history=tuple(history),
+            budget=_budget(options, mode, talks=bool(history or thread)),
+            history=tuple(one if isinstance(one, Exchange) else Exchange(*one) for one in history),
             on_done=on_done,
+            on_text=on_text,
+            options=options,
+            quoter=quoter,
+            thread=thread if self._saver is not None else "",
+            saver=self._saver,
         )
         with self._lock:
             self._forget_old()
@@ -89,6 +106,11 @@ class Runs:
     def answer(self, run_id: str) -> Answer | None:
         """Return the answer, or None while the run goes on; raises RagError("run_unknown")."""
         return self._run(run_id).answer
+
+    def knows(self, run_id: str) -> bool:
+        """Whether the run is going on, or was not long ago."""
+        with self._lock:
+            return run_id in self._runs
 
     def wait(self, run_id: str, timeout: float | None = None) -> Answer:
         """Wait for the answer; raises TimeoutError after `timeout` seconds, and the run goes on."""
@@ -125,14 +147,20 @@ class Runs:
         """See a run through to its answer, however it ends."""
         task = asyncio.create_task(drive(run))
         stop = asyncio.create_task(run.stopped.wait())
-        await asyncio.wait({task, stop}, timeout=self._time_limit, return_when=asyncio.FIRST_COMPLETED)
+        telling = asyncio.create_task(_tell(run)) if run.on_text else None
+        limit = min(self._time_limit, run.options.seconds or self._time_limit)
+        await asyncio.wait({task, stop}, timeout=limit, return_when=asyncio.FIRST_COMPLETED)
         interrupted = not task.done()
         if interrupted:
             task.cancel()
             await asyncio.wait({task}, timeout=STOP_GRACE)
-        notice = interruption(run) if interrupted else failure(task)
+        notice = interruption(run) if interrupted else failure(run, task)
         stop.cancel()
+        if telling is not None:
+            telling.cancel()
         run.answer = await _concluded(run, notice)
+        if notice is not None:
+            await _remembered(run)
         run.ended = time.monotonic()
         run.add("answer", run.answer)
         if run.on_done is not None:
@@ -150,3 +178,27 @@ async def _concluded(run: Run, notice: Notice | None) -> Answer:
         return answer
     log_problem("an answer could not be put together", answer)
     return answer_of(run, "failed", Notice("run_failed"))
+
+
+async def _remembered(run: Run) -> None:
+    """Keep the text so far in the conversation; an answer does not wait for that for long."""
+    (problem,) = await asyncio.gather(asyncio.wait_for(remember(run), STOP_GRACE), return_exceptions=True)
+    if isinstance(problem, BaseException):
+        log_problem("a stopped answer could not be kept in its conversation", problem)
+
+
+async def _tell(run: Run) -> None:
+    """Hand the text on as it grows, so that a process that is killed leaves it behind."""
+    while run.on_text is not None:
+        await asyncio.sleep(_TELL_EVERY)
+        (problem,) = await asyncio.gather(asyncio.to_thread(run.on_text, run.text), return_exceptions=True)
+        if isinstance(problem, BaseException):
+            log_problem("what a run wrote so far could not be handed on", problem)
+            return
+
+
+def _budget(options: RunOptions, mode: RunMode, *, talks: bool) -> CallBudget:
+    """The mode's calls, one more in a conversation, which may need summing up, and those of a longer way to compose."""
+    usual = MODES[mode].max_calls + talks + (0 if options.compose in ("auto", "stuff") else _COMPOSING)
+    limit = usual if options.calls is None else options.calls
+    return CallBudget(limit, tokens=options.tokens, meter=Meter(options.prices))

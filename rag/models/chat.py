@@ -33,8 +33,12 @@ _BY_STATUS = {
 }
 
 
-def build_chat_model(settings: Settings, *, api_key: str | None = None, temperature: float = 0.0) -> BaseChatModel:
-    """The chat model of LLM_MODEL; `api_key` goes before LLM_API_KEY. Asks nothing of the network yet.
+def build_chat_model(
+    settings: Settings, *, api_key: str | None = None, temperature: float | None = None
+) -> BaseChatModel:
+    """The chat model of LLM_MODEL; `api_key` goes before LLM_API_KEY, `temperature` before LLM_TEMPERATURE.
+
+    Asks nothing of the network yet.
 
     With LLM_BASE_URL the whole of LLM_MODEL is the model's name on that server, except a leading
     `openai:`; without, it is `provider:name` as langchain's init_chat_model takes it. Raises ModelError
@@ -43,6 +47,7 @@ def build_chat_model(settings: Settings, *, api_key: str | None = None, temperat
     name = settings.llm_model.strip()
     if not name:
         raise ModelError("chat_not_set")
+    temperature = settings.llm_temperature if temperature is None else temperature
     key = api_key or settings.llm_api_key.get_secret_value() or None
     if settings.llm_base_url:
         server = settings.llm_base_url.removesuffix("/chat/completions")
@@ -50,6 +55,14 @@ def build_chat_model(settings: Settings, *, api_key: str | None = None, temperat
     if name.startswith("openai:"):
         return _openai_protocol(name.removeprefix("openai:"), temperature, key, None)
     return _other_provider(name, temperature, key)
+
+
+def build_fast_model(settings: Settings, *, api_key: str | None = None) -> BaseChatModel | None:
+    """The model of FAST_LLM_MODEL on the same service; None where that is LLM_MODEL itself. Raises ModelError."""
+    fast = settings.fast_llm_model.strip()
+    if not fast or fast == settings.llm_model.strip():
+        return None
+    return build_chat_model(settings.model_copy(update={"llm_model": fast}), api_key=api_key, temperature=0.0)
 
 
 def check_chat_model(model: BaseChatModel) -> None:

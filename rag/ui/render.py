@@ -20,9 +20,27 @@ from markdown_it.tree import SyntaxTreeNode
 from rag.ui.escape import JOINER, escape, escape_line, web_link
 
 _MARK = re.compile(r"\[(\d{1,3})\]")
+_MARKS = re.compile(r"(?:\[\d{1,3}\])+")
+_FIRST_SIGN = 0xE000
+_MOST_SIGNS = 0x1000
+_SIGN = re.compile("[\ue000-\uefff]")
 # Others are shown as plain text: Streamlit draws some of them, such as mermaid and math.
 _CODE_LANGUAGES = {"bash", "c", "cpp", "css", "diff", "go", "html", "ini", "java", "javascript", "js", "json"}
 _CODE_LANGUAGES |= {"kotlin", "python", "rust", "sh", "sql", "toml", "ts", "typescript", "xml", "yaml"}
+
+
+@dataclass(frozen=True, slots=True)
+class Doubtful:
+    """A statement `text[start:end]` that is not fully borne out: a word shown behind it, and why, for who points at it.
+
+    One that is only `partly` borne out keeps its marks.
+    """
+
+    start: int
+    end: int
+    word: str
+    tip: str
+    partly: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,19 +51,40 @@ class _Rules:
     marks: frozenset[int]
     anchor: str
     pending: bool
+    doubtful: tuple[Doubtful, ...] = ()
 
 
 def answer_markdown(
-    text: str, *, urls: Iterable[str] = (), marks: Iterable[int] = (), anchor: str = "", pending: bool = False
+    text: str,
+    *,
+    urls: Iterable[str] = (),
+    marks: Iterable[int] = (),
+    anchor: str = "",
+    pending: bool = False,
+    doubtful: Sequence[Doubtful] = (),
 ) -> str:
     """A model's answer as Streamlit Markdown.
 
     `urls` are its sources' addresses, `marks` the numbers of its citations. A mark `[n]` becomes a link
     to the element `{anchor}-{n}` of the page. While the answer is being written its marks are not yet
-    settled: with `pending` each one shows as a quiet badge.
+    settled: with `pending` each one shows as a quiet badge. Behind each statement of `doubtful` its word
+    leads to `{anchor}-unsupported` or `{anchor}-partly`, with its tip as the title.
     """
-    rules = _Rules(frozenset(map(_key, urls)), frozenset(marks), anchor, pending)
-    return _blocks(SyntaxTreeNode(_parser().parse(text)).children, rules)
+    rules = _Rules(frozenset(map(_key, urls)), frozenset(marks), anchor, pending, tuple(doubtful))
+    text = _with_signs(text, rules.doubtful)
+    return _SIGN.sub("", _blocks(SyntaxTreeNode(_parser().parse(text)).children, rules))
+
+
+def _with_signs(text: str, doubtful: Sequence[Doubtful]) -> str:
+    """Put a sign of the private use area behind each statement; Markdown leaves it where it is."""
+    text = _SIGN.sub(" ", text)
+    for place, one in sorted(enumerate(doubtful), key=lambda pair: -pair[1].end)[:_MOST_SIGNS]:
+        marks = _MARKS.match(text, one.end)
+        at = marks.end() if marks else one.end
+        if not marks:  # within emphasis, whose end must not be followed by a letter; within a table's last cell
+            at = len(text[:at].rstrip("*_~| "))
+        text = text[:at] + chr(_FIRST_SIGN + place) + text[at:]
+    return text
 
 
 @cache
@@ -154,6 +193,23 @@ def _link(node: SyntaxTreeNode, rules: _Rules, in_table: bool) -> str:
 
 
 def _text(content: str, rules: _Rules) -> str:
+    out, at = [], 0
+    for sign in _SIGN.finditer(content):
+        out += [_marked_text(content[at : sign.start()], rules), _doubt(ord(sign.group()) - _FIRST_SIGN, rules)]
+        at = sign.end()
+    return "".join([*out, _marked_text(content[at:], rules)])
+
+
+def _doubt(place: int, rules: _Rules) -> str:
+    """A quiet word behind a statement, in brackets: it says what it says without its colour."""
+    if place >= len(rules.doubtful):
+        return ""
+    one = rules.doubtful[place]
+    title = escape_line(one.tip).replace('"', "")
+    return f' [{escape_line(one.word)}](#{rules.anchor}-{"partly" if one.partly else "unsupported"} "{title}")'
+
+
+def _marked_text(content: str, rules: _Rules) -> str:
     parts = _MARK.split(content)
     # split alternates text and mark numbers; a mark stands close to the statement it belongs to.
     last = len(parts) - 1

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from rag.agent.citing.fragments import text_fragment
 from rag.types import Answer, Citation, Page, Passage
-from rag.ui.escape import escape_line, web_link
+from rag.ui.escape import escape_line, is_web_url, web_link
 from rag.ui.highlight import best_window, term_spans
 from rag.ui.parts import site_of
 from rag.ui.passages import passage_markdown
@@ -29,22 +31,57 @@ def anchor_of(run_id: str) -> str:
 def draw_sources(app: App, library: str, answer: Answer, run_id: str, language: Language) -> None:
     """A card for each citation."""
     if answer.citations:
+        stored = app.library(library)
+        pages = {url_hash: stored.page(url_hash) for url_hash in {one.url_hash for one in answer.citations}}
         st.markdown(f"##### {label('sources', language)}", anchors=False)
         for citation in answer.citations:
-            _draw_citation(app, library, answer, citation, run_id, language)
+            _draw_citation(app, library, answer, citation, pages, run_id, language)
 
 
-def _draw_citation(app: App, library: str, answer: Answer, citation: Citation, run_id: str, language: Language) -> None:
+def _draw_citation(
+    app: App,
+    library: str,
+    answer: Answer,
+    citation: Citation,
+    pages: Mapping[str, Page | None],
+    run_id: str,
+    language: Language,
+) -> None:
     key = f"{run_id}-{citation.n}"
+    page = pages.get(citation.url_hash)
     passage = _passage_of(answer, citation)
     section = passage.section if passage and not citation.section else citation.section
     with st.container(border=True, key=f"source-{key}"):
         # Static markup with an id made of letters and digits only: what the mark in the answer leads to.
         st.html(f'<span class="place" id="{anchor_of(run_id)}-{citation.n}"></span>')
-        _draw_head(f":green-badge[{citation.n}] ", citation.title, citation.url, section)
+        _draw_head(
+            f":green-badge[{citation.n}] ", citation.title, citation.url, section, _state(page, citation, language)
+        )
         with st.container(key=f"quote-{key}"):
             st.markdown(_quote_in_context(citation, passage))
+        if is_web_url(citation.url):
+            live = web_link(label("source_live", language), live_address(citation, page, passage))
+            st.markdown(f":small[:material/my_location: {live}]")
         _draw_reader(app, library, citation, passage, key, language)
+
+
+def live_address(citation: Citation, page: Page | None, passage: Passage | None) -> str:
+    """The address that opens the live page at the sentence, told apart from others by what is known of the page."""
+    if page is not None and page.text[citation.start : citation.end] == citation.quote:
+        return text_fragment(citation.url, page.text, citation.start, citation.end)
+    if passage is not None:
+        start = citation.start - passage.start
+        return text_fragment(citation.url, passage.text, start, start + len(citation.quote))
+    return text_fragment(citation.url, citation.quote, 0, len(citation.quote))
+
+
+def _state(page: Page | None, citation: Citation, language: Language) -> str:
+    """A mark where the page is no longer what the answer was written from."""
+    if page is None:
+        return f" :orange-badge[:material/link_off: {escape_line(label('source_missing', language))}]"
+    if page.text[citation.start : citation.end] != citation.quote:
+        return f" :orange-badge[:material/history: {escape_line(label('source_newer', language))}]"
+    return ""
 
 
 def draw_passage(
@@ -66,8 +103,8 @@ def _beginning(text: str, question: str) -> str:
     return passage_markdown(shown, *term_spans(question, shown))
 
 
-def _draw_head(badge: str, title: str, url: str, section: tuple[str, ...]) -> None:
-    st.markdown(f"{badge}**{web_link(title or url, url)}**")
+def _draw_head(badge: str, title: str, url: str, section: tuple[str, ...], state: str = "") -> None:
+    st.markdown(f"{badge}**{web_link(title or url, url)}**{state}")
     path = " › ".join(escape_line(part) for part in section)
     site = escape_line(site_of(url))
     st.caption(f"{site} · {path}" if path else site)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from rag.ui.labels import add_pages, chat, common, library, search, settings
+from rag.ui.labels import add_pages, chat, citations, common, jobs, library, page, search, settings, upkeep
 
 Language = Literal["en", "zh"]
 LANGUAGES: tuple[Language, ...] = ("en", "zh")
@@ -17,8 +17,12 @@ LANGUAGE_NAMES: dict[Language, str] = {"en": "English", "zh": "中文"}
 LABELS: dict[str, tuple[str, str]] = {
     **common.LABELS,
     **chat.LABELS,
+    **citations.LABELS,
     **add_pages.LABELS,
+    **jobs.LABELS,
     **library.LABELS,
+    **page.LABELS,
+    **upkeep.LABELS,
     **search.LABELS,
     **settings.LABELS,
 }

@@ -67,5 +67,5 @@ def test_deep_spends_its_last_call_on_the_answer(runs: Runs) -> None:
     model = QueueModel(replies=[*replies, *rounds, ["It erupted in 1953.[1]"]])
     answer, _ = ask(runs, ChatReasoner(model), mode="deep")
     assert answer.outcome == "caveat"
-    assert answer.model_calls == 7  # later searches brought nothing new to grade
+    assert answer.model_calls == 8  # later searches brought nothing new to grade; one checks the statement
     assert nodes_of(answer).count("rewrite") == 3

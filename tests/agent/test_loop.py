@@ -15,9 +15,10 @@ from langgraph.checkpoint.memory import InMemorySaver
 from rag.agent.loop.graph import build_deep
 from rag.agent.loop.state import LoopContext
 from rag.agent.modes import MODES, graph_of
-from rag.agent.reasoner import RESET, CallBudget
+from rag.agent.reasoner import RESET
 from rag.agent.runs import Runs
 from rag.agent.tools import call_for
+from rag.agent.usage import CallBudget
 from rag.errors import ModelError, StoreError
 from rag.messages import MESSAGES, say
 from tests.agent.support import (
@@ -132,7 +133,7 @@ def test_a_passage_removed_between_search_and_answer_is_left_out() -> None:
 
 
 def test_uncited_text_is_never_shown_as_simply_answered(runs: Runs) -> None:
-    answer, _ = ask(runs, ScriptedReasoner(answers=[["It erupted in 1953."]]))
+    answer, _ = ask(runs, ScriptedReasoner(answers=[["Everybody was surprised."]]))
     assert answer.outcome == "caveat"
     assert answer.notice and answer.notice.code == "no_citations"
 
@@ -146,7 +147,7 @@ def test_small_talk_is_answered_without_searching(runs: Runs, mode: Any, questio
     retriever = FakeRetriever()
     reasoner = ScriptedReasoner(decisions=[AIMessage("Hello! Ask me about your pages.")])
     answer, events = ask(runs, reasoner, retriever, question=question, mode=mode)
-    assert (answer.outcome, answer.citations, answer.passages) == ("answered", (), ())
+    assert (answer.outcome, answer.citations, answer.passages) == ("conversation", (), ())
     assert answer.text == "Hello! Ask me about your pages."
     assert answer.steps[-1].detail["decision"] == "answered_without_searching"
     assert retriever.queries == []

@@ -59,7 +59,7 @@ def test_a_plausible_model_answers(runs: Runs, mode: RunMode, question: str, tex
 def test_small_talk(runs: Runs) -> None:
     with ChatServer(rules) as server:
         answer, _ = ask(runs, _reasoner(server), question="Hello!")
-    assert answer.outcome == "answered" and answer.text.startswith("Hello!")
+    assert answer.outcome == "conversation" and answer.text.startswith("Hello!")
     assert answer.passages == () and answer.model_calls == 1
 
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from rag.agent.reasoner import CallBudget
+from rag.agent.usage import CallBudget
 from rag.errors import ModelError
 
 

@@ -192,11 +192,11 @@ def test_an_hour_later_a_run_is_forgotten() -> None:
 
 def test_many_runs_share_one_loop_and_do_not_mix(runs: Runs) -> None:
     ids = [
-        _start(runs, ScriptedReasoner(answers=[[f"It erupted in 1953, {n}.", 0.05, "[1]"]]), FakeRetriever())
+        _start(runs, ScriptedReasoner(answers=[[f"It erupted in 1953.[1] Run {n}", 0.05, "."]]), FakeRetriever())
         for n in range(30)
     ]
     texts = [runs.wait(run_id, 20).text for run_id in ids]
-    assert texts == [f"It erupted in 1953, {n}.[1]" for n in range(30)]
+    assert texts == [f"It erupted in 1953.[1] Run {n}." for n in range(30)]
 
 
 def test_closing_stops_what_runs() -> None:

@@ -41,9 +41,40 @@ def rules(request: Request) -> Reply:
         return Reply(json.dumps(filled, ensure_ascii=False))
     if request.tools:
         return _decide(request)
+    if reply := _about_the_conversation(request):
+        return Reply(reply)
     if passages := _passages(request.last):
         return _answer(request, question, passages)
     return Reply(_greeting(question))
+
+
+def _about_the_conversation(request: Request) -> str:
+    """Complete a follow-up with the question before it, sum up, or propose what to ask next."""
+    system = str(request.messages[0].get("content") or "")
+    last = re.search(r"(?:Last question: |最后一个问题：)(.+)", request.last)
+    if last:
+        before = re.findall(r"^(?:Person|用户): (.+)$", request.last, re.MULTILINE)
+        return f"{last[1].rstrip('?？')} ({before[-1].rstrip('?？')})?" if before else last[1]
+    if "running summary" in system or "维护对话的摘要" in system:
+        return request.last[:600]
+    if "further questions" in system or "三个问题" in system:
+        ask = (
+            "关于“{}”，页面说了什么？"
+            if _CHINESE.search(_question(request.last))
+            else "What does the page say about {}?"
+        )
+        labels = re.findall(r"^\[\d+\] (.+)$", request.last, re.MULTILINE)
+        return "\n".join(ask.format(label.split(" › ")[-1]) for label in dict.fromkeys(labels))
+    if "take notes" in system or "做笔记" in system:
+        wanted = _terms(_question(request.last))
+        notes = [
+            f"{sentence.strip()} [{number}]"
+            for number, text in _passages(request.last)
+            for sentence in _SENTENCE.findall(text)
+            if wanted & _terms(sentence)
+        ]
+        return "\n".join(notes) or "NOT_IN_PAGES"
+    return ""
 
 
 def _decide(request: Request) -> Reply:

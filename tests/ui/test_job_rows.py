@@ -1,7 +1,8 @@
 import pytest
 
 from rag.types import IngestResult
-from rag.ui.jobs import row_markdown, summary
+from rag.ui.job_rows import ORDER, row_markdown, slices
+from rag.ui.jobs import summary, time_left
 from tests.support.fake_app import FakeItem
 
 
@@ -32,6 +33,25 @@ def test_a_source_is_outside_text(source: str) -> None:
 
 
 def test_the_summary_counts_what_ended() -> None:
-    items = [item("added"), item("added"), item("failed"), FakeItem(3, "x")]
-    assert summary(items, "en") == "2 added · 1 failed"  # type: ignore[arg-type]
-    assert summary([], "zh") == "没有添加"
+    assert summary({"failed": 1, "added": 2, "": 7}, "en") == "2 added · 1 failed"
+    assert summary({}, "zh") == "暂无"
+
+
+@pytest.mark.parametrize("limit", [1, 4, 7, 100])
+def test_slices_are_the_rows_in_their_order_each_once(limit: int) -> None:
+    counts = {"added": 9, "failed": 3, "": 4, "duplicate": 2}
+    everything = [(status, n) for status in ORDER for n in range(counts.get(status, 0))]
+    found = []
+    for offset in range(0, len(everything), limit):
+        part = [(s, n) for s, first, taken in slices(counts, ORDER, offset, limit) for n in range(first, first + taken)]
+        assert len(part) <= limit
+        found += part
+    assert found == everything
+    assert found[0] == ("failed", 0)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"), [(3, "5 s"), (44, "45 s"), (55, "1 min"), (260, "4 min"), (5400, "1.5 h")]
+)
+def test_the_time_left_is_as_exact_as_an_estimate_can_be(seconds: float, words: str) -> None:
+    assert words in time_left(seconds, "en")

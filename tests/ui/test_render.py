@@ -4,7 +4,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 from rag.ui.escape import JOINER
-from rag.ui.render import answer_markdown
+from rag.ui.render import Doubtful, answer_markdown
 
 SOURCE = "https://ok.example/page"
 
@@ -140,3 +140,31 @@ def test_deep_nesting_ends() -> None:
 
 def test_what_separates_dropped_parts_has_no_width() -> None:
     assert answer_markdown("a![x](y)b") == f"a{JOINER}x{JOINER}b"
+
+
+@pytest.mark.parametrize(
+    ("text", "statement", "shown"),
+    [
+        ("**So it is.** Then", "**So it is.**", '**So it is. [?](#a-unsupported "why")** Then'),
+        ("- one\n- two", "- one", '- one [?](#a-unsupported "why")\n- two'),
+        ("So it is.[1] Then", "So it is.", 'So it is.[1](#a-1) [?](#a-unsupported "why") Then'),
+        ("| a |\n| --- |\n| b |", "| b |", '| b [?](#a-unsupported "why") |'),
+    ],
+)
+def test_the_word_at_a_doubtful_statement_stands_behind_it(text: str, statement: str, shown: str) -> None:
+    start = text.index(statement)
+    doubts = [Doubtful(start, start + len(statement), "?", "why")]
+    assert shown in answer_markdown(text, marks=[1], anchor="a", doubtful=doubts)
+
+
+def test_signs_of_the_private_use_area_mark_nothing() -> None:
+    doubts = [Doubtful(0, 3, "?", "why")]
+    shown = answer_markdown("one \ue000\ue001 two ![\ue000](x) [\ue000](y)", anchor="a", doubtful=doubts)
+    assert shown.count("[?]") == 1
+    assert "\ue000" not in shown
+
+
+def test_half_hostile_tips_stay_text() -> None:
+    shown = answer_markdown("one", anchor="a", doubtful=[Doubtful(0, 3, "[x](y)", 'a" onclick="b')])
+    assert re.findall(r'href="([^"]*)"', as_shown(shown)) == ["#a-unsupported"]
+    assert 'onclick="' not in shown

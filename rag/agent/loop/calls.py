@@ -1,16 +1,26 @@
-"""Counts the calls of a run where they are made, so that repairs and fall-backs count too."""
+"""Counts the calls and tokens of a run where they are made, so that repairs and fall-backs count too."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 from langchain_core.callbacks import BaseCallbackHandler
 
-from rag.agent.reasoner import CallBudget
+from rag.agent.usage import CallBudget, estimate_tokens
+
+if TYPE_CHECKING:
+    from langchain_core.messages import BaseMessage
+    from langchain_core.outputs import LLMResult
 
 
 class CallCounter(BaseCallbackHandler):
-    """Spends from a budget before each call of a chat model; a spent budget stops the call."""
+    """Spends from a budget before each call of a chat model, and counts its tokens after it.
+
+    A spent budget stops the call. Tokens are those that the server counted (`usage_metadata`), else
+    estimated from the texts; so are those of a call that failed or was stopped.
+    """
 
     raise_error = True
     run_inline = True
@@ -20,6 +30,47 @@ class CallCounter(BaseCallbackHandler):
 
     def __init__(self, budget: CallBudget) -> None:
         self._budget = budget
+        self._asked: dict[UUID, int] = {}
+        self._told: dict[UUID, list[str]] = {}
 
-    def on_chat_model_start(self, *_: Any, **__: Any) -> None:
+    def on_chat_model_start(
+        self, serialized: dict[str, Any], messages: list[list[BaseMessage]], *, run_id: UUID, **kwargs: Any
+    ) -> None:
         self._budget.spend()
+        self._asked[run_id] = sum(estimate_tokens(message.text) + 4 for batch in messages for message in batch)
+        self._told[run_id] = []
+
+    def on_llm_new_token(self, token: Any, *, run_id: UUID, **kwargs: Any) -> None:
+        if isinstance(token, str) and run_id in self._told:
+            self._told[run_id].append(token)
+
+    def on_llm_end(self, response: LLMResult, *, run_id: UUID, **kwargs: Any) -> None:
+        asked, told = self._asked.pop(run_id, None), self._told.pop(run_id, [])
+        if asked is None:
+            return
+        message = _message(response)
+        counted = getattr(message, "usage_metadata", None)
+        if counted and counted.get("input_tokens"):
+            self._budget.meter.add(counted["input_tokens"], counted["output_tokens"])
+        else:
+            text = message.text if message is not None else "".join(told)
+            calls = "".join(str(call) for call in getattr(message, "tool_calls", []))
+            self._budget.meter.add(asked, estimate_tokens(text + calls), estimated=True)
+
+    def on_llm_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
+        self._close(run_id)
+
+    def close(self) -> None:
+        """Count what was under way when the run was stopped."""
+        for run_id in tuple(self._asked):
+            self._close(run_id)
+
+    def _close(self, run_id: UUID) -> None:
+        asked, told = self._asked.pop(run_id, None), self._told.pop(run_id, [])
+        if asked is not None:
+            self._budget.meter.add(asked, estimate_tokens("".join(told)), estimated=True)
+
+
+def _message(response: LLMResult) -> Any:
+    generations: Sequence[Any] = response.generations[0] if response.generations else ()
+    return getattr(generations[0], "message", None) if generations else None

@@ -10,8 +10,11 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 
+from rag.agent.condense import needs_context
 from rag.agent.loop import nodes
 from rag.agent.loop.state import MAX_REWRITES, LoopContext, LoopState, StepRecord
+from rag.agent.loop.talk import is_long
+from rag.agent.questions import is_small_talk
 
 Graph = CompiledStateGraph[LoopState, LoopContext, LoopState, LoopState]
 NodeFunction = Callable[[LoopState, Runtime[LoopContext]], Awaitable[nodes.Result]]
@@ -40,11 +43,13 @@ def build_deep(checkpointer: Any = None) -> Graph:
 def _begin() -> StateGraph[LoopState, LoopContext, LoopState, LoopState]:
     builder = StateGraph(LoopState, context_schema=LoopContext)
     builder.add_node("enter", timed("enter", nodes.enter))
+    builder.add_node("condense", timed("condense", nodes.condense))
     builder.add_node("agent", timed("agent", nodes.agent))
     builder.add_node("retrieve", timed("retrieve", nodes.retrieve))
     builder.add_node("generate", timed("generate", nodes.generate))
     builder.add_edge(START, "enter")
-    builder.add_conditional_edges("enter", after_enter, ["agent", END])
+    builder.add_conditional_edges("enter", after_enter, ["condense", "agent", END])
+    builder.add_edge("condense", "agent")
     builder.add_conditional_edges("agent", after_agent, ["retrieve", END])
     builder.add_edge("generate", END)
     return builder
@@ -60,8 +65,11 @@ def timed(name: str, function: NodeFunction) -> Callable[..., Awaitable[LoopStat
 
     async def node(state: LoopState, runtime: Runtime[LoopContext]) -> LoopState:
         runtime.stream_writer({"step": {"node": name, "state": "started"}})
-        began = perf_counter()
+        meter = runtime.context.budget.meter
+        began, tokens = perf_counter(), meter.tokens
         update, detail = await function(state, runtime)
+        if spent := meter.tokens - tokens:
+            detail = {**detail, "tokens": spent, "tokens_estimated": meter.estimated}
         step: StepRecord = {"node": name, "ms": round((perf_counter() - began) * 1000, 3), "detail": detail}
         runtime.stream_writer({"step": {**step, "state": "finished"}})
         return {**update, "steps": [*update.get("steps", state.get("steps", [])), step]}
@@ -69,13 +77,19 @@ def timed(name: str, function: NodeFunction) -> Callable[..., Awaitable[LoopStat
     return node
 
 
-def after_enter(state: LoopState) -> Literal["agent", "__end__"]:
-    return "__end__" if state["outcome"] else "agent"
+def after_enter(state: LoopState) -> Literal["condense", "agent", "__end__"]:
+    """A question that the person completed, and the first of a conversation, need no completing."""
+    if state["outcome"]:
+        return "__end__"
+    if len(state["messages"]) < 2:
+        return "agent"
+    points_back = needs_context(state["question"]) and not is_small_talk(state["question"])
+    return "condense" if (points_back and not state["standalone"]) or is_long(state) else "agent"
 
 
 def after_agent(state: LoopState) -> Literal["retrieve", "__end__"]:
     """A model that failed to decide still gets its question searched: the passages are shown."""
-    return "__end__" if state["outcome"] == "answered" else "retrieve"
+    return "__end__" if state["outcome"] == "conversation" else "retrieve"
 
 
 def after_fast_search(state: LoopState) -> Literal["generate", "__end__"]:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 from langchain_core.messages import AnyMessage
 from langgraph.graph.message import add_messages
 from typing_extensions import TypedDict
 
-from rag.agent.reasoner import CallBudget, Reasoner
+from rag.agent.condense import Condenser, RuleCondenser
+from rag.agent.memory import RuleSummariser, Summariser
+from rag.agent.options import RunOptions
+from rag.agent.reasoner import Quoter, Reasoner
+from rag.agent.usage import CallBudget
 from rag.types import Notice, Outcome, Passage, RunMode
 
 MAX_REWRITES = 3
@@ -42,10 +46,14 @@ class LoopState(TypedDict, total=False):
     `passages` is what the answer is written from, in context order; `found` holds what every search
     of this question brought, `graded` the ids that were judged, `relevant` how many the last grading
     let through; `query` is what a rewrite wants searched next; `exhausted` says that none is left.
+    `standalone` is the question complete in itself, once that was looked into or given; `summary` holds
+    what was said before the oldest of the messages.
     """
 
     messages: Annotated[list[AnyMessage], add_messages]
+    summary: str
     question: str
+    standalone: str
     run_mode: RunMode
     query: str
     passages: list[PassageRef]
@@ -59,7 +67,9 @@ class LoopState(TypedDict, total=False):
     outcome: Outcome | None
     notice: NoticeRecord | None
     text: str
+    composed: str
     citations: list[dict[str, Any]]
+    statements: list[dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +81,22 @@ class LoopContext:
     passages_of: Callable[[Sequence[str]], Sequence[Passage]]
     budget: CallBudget
     answerable: Callable[[], float] = lambda: 1.0  # of the searches so far, see rag.retrieval.answerable
+    condenser: Condenser = field(default_factory=RuleCondenser)
+    summariser: Summariser = field(default_factory=RuleSummariser)
+    quoter: Quoter | None = None
+    options: RunOptions = field(default_factory=RunOptions)
+
+
+def asked(state: LoopState) -> str:
+    """The question as it is searched for, graded by and answered."""
+    return state.get("standalone") or state["question"]
 
 
 def fresh(question: str, mode: RunMode) -> LoopState:
     """The fields of a question that nothing is known about yet."""
     return {
         "question": question,
+        "standalone": "",
         "run_mode": mode,
         "query": "",
         "passages": [],
@@ -90,7 +110,9 @@ def fresh(question: str, mode: RunMode) -> LoopState:
         "outcome": None,
         "notice": None,
         "text": "",
+        "composed": "",
         "citations": [],
+        "statements": [],
     }
 
 

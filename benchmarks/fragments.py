@@ -1,0 +1,311 @@
+"""Whether a browser finds the sentence that a link leads to.
+
+    python -m benchmarks.fragments [--data FOLDER] [--count 300] [--seed 1] [--show]
+
+Real pages (wcxb: articles, documentation, forum threads, services) and Chinese ones (made of xquad-zh's
+paragraphs, and the samples) are served on loopback, extracted, and cited at random sentences. Chromium opens
+each link. Right is: the sentence stands in the window, what is marked (by its colour in a screenshot) lies in
+the sentence, and its first and last lines are marked. Pages come without scripts, and nothing else is loaded;
+sentences that a page shows only with its scripts are counted apart.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import html
+import io
+import json
+import random
+import re
+import shutil
+import threading
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from benchmarks.datasets import DEFAULT_FOLDER, load
+from rag.agent.citing.fragments import text_fragment
+from rag.errors import IngestError
+from rag.ingest.extract import extract
+from rag.text import split_sentences
+
+EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
+KINDS = ("article", "documentation", "forum", "service")
+MARK = (233, 210, 253)
+# Without their stylesheets, drawings cover the text that they stand beside; pictures that come late move it.
+_LAZY = re.compile(rb"loading=[\"']?lazy[\"']?")
+_HEAD = re.compile(rb"<head[^>]*>", re.IGNORECASE)
+_PLAIN = b"<style>svg { max-width: 1em !important; max-height: 1em !important }</style>"
+_DOT = bytes.fromhex("47494638396101000100800000ffffff00000021f90401000000002c00000000010001000002024401003b")
+_NEAR = 6  # of each colour, as a screenshot rounds
+_SPREAD = 4  # pixels around a line that a mark may take
+
+# The sentence in the page as it is rendered: its lines as rectangles, found by letters and digits alone.
+FIND = r"""([wanted, before]) => {
+  const letters = text => text.normalize('NFKC').toLowerCase().replace(/[^\p{L}\p{N}]+/gu, '');
+  const seen = {visibilityProperty: true, opacityProperty: true};
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  let body = ''; const places = [];
+  for (let node; node = walker.nextNode();) {
+    const parent = node.parentElement;
+    if (['SCRIPT', 'STYLE', 'TEMPLATE'].includes(parent.tagName)) continue;
+    if (!parent.checkVisibility(seen)) continue;
+    for (let i = 0; i < node.data.length; i++) {
+      const kept = letters(node.data[i]);
+      for (const sign of kept) { body += sign; places.push([node, i]); }
+    }
+  }
+  const common = at => {
+    let n = 0;
+    while (n < before.length && body[at - 1 - n] === before[before.length - 1 - n]) n++;
+    return n;
+  };
+  let best = -1, score = -1;
+  for (let at = body.indexOf(wanted); at >= 0; at = body.indexOf(wanted, at + 1))
+    if (common(at) > score) { best = at; score = common(at); }
+  if (best < 0) return null;
+  const range = document.createRange();
+  range.setStart(...places[best]);
+  const [node, offset] = places[best + wanted.length - 1];
+  range.setEnd(node, offset + 1);
+  const lines = [...range.getClientRects()].filter(line => line.width > 1 && line.height > 1);
+  return lines.map(line => [line.left, line.top, line.right, line.bottom]);
+}"""
+
+
+@dataclass(frozen=True)
+class Cited:
+    """A sentence of a page: its span in the extracted text."""
+
+    path: str
+    kind: str
+    text: str
+    start: int
+    end: int
+
+    @property
+    def sentence(self) -> str:
+        return self.text[self.start : self.end]
+
+
+class Site:
+    """HTML pages on loopback, without scripts."""
+
+    def __init__(self, pages: dict[str, bytes]) -> None:
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                body = pages.get(self.path.split("?")[0], b"")
+                body = _HEAD.sub(lambda head: head.group() + _PLAIN, _LAZY.sub(b"", body), count=1)
+                self.send_response(200 if body else 404)
+                self.send_header("Content-Type", f"text/html{_charset(body)}")
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *args: object) -> None:
+                return
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.address = f"http://127.0.0.1:{self._server.server_port}"
+
+    def __enter__(self) -> Self:
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+
+def _charset(body: bytes) -> str:
+    """UTF-8 where it is; other pages say themselves what they are in."""
+    try:
+        body.decode()
+    except UnicodeDecodeError:
+        return ""
+    return "; charset=utf-8"
+
+
+def real_pages(data: Path) -> Iterator[tuple[str, str, bytes]]:
+    """(path, kind, HTML) of pages of the web."""
+    rows = [
+        json.loads(line) for line in (data / "wcxb" / "truth.jsonl").read_text(encoding="utf-8").split("\n") if line
+    ]
+    for row in rows:
+        file = data / "wcxb" / "html" / f"{row['id']}.html.gz"
+        if row["type"] in KINDS and file.exists():
+            yield f"/{row['id']}.html", row["type"], gzip.decompress(file.read_bytes())
+
+
+def chinese_pages(data: Path) -> Iterator[tuple[str, str, bytes]]:
+    for number, page in enumerate(load(data / "xquad-zh").pages):
+        yield f"/zh-{number}.html", "xquad-zh", _as_html(page)
+    for file in sorted(EXAMPLES.glob("*.html")):
+        yield f"/{file.name}", "samples", file.read_bytes()
+
+
+def _as_html(page: dict[str, Any]) -> bytes:
+    """A page as a site would have it: navigation, headings, a bold word here and there, a footer."""
+    parts = [f"<h1>{html.escape(page['title'])}</h1>"]
+    for place, text in enumerate(page["text"].split("\n\n")):
+        head, tail = html.escape(text[: len(text) // 2]), html.escape(text[len(text) // 2 :])
+        parts.append(f"<h2>第 {place + 1} 节</h2><p>{head}<b>{tail[:6]}</b>{tail[6:]}</p>")
+    body = "".join(parts)
+    return (
+        f"<!doctype html><html lang='zh'><head><meta charset='utf-8'><title>{html.escape(page['title'])}</title></head>"
+        f"<body><nav><a href='/'>首页</a> <a href='/about'>关于我们</a></nav><article>{body}</article>"
+        "<footer>版权所有</footer></body></html>"
+    ).encode()
+
+
+def citations(pages: Sequence[tuple[str, str, bytes]], count: int, chance: random.Random) -> Iterator[Cited]:
+    """Random sentences, one page after the other, until there are enough."""
+    texts: dict[str, str] = {}
+    made = 0
+    while made < count:
+        before = made
+        for path, kind, body in pages:
+            if path not in texts:
+                texts[path] = _text_of(path, body)
+            text = texts[path]
+            spans = [(a, b) for a, b in split_sentences(text) if _is_sentence(text[a:b])]
+            if spans and made < count:
+                made += 1
+                yield Cited(path, kind, text, *chance.choice(spans))
+        if made == before:
+            return
+
+
+def _text_of(path: str, body: bytes) -> str:
+    try:
+        return extract(body, "text/html", "utf-8", f"https://example.org{path}").text
+    except IngestError:  # a page that holds nothing to read without its scripts cannot be cited
+        return ""
+
+
+def _is_sentence(text: str) -> bool:
+    return len(letters(text)) >= (12 if re.search("[\u4e00-\u9fff]", text) else 25) and not text.startswith(
+        ("#", "```")
+    )
+
+
+def letters(text: str) -> str:
+    return "".join(sign for sign in unicodedata.normalize("NFKC", text).lower() if sign.isalnum())
+
+
+def open_page(browser: Any, address: str) -> Any:
+    """A page without scripts (what they would load is not there), where every image of other hosts is a dot."""
+    page = browser.new_page(viewport={"width": 1100, "height": 800}, color_scheme="light", java_script_enabled=False)
+
+    def answer(route: Any) -> None:
+        if route.request.url.startswith(address):
+            route.continue_()
+        elif route.request.resource_type == "image":
+            route.fulfill(body=_DOT, content_type="image/gif")
+        else:
+            route.abort()
+
+    page.route("**/*", answer)
+    return page
+
+
+def look(page: Any, address: str, cited: Cited) -> str:
+    """Open the link and say what is wrong with what is shown, or an empty string."""
+    page.goto("about:blank")
+    page.goto(text_fragment(address + cited.path, cited.text, cited.start, cited.end), wait_until="load")
+    _settle(page)
+    before = letters(cited.text[max(0, cited.start - 80) : cited.start])[-40:]
+    lines = page.evaluate(FIND, [letters(re.sub(r"^\d{1,3}[.)] ", "", cited.sentence)), before])
+    if not lines:
+        return "not rendered"
+    shot = page.screenshot()
+    return judged(marked(shot), lines, page.viewport_size["height"])
+
+
+def _settle(page: Any) -> None:
+    """Wait until the page has stood still for a moment: some scroll smoothly."""
+    was = None
+    for _ in range(20):
+        page.wait_for_timeout(150)
+        at = page.evaluate("scrollY")
+        if at == was:
+            return
+        was = at
+
+
+def marked(shot: bytes) -> Any:
+    """Where a screenshot has the colour of a mark, (height, width) of bool."""
+    from PIL import Image
+
+    pixels = np.asarray(Image.open(io.BytesIO(shot)).convert("RGB")).astype(int)
+    return (np.abs(pixels - np.array(MARK)) <= _NEAR).all(axis=2)
+
+
+def judged(mask: Any, lines: Sequence[Sequence[float]], height: int) -> str:
+    if not mask.any():
+        return "nothing marked"
+    allowed = np.zeros_like(mask)
+    for left, top, right, bottom in lines:
+        allowed[_slice(top, bottom, mask.shape[0]), _slice(left, right, mask.shape[1])] = True
+    if not 0 <= lines[0][1] < height:
+        return "elsewhere"
+    inside = float(mask[allowed].sum() / mask.sum())
+    if inside < 0.9:
+        return "too much marked" if inside > 0.2 else "elsewhere"
+    seen = [line for line in lines if line[3] < height - 2]
+    ends = [seen[0], seen[-1]] if seen else []
+    shares = [mask[_slice(t, b, mask.shape[0]), _slice(x, y, mask.shape[1])].mean() for x, t, y, b in ends]
+    return "" if shares and min(shares) > 0.15 else "too little marked"
+
+
+def _slice(low: float, high: float, size: int) -> slice:
+    return slice(max(0, int(low) - _SPREAD), min(size, int(high) + _SPREAD))
+
+
+def main() -> None:
+    from playwright.sync_api import sync_playwright
+
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, default=DEFAULT_FOLDER)
+    parser.add_argument("--count", type=int, default=300)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--show", action="store_true", help="print what went wrong")
+    options = parser.parse_args()
+    chance = random.Random(options.seed)
+    real, chinese = list(real_pages(options.data)), list(chinese_pages(options.data))
+    chance.shuffle(real)
+    share = options.count // 4
+    wanted = [*citations(real, options.count - share, chance), *citations(chinese, share, chance)]
+    found: dict[str, Counter[str]] = {}
+    with Site({path: body for path, _, body in (*real, *chinese)}) as site, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu"]
+        )
+        page = open_page(browser, site.address)
+        for cited in wanted:
+            wrong = look(page, site.address, cited)
+            found.setdefault(cited.kind, Counter())[wrong or "right"] += 1
+            if wrong and options.show:
+                print(wrong, cited.path, repr(cited.sentence[:200]))
+                print("    ", text_fragment("", cited.text, cited.start, cited.end)[:300])
+        browser.close()
+    report(found)
+
+
+def report(found: dict[str, Counter[str]]) -> None:
+    everything = sum(found.values(), Counter[str]())
+    for kind, counts in (*sorted(found.items()), ("all", everything)):
+        shown = counts.total() - counts["not rendered"]
+        share = counts["right"] / max(1, shown)
+        print(f"{kind}: {counts['right']}/{shown} = {share:.3f}  {dict(counts)}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,60 @@
+"""An answer as it is stored: JSON, without passage texts, and back again."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import asdict, fields, is_dataclass, replace
+from functools import cache
+from types import NoneType, UnionType
+from typing import Any, Final, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+
+from rag.types import Answer
+
+Record = TypeVar("Record")
+
+_LONG: Final = frozenset({"grades"})  # of a step's detail: what only the live trace shows
+
+
+def plain(answer: Answer) -> dict[str, Any]:
+    """The answer as JSON values: a few kilobytes.
+
+    Quotes are kept whole with their places, so that an old answer shows what it showed. Passages keep
+    where they stand and how they were found; their texts are in the library, and searches are not kept.
+    """
+    light = replace(answer, searches=(), passages=tuple(replace(passage, text="") for passage in answer.passages))
+    data: dict[str, Any] = asdict(light)
+    data.pop("searches")
+    for step in data["steps"]:
+        step["detail"] = {key: value for key, value in step["detail"].items() if key not in _LONG}
+    return data
+
+
+def revived(data: Mapping[str, Any]) -> Answer:
+    """The answer from what `plain` made; fields that are newer than the record have their defaults."""
+    return _revived(Answer, data)
+
+
+def _revived(kind: type[Record], data: Mapping[str, Any]) -> Record:
+    hints = _hints(cast(Hashable, kind))
+    return kind(**{name: _value(hints[name], value) for name, value in data.items() if name in hints})
+
+
+@cache
+def _hints(kind: Any) -> dict[str, Any]:
+    known = get_type_hints(kind)
+    return {field.name: known[field.name] for field in fields(kind)}
+
+
+def _value(hint: Any, value: Any) -> Any:
+    if value is None:
+        return None
+    origin = get_origin(hint)
+    if origin in (Union, UnionType):
+        return _value(next(arm for arm in get_args(hint) if arm is not NoneType), value)
+    if origin is tuple:
+        arms = get_args(hint)
+        same = len(arms) == 2 and arms[1] is Ellipsis
+        return tuple(_value(arms[0] if same else arms[at], one) for at, one in enumerate(value))
+    if isinstance(hint, type) and is_dataclass(hint):
+        return _revived(hint, value)
+    return value

@@ -1,0 +1,76 @@
+"""Where conversations are kept between questions: SQLite in the data folder, or the Postgres of CHECKPOINT_URL."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from rag.agent.background import BACKGROUND
+from rag.errors import ConfigError
+
+if TYPE_CHECKING:
+    from langgraph.checkpoint.base import BaseCheckpointSaver
+    from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+
+_DELETE_SECONDS: Final = 10.0
+
+
+class Checkpoints:
+    """Makes the checkpointer when it is first needed. Safe to share between threads."""
+
+    def __init__(self, path: Path, url: str = "") -> None:
+        """Raises ConfigError for a `url` whose package is not installed."""
+        if url and find_spec("langgraph.checkpoint.postgres") is None:
+            raise ConfigError("checkpoint_package")
+        self._path = path
+        self._url = url
+        self._lock = threading.Lock()
+        self._saver: BaseCheckpointSaver[Any] | None = None
+        self._ready = False
+
+    def saver(self) -> BaseCheckpointSaver[Any]:
+        """The checkpointer, one for the process. Its first import takes a moment: call it in a thread."""
+        from rag.agent.loop.saver import ConversationSaver
+
+        with self._lock:
+            if self._saver is None:
+                pair = (self._postgres, None) if self._url else (self._sqlite, _prune)
+                self._saver = ConversationSaver(*pair)
+            return self._saver
+
+    def forget(self, conversation_id: str) -> None:
+        """Remove what is kept of a conversation. Blocks, so it must not be called in the background loop."""
+        work = self.saver().adelete_thread(conversation_id)
+        asyncio.run_coroutine_threadsafe(work, BACKGROUND.loop()).result(_DELETE_SECONDS)
+
+    @asynccontextmanager
+    async def _sqlite(self) -> AsyncIterator[BaseCheckpointSaver[Any]]:
+        from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+
+        async with AsyncSqliteSaver.from_conn_string(str(self._path)) as saver:
+            yield saver
+
+    @asynccontextmanager
+    async def _postgres(self) -> AsyncIterator[BaseCheckpointSaver[Any]]:
+        postgres = import_module("langgraph.checkpoint.postgres.aio")  # a package that most do without
+        async with postgres.AsyncPostgresSaver.from_conn_string(self._url) as saver:
+            if not self._ready:
+                await saver.setup()
+                self._ready = True
+            yield saver
+
+
+async def _prune(saver: AsyncSqliteSaver, conversation_id: str, newest: str) -> None:
+    """SQLite's saver writes the whole state each time: ten kilobytes a turn that nothing reads again."""
+    async with saver.lock:
+        for table in ("checkpoints", "writes"):
+            await saver.conn.execute(
+                f"DELETE FROM {table} WHERE thread_id = ? AND checkpoint_id <> ?", (conversation_id, newest)
+            )
+        await saver.conn.commit()

@@ -1,0 +1,269 @@
+"""Conversations: asked, kept, listed, continued, branched, removed. Every read is the owner's alone."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final
+from uuid import uuid4
+
+from rag.agent.aftercare import propose
+from rag.agent.answer_record import plain, revived
+from rag.agent.checkpoints import Checkpoints
+from rag.agent.condense import Exchange
+from rag.agent.liveness import Process
+from rag.agent.options import RunOptions
+from rag.agent.reasoner import Quoter, Reasoner
+from rag.agent.runs import Runs, Searcher
+from rag.agent.usage import sum_of
+from rag.errors import RagError
+from rag.store.conversation_table import Conversation, Turn, TurnState
+from rag.store.database import Database
+from rag.types import Answer, Notice, Page, RunMode, Usage
+
+log = logging.getLogger(__name__)
+
+_MARK: Final = re.compile(r"\s*\[\d+\]")
+_SPOKEN: Final = frozenset({"answered", "caveat", "conversation"})
+
+
+@dataclass(frozen=True, slots=True)
+class PageStamp:
+    """Which text of a page an answer was written from."""
+
+    version: int
+    text_hash: str
+    date: str = ""
+
+    @classmethod
+    def of(cls, page: Page) -> PageStamp:
+        return cls(page.version, page.text_hash, page.modified or page.published)
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """Everything a question of a conversation is asked with.
+
+    `settings` is kept with the turn (mode, strategy, model, scope …; JSON values). `stamps` tells which
+    versions of pages (by url_hash) are in the library now; `likely` how likely the library answers a
+    question. `suggest` proposes further questions once the answer is there.
+    """
+
+    question: str
+    library: str
+    mode: RunMode
+    reasoner: Reasoner
+    retriever: Searcher
+    owner: str = ""
+    conversation_id: str = ""
+    options: RunOptions = field(default_factory=RunOptions)
+    quoter: Quoter | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    stamps: Callable[[Sequence[str]], Mapping[str, PageStamp]] | None = None
+    likely: Callable[[str], float] | None = None
+    suggest: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    conversation_id: str
+    turn_id: str
+    run_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class TurnView:
+    """A turn as it is shown. A running one has a `run_id` to attach to, an interrupted one what it had written.
+
+    `stamps` are the pages of its citations as they were; `suggestions` come some time after the answer.
+    """
+
+    id: str
+    conversation_id: str
+    created_at: str
+    question: str
+    state: TurnState
+    run_id: str
+    answer: Answer | None
+    settings: Mapping[str, Any]
+    stamps: Mapping[str, PageStamp]
+    suggestions: tuple[str, ...]
+    rating: int = 0
+
+
+class Conversations:
+    """Safe to share between threads. `owner` is the signed-in person's id, or empty for what all share.
+
+    Methods raise RagError("conversation_unknown") for what is not there or somebody else's.
+    """
+
+    def __init__(self, database: Database, runs: Runs, checkpoints: Checkpoints) -> None:
+        self._table = database.conversations
+        self._feedback = database.feedback
+        self._runs = runs
+        self._checkpoints = checkpoints
+        self._process = Process()
+
+    def recover(self) -> int:
+        """Mark the turns of processes that are gone; returns how many. Called once at start."""
+        dead = [turn.id for turn in self._table.running() if not self._is_alive(turn)]
+        self._table.interrupt(dead)
+        return len(dead)
+
+    def ask(self, asking: Asking) -> Asked:
+        """Begin to answer, in a new conversation or the one of `conversation_id`; returns at once.
+
+        Raises RagError("turn_running") while the conversation's last question is being answered.
+        """
+        conversation_id = asking.conversation_id or uuid4().hex
+        history: list[Exchange] = []
+        if asking.conversation_id:
+            turns = self.turns(conversation_id, asking.owner)
+            if turns and turns[-1].state == "running":
+                raise RagError("turn_running")
+            history = _exchanges(turns)
+        turn_id = self._table.begin_turn(
+            *(conversation_id, asking.library, asking.owner, asking.question.strip()),
+            process=self._process.name,
+            extra={"settings": {"mode": asking.mode, **asking.settings}},
+        )
+        run_id = self._runs.start(
+            asking.question,
+            mode=asking.mode,
+            reasoner=asking.reasoner,
+            retriever=asking.retriever,
+            history=history,
+            on_done=lambda answer: self._finish(turn_id, asking, answer),
+            on_text=lambda text: self._table.touch_turn(turn_id, text),
+            options=asking.options,
+            quoter=asking.quoter,
+            thread=conversation_id,
+        )
+        self._table.touch_turn(turn_id, "", run_id=run_id)
+        return Asked(conversation_id, turn_id, run_id)
+
+    def _finish(self, turn_id: str, asking: Asking, answer: Answer) -> None:
+        """Store the answer, with the versions of the pages that it cites; then propose what to ask next."""
+        hashes = list(dict.fromkeys(citation.url_hash for citation in answer.citations))
+        stamps = asking.stamps(hashes) if asking.stamps and hashes else {}
+        kept = {url_hash: asdict(stamp) for url_hash, stamp in stamps.items()}
+        self._table.finish_turn(turn_id, plain(answer), {"stamps": kept})
+        if asking.suggest:
+            propose(answer, asking.reasoner, asking.likely, lambda extra: self._table.add_extra(turn_id, extra))
+
+    def conversations(self, library: str, owner: str = "", search: str = "") -> list[Conversation]:
+        """The owner's conversations in the library, latest first; `search` looks into questions and answers."""
+        return self._table.conversations(library, owner, search)
+
+    def conversation(self, conversation_id: str, owner: str = "") -> Conversation:
+        found = self._table.conversation(conversation_id, owner)
+        if found is None:
+            raise RagError("conversation_unknown")
+        return found
+
+    def turns(self, conversation_id: str, owner: str = "") -> list[TurnView]:
+        """The turns, oldest first. One whose process is gone is marked as interrupted."""
+        self.conversation(conversation_id, owner)
+        return [self._view(turn) for turn in self._table.turns(conversation_id, owner)]
+
+    def turn(self, turn_id: str, owner: str = "") -> TurnView:
+        found = self._table.turn(turn_id, owner)
+        if found is None:
+            raise RagError("turn_unknown")
+        return self._view(found)
+
+    def cited(self, library: str, url_hash: str, owner: str = "") -> list[TurnView]:
+        """The owner's turns whose answers cite the page, latest first."""
+        return [self._view(turn) for turn in self._table.cited(library, owner, url_hash)]
+
+    def rename(self, conversation_id: str, title: str, owner: str = "") -> None:
+        if not self._table.rename(conversation_id, owner, " ".join(title.split())):
+            raise RagError("conversation_unknown")
+
+    def delete(self, conversation_id: str, owner: str = "") -> None:
+        """Remove it for good: turns, feedback, checkpoints. What runs in it is stopped."""
+        for turn in self.turns(conversation_id, owner):
+            if turn.state == "running" and self._runs.knows(turn.run_id):
+                self._runs.cancel(turn.run_id)
+        self._table.delete(conversation_id, owner)
+        self._checkpoints.forget(conversation_id)
+
+    def branch(self, conversation_id: str, turn_id: str, owner: str = "", *, including: bool = True) -> str:
+        """Begin another conversation that goes on from this turn, or from before it; returns its id.
+
+        The turns are copied; what the model remembers is made anew from them at its first question.
+        """
+        source = self.conversation(conversation_id, owner)
+        turns = self._table.turns(conversation_id, owner)
+        place = next((at for at, turn in enumerate(turns) if turn.id == turn_id), None)
+        if place is None:
+            raise RagError("turn_unknown")
+        kept = [turn for turn in turns[: place + including] if turn.state != "running"]
+        return self._table.branch(source, kept, source.title, turn_id)
+
+    def usage(self, conversation_id: str, owner: str = "") -> Usage:
+        """What all its answers used together, the proposed questions included."""
+        self.conversation(conversation_id, owner)
+        turns = self._table.turns(conversation_id, owner)
+        answers = [revived(turn.answer).usage for turn in turns if turn.answer]
+        asides = [Usage(**turn.extra["suggestion_usage"]) for turn in turns if turn.extra.get("suggestion_usage")]
+        return sum_of([*answers, *asides])
+
+    def _view(self, turn: Turn) -> TurnView:
+        state: TurnState = turn.state
+        if state == "running" and not self._is_alive(turn):
+            self._table.interrupt([turn.id])
+            state = "interrupted"
+        extra = turn.extra
+        return TurnView(
+            id=turn.id,
+            conversation_id=turn.conversation_id,
+            created_at=turn.created_at,
+            question=turn.question,
+            state=state,
+            run_id=turn.run_id,
+            answer=_answer(turn, state),
+            settings=extra.get("settings", {}),
+            stamps={key: PageStamp(**kept) for key, kept in extra.get("stamps", {}).items()},
+            suggestions=tuple(extra.get("suggestions", ())),
+            rating=self._feedback.rating_of(turn.id, turn.owner),
+        )
+
+    def _is_alive(self, turn: Turn) -> bool:
+        if turn.process == self._process.name:
+            return not turn.run_id or self._runs.knows(turn.run_id)
+        return self._process.may_live(turn.process, turn.seen_at)
+
+
+def _answer(turn: Turn, state: TurnState) -> Answer | None:
+    """The stored answer; for one that was cut off by the end of its process, what it had written.
+
+    Nothing checked the marks of such a text, so they are not shown.
+    """
+    if turn.answer:
+        return revived(turn.answer)
+    if state != "interrupted":
+        return None
+    text = _MARK.sub("", turn.text).strip()
+    mode: RunMode = turn.extra.get("settings", {}).get("mode", "fast")
+    return Answer(turn.question, mode, "caveat" if text else "failed", text, notice=Notice("turn_interrupted"))
+
+
+def _exchanges(turns: Sequence[TurnView]) -> list[Exchange]:
+    """What was said, for a conversation of which the checkpointer knows nothing."""
+    answers = [turn.answer for turn in turns if turn.answer is not None]
+    return [Exchange(one.question, one.text, one.standalone) for one in answers if one.text and one.outcome in _SPOKEN]
+
+
+def outdated(turn: TurnView, now: Mapping[str, PageStamp]) -> dict[str, str]:
+    """Of the pages that the turn cites, those that are `newer` now or `gone`, by url_hash."""
+    found = {}
+    for url_hash, stamp in turn.stamps.items():
+        current = now.get(url_hash)
+        if current is None:
+            found[url_hash] = "gone"
+        elif current.text_hash != stamp.text_hash:
+            found[url_hash] = "newer"
+    return found

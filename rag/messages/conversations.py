@@ -1,0 +1,83 @@
+"""Sentences of conversations: what is said about them, budgets, and what became of their turns."""
+
+MESSAGES: dict[str, tuple[str, str]] = {
+    # Answers to questions about the conversation itself
+    "recall_nothing": ("This is the beginning of our conversation.", "我们的对话刚刚开始。"),
+    "recall_first": ("Your first question was: “{question}”", "您的第一个问题是：“{question}”"),
+    "recall_last": ("Your last question was: “{question}”", "您的上一个问题是：“{question}”"),
+    "recall_first_answer": (
+        "You first asked “{question}”, and the answer was: {answer}",
+        "您最先问的是“{question}”，当时的回答是：{answer}",
+    ),
+    "recall_last_answer": (
+        "You last asked “{question}”, and the answer was: {answer}",
+        "您上一个问题是“{question}”，当时的回答是：{answer}",
+    ),
+    "recall_all": ("So far we have spoken of:", "到目前为止我们谈过："),
+    # Budgets
+    "token_limit": (
+        "The limit of {limit} tokens for one question is reached.",
+        "已达到每个问题 {limit} 个 token 的上限。",
+    ),
+    "budget_seconds": (
+        "The limit of {seconds} seconds for one question is reached; this is what there was by then.",
+        "已达到每个问题 {seconds} 秒的上限，以下是到那时为止的内容。",
+    ),
+    "quoted_call_limit": (
+        "The limit of {limit} model calls was reached before an answer was written; "
+        "these are the sentences of your pages that fit best.",
+        "在写出回答之前已达到 {limit} 次模型调用的上限；以下是网页中最相符的句子。",
+    ),
+    "quoted_token_limit": (
+        "The limit of {limit} tokens was reached before an answer was written; "
+        "these are the sentences of your pages that fit best.",
+        "在写出回答之前已达到 {limit} 个 token 的上限；以下是网页中最相符的句子。",
+    ),
+    "quoted_budget_seconds": (
+        "The limit of {seconds} seconds was reached before an answer was written; "
+        "these are the sentences of your pages that fit best.",
+        "在写出回答之前已达到 {seconds} 秒的上限；以下是网页中最相符的句子。",
+    ),
+    "budget_best": (
+        "The budget for this question was spent after {searches} searches; this is the best there is by then.",
+        "检索 {searches} 次之后，这个问题的预算已用完；以下是到那时为止最接近的内容。",
+    ),
+    # Conversations
+    "conversation_unknown": ("This conversation is not there any more.", "这个对话已不存在。"),
+    "turn_unknown": ("This answer is not there any more.", "这个回答已不存在。"),
+    "turn_running": (
+        "The last question of this conversation is still being answered; wait for it or stop it first.",
+        "这个对话的上一个问题还在回答中，请等待或先停止。",
+    ),
+    "turn_interrupted": (
+        "The program ended while this was being answered; it is not finished. Ask again to have it answered.",
+        "回答时程序中断了，这个回答没有完成。请重新提问。",
+    ),
+    "export_format": (
+        "Conversations are exported as md, html or json, not as {kind}.",
+        "对话可导出为 md、html 或 json，不支持 {kind}。",
+    ),
+    "checkpoint_package": (
+        "CHECKPOINT_URL names a Postgres database, for which a package is missing: "
+        "pip install langgraph-checkpoint-postgres psycopg[binary]",
+        "CHECKPOINT_URL 指向 Postgres 数据库，但缺少软件包：pip install langgraph-checkpoint-postgres psycopg[binary]",
+    ),
+    "checkpoint_failed": (
+        "The conversation could not be written to {where}: {detail}",
+        "无法将对话写入 {where}：{detail}",
+    ),
+    # Exports
+    "export_question": ("Question", "问题"),
+    "export_standalone": ("Understood as", "理解为"),
+    "export_sources": ("Sources", "出处"),
+    "export_unfinished": ("Not finished", "未完成"),
+    "export_made": ("Exported on {date}", "导出于 {date}"),
+    # Follow-up questions that need no model
+    "ask_heading": ("What does the page say about “{heading}”?", "关于“{heading}”，页面说了什么？"),
+    # Steps of a conversation, for the trace
+    "step_condensed": ("Completed the follow-up from the conversation.", "根据对话补全了追问。"),
+    "step_stands_alone": ("The question stands by itself.", "问题本身已完整。"),
+    "step_corrected": ("Took the question as it was corrected.", "采用了更正后的问题。"),
+    "step_search_condensed": ("Searches for the completed question.", "检索补全后的问题。"),
+    "step_token_limit": ("No tokens are left for this step.", "没有剩余的 token 用于这一步。"),
+}

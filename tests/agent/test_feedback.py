@@ -1,0 +1,72 @@
+"""What people thought of answers becomes the rows of a test set."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from rag.agent.feedback import Feedback
+from rag.errors import RagError
+from rag.types import Page
+from tests.agent.support import VOLCANO, ScriptedReasoner
+from tests.agent.test_conversations import FIRST, SECOND, STANDALONE, WIDE, Talk
+
+PAGE = Page("https://example.org/1", "hash1", "Page 1", "en", "example.org", VOLCANO, "t", "web")
+
+
+@pytest.fixture
+def talk(tmp_path: Path) -> Iterator[Talk]:
+    one = Talk(tmp_path)
+    yield one
+    one.close()
+
+
+def _page(url_hash: str) -> Page | None:
+    return PAGE if url_hash == "hash1" else None
+
+
+def test_a_good_answer_is_a_case_with_its_quotes(talk: Talk) -> None:
+    asked, _ = talk.ask(FIRST, settings={"strategy": "mmr"})
+    feedback = Feedback(talk.database, talk.kept)
+    feedback.give(asked.turn_id, 1)
+    (row,) = feedback.questions("main")
+    assert (row["question"], row["lang"], row["rating"]) == (FIRST, "en", 1)
+    assert row["evidence"] == [{"url": "https://example.org/1", "quote": "Mount Aso erupted in 1953."}]
+    assert row["answers"] == ["Mount Aso erupted in 1953."]
+    assert row["settings"] == {"mode": "fast", "strategy": "mmr"}
+    assert list(feedback.pages("main", _page)) == [
+        {"url": PAGE.url, "title": PAGE.title, "lang": "en", "text": VOLCANO}
+    ]
+
+
+def test_a_correction_is_the_answer_and_its_sentence_the_evidence(talk: Talk) -> None:
+    first, _ = talk.ask(FIRST)
+    asked, _ = talk.ask(SECOND, ScriptedReasoner(answers=[["In 1953 [1]."]]), conversation_id=first.conversation_id)
+    feedback = Feedback(talk.database, talk.kept)
+    feedback.give(asked.turn_id, -1, reason="wrong", correction="24 kilometres")
+    (row,) = feedback.questions("main", _page)
+    assert (row["question"], row["answers"], row["reason"]) == (STANDALONE, ["24 kilometres"], "wrong")
+    assert row["evidence"] == [{"url": PAGE.url, "quote": "Its crater is 24 kilometres wide."}]
+
+
+def test_a_bad_answer_without_a_correction_has_no_gold(talk: Talk) -> None:
+    asked, _ = talk.ask(FIRST)
+    feedback = Feedback(talk.database, talk.kept)
+    feedback.give(asked.turn_id, -1, reason="invented by a script")
+    (row,) = feedback.questions("main", _page)
+    assert (row["answers"], row["evidence"], row["reason"]) == ([], [], "")
+
+
+def test_one_opinion_a_person_and_answer_and_it_can_be_taken_back(talk: Talk) -> None:
+    asked, _ = talk.ask(FIRST, ScriptedReasoner(answers=[WIDE]))
+    feedback = Feedback(talk.database, talk.kept)
+    feedback.give(asked.turn_id, 1)
+    feedback.give(asked.turn_id, -1)
+    assert [row["rating"] for row in feedback.questions("main")] == [-1]
+    assert talk.kept.turn(asked.turn_id).rating == -1
+    feedback.withdraw(asked.turn_id)
+    assert feedback.questions("main") == [] and talk.kept.turn(asked.turn_id).rating == 0
+    with pytest.raises(RagError):
+        feedback.give(asked.turn_id, 1, owner="bob")

@@ -1,0 +1,92 @@
+"""Questions to ask next: in the question's language, new, and answered by the pages."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from rag.agent.chat import ChatReasoner
+from rag.agent.followups import from_headings, suggestions
+from rag.types import Answer, Citation, Passage
+from tests.agent.fake_model import QueueModel
+from tests.agent.support import BRIDGE, ScriptedReasoner, passage
+from tests.agent.test_conversations import FIRST, Talk
+
+
+@pytest.fixture
+def talk(tmp_path: Path) -> Iterator[Talk]:
+    one = Talk(tmp_path)
+    yield one
+    one.close()
+
+
+def _under(number: int, *section: str) -> Passage:
+    return replace(passage(number, BRIDGE), section=section)
+
+
+def _answer(question: str, *passages: Passage, outcome: str = "answered") -> Answer:
+    cited = Citation(1, "u", "h", "t", "q", 0, 1, passages[0].section if passages else ())
+    return Answer(question, "fast", outcome, "In 1932. [1]", (cited,), passages)  # type: ignore[arg-type]
+
+
+def test_headings_become_questions_and_those_not_cited_come_first() -> None:
+    answer = _answer(
+        "When was the bridge opened?",
+        _under(1, "History"),
+        _under(2, "3. Traffic and lanes"),
+        _under(3, "Do guests cost anything?"),
+        _under(4, "The bridge opened"),
+        _under(5),
+    )
+    assert from_headings(answer.question, answer) == [
+        "What does the page say about “Traffic and lanes”?",
+        "Do guests cost anything?",
+        "What does the page say about “History”?",
+    ]
+    chinese = _answer("桥是什么时候通车的？", _under(1, "历史"), _under(2, "怎样付款"), _under(3, "Why is it red?"))
+    assert from_headings(chinese.question, chinese) == ["怎样付款？", "关于“历史”，页面说了什么？"]
+
+
+def test_a_model_proposes_and_what_the_pages_do_not_answer_is_left_out() -> None:
+    said = (
+        "1. How many lanes are there?\n2. When was the bridge opened?\n3. Who painted it?\n4. 桥有几条车道？\n"
+        "5. What does it carry?"
+    )
+    model = QueueModel(replies=[said])
+    answer = _answer("When was the bridge opened?", _under(1, "History"), _under(2, "Tolls"))
+    likely = lambda question: 0.1 if "painted" in question else 0.9  # noqa: E731
+    found = asyncio.run(suggestions(answer, ChatReasoner(model), likely))
+    assert found == ["How many lanes are there?", "What does it carry?", "What does the page say about “Tolls”?"]
+    assert len(model.requests) == 1
+
+
+def test_without_an_answer_nothing_is_proposed() -> None:
+    for outcome in ("failed", "conversation"):
+        answer = _answer("When?", _under(1, "History"), outcome=outcome)
+        assert asyncio.run(suggestions(answer, ScriptedReasoner())) == []
+
+
+def test_they_come_after_the_answer_and_are_counted(talk: Talk) -> None:
+    class Slow(QueueModel):
+        async def _agenerate(self, messages, *arguments, **options):  # type: ignore[no-untyped-def]
+            if "further questions" in messages[0].text:
+                await asyncio.sleep(0.4)
+            return self._generate(messages, **{k: v for k, v in options.items() if k != "run_manager"})
+
+    from tests.agent.test_usage import SEARCH
+
+    model = Slow(replies=[SEARCH, ["It erupted in 1953.[1]"], "How wide is the crater?\nWhich town lies inside it?"])
+    asked, turn = talk.ask(FIRST, ChatReasoner(model), suggest=True, likely=lambda _: 1.0)
+    assert turn.answer is not None and turn.suggestions == ()
+    assert turn.answer.usage.calls == 2
+    deadline = time.monotonic() + 10
+    while not talk.kept.turn(asked.turn_id).suggestions:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    assert talk.kept.turn(asked.turn_id).suggestions[:2] == ("How wide is the crater?", "Which town lies inside it?")
+    assert talk.kept.usage(asked.conversation_id).calls == 3

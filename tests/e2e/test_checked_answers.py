@@ -1,0 +1,39 @@
+"""What a reader sees of the check: a line above the answer, a word at a doubtful statement, a link to the sentence."""
+
+import pytest
+from playwright.sync_api import expect
+
+from rag.ui.strings import label
+from tests.e2e.conftest import OpenTab, ask
+from tests.e2e.test_hostile_answers import connect
+from tests.support.chat_protocol import Reply, Request
+from tests.support.chat_server import ChatServer, rules
+
+QUESTION = "How long does a deleted file stay in the bilge?"
+
+
+def careless(request: Request) -> Reply:
+    """A model that adds a statement of its own to each answer."""
+    reply = rules(request)
+    if reply.tool_calls or request.body.get("response_format"):
+        return reply
+    return Reply(f"{reply.text}\n\nPenguins guard the bilge at night. [1]")
+
+
+@pytest.mark.usefixtures("samples")
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_doubtful_statement_is_told_from_a_supported_one(open_tab: OpenTab, width: int) -> None:
+    with ChatServer(careless) as server:
+        page = open_tab("en", "/settings", width=1280)
+        connect(page, server)
+        page.set_viewport_size({"width": width, "height": 900})
+        ask(page, QUESTION)
+        expect(page.get_by_text(label("checked_many", "en", supported=1, count=2))).to_be_visible()
+        doubt = page.locator("[class*='st-key-answer-'] a[href$='-unsupported']")
+        expect(doubt).to_have_text(label("doubt_unsupported", "en"))
+        assert doubt.get_attribute("title") == label("doubt_unsupported_tip", "en")
+        assert doubt.evaluate("link => getComputedStyle(link).borderStyle") == "dashed"
+        live = page.get_by_role("link", name=label("source_live", "en"))
+        assert ":~:text=" in (live.first.get_attribute("href") or "")
+        overflow = page.evaluate("document.documentElement.scrollWidth - innerWidth")
+        assert overflow <= 0
