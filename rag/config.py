@@ -13,7 +13,7 @@ from rag.errors import ConfigError
 
 _LIBRARY = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}", re.ASCII)
 _HOST_PORT = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^\s:/@\[\]]+):(?P<port>[0-9]{1,5})", re.ASCII)
-
+_ADMITTED = re.compile(r"\*|[^\s@,]*@[^\s@,]+")
 
 CHUNKERS = ("semantic", "recursive", "fixed", "markdown", "parent", "breakpoints")
 """The names in `rag.ingest.chunking.CHUNKERS`, which a setting cannot ask."""
@@ -47,8 +47,10 @@ class Settings(BaseSettings):
     answer_max_tokens: int | None = Field(default=None, ge=100)
     answer_max_seconds: float | None = Field(default=None, gt=0.0)
     checkpoint_url: SecretStr = SecretStr("")
+    auth_allow: Annotated[tuple[str, ...], NoDecode] = Field(default=())
     fetch_per_host: int = Field(default=2, ge=1, le=64)
     fetch_delay: float = Field(default=0.1, ge=0, le=60)
+    fetch_timeout: float = Field(default=30.0, ge=1, le=300)
     fetch_allow_private_hosts: Annotated[tuple[tuple[str, int], ...], NoDecode] = Field(default=())
 
     @field_validator("rag_data_dir")
@@ -90,6 +92,16 @@ class Settings(BaseSettings):
         if value.get_secret_value() and not value.get_secret_value().startswith(("postgresql://", "postgres://")):
             raise ValueError("must begin with postgresql://")
         return value
+
+    @field_validator("auth_allow", mode="before")
+    @classmethod
+    def _addresses(cls, value: Any) -> Any:
+        if not isinstance(value, str):
+            return value
+        entries = tuple(entry.lower() for entry in re.split(r"[\s,]+", value) if entry)
+        if any(not _ADMITTED.fullmatch(entry) for entry in entries):
+            raise ValueError("must be addresses (ann@example.com), domains (@example.com) or *, with commas between")
+        return entries
 
     @field_validator("fetch_allow_private_hosts", mode="before")
     @classmethod

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from rag.app import App
 from rag.errors import RagError
 from rag.messages import say
+from rag.models.embedding import EmbeddingModel
 from rag.types import Notice
 
 
@@ -42,9 +43,19 @@ def _embedding(app: App) -> Finding:
     except RagError as error:
         return Finding("embedding model", False, False, str(error))
     builtin = app.settings.embedding_model == "builtin"
-    params = {"name": model.name, "dimension": model.dimension, "how": getattr(model, "precision", "")}
+    params = {"name": model.name, "dimension": model.dimension, "how": _how(model)}
     notice = Notice("doctor_embedding_builtin" if builtin else "doctor_embedding", params)
     return Finding("embedding model", True, builtin, say(notice, "en"))
+
+
+def _how(model: EmbeddingModel) -> str:
+    """What the model computes in, where, and how much faster than it would otherwise."""
+    choice = getattr(model, "choice", None)
+    if choice is None:
+        return ""
+    code = "engine_own" if choice.kind == "own" else "engine_loaded_faster" if choice.half else "engine_loaded"
+    device = getattr(model, "device", "cpu")
+    return say(Notice(code, {"precision": choice.precision, "device": device, "times": choice.times}), "en")
 
 
 def _chat(app: App) -> Finding:

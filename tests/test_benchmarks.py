@@ -35,7 +35,7 @@ def out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(report, "OUT", tmp_path)
     monkeypatch.setattr(samples, "OUT", tmp_path)
     monkeypatch.setattr(running, "KEPT", tmp_path / "runs")
-    monkeypatch.setattr("rag.app.load_embedding_model", lambda name: HashedModel())
+    monkeypatch.setattr("rag.app.models.load_embedding_model", lambda name, **more: HashedModel())
     return tmp_path
 
 

@@ -9,7 +9,8 @@ from rag.errors import ConfigError
 
 NAMES = (
     "RAG_DATA_DIR RAG_LIBRARY QDRANT_URL QDRANT_API_KEY EMBEDDING_MODEL CHUNKER LLM_MODEL LLM_BASE_URL LLM_API_KEY "
-    "FETCH_ALLOW_PRIVATE_HOSTS FETCH_PER_HOST FETCH_DELAY STRATEGY RERANKER_MODEL"
+    "FETCH_ALLOW_PRIVATE_HOSTS FETCH_PER_HOST FETCH_DELAY FETCH_TIMEOUT STRATEGY RERANKER_MODEL "
+    "AUTH_ALLOW"
 ).split()
 
 
@@ -45,9 +46,18 @@ def test_private_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
     assert load_settings(None).fetch_allow_private_hosts == (("wiki.local", 8080), ("::1", 80), ("127.0.0.1", 9000))
 
 
+def test_who_may_enter(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert load_settings(None).auth_allow == ()
+    monkeypatch.setenv("AUTH_ALLOW", "Ann@Example.com, @team.example\n*")
+    assert load_settings(None).auth_allow == ("ann@example.com", "@team.example", "*")
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [
+        ("AUTH_ALLOW", "example.com"),
+        ("AUTH_ALLOW", "a@b@c"),
+        ("AUTH_ALLOW", "*.example"),
         ("RAG_LIBRARY", "Has Spaces"),
         ("RAG_LIBRARY", "../up"),
         ("QDRANT_URL", "localhost:6333"),

@@ -88,7 +88,7 @@ class Imports:
     def _fetcher(self) -> Fetcher:
         settings = self._settings
         gates = HostGates(settings.fetch_per_host, settings.fetch_delay)
-        return Fetcher(settings.fetch_allow_private_hosts, gates=gates)
+        return Fetcher(settings.fetch_allow_private_hosts, deadline=settings.fetch_timeout, gates=gates)
 
     @cached_property
     def _parser(self) -> Parser:

@@ -7,7 +7,10 @@ import sys
 import threading
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import SecretStr
 
 from rag.config import Settings
 from rag.errors import ModelError, RagError
@@ -49,7 +52,7 @@ class Models:
             if self._embedding is None:
                 self._problem = None
                 try:
-                    self._embedding = load_embedding_model(self._settings.embedding_model)
+                    self._embedding = load_embedding_model(self._settings.embedding_model, memory=self._passes)
                 finally:
                     if self._embedding is None:
                         self._problem = _load_problem(sys.exception())
@@ -62,7 +65,12 @@ class Models:
     @cached_property
     def reranker(self) -> Reranker | None:
         name = self._settings.reranker_model
-        return LateReranker(name) if name else None
+        return LateReranker(name, memory=self._passes) if name else None
+
+    @property
+    def _passes(self) -> Path:
+        """The file that keeps which forward pass is the fastest here."""
+        return self._settings.rag_data_dir / "forward-passes.json"
 
     def ready(self) -> bool:
         """Whether the embedding model is loaded."""
@@ -94,8 +102,13 @@ class Models:
         return build_fast_model(self._chosen(options), api_key=options.api_key or None)
 
     def _chosen(self, options: ChatOptions) -> Settings:
-        chosen = {"llm_model": options.model, "llm_base_url": options.base_url, "fast_llm_model": options.fast_model}
-        return self._settings.model_copy(update=chosen)
+        """The settings with the session's choices. The key of the settings goes to no other service than theirs."""
+        ours = self._settings
+        chosen: dict[str, Any] = {"llm_model": options.model, "llm_base_url": options.base_url}
+        chosen["fast_llm_model"] = options.fast_model
+        if (options.base_url.rstrip("/"), _provider(options)) != (ours.llm_base_url, _provider(ours)):
+            chosen["llm_api_key"] = SecretStr("")
+        return ours.model_copy(update=chosen)
 
     def test_chat(self, options: ChatOptions | None = None) -> Notice:
         """Ask the chat model for one word. Raises ModelError with the reason when none comes."""
@@ -109,6 +122,14 @@ class Models:
             self.embedding.encode_query("ready")
         except ModelError as error:
             log.error("%s", error)
+
+
+def _provider(chosen: ChatOptions | Settings) -> str:
+    """Whose service it is where no address says so: `anthropic` of `anthropic:a-model`."""
+    model, address = (
+        (chosen.model, chosen.base_url) if isinstance(chosen, ChatOptions) else (chosen.llm_model, chosen.llm_base_url)
+    )
+    return "" if address else model.strip().partition(":")[0]
 
 
 def _load_problem(error: BaseException | None) -> Notice:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from rag.errors import RagError
 
 RETRIES = 2
+RETRIES_AFTER_TIMEOUT = 1
+"""A time-out has cost its whole deadline already."""
 _DELAYS = (1.0, 4.0)
 MAX_DELAY = 60.0
 _PASSING_STATUS = frozenset([408, 425, 429])
@@ -24,7 +26,8 @@ def delay_before(error: RagError, tries: int) -> float | None:
 
     What the server asks for with Retry-After counts, up to MAX_DELAY.
     """
-    if tries > RETRIES or not is_temporary(error):
+    retries = RETRIES_AFTER_TIMEOUT if error.code == "timeout" else RETRIES
+    if tries > retries or not is_temporary(error):
         return None
     asked = float(error.notice.params.get("retry_after") or 0.0)
     return min(max(_DELAYS[tries - 1], asked), MAX_DELAY)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Protocol
 
 import numpy as np
@@ -41,8 +42,11 @@ class EmbeddingModel(Protocol):
         ...
 
 
-def load_embedding_model(name: str) -> EmbeddingModel:
+def load_embedding_model(name: str, *, memory: Path | None = None, exact: bool = False) -> EmbeddingModel:
     """Load `builtin`, a model of the hub by name, or a local folder, through FlagEmbedding.
+
+    `memory` is a file that keeps which forward pass was found to be the fastest here; `exact` stays with
+    float32 whatever the processor has.
 
     Takes seconds (torch is imported here) and, for a model of the hub that is not cached, as long as
     the download. Raises ModelError when the model is unknown, incomplete, or the hub out of reach.
@@ -57,11 +61,17 @@ def load_embedding_model(name: str) -> EmbeddingModel:
     family = family_of(found.origin, found.folder)
     device = best_device()
     flag = load_flag_model(name, found.folder, family.pooling, device)
-    model = FlagEncoder(flag, family, name=found.name, device=device)
+    model = FlagEncoder(flag, family, name=found.name, device=device, memory=memory, exact=exact)
     log.info(
-        "Embedding model %s: %d dimensions, %s pooling, %s on %s, loaded in %.1f s",
-        model.name, model.dimension, family.pooling, model.precision, device, time.perf_counter() - began,
-    )  # fmt: skip
+        "Embedding model %s: %d dimensions, %s pooling, %s pass in %s on %s, loaded in %.1f s",
+        model.name,
+        model.dimension,
+        family.pooling,
+        model.choice.kind,
+        model.precision,
+        device,
+        time.perf_counter() - began,
+    )
     return model
 
 

@@ -1,18 +1,12 @@
-"""Half precision where the processor computes it in hardware and the vectors stay what they were."""
+"""Half precision where the processor computes it in hardware."""
 
 from __future__ import annotations
 
-import logging
 import platform
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-log = logging.getLogger(__name__)
-
+# The lowest cosine between a vector and what the loaded model gives in float32.
 MIN_COSINE = 0.999
 
 
@@ -31,24 +25,20 @@ def has_bfloat16(device: str) -> bool:
     return bool(flags & {"avx512_bf16", "amx_bf16", "bf16"})
 
 
-def use_bfloat16(model: Any, encode: Callable[[bool], NDArray[np.float32]]) -> bool:
-    """Turn the model's linear layers to bfloat16 if its vectors stay: cosine >= 0.999 to float32.
+class HalfLinears:
+    """A model's linear layers in bfloat16: autocast would turn their weights in every forward pass."""
 
-    `encode(half)` encodes the same few texts at every call, under autocast when `half`. Weights are
-    turned once here, else autocast would turn them in every forward pass.
-    """
-    import torch
+    def __init__(self, model: Any) -> None:
+        import torch
 
-    exact = encode(False)
-    kept = [(layer, layer.weight, layer.bias) for layer in model.modules() if isinstance(layer, torch.nn.Linear)]
-    for layer, weight, bias in kept:
-        layer.weight = torch.nn.Parameter(weight.detach().to(torch.bfloat16), requires_grad=False)
-        if bias is not None:
-            layer.bias = torch.nn.Parameter(bias.detach().to(torch.bfloat16), requires_grad=False)
-    cosine = float((exact * encode(True)).sum(axis=1).min())
-    if cosine >= MIN_COSINE:
-        return True
-    for layer, weight, bias in kept:
-        layer.weight, layer.bias = weight, bias
-    log.info("bfloat16 would change the vectors (cosine %.5f), staying with float32", cosine)
-    return False
+        layers = [layer for layer in model.modules() if isinstance(layer, torch.nn.Linear)]
+        self._kept = [(layer, layer.weight, layer.bias) for layer in layers]
+        for layer, weight, bias in self._kept:
+            layer.weight = torch.nn.Parameter(weight.detach().to(torch.bfloat16), requires_grad=False)
+            if bias is not None:
+                layer.bias = torch.nn.Parameter(bias.detach().to(torch.bfloat16), requires_grad=False)
+
+    def undo(self) -> None:
+        """Put the layers' own weights back."""
+        for layer, weight, bias in self._kept:
+            layer.weight, layer.bias = weight, bias

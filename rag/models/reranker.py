@@ -5,22 +5,36 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rag.errors import ModelError
+from rag.models.batches import Batch, grouped, padded
+from rag.models.engines import Choice, choose
+from rag.models.memory import recall, remember
+from rag.models.precision import has_bfloat16
+from rag.models.scoring import Rows, Scorers, sigmoid
 
 log = logging.getLogger(__name__)
 
 _MAX_TOKENS = 512
 _MAX_QUESTION = 1_500  # characters; more would leave no room for the passage
 _WAVE = 16  # candidates between two looks at the clock
-_BATCH_TOKENS = 4096  # in one forward pass, padding included
+_BATCH_TOKENS = 1024  # in one forward pass
 _BATCH_TOKENS_GPU = 65536
+_SAMPLE = (
+    "When was the bridge opened?",
+    (
+        "The bridge that crosses the river below the old town was opened to traffic in 1910.",
+        "The river rises in the mountains and reaches the sea after four hundred kilometres.",
+        "这座桥于1910年通车。",
+        "a",
+    ),
+)
 _ABOUT_RERANKERS = {
     "embedding_no_folder": "reranker_no_folder",
     "embedding_incomplete": "reranker_incomplete",
@@ -46,20 +60,24 @@ class Reranker(Protocol):
 class LateReranker:
     """A reranker that is loaded when it is first asked; a failure to load is raised each time anew."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, *, memory: Path | None = None) -> None:
         self.name = name
+        self._memory = memory
         self._lock = threading.Lock()
         self._loaded: Reranker | None = None
 
     def scores(self, question: str, texts: Sequence[str], *, seconds: float | None = None) -> list[float | None]:
         with self._lock:
             if self._loaded is None:
-                self._loaded = load_reranker(self.name)
+                self._loaded = load_reranker(self.name, memory=self._memory)
         return self._loaded.scores(question, texts, seconds=seconds)
 
 
-def load_reranker(name: str) -> Reranker:
+def load_reranker(name: str, *, memory: Path | None = None, exact: bool = False) -> Reranker:
     """Load a cross-encoder of the hub by name (BAAI/bge-reranker-v2-m3, -base, -large), or a local folder.
+
+    `memory` is a file that keeps which forward pass was found to be the fastest here; `exact` stays with
+    float32 whatever the processor has.
 
     Raises ModelError when it is unknown, incomplete, no reranker, or the hub out of reach.
     """
@@ -70,8 +88,10 @@ def load_reranker(name: str) -> Reranker:
     folder = _find(name)
     _check_kind(name, folder)
     device = best_device()
-    reranker = CrossEncoder(load_flag_reranker(name, folder, device), name=name, device=device)
-    log.info("Reranker %s on %s, loaded in %.1f s", name, device, time.perf_counter() - began)
+    flag = load_flag_reranker(name, folder, device)
+    reranker = CrossEncoder(flag, name=name, device=device, memory=memory, exact=exact)
+    how = f"{reranker.choice.kind} pass in {reranker.choice.precision}"
+    log.info("Reranker %s, %s on %s, loaded in %.1f s", name, how, device, time.perf_counter() - began)
     return reranker
 
 
@@ -100,22 +120,23 @@ def _check_kind(name: str, folder: Path) -> None:
 class CrossEncoder:
     """A Reranker over what FlagEmbedding loaded (`flag.model`, `flag.tokenizer`)."""
 
-    def __init__(self, flag: Any, *, name: str, device: str) -> None:
+    def __init__(self, flag: Any, *, name: str, device: str, memory: Path | None = None, exact: bool = False) -> None:
+        """See `load_reranker` for `memory` and `exact`."""
         from rag.models.workers import Workers
 
         config = flag.model.config
         if getattr(config, "num_labels", 1) != 1:
             raise ModelError("reranker_wrong_kind", name=name)
         self.name = name
-        self._model = flag.model
+        self.device = device
         self._tokenizer = flag.tokenizer
-        self._device = device
         # RoBERTa's positions begin behind the padding id, so two of them are never used.
         self._max_tokens = min(_MAX_TOKENS, getattr(config, "max_position_embeddings", _MAX_TOKENS + 2) - 2)
         self._has_types = "token_type_ids" in flag.tokenizer.model_input_names
-        self._pad = flag.tokenizer.pad_token_id or 0
+        self._pad: int = flag.tokenizer.pad_token_id or 0
         self._lock = threading.Lock()
         self._workers = Workers(serial=device != "cpu")
+        self._forward, self.choice = self._chosen(flag.model, memory, exact)
 
     def scores(self, question: str, texts: Sequence[str], *, seconds: float | None = None) -> list[float | None]:
         """See Reranker. Texts beyond the model's length are cut at their end."""
@@ -124,52 +145,42 @@ class CrossEncoder:
         for begin in range(0, len(texts), _WAVE):
             if begin and ends is not None and time.monotonic() >= ends:
                 break
-            pairs = self._tokens(question, texts[begin : begin + _WAVE])
-            for batch, logits in self._workers.each(lambda batch: self._forward(batch), list(self._batches(pairs))):
-                for (place, _, _), score in zip(batch, _sigmoid(logits, self.name), strict=True):
+            ids, types = self._tokens(question, texts[begin : begin + _WAVE])
+            work = self._workers.each(partial(self._scored, ids, types), self._groups(ids))
+            for group, found in work:
+                for place, score in zip(group, found, strict=True):
                     scores[begin + place] = score
         return scores
 
-    def _tokens(self, question: str, texts: Sequence[str]) -> list[tuple[int, list[int], list[int]]]:
-        """(place, token ids, token types) of each pair, longest first."""
+    def _tokens(self, question: str, texts: Sequence[str]) -> tuple[list[list[int]], list[list[int]]]:
+        """Token ids and token types of each pair."""
         from rag.models.unicode import encodable
 
         asked = encodable(question[:_MAX_QUESTION])
         limits = {"truncation": "longest_first", "max_length": self._max_tokens, "return_token_type_ids": True}
         with self._lock:  # truncation is set on the shared tokenizer at every call
             coded = self._tokenizer([asked] * len(texts), [encodable(text) for text in texts], **limits)
-        rows = zip(coded["input_ids"], coded["token_type_ids"], strict=True)
-        pairs = [(place, list(ids), list(types)) for place, (ids, types) in enumerate(rows)]
-        return sorted(pairs, key=lambda pair: len(pair[1]), reverse=True)
+        return [list(row) for row in coded["input_ids"]], [list(row) for row in coded["token_type_ids"]]
 
-    def _batches(
-        self, pairs: Sequence[tuple[int, list[int], list[int]]]
-    ) -> Iterator[Sequence[tuple[int, list[int], list[int]]]]:
-        bound = _BATCH_TOKENS if self._device == "cpu" else _BATCH_TOKENS_GPU
-        begin = 0
-        while begin < len(pairs):
-            size = max(1, bound // max(1, len(pairs[begin][1])))
-            size = min(size, -(-len(pairs) // self._workers.count))
-            yield pairs[begin : begin + size]
-            begin += size
+    def _groups(self, ids: Sequence[Sequence[int]]) -> list[list[int]]:
+        budget = _BATCH_TOKENS if self.device == "cpu" else _BATCH_TOKENS_GPU
+        return grouped([len(row) for row in ids], budget, self._workers.count)
 
-    def _forward(self, batch: Sequence[tuple[int, list[int], list[int]]]) -> NDArray[np.float64]:
-        """The logits of a batch, (n,)."""
-        import torch
+    def _scored(self, ids: list[list[int]], types: list[list[int]], group: Sequence[int]) -> list[float]:
+        logits = self._forward(self._batch([ids[place] for place in group], [types[place] for place in group]))
+        if not np.isfinite(logits).all():
+            raise ModelError("reranker_not_finite", name=self.name)
+        return [float(score) for score in sigmoid(logits)[:, 0]]
 
-        longest = max(len(ids) for _, ids, _ in batch)
-        padded = [[*ids, *[self._pad] * (longest - len(ids))] for _, ids, _ in batch]
-        mask = [[1] * len(ids) + [0] * (longest - len(ids)) for _, ids, _ in batch]
-        given = {"input_ids": padded, "attention_mask": mask}
-        if self._has_types:
-            given["token_type_ids"] = [[*types, *[0] * (longest - len(types))] for _, _, types in batch]
-        tensors = {key: torch.tensor(rows, device=self._device) for key, rows in given.items()}
-        with torch.inference_mode():
-            logits: NDArray[np.float64] = self._model(**tensors).logits.view(-1).double().cpu().numpy()
-        return logits
+    def _batch(self, ids: list[list[int]], types: list[list[int]]) -> Batch:
+        return padded(ids, self._pad, self._max_tokens, types if self._has_types else None)
 
-
-def _sigmoid(logits: NDArray[np.float64], name: str) -> list[float]:
-    if not np.isfinite(logits).all():
-        raise ModelError("reranker_not_finite", name=name)
-    return [float(score) for score in 1.0 / (1.0 + np.exp(-np.clip(logits, -60.0, 60.0)))]
+    def _chosen(self, model: Any, memory: Path | None, exact: bool) -> tuple[Callable[[Batch], Rows], Choice]:
+        name = f"{self.name} in float32" if exact else self.name
+        known = recall(memory, name, self.device)
+        half = not exact and has_bfloat16(self.device)
+        sample = self._batch(*self._tokens(*_SAMPLE))
+        forward, choice = choose(Scorers(model, self.device), sample, half=half, run=self._workers.run, known=known)
+        if choice != known:
+            remember(memory, name, self.device, choice)
+        return forward, choice

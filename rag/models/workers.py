@@ -8,7 +8,7 @@ that is not running.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
@@ -31,22 +31,33 @@ class Workers:
         # A thread of its own keeps a query from waiting behind the batches of an import.
         self._single = self._batches if serial else ThreadPoolExecutor(1, "query", initializer=self._take_share)
 
+    def submit(self, work: Callable[[], Result]) -> Future[Result]:
+        """Begin one piece of work that someone is waiting for."""
+        return self._single.submit(work)
+
     def run(self, work: Callable[[], Result]) -> Result:
         """The result of one piece of work that someone is waiting for."""
-        return self._single.submit(work).result()
+        return self.submit(work).result()
 
-    def each(self, work: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[tuple[Item, Result]]:
+    def each(self, work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[tuple[Item, Result]]:
         """Each item with its result, in order; few are handed in ahead, so that callers take turns."""
-        waiting: deque[tuple[Item, Future[Result]]] = deque()
-        for item in items:
-            waiting.append((item, self._batches.submit(work, item)))
-            if len(waiting) > self.count:
-                done, future = waiting.popleft()
-                yield done, future.result()
-        for done, future in waiting:
-            yield done, future.result()
+        return ahead(self._batches, work, items, 2 * self.count)
 
     def _take_share(self) -> None:
         import torch
 
         torch.set_num_threads(self._share)  # of this thread alone
+
+
+def ahead(
+    pool: ThreadPoolExecutor, work: Callable[[Item], Result], items: Iterable[Item], depth: int
+) -> Iterator[tuple[Item, Result]]:
+    """Each item with its result, in order, while up to `depth` more are worked on in `pool`."""
+    waiting: deque[tuple[Item, Future[Result]]] = deque()
+    for item in items:
+        waiting.append((item, pool.submit(work, item)))
+        if len(waiting) > depth:
+            done, future = waiting.popleft()
+            yield done, future.result()
+    for done, future in waiting:
+        yield done, future.result()

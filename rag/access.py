@@ -1,0 +1,61 @@
+"""Who may enter, decided from what an identity provider says of a person (OpenID Connect claims)."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Refusal = Literal["", "no_list", "no_address", "unverified", "not_listed"]
+
+_ADDRESS = re.compile(r"[^\s@]+@[^\s@]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """Somebody signed in. `owner` is what their conversations belong to; the others are for the screen."""
+
+    owner: str
+    name: str
+    address: str
+
+
+def person_of(claims: Mapping[str, Any]) -> Person:
+    """The person that the claims describe.
+
+    `owner` is made of issuer and subject, the one pair that stays with a person and is never given to another
+    (OpenID Connect Core 1.0, section 5.7); without these of the address.
+    """
+    address = address_of(claims)
+    name = " ".join(str(claims.get("name") or address or claims.get("sub") or "").split())
+    subject = str(claims.get("sub") or "")
+    whole = f"{claims.get('iss') or ''}\n{subject}" if subject else f"address\n{address}"
+    return Person(hashlib.sha256(whole.encode()).hexdigest()[:32], name, address)
+
+
+def address_of(claims: Mapping[str, Any]) -> str:
+    """The e-mail address in small letters, or nothing where there is none of the usual form."""
+    address = str(claims.get("email") or "").strip().lower()
+    return address if _ADDRESS.fullmatch(address) else ""
+
+
+def refusal(claims: Mapping[str, Any], allowed: Sequence[str]) -> Refusal:
+    """Why the person may not enter; empty for one who may.
+
+    `allowed` holds addresses (`ann@example.com`), domains (`@example.com`, without those below them), or `*` for
+    everybody who can sign in. An empty list admits nobody: most providers give an account to anyone. An address
+    that the provider says is not verified counts for nothing; one of which it says nothing is taken.
+    """
+    if not allowed:
+        return "no_list"
+    if "*" in allowed:
+        return ""
+    address = address_of(claims)
+    if not address:
+        return "no_address"
+    if claims.get("email_verified", True) not in (True, "true"):
+        return "unverified"
+    entries = {entry.strip().lower() for entry in allowed}
+    return "" if entries & {address, f"@{address.partition('@')[2]}"} else "not_listed"

@@ -1,0 +1,63 @@
+"""Callers at the same time share work; a caller alone does not wait."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from rag.models.together import Together
+
+
+def test_what_comes_in_while_the_thread_is_busy_goes_together() -> None:
+    seen: list[list[int]] = []
+    began, go_on = threading.Event(), threading.Event()
+
+    def work(items: Sequence[int]) -> list[int]:
+        seen.append(list(items))
+        began.set()
+        go_on.wait(10)
+        return [item * 10 for item in items]
+
+    with ThreadPoolExecutor(1) as thread, ThreadPoolExecutor(12) as callers:
+        together = Together(work, thread.submit, most=8)
+        first = callers.submit(together.ask, 0)
+        assert began.wait(10)
+        rest = [callers.submit(together.ask, number) for number in range(1, 12)]
+        while sum(map(len, _open(together))) < 3:  # all eleven stand in two groups, the second of three
+            time.sleep(0.001)
+        go_on.set()
+        assert [future.result() for future in (first, *rest)] == [number * 10 for number in range(12)]
+    assert [len(items) for items in seen] == [1, 8, 3]
+
+
+def _open(together: Together[int, int]) -> list[list[int]]:
+    group = together._open
+    return [group.items] if group is not None and len(group.items) < 8 else []
+
+
+def test_one_after_the_other_each_goes_alone() -> None:
+    seen: list[int] = []
+
+    def work(items: Sequence[int]) -> list[int]:
+        seen.append(len(items))
+        return list(items)
+
+    with ThreadPoolExecutor(1) as thread:
+        together = Together(work, thread.submit, most=8)
+        assert [together.ask(number) for number in range(3)] == [0, 1, 2]
+    assert seen == [1, 1, 1]
+
+
+def test_what_goes_wrong_is_told_and_forgotten() -> None:
+    def work(items: Sequence[int]) -> list[float]:
+        return [1 / item for item in items]
+
+    with ThreadPoolExecutor(1) as thread:
+        together = Together(work, thread.submit, most=8)
+        with pytest.raises(ZeroDivisionError):
+            together.ask(0)
+        assert together.ask(2) == 0.5
