@@ -1,4 +1,4 @@
-"""Many sources: what is known is left alone, pages are read in parallel and stored one after another."""
+"""Many sources: what is known is left alone, pages are read, cut and encoded in parallel, and stored one by one."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from functools import partial
 
 from rag.errors import RagError
 from rag.ingest.patience import delay_before
-from rag.ingest.pipeline import Ingestor, Read, failure, here_already, result, take_in
+from rag.ingest.pipeline import Ingestor, OnStage, Read, failure, here_already, result, take_in
 from rag.ingest.readahead import Limits, ReadAhead, Taken
 from rag.ingest.sources import Source
 from rag.types import Decision, IngestResult, Notice, Page, Stage
 
 log = logging.getLogger(__name__)
 
-_LIMITS = Limits(readers=4, ahead=8)
+_LIMITS = Limits(readers=8, ahead=16)
 _LOOK_UP = 0.2  # seconds between two looks at whether to stop
 
 OnItem = Callable[[int, Stage], object]
@@ -93,7 +93,7 @@ class _Batch:
         self._decision: Decision = decision
 
     def run(self, positions: Sequence[int]) -> Iterator[Entry]:
-        """Read ahead in threads, store here, in the order in which pages arrive."""
+        """Read and prepare ahead in threads, store here, in the order in which pages are ready."""
         ahead: ReadAhead[Read] = ReadAhead(_LIMITS)
         waiting = deque(positions)
         reading: set[int] = set()
@@ -113,11 +113,16 @@ class _Batch:
             ahead.close()
 
     def _read(self, position: int) -> Read:
-        """Read a source, again where its failure may pass."""
+        """Read a source, again where its failure may pass, and make ready what is to be stored of it."""
+        report = partial(self._on_stage, position)
+        read = self._fetched(position, report)
+        return self._ingestor.prepare(read, report, decision=self._decision)
+
+    def _fetched(self, position: int, report: OnStage) -> Read:
         tries = 0
         while True:
             try:
-                return self._ingestor.read(self._sources[position], partial(self._on_stage, position))
+                return self._ingestor.read(self._sources[position], report)
             except RagError as error:
                 tries += 1
                 delay = delay_before(error, tries)

@@ -28,15 +28,6 @@ from rag.messages.ingest import because
 
 _HEADING = re.compile(r"^#{1,6} +(.+?)[ #]*$", re.MULTILINE)
 _WORD_CHARACTER = re.compile(r"\w")
-_WANTS_SCRIPTS = re.compile(
-    r"(?:enable|requires?|activate|turn on|without)\b.{0,60}\bjavascript"
-    r"|javascript\b.{0,60}\b(?:disabled|required|enable)"
-    r"|(?:启用|开启|打开|禁用).{0,12}javascript|javascript.{0,12}(?:启用|开启|打开|禁用)",
-    re.IGNORECASE | re.DOTALL,
-)
-_NOTICE_LENGTH = 400
-_SHELL_LENGTH = 40
-_APP_ROOTS = "//div[@id='root' or @id='app' or @id='__next' or @id='__nuxt' or @id='application']"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +71,11 @@ def extract_html(html: str | bytes, url: str, *, charset: str | None = None) -> 
         raise _empty(url, "no_text")
     facts, huge = read_facts(tree), is_huge(tree)
     visible = tree if huge else copy.deepcopy(tree)
-    has_scripts, is_shell = tree.find(".//script") is not None, _is_shell(tree)
+    has_scripts, instead = tree.find(".//script") is not None, _without_scripts(tree)
     remove_hidden(visible)
-    text = clean_text(main_text(body_of(visible), facts, is_huge=huge))
-    _check_not_empty(text, url, has_scripts, is_shell)
+    # What a page says to readers without scripts is no content, but what there is to judge it by.
+    text = clean_text(main_text(body_of(visible), facts, is_huge=huge)) or instead
+    _check_not_empty(text, url, has_scripts)
     return _described(tree, None if huge else visible, facts, text, url)
 
 
@@ -124,17 +116,14 @@ def as_mapping(extracted: Extracted) -> Mapping[str, Any]:
     return {name: getattr(extracted, name) for name in Extracted.__slots__}
 
 
-def _is_shell(tree: Any) -> bool:
-    return any(not node.text_content().strip() for node in tree.xpath(_APP_ROOTS))
+def _without_scripts(tree: Any) -> str:
+    """What the page shows where scripts do not run."""
+    return clean_text("\n\n".join(" ".join(node.text_content().split()) for node in tree.iter("noscript")))
 
 
-def _check_not_empty(text: str, url: str, has_scripts: bool = False, is_shell: bool = False) -> None:
-    length = len(_WORD_CHARACTER.findall(text)) if len(text) <= _NOTICE_LENGTH else len(text)
-    asks_for_scripts = length <= _NOTICE_LENGTH and bool(_WANTS_SCRIPTS.search(text))
-    if has_scripts and (not length or asks_for_scripts or (is_shell and length < _SHELL_LENGTH)):
-        raise _empty(url, "scripts_only")
-    if not length:
-        raise _empty(url, "no_text")
+def _check_not_empty(text: str, url: str, has_scripts: bool = False) -> None:
+    if not _WORD_CHARACTER.search(text):
+        raise _empty(url, "scripts_only" if has_scripts else "no_text")
 
 
 def _empty(url: str, cause: str) -> IngestError:

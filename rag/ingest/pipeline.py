@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from rag.errors import IngestError, RagError
 from rag.ingest.chunking import Chunker, embedded_text, get_chunker
 from rag.ingest.duplicates import Duplicate, find_duplicate, with_alias, without_alias
 from rag.ingest.fetch import Fetcher
 from rag.ingest.parser import Parser
+from rag.ingest.preparing import ChunkEncoder, Prepared
 from rag.ingest.quality import judge
 from rag.ingest.reading import OnStage, Read, Reader
 from rag.ingest.recheck import looked_at, not_there, still_there
@@ -26,7 +23,7 @@ from rag.models.embedding import EmbeddingModel
 from rag.models.sparse import SparseEncoder
 from rag.store.library import Library
 from rag.store.records import content_hash
-from rag.types import Chunk, Decision, IngestResult, IngestStatus, Notice, Page, SparseVector
+from rag.types import Decision, IngestResult, IngestStatus, Notice, Page
 
 MAX_CHUNKS = 20_000
 _PREVIEW = 600  # characters
@@ -36,7 +33,10 @@ __all__ = ["MAX_CHUNKS", "Ingestor", "OnStage", "Read", "failure", "here_already
 
 
 class Ingestor:
-    """Takes sources into one library. `read` may run in many threads at once, `settle` and `store` in one."""
+    """Takes sources into one library: each is read, prepared and settled.
+
+    `read` and `prepare` may run in many threads at once, `settle` and `store` in one.
+    """
 
     def __init__(
         self,
@@ -50,6 +50,7 @@ class Ingestor:
         self.library = library
         self._model = model
         self._sparse = sparse
+        self._encoder = ChunkEncoder(model, sparse)
         self._fetcher = fetcher
         self._parser = parser
         self._reader = Reader(fetcher, parser)
@@ -75,6 +76,29 @@ class Ingestor:
         """
         return self._reader.read(source, self.key(source), on_stage, known, links)
 
+    def prepare(self, read: Read, on_stage: OnStage, *, decision: Decision = "") -> Read:
+        """`read` with its chunks and vectors, so that `settle` has nothing left to do but to store them.
+
+        What would not be stored as the library is now comes back as it was, and so does what cannot be
+        prepared: `settle` tells why.
+        """
+        if decision == "skip" or read.error or read.not_modified:
+            return read
+        try:
+            before = self._stored(read.known or read.page)
+            if read.known and before is None:
+                return read
+            objection = self._objection(read, before, decision)
+            if isinstance(objection, Duplicate) and decision == "refresh":
+                before = objection.page
+            elif objection:
+                return read
+            if before and self._is_current(before, read.page):
+                return read
+            return replace(read, prepared=self._prepared(read.page, before, on_stage))
+        except RagError:
+            return read
+
     def settle(self, read: Read, on_stage: OnStage, *, decision: Decision = "") -> IngestResult:
         """Take in what was read, or say why not; what a person decided about it comes as `decision`.
 
@@ -88,15 +112,14 @@ class Ingestor:
             return self._looked_again(read, before)
         if before is not None:
             page = _in_place_of(before, page)
-        if read.source.kind != "import" and (before is None or before.text_hash != page.text_hash):
-            if held := self._held(read, before, decision):
-                return held
-            if before is None and decision != "keep_both":
-                if (duplicate := self._duplicate(read)) and decision != "refresh":
-                    return self._repeated(read, duplicate)
-                if duplicate:
-                    page, before = _in_place_of(duplicate.page, page), duplicate.page
-        return self._take(read.source, page, before, on_stage)
+        objection = self._objection(read, before, decision)
+        if isinstance(objection, Notice):
+            return self._held(read, before, objection)
+        if objection:
+            if decision != "refresh":
+                return self._repeated(read, objection)
+            page, before = _in_place_of(objection.page, page), objection.page
+        return self._take(read, page, before, on_stage)
 
     def _stored(self, page: Page) -> Page | None:
         """The page as it is stored now; other pages may have become its aliases since it was read."""
@@ -113,20 +136,24 @@ class Ingestor:
             notice = still_there(self.library, before)
         return result(read.source, read.page.url_hash, status, notice, chunks=before.chunks if before else 0)
 
-    def _held(self, read: Read, before: Page | None, decision: Decision) -> IngestResult | None:
-        """The result for a page that the gate holds back, unless a person has looked at it."""
-        if decision in ("add_anyway", "keep_both", "refresh") or read.extracted is None:
+    def _objection(self, read: Read, before: Page | None, decision: Decision) -> Notice | Duplicate | None:
+        """What speaks against storing what was read: why the gate holds it back, or the page that it repeats."""
+        if read.source.kind == "import" or (before is not None and before.text_hash == read.page.text_hash):
             return None
-        notice = judge(read.extracted, can_read=self._model.can_read, status=read.http_status)
-        if notice is None:
+        if decision not in ("add_anyway", "keep_both", "refresh") and read.extracted is not None:
+            notice = judge(read.extracted, can_read=self._model.can_read, status=read.http_status)
+            if notice is not None:
+                return notice
+        if before is not None or decision == "keep_both":
             return None
+        return find_duplicate(self.library, read.page, moved_to=read.moved_to, canonical=read.canonical)
+
+    def _held(self, read: Read, before: Page | None, notice: Notice) -> IngestResult:
+        """The result for a page that the gate holds back."""
         if before is not None:
             looked_at(self.library, before)
         row = result(read.source, read.page.url_hash, "held", notice)
         return replace(row, preview=_preview(read.page.text), choices=("add_anyway", "skip"))
-
-    def _duplicate(self, read: Read) -> Duplicate | None:
-        return find_duplicate(self.library, read.page, moved_to=read.moved_to, canonical=read.canonical)
 
     def _repeated(self, read: Read, duplicate: Duplicate) -> IngestResult:
         """The result for a page that is here already; an address that leads to it is remembered."""
@@ -135,23 +162,41 @@ class Ingestor:
         row = result(read.source, read.page.url_hash, "duplicate", duplicate.notice, chunks=duplicate.page.chunks)
         return replace(row, preview=_preview(read.page.text), choices=duplicate.choices)
 
-    def _take(self, source: Source, page: Page, before: Page | None, on_stage: OnStage) -> IngestResult:
+    def _take(self, read: Read, page: Page, before: Page | None, on_stage: OnStage) -> IngestResult:
+        source = read.source
         if before is None and (other := self.library.resolve([page.url_hash]).get(page.url_hash)):
             self.library.update_record(without_alias(other, page.url))
-        status, stored, code = self.store(page, on_stage)
+        status, stored, code = self.store(page, on_stage, read.prepared)
         notice = Notice(code, {"title": stored.title, "chunks": stored.chunks})
         if status == "unchanged" and source.kind == "web":
             notice = still_there(self.library, stored, page)
         return result(source, stored.url_hash, status, notice, chunks=stored.chunks)
 
-    def store(self, page: Page, on_stage: OnStage) -> tuple[IngestStatus, Page, str]:
-        """Cut, encode and commit the page; the last of the three is a message's code.
+    def store(self, page: Page, on_stage: OnStage, prepared: Prepared | None = None) -> tuple[IngestStatus, Page, str]:
+        """Cut, encode and commit the page, or commit it as it was prepared; the last of the three is a message's code.
 
         Raises RagError; what was stored of it before then stays.
         """
         before = self._stored(page)
-        if before and before.title == page.title and self._is_current(before, page):
+        if before and self._is_current(before, page):
             return "unchanged", before, "page_unchanged"
+        if prepared is None or prepared.made_of != self._made_of(page):
+            prepared = self._prepared(page, before, on_stage)
+        on_stage("storing")
+        rows = (prepared.chunks, prepared.dense, prepared.readable, prepared.sparse)
+        stored = self.library.commit(page, *rows, chunker=self._recipe, content_hashes=prepared.hashes)
+        if before is None:
+            return "added", stored, "page_added"
+        return "updated", stored, "page_updated" if before.text_hash != page.text_hash else "page_reindexed"
+
+    def _is_current(self, stored: Page, page: Page) -> bool:
+        return stored.title == page.title and self.library.is_current(stored, page.text, self._recipe)
+
+    def _made_of(self, page: Page) -> tuple[str, str, str]:
+        return page.title, page.text_hash, self._recipe
+
+    def _prepared(self, page: Page, before: Page | None, on_stage: OnStage) -> Prepared:
+        """The page cut and encoded; what the chunks of `before` have in common with its own is not encoded again."""
         on_stage("chunking")
         chunks = self._chunker.split(page.text, self._model.sentence_vectors)
         if not chunks:
@@ -161,44 +206,8 @@ class Ingestor:
         on_stage("embedding")
         texts = [embedded_text(page.title, chunk) for chunk in chunks]
         hashes = [content_hash(text) for text in texts]
-        reusable = self.library.reusable(page.url_hash) if before else {}
-        dense, readable, sparse = self._encode(chunks, texts, hashes, reusable)
-        on_stage("storing")
-        stored = self.library.commit(page, chunks, dense, readable, sparse, chunker=self._recipe, content_hashes=hashes)
-        if before is None:
-            return "added", stored, "page_added"
-        return "updated", stored, "page_updated" if before.text_hash != page.text_hash else "page_reindexed"
-
-    def _is_current(self, stored: Page, page: Page) -> bool:
-        return self.library.is_current(stored, page.text, self._recipe)
-
-    def _encode(
-        self,
-        chunks: Sequence[Chunk],
-        texts: Sequence[str],
-        hashes: Sequence[str],
-        reusable: Mapping[str, tuple[NDArray[np.float32] | None, SparseVector]],
-    ) -> tuple[NDArray[np.float32], list[bool], list[SparseVector]]:
-        """Vectors of the chunks, (n, d), which of them are readable, and the sparse ones; none encoded twice."""
-        dense = np.zeros((len(chunks), self._model.dimension), dtype=np.float32)
-        readable = [True] * len(chunks)
-        sparse: list[SparseVector] = []
-        todo: list[int] = []
-        for i, (chunk, text, digest) in enumerate(zip(chunks, texts, hashes, strict=True)):
-            if known := reusable.get(digest):
-                vector, weights = known
-                readable[i] = vector is not None
-                if vector is not None:
-                    dense[i] = vector
-                sparse.append(weights)
-                continue
-            sparse.append(self._sparse.encode_passage(text))
-            readable[i] = self._model.can_read(chunk.text)
-            if readable[i]:
-                todo.append(i)
-        if todo:
-            dense[todo] = self._model.encode_passages([texts[i] for i in todo])
-        return dense, readable, sparse
+        reusable = self.library.reusable(before.url_hash) if before else {}
+        return Prepared(self._made_of(page), chunks, *self._encoder.encode(chunks, texts, hashes, reusable), hashes)
 
 
 def _in_place_of(stored: Page, page: Page) -> Page:

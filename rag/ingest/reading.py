@@ -14,6 +14,7 @@ from rag.ingest.extract import Extracted
 from rag.ingest.fetch import Fetched, Fetcher
 from rag.ingest.media import media_type
 from rag.ingest.parser import Parser
+from rag.ingest.preparing import Prepared
 from rag.ingest.sources import Source
 from rag.store.records import now
 from rag.text import detect_language
@@ -29,6 +30,7 @@ class Read:
     `page` is the page with its text; it is `known` where the site said that nothing changed
     (`not_modified`) or did not give the page (`error`). `links` are the addresses in it, where asked for.
     `final_url` is where redirects ended; `moved_to` and `canonical` are other addresses of the page.
+    `prepared` are its chunks with their vectors, once they are made.
     """
 
     source: Source
@@ -41,6 +43,7 @@ class Read:
     final_url: str = ""
     moved_to: str = ""
     http_status: int = 200
+    prepared: Prepared | None = None
 
     @property
     def canonical(self) -> str:

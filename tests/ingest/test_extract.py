@@ -11,6 +11,7 @@ from rag.errors import IngestError
 from rag.ingest.extract import Extracted, extract, extract_html, extract_markdown, extract_plain
 from rag.ingest.extraction.metadata import name_of
 from rag.ingest.extraction.visible import hides
+from rag.ingest.quality import judge
 from tests.ingest.vectors import FOLDER, load
 from tests.support.page_server import ARTICLE, CHINESE, PageServer
 
@@ -211,6 +212,11 @@ class TestHead:
         assert extract_html(f"<html lang='{lang}'><body><p>{text}</p></body></html>", URL).language == language
 
 
+def is_held(found: Extracted) -> str:
+    notice = judge(found, can_read=lambda text: True)
+    return notice.code if notice else ""
+
+
 class TestEmpty:
     @pytest.mark.parametrize(
         "html", ["", "  \n", "<html></html>", "<body><p> &nbsp; </p></body>", "<img src=x>", "<!-- x -->"]
@@ -218,9 +224,13 @@ class TestEmpty:
     def test_nothing_to_read(self, html: str) -> None:
         assert cause(html) == "no_text"
 
-    def test_a_page_of_scripts(self) -> None:
+    def test_a_page_of_scripts_alone(self) -> None:
+        assert cause("<body><div id='app'></div><script src='app.js'></script></body>") == "scripts_only"
+
+    def test_what_a_page_says_to_readers_without_scripts_is_there_to_be_judged(self) -> None:
         with PageServer() as server:
-            assert cause(server.reply("/scripts").body.decode()) == "scripts_only"
+            found = extract_html(server.reply("/scripts").body.decode(), URL)
+        assert is_held(found) == "gate_scripts"
 
     @pytest.mark.parametrize(
         "shown",
@@ -229,10 +239,11 @@ class TestEmpty:
             "<p>Please enable JavaScript to continue.</p>",
             "<p>JavaScript is disabled in your browser.</p>",
             "<p>请启用 JavaScript 后继续访问。</p>",
+            "<noscript>You need to enable JavaScript to run this app.</noscript><div id='root'></div>",
         ],
     )
-    def test_a_page_that_only_asks_for_scripts(self, shown: str) -> None:
-        assert cause(f"<body>{shown}<script src='app.js'></script></body>") == "scripts_only"
+    def test_a_page_that_only_asks_for_scripts_is_held(self, shown: str) -> None:
+        assert is_held(extract_html(f"<body>{shown}<script src='app.js'></script></body>", URL)) == "gate_scripts"
 
     def test_an_article_about_scripts_is_one(self) -> None:
         html = article("<p>How to enable JavaScript in a browser.</p><script>1</script>")

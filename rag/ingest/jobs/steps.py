@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from urllib.parse import urlsplit
 
 from rag.errors import RagError, StoreError
@@ -39,15 +40,19 @@ class Steps:
         return len(found)
 
     def read(self, item: JobItem) -> Read | IngestResult:
-        """The page of an item, or its result where nothing need be read. What the page links to is added to a crawl."""
+        """The page of an item, ready to be stored, or its result where nothing need be read.
+
+        What the page links to is added to a crawl.
+        """
         source = self._source(item)
         key = self._ingestor.key(source)
         known = self._ingestor.library.resolve([key]).get(key)
         if known is not None and (early := self._early(item, source, known)) is not None:
             return early
+        report = partial(self._items.move, self.job.id, item.position)
         read = self._ingestor.read(
             source,
-            lambda stage: self._items.move(self.job.id, item.position, stage),
+            report,
             known=known if known and known.url_hash == key and self._looks_again(item, source) else None,
             links=self._wants_links(item),
         )
@@ -55,7 +60,7 @@ class Steps:
             # Before the page is taken in: once it is, a restart has no reason to read it again.
             further = self._walk.expand(item.url, item.depth, read.links)
             self._items.append(self.job.id, (_found_item(one, item.position) for one in further))
-        return read
+        return self._ingestor.prepare(read, report, decision=item.decision)
 
     def settle(self, item: JobItem, read: Read, began: float) -> IngestResult:
         """Take in what was read since `began`, as time.monotonic tells it."""
@@ -64,7 +69,7 @@ class Steps:
             replace(read.source, name=item.source),
             read,
             began,
-            lambda stage: self._items.move(self.job.id, item.position, stage),
+            partial(self._items.move, self.job.id, item.position),
             item.decision,
         )
 

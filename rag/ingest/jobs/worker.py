@@ -1,4 +1,4 @@
-"""The thread that works on the jobs: it has pages read ahead, and takes them in one after another."""
+"""The thread that works on the jobs: it has pages read and prepared ahead, and takes them in one after another."""
 
 from __future__ import annotations
 
@@ -267,4 +267,6 @@ class Worker:
 
 def _size(outcome: Outcome) -> int:
     """Roughly the bytes that something which was read holds."""
-    return 4 * len(outcome.page.text) if isinstance(outcome, Read) else 0
+    if not isinstance(outcome, Read):
+        return 0
+    return 4 * len(outcome.page.text) + (outcome.prepared.size if outcome.prepared else 0)

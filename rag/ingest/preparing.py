@@ -1,0 +1,92 @@
+"""Chunks and vectors of pages, made ahead of their turn to be stored.
+
+Many threads prepare pages at once. The model is handed the chunks of all pages that are ready and waits
+for no more of them: while it works on one lot, the next one gathers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rag.models.embedding import EmbeddingModel
+from rag.models.sparse import SparseEncoder
+from rag.models.together import Together
+from rag.types import Chunk, SparseVector
+
+Vectors = NDArray[np.float32]
+Reusable = Mapping[str, tuple[Vectors | None, SparseVector]]
+
+_LOTS = 2  # at once: the first batches of one fill the cores that the last of the other leave idle
+_PAGES = 16  # in one lot
+_LARGE = 64  # chunks; a page of so many fills batches by itself
+_SPARSE_BYTES = 8_000  # of one chunk's terms, roughly
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A page's chunks, row by row with vectors (n, d), whether they count, sparse vectors and text hashes.
+
+    `made_of` is what decides all of it: title, hash of the text, recipe.
+    """
+
+    made_of: tuple[str, str, str]
+    chunks: Sequence[Chunk]
+    dense: Vectors
+    readable: Sequence[bool]
+    sparse: Sequence[SparseVector]
+    hashes: Sequence[str]
+
+    @property
+    def size(self) -> int:
+        """Roughly how many bytes it holds."""
+        return self.dense.nbytes + len(self.chunks) * _SPARSE_BYTES
+
+
+class ChunkEncoder:
+    """Texts to dense and sparse vectors. Safe to share between threads; raises ModelError."""
+
+    def __init__(self, model: EmbeddingModel, sparse: SparseEncoder) -> None:
+        self._model = model
+        self._sparse = sparse
+        self._lots = ThreadPoolExecutor(_LOTS, "lots")
+        self._together: Together[Sequence[str], Vectors] = Together(self._encode_lot, self._lots.submit, most=_PAGES)
+
+    def encode(
+        self, chunks: Sequence[Chunk], texts: Sequence[str], hashes: Sequence[str], reusable: Reusable
+    ) -> tuple[Vectors, list[bool], list[SparseVector]]:
+        """Vectors of the chunks, (n, d), which of them are readable, and the sparse ones; none encoded twice."""
+        dense = np.zeros((len(chunks), self._model.dimension), dtype=np.float32)
+        readable = [True] * len(chunks)
+        sparse: list[SparseVector] = []
+        todo: list[int] = []
+        for i, (chunk, text, digest) in enumerate(zip(chunks, texts, hashes, strict=True)):
+            if known := reusable.get(digest):
+                vector, weights = known
+                readable[i] = vector is not None
+                if vector is not None:
+                    dense[i] = vector
+                sparse.append(weights)
+                continue
+            sparse.append(self._sparse.encode_passage(text))
+            readable[i] = self._model.can_read(chunk.text)
+            if readable[i]:
+                todo.append(i)
+        if todo:
+            dense[todo] = self._encode([texts[i] for i in todo])
+        return dense, readable, sparse
+
+    def _encode(self, texts: Sequence[str]) -> Vectors:
+        if len(texts) >= _LARGE:
+            return self._model.encode_passages(texts)
+        return self._together.ask(texts)
+
+    def _encode_lot(self, pages: Sequence[Sequence[str]]) -> list[Vectors]:
+        """The vectors of several pages' texts, page by page."""
+        vectors = self._model.encode_passages([text for texts in pages for text in texts])
+        ends = np.cumsum([len(texts) for texts in pages])[:-1]
+        return np.split(vectors, ends)
