@@ -1,27 +1,36 @@
-"""Add pages: links, files or the sample pages, and the import that follows."""
+"""Add pages: links, a whole site, files or the sample pages, and the import that follows."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import streamlit as st
 
 from rag.config import CHUNKERS
 from rag.errors import RagError
+from rag.ingest.sources import FILE_TYPES, MAX_ARCHIVE_BYTES
 from rag.messages import say
 from rag.ui.escape import escape_line
-from rag.ui.jobs import draw_job, draw_recent_jobs
+from rag.ui.job_history import draw_history
+from rag.ui.jobs import draw_job
 from rag.ui.language import current_language
 from rag.ui.parts import page_head
 from rag.ui.session import current_library, set_param
 from rag.ui.shell import open_app
+from rag.ui.site_form import draw_site_form
 from rag.ui.strings import Language, counted, label
 
 if TYPE_CHECKING:
     from rag.app import App
 
 _LIMIT = 200
-_FILE_TYPES = ["html", "htm", "md", "txt", "jsonl"]
+_FILE_TYPES = [ending.lstrip(".") for ending in (*FILE_TYPES, ".zip")]
+_TABS = ("links", "site", "files", "samples")
+
+
+class _Options(NamedTuple):
+    chunker: str
+    force: bool
 
 
 def draw() -> None:
@@ -29,22 +38,37 @@ def draw() -> None:
     page_head(label("add_title", language), label("add_lead", language))
     app = open_app(language)
     library = current_library(app)
+    job_id = st.query_params.get("job", "")
+    if job_id:
+        _job(app, job_id, language)
     place = st.container()  # the tabs stand above what they need to know
-    chunker = _chunker(app, language)
-    names = [label(f"add_tab_{name}", language) for name in ("links", "files", "samples")]
-    links, files, samples = place.tabs(names)
+    options = _options(app, language)
+    names = [label(f"add_tab_{name}", language) for name in _TABS]
+    # Told to the server, or the choice is lost whenever an import appears above the tabs or goes.
+    links, site, files, samples = place.tabs(names, key="add-tabs", on_change="rerun")
     with links:
-        _links(app, library, chunker, language)
+        _links(app, library, options, language)
+    with site:
+        _start(draw_site_form(app, library, options.chunker, options.force, language))
+        st.caption(label("site_polite", language))
     with files:
-        _files(app, library, chunker, language)
+        _files(app, library, options, language)
     with samples:
-        _samples(app, library, chunker, language)
-    _imports(app, library, language)
+        _samples(app, library, options, language)
+    draw_history(app, library, job_id, language)
 
 
-def _chunker(app: App, language: Language) -> str:
+def _job(app: App, job_id: str, language: Language) -> None:
+    try:
+        draw_job(app, job_id, language)
+    except RagError as error:
+        st.info(escape_line(say(error.notice, language)), icon=":material/history:")
+    st.markdown(f"#### {label('add_more', language)}", anchors=False)
+
+
+def _options(app: App, language: Language) -> _Options:
     with st.expander(label("add_advanced", language), icon=":material/tune:", type="compact"):
-        return st.selectbox(
+        chunker = st.selectbox(
             label("add_chunker", language),
             CHUNKERS,
             index=CHUNKERS.index(app.settings.chunker),
@@ -52,9 +76,11 @@ def _chunker(app: App, language: Language) -> str:
             help=label("add_chunker_hint", language),
             key="chunker",
         )
+        force = st.checkbox(label("add_force", language), key="force", help=label("add_force_hint", language))
+    return _Options(chunker, force)
 
 
-def _links(app: App, library: str, chunker: str, language: Language) -> None:
+def _links(app: App, library: str, options: _Options, language: Language) -> None:
     pasted = st.text_area(
         label("add_paste", language),
         key=f"pasted-{_round()}",
@@ -63,12 +89,10 @@ def _links(app: App, library: str, chunker: str, language: Language) -> None:
         label_visibility="collapsed",
     )
     urls, dropped = app.imports.find_urls(pasted or "")
-    with st.container(horizontal=True, vertical_alignment="center"):
-        add = st.button(label("add_go", language), type="primary", icon=":material/add:", key="add-links")
-        force = st.checkbox(label("add_force", language), key="force")
+    add = st.button(label("add_go", language), type="primary", icon=":material/add:", key="add-links")
     _found(urls, dropped, pasted or "", language)
     if add and urls:
-        _start(app.imports.add_urls(urls, library=library, force=force, chunker=chunker))
+        _start(app.imports.add_urls(urls, library=library, force=options.force, chunker=options.chunker))
 
 
 def _found(urls: list[str], dropped: int, pasted: str, language: Language) -> None:
@@ -83,14 +107,15 @@ def _found(urls: list[str], dropped: int, pasted: str, language: Language) -> No
     st.caption(told)
 
 
-def _files(app: App, library: str, chunker: str, language: Language) -> None:
+def _files(app: App, library: str, options: _Options, language: Language) -> None:
     uploaded = st.file_uploader(
         label("add_files", language),
         type=_FILE_TYPES,
         accept_multiple_files=True,
         key=f"files-{_round()}",
-        help=label("add_files_hint", language),
+        max_upload_size=MAX_ARCHIVE_BYTES // 1_000_000,
     )
+    st.caption(label("add_files_hint", language))
     go_on = st.button(
         label("add_files_go", language),
         type="primary",
@@ -100,13 +125,13 @@ def _files(app: App, library: str, chunker: str, language: Language) -> None:
     )
     if go_on and uploaded:
         files = [(file.name, file.getvalue()) for file in uploaded]
-        _start(app.imports.add_files(files, library=library, chunker=chunker))
+        _start(app.imports.add_files(files, library=library, chunker=options.chunker))
 
 
-def _samples(app: App, library: str, chunker: str, language: Language) -> None:
+def _samples(app: App, library: str, options: _Options, language: Language) -> None:
     st.markdown(label("add_samples_lead", language))
     if st.button(label("add_samples_go", language), type="primary", icon=":material/auto_stories:", key="samples"):
-        _start(app.imports.add_examples(library=library, chunker=chunker))
+        _start(app.imports.add_examples(library=library, chunker=options.chunker))
 
 
 def _round() -> int:
@@ -114,20 +139,13 @@ def _round() -> int:
     return int(st.session_state.get("add-round", 0))
 
 
-def _start(job_id: str) -> None:
+def _start(job_id: str | None) -> None:
+    """Show the import that was started, if one was."""
+    if job_id is None:
+        return
     st.session_state["add-round"] = _round() + 1
     set_param("job", job_id)
     st.rerun()
-
-
-def _imports(app: App, library: str, language: Language) -> None:
-    job_id = st.query_params.get("job", "")
-    if job_id:
-        try:
-            draw_job(app, job_id, language)
-        except RagError as error:
-            st.info(escape_line(say(error.notice, language)), icon=":material/history:")
-    draw_recent_jobs(app, library, job_id, language)
 
 
 draw()

@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from rag.types import RunMode
-from rag.ui.conversation import ask, clear, draw_turn, restore_turns
+from rag.ui.answers import answer_of
+from rag.ui.asking import ask
+from rag.ui.composer import draw_options
+from rag.ui.conversation import draw_turns
+from rag.ui.conversation_head import draw_head
+from rag.ui.conversations import current
 from rag.ui.escape import escape_line
 from rag.ui.examples import example_questions, sample_questions
 from rag.ui.filters import draw_chips, draw_filters
@@ -29,17 +34,17 @@ def draw() -> None:
     language = current_language()
     app = open_app(language)
     library = current_library(app)
-    restore_turns(app)
-    turns = session().turns
-    if not turns and not count_pages(app, library):
+    conversation = current(app)
+    turns = app.conversations.turns(conversation.id, session().owner) if conversation else []
+    if conversation and turns:
+        draw_head(app, conversation, turns, language)
+        draw_turns(app, library, turns, language)
+    elif not count_pages(app, library):
         _empty(app, library, language)
-    elif not turns:
-        _hero(app, library, language)
     else:
-        _conversation_head(language)
-        for turn in turns:
-            draw_turn(app, library, turn, language)
-    _question_box(app, library, language)
+        _hero(app, library, language)
+    running = bool(turns) and answer_of(app, library, turns[-1]) is None
+    _question_box(app, library, language, running=running)
 
 
 def _empty(app: App, library: str, language: Language) -> None:
@@ -74,14 +79,7 @@ def _examples(app: App, library: str, language: Language) -> None:
                 ask(app, library, question)
 
 
-def _conversation_head(language: Language) -> None:
-    with st.container(horizontal=True, horizontal_alignment="right", key="talk-head"):
-        if st.button(label("chat_clear", language), icon=":material/edit_square:", type="tertiary", key="clear"):
-            clear()
-
-
-def _question_box(app: App, library: str, language: Language) -> None:
-    running = session().running is not None
+def _question_box(app: App, library: str, language: Language, *, running: bool) -> None:
     with st.bottom:
         with st.container(horizontal=True, vertical_alignment="center", key="mode-row"):
             st.session_state["mode"] = session().mode
@@ -96,6 +94,7 @@ def _question_box(app: App, library: str, language: Language) -> None:
                 disabled=running,
             )
             draw_filters(app, library, language, disabled=running)
+            draw_options(app, language, disabled=running)
             st.caption(label(f"mode_{session().mode}_hint", language), width="content")
         draw_chips(app, library, language, disabled=running)
         question = st.chat_input(

@@ -1,17 +1,25 @@
-"""Library: the pages of a library, each with its text and its chunks."""
+"""Library: the pages of a library in a table, one of them in detail, and what keeps them right."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
 from rag.types import Page
+from rag.ui.bulk import draw_bulk, recheck
+from rag.ui.escape import escape_line
+from rag.ui.exchange import draw_exchange, draw_import, follow_transfer
+from rag.ui.follow import follow_job
 from rag.ui.language import current_language
+from rag.ui.library_table import draw_table, forget_picks
 from rag.ui.navigation import go
 from rag.ui.page_detail import draw_page
-from rag.ui.parts import chunk_count, language_name, moment, page_head
-from rag.ui.session import current_library, session
+from rag.ui.parts import chunk_count, page_head
+from rag.ui.schedules import draw_schedules
+from rag.ui.session import current_library, session, set_param
+from rag.ui.shelf import arrange
+from rag.ui.shelf_controls import current_shelf, draw_search, draw_states, pages_with
 from rag.ui.shell import open_app
 from rag.ui.strings import Language, counted, label
 
@@ -23,92 +31,93 @@ def draw() -> None:
     language = current_language()
     app = open_app(language)
     library = current_library(app)
-    pages = app.library(library).pages()
     with st.container(key="wide-page"):
-        if not pages:
-            _empty(language)
+        page = _opened(app, library, language)
+        if page is not None:
+            follow_job(app, language)
+            draw_page(app, library, page, language)
             return
-        chunks = chunk_count(sum(page.chunks for page in pages), language)
-        lead = counted("library_lead_one", "library_lead", len(pages), language, chunks=chunks)
-        page_head(label("library_title", language), lead)
-        chosen = _table(pages, language)
-        if chosen is not None:
-            draw_page(app, library, chosen, language)
-        _clear_button(app, library, len(pages), language)
+        pages = app.library(library).pages()
+        if pages:
+            _list(app, library, pages, language)
+        else:
+            _empty(app, language)
 
 
-def _empty(language: Language) -> None:
+def _opened(app: App, library: str, language: Language) -> Page | None:
+    """The page that the address names, with its text; one that another address leads to counts as well."""
+    url_hash = st.query_params.get("page", "")
+    if not url_hash:
+        return None
+    held = app.library(library)
+    found = held.resolve([url_hash]).get(url_hash)
+    page = held.page(found.url_hash) if found else None
+    if page is None:
+        set_param("page", "")
+        session().notes.append(label("page_not_here", language))
+    return page
+
+
+def _empty(app: App, language: Language) -> None:
+    follow_transfer(app, language)
     with st.container(key="empty", horizontal_alignment="center"):
         st.markdown(f"### {label('library_empty_title', language)}", anchors=False)
         st.markdown(label("library_empty_lead", language))
         if st.button(label("empty_add", language), type="primary", icon=":material/add:", key="empty-add"):
             go("add")
+    with st.expander(label("import_title", language), icon=":material/unarchive:", type="compact"):
+        draw_import(app, language)
 
 
-def _table(pages: list[Page], language: Language) -> Page | None:
-    """Draw the table and return the page whose row is selected."""
-    wanted = st.text_input(
-        label("library_filter", language),
-        key="library-filter",
-        placeholder=label("library_filter", language),
-        icon=":material/search:",
-        label_visibility="collapsed",
-        live=True,
+def _list(app: App, library: str, pages: list[Page], language: Language) -> None:
+    page_head(label("library_title", language), _lead(pages, language))
+    draw_search(pages, language)
+    shelf = current_shelf()
+    left_out = app.library(library).left_out()
+    found = pages_with(app, library, shelf.words, language) if shelf.in_text and shelf.words else []
+    shown = arrange(pages, shelf, left_out, found=found)
+    draw_states(shown.counts, language)
+    if shown.pages:
+        identity = f"{library}-{len(pages)}-{hash((shelf, tuple(found)))}"
+        picked = draw_table(shown.pages, left_out, identity, language)
+        if picked.opened is not None:
+            forget_picks()
+            set_param("page", picked.opened.url_hash)
+            st.rerun()
+        if picked.ticked:
+            draw_bulk(app, library, picked.ticked, left_out, language)
+        else:
+            st.caption(label("library_pick", language))
+    else:
+        told = label("library_no_match", language, text=escape_line(shelf.words)) if shelf.words else ""
+        st.info(told or label("library_none_such", language), icon=":material/search_off:")
+    follow_job(app, language)  # beside the buttons that begin them, which stand below a long table
+    follow_transfer(app, language)
+    _upkeep(app, library, pages, language)
+
+
+def _lead(pages: list[Page], language: Language) -> str:
+    sites = len({page.site for page in pages if page.site})
+    return counted(
+        "library_lead_one",
+        "library_lead",
+        len(pages),
+        language,
+        chunks=chunk_count(sum(page.chunks for page in pages), language),
+        sites=counted("library_site", "library_sites", sites, language),
     )
-    shown = [page for page in pages if _matches(page, wanted or "")]
-    if not shown:
-        st.info(label("library_no_match", language, text=wanted), icon=":material/search_off:")
-        return None
-    state = st.dataframe(
-        _rows(shown, language),
-        hide_index=True,
-        on_select="rerun",
-        selection_mode="single-row",
-        # Rows are selected by their place: another filter or order is another table.
-        key=f"table-{language}-{len(pages)}-{wanted}",
-        column_config=_columns(language),
-        height=min(35 * (len(shown) + 1) + 3, 460),
-    )
-    rows: list[int] = state["selection"]["rows"]
-    if rows and rows[0] < len(shown):
-        return shown[rows[0]]
-    st.caption(label("library_pick", language))
-    return None
 
 
-def _matches(page: Page, wanted: str) -> bool:
-    text = f"{page.title} {page.site} {page.url}".casefold()
-    return all(part in text for part in wanted.casefold().split())
-
-
-def _rows(pages: list[Page], language: Language) -> list[dict[str, object]]:
-    return [
-        {
-            "title": page.title or page.url,
-            "site": page.site,
-            "language": language_name(page.language, language),
-            "chunks": page.chunks,
-            "added": moment(page.added_at),
-        }
-        for page in pages
-    ]
-
-
-def _columns(language: Language) -> dict[str, Any]:
-    text, number = st.column_config.TextColumn, st.column_config.NumberColumn
-    return {
-        "title": text(label("column_title", language), width="medium"),
-        "site": text(label("column_site", language), width="small"),
-        "language": text(label("column_language", language), width="small"),
-        "chunks": number(label("column_chunks", language), width="small"),
-        "added": text(label("column_added", language), width="small"),
-    }
-
-
-def _clear_button(app: App, library: str, count: int, language: Language) -> None:
-    st.space("small")
-    if st.button(label("library_clear", language), icon=":material/delete_sweep:", type="tertiary", key="clear"):
-        _confirm_clear(app, library, count, language)
+def _upkeep(app: App, library: str, pages: list[Page], language: Language) -> None:
+    with st.container(horizontal=True, gap="small", key="upkeep"):
+        web = any(page.source == "web" for page in pages)
+        text = label("library_recheck_all", language)
+        if st.button(text, icon=":material/sync:", key="recheck-all", disabled=not web):
+            recheck(app, library, None, language)
+        draw_schedules(app, library, pages, language)
+        draw_exchange(app, library, language)
+        if st.button(label("library_clear", language), icon=":material/delete_sweep:", type="tertiary", key="clear"):
+            _confirm_clear(app, library, len(pages), language)
 
 
 def _confirm_clear(app: App, library: str, count: int, language: Language) -> None:

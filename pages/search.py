@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from rag.types import Retrieval
-from rag.ui.conversation import start
+from rag.ui.asking import start
 from rag.ui.filters import draw_chips, draw_filters, search_options
 from rag.ui.language import current_language
 from rag.ui.navigation import go
@@ -89,10 +89,8 @@ def _results(app: App, library: str, found: Retrieval, language: Language) -> No
             icon=":material/forum:",
             type="tertiary",
             key="search-ask",
-            disabled=session().running is not None,
-        ):
-            start(app, library, found.question)
-            go("chat")
+        ) and start(app, library, found.question, conversation=""):
+            go("chat", conversation=session().conversation)
     if not found.candidates:
         return
     passages, why = st.tabs([label("search_passages", language), label("why_title", language)])

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from rag.ui.chat_form import draw_chat_form
+from rag.ui.feedback import draw_feedback_export
 from rag.ui.in_use import draw_in_use
 from rag.ui.language import current_language, language_switch
 from rag.ui.notice import draw_notice
 from rag.ui.parts import page_head
 from rag.ui.session import current_library
 from rag.ui.shell import open_app
+from rag.ui.spending import draw_spending
 from rag.ui.strings import Language, label
 
 if TYPE_CHECKING:
@@ -24,10 +26,15 @@ def draw() -> None:
     page_head(label("settings_title", language), label("settings_lead", language))
     app = open_app(language)
     st.markdown(f"### {label('settings_in_use', language)}", anchors=False)
-    draw_in_use(app, current_library(app), language)
+    library = current_library(app)
+    draw_in_use(app, library, language)
     _database_test(app, language)
     st.markdown(f"### {label('settings_chat', language)}", anchors=False)
     draw_chat_form(app, language)
+    draw_spending(app, language)
+    st.markdown(f"### {label('settings_feedback', language)}", anchors=False)
+    st.markdown(label("settings_feedback_lead", language))
+    draw_feedback_export(app, library, language)
     st.markdown(f"### {label('settings_language', language)}", anchors=False)
     st.markdown(label("settings_language_lead", language))
     language_switch("settings-language")

@@ -47,7 +47,7 @@ def open_app(folder: str) -> App:
 def load_pages(app: App) -> JobView:
     job_id = app.imports.add_examples(library="demo")
     end = time.monotonic() + PATIENCE
-    while (job := app.imports.job(job_id)).state == "running":
+    while (job := app.imports.jobs.job(job_id)).state == "running":
         if time.monotonic() > end:
             raise TimeoutError("the sample pages did not go in")
         time.sleep(0.1)

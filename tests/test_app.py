@@ -27,7 +27,7 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
     app = App(settings_for(tmp_path_factory.mktemp("data")))
     job_id = app.imports.add_examples(library="main")
     end = time.monotonic() + 120
-    while app.imports.job(job_id).state == "running":
+    while app.imports.jobs.job(job_id).state == "running":
         assert time.monotonic() < end
         time.sleep(0.05)
     yield app

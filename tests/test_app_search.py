@@ -34,7 +34,7 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
     app = App(load_settings(None, rag_data_dir=folder, qdrant_url="", llm_model="", llm_base_url=""))
     job_id = app.imports.add_examples(library="main")
     end = time.monotonic() + 120
-    while app.imports.job(job_id).state == "running":
+    while app.imports.jobs.job(job_id).state == "running":
         assert time.monotonic() < end
         time.sleep(0.05)
     yield app

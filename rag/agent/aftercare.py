@@ -12,7 +12,7 @@ from typing import Any, Final
 from rag.agent.background import BACKGROUND
 from rag.agent.followups import Likely, Suggester, suggestions
 from rag.agent.run import log_problem
-from rag.agent.usage import CallBudget
+from rag.agent.usage import CallBudget, Meter, Prices
 from rag.types import Answer
 
 log = logging.getLogger(__name__)
@@ -21,13 +21,15 @@ Keep = Callable[[Mapping[str, Any]], object]
 _SECONDS: Final = 60.0
 
 
-def propose(answer: Answer, reasoner: object, likely: Likely | None, keep: Keep) -> Future[None]:
+def propose(
+    answer: Answer, reasoner: object, likely: Likely | None, keep: Keep, *, prices: Prices | None = None
+) -> Future[None]:
     """Begin to look for questions to ask next; `keep` gets them, with what they cost, in a thread."""
-    return asyncio.run_coroutine_threadsafe(_propose(answer, reasoner, likely, keep), BACKGROUND.loop())
+    budget = CallBudget(1, meter=Meter(prices or Prices()))
+    return asyncio.run_coroutine_threadsafe(_propose(answer, reasoner, likely, keep, budget), BACKGROUND.loop())
 
 
-async def _propose(answer: Answer, reasoner: object, likely: Likely | None, keep: Keep) -> None:
-    budget = CallBudget(1)
+async def _propose(answer: Answer, reasoner: object, likely: Likely | None, keep: Keep, budget: CallBudget) -> None:
     work = asyncio.wait_for(_counted(answer, reasoner, likely, budget), _SECONDS)
     (found,) = await asyncio.gather(work, return_exceptions=True)
     if isinstance(found, BaseException):

@@ -151,7 +151,12 @@ class Conversations:
         kept = {url_hash: asdict(stamp) for url_hash, stamp in stamps.items()}
         self._table.finish_turn(turn_id, plain(answer), {"stamps": kept})
         if asking.suggest:
-            propose(answer, asking.reasoner, asking.likely, lambda extra: self._table.add_extra(turn_id, extra))
+            prices = asking.options.prices
+
+            def keep(extra: Mapping[str, Any]) -> None:
+                self._table.add_extra(turn_id, extra)
+
+            propose(answer, asking.reasoner, asking.likely, keep, prices=prices)
 
     def conversations(self, library: str, owner: str = "", search: str = "") -> list[Conversation]:
         """The owner's conversations in the library, latest first; `search` looks into questions and answers."""

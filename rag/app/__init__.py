@@ -128,6 +128,7 @@ class App:
         """
         reasoner = self.reasoner(library, chat)
         search = self._scoped(question, library, reasoner, strategy=strategy, filters=filters)
+        quick = self._scoped(question, library, self._quoter(library), strategy=strategy, filters=filters)
         known = self.library(library).known
         asking = Asking(
             question,
@@ -141,7 +142,7 @@ class App:
             quoter=self._quoter(library),
             settings={"strategy": strategy or self.settings.strategy, "model": reasoner.name, **(settings or {})},
             stamps=lambda hashes: {key: PageStamp.of(page) for key, page in known(hashes).items()},
-            likely=lambda asked: search.search(asked).answerable,
+            likely=lambda asked: quick.search(asked).answerable,
         )
         return self.conversations.ask(asking)
 

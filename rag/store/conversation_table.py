@@ -163,6 +163,17 @@ class ConversationTable:
         )
         return [Conversation(**dict(row)) for row in rows]
 
+    def cited(self, library: str, owner: str, url_hash: str, limit: int = 50) -> list[Turn]:
+        """The owner's turns whose answers cite the page, latest first."""
+        rows = self._file.rows(
+            # Most answers are passed over by the cheap look for the hash, which their passages may hold, too.
+            "SELECT * FROM turns WHERE library = ? AND owner = ? AND instr(answer, ?) > 0 AND EXISTS"
+            " (SELECT 1 FROM json_each(answer, '$.citations') c WHERE json_extract(c.value, '$.url_hash') = ?)"
+            " ORDER BY rowid DESC LIMIT ?",
+            *(library, owner, url_hash, url_hash, limit),
+        )
+        return [_turn(row) for row in rows]
+
     def rename(self, conversation_id: str, owner: str, title: str) -> bool:
         """Give it another title; False if it is not there or somebody else's."""
         with self._file.transaction() as db:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 def draw_chat_form(app: App, language: Language) -> None:
     """Fields for address, model and key, with a test; what is entered is kept in this tab's session."""
+    from rag.app import ChatOptions
+
     st.markdown(label("settings_chat_lead", language))
     _draw_current(language)
     known = session().chat
@@ -41,11 +44,37 @@ def draw_chat_form(app: App, language: Language) -> None:
             placeholder=label("chat_key_hint", language),
             autocomplete="off",
         )
+        fast, temperature = _draw_finer(app, language)
         with st.container(horizontal=True):
             use = st.form_submit_button(label("chat_use", language), type="primary", key="chat-use")
             test = st.form_submit_button(label("chat_test", language), key="chat-test")
     if use or test:
-        _act(app, (model or "").strip(), (base_url or "").strip(), (key or "").strip(), language, use=use)
+        entered = ChatOptions((model or "").strip(), (base_url or "").strip(), (key or "").strip(), fast, temperature)
+        _act(app, entered, language, use=use)
+
+
+def _draw_finer(app: App, language: Language) -> tuple[str, float]:
+    """The model for all but the answer, and how freely the answer is worded."""
+    known = session().chat
+    left, right = st.columns(2)
+    with left:
+        fast = st.text_input(
+            label("option_fast_model", language),
+            key="chat-fast-model",
+            value=known.fast_model if known else app.settings.fast_llm_model,
+            placeholder=label("chat_fast_hint", language),
+        )
+    with right:
+        usual = app.settings.llm_temperature
+        temperature = st.number_input(
+            label("option_temperature", language),
+            min_value=0.0,
+            max_value=2.0,
+            step=0.1,
+            value=known.temperature if known and known.temperature is not None else usual,
+            key="chat-temperature",
+        )
+    return (fast or "").strip(), temperature
 
 
 def _draw_current(language: Language) -> None:
@@ -58,10 +87,10 @@ def _draw_current(language: Language) -> None:
         st.rerun()
 
 
-def _act(app: App, model: str, base_url: str, key: str, language: Language, *, use: bool) -> None:
-    options = _options(model, base_url, key, language)
-    if options is None:
+def _act(app: App, entered: ChatOptions, language: Language, *, use: bool) -> None:
+    if not _is_complete(entered, language):
         return
+    options = _with_known_key(entered)
     if use:
         session().chat = options
         st.session_state["chat-round"] = _round() + 1
@@ -75,20 +104,20 @@ def _round() -> int:
     return int(st.session_state.get("chat-round", 0))
 
 
-def _options(model: str, base_url: str, key: str, language: Language) -> ChatOptions | None:
-    """The options as entered, or None after saying what is missing.
-
-    The key field is never filled in again: an empty one keeps the key given before for the same address.
-    """
-    from rag.app import ChatOptions
-
-    if not model:
+def _is_complete(entered: ChatOptions, language: Language) -> bool:
+    """Whether it can be tried; what is missing is said."""
+    if not entered.model:
         st.error(label("chat_needs_model", language))
-        return None
-    if base_url and not re.match(r"https?://\S+$", base_url, re.ASCII):
+        return False
+    if entered.base_url and not re.match(r"https?://\S+$", entered.base_url, re.ASCII):
         st.error(label("chat_needs_http", language))
-        return None
+        return False
+    return True
+
+
+def _with_known_key(entered: ChatOptions) -> ChatOptions:
+    """The key field is never filled in again: an empty one keeps the key given before for the same address."""
     known = session().chat
-    if not key and known and known.base_url == base_url:
-        key = known.api_key
-    return ChatOptions(model=model, base_url=base_url, api_key=key)
+    if entered.api_key or known is None or known.base_url != entered.base_url:
+        return entered
+    return replace(entered, api_key=known.api_key)

@@ -1,162 +1,178 @@
-"""The turns of a conversation: asked, followed while they run, drawn when they have ended."""
+"""The turns of a conversation: followed while they run, drawn when they have ended."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import streamlit as st
 
 from rag.errors import RagError
 from rag.messages import say
-from rag.types import Answer, Outcome, RunMode
+from rag.types import Answer, Outcome
+from rag.ui.answers import answer_of, pages_now
+from rag.ui.asking import ask, await_suggestions
+from rag.ui.checked import doubtful, draw_checked
 from rag.ui.escape import escape, escape_line
-from rag.ui.filters import search_options
 from rag.ui.live import LiveRun
 from rag.ui.missing import draw_missing
 from rag.ui.navigation import go
 from rag.ui.render import answer_markdown
-from rag.ui.session import Turn, session, set_param
+from rag.ui.scope import Scope
+from rag.ui.session import session
 from rag.ui.sources import anchor_of, draw_sources
 from rag.ui.strings import Language, label
 from rag.ui.trace import draw_live_trace, draw_trace
+from rag.ui.turn_actions import draw_actions, draw_again, draw_suggestions
+from rag.ui.understood import draw_understood, understood_line
 from rag.ui.why import draw_why
 
 if TYPE_CHECKING:
+    from rag.agent.conversations import TurnView
     from rag.app import App
 
 _POLL_SECONDS = 0.3
-_KEPT_IN_ADDRESS = 12
-_LONGEST_IN_ADDRESS = 500
+_STORED_SECONDS = 5.0
 _OUTCOMES: dict[Outcome, tuple[str, str]] = {
     "answered": ("green", "check_circle"),
     "caveat": ("orange", "info"),
     "not_in_pages": ("gray", "search_off"),
     "failed": ("red", "error"),
+    "conversation": ("blue", "forum"),
 }
+_UNFINISHED = frozenset({"run_stopped", "turn_interrupted", "run_too_long", "run_failed"})
 
 
-def ask(app: App, library: str, question: str, mode: RunMode | None = None) -> None:
-    """Start a run for `question` and draw the page again."""
-    start(app, library, question, mode)
-    st.rerun()
+def draw_turns(app: App, library: str, turns: Sequence[TurnView], language: Language) -> None:
+    """All of them, the newest with what can be done next."""
+    for turn in turns:
+        with st.container(key=f"question-{turn.id}"):
+            st.markdown(escape(turn.question))
+        _come_into_view(turn)
+        answer = answer_of(app, library, turn)
+        if answer is None:
+            st.fragment(_draw_running, run_every=_POLL_SECONDS)(app, turn, language)
+        else:
+            _draw_answer(app, library, turn, answer, language, newest=turn is turns[-1], first=turn is turns[0])
 
 
-def start(app: App, library: str, question: str, mode: RunMode | None = None) -> None:
-    """Start a run for `question`; what was said before goes along."""
-    state = session()
-    state.mode = mode or state.mode
-    history = [(turn.question, turn.answer.text) for turn in state.turns if turn.answer]
-    run_id = app.ask(question, mode=state.mode, library=library, history=history, chat=state.chat, **search_options())
-    state.turns.append(Turn(question, run_id, scope=state.scope))
-    _keep_in_address()
+def _come_into_view(turn: TurnView) -> None:
+    """Scroll to a question that was just asked. Streamlit has no other way; the script holds nothing but an id."""
+    if session().asked == turn.id and turn.id.isalnum():
+        session().asked = ""
+        find = f"document.querySelector('.st-key-question-{turn.id}')"
+        with st.container(key="come-into-view"):
+            st.html(f"<script>{find}?.scrollIntoView({{block: 'start'}})</script>", unsafe_allow_javascript=True)
 
 
-def clear() -> None:
-    """Begin anew. A run that still goes on ends by itself; nobody looks at it any more."""
-    session().turns = []
-    _keep_in_address()
-    st.rerun()
-
-
-def restore_turns(app: App) -> None:
-    """After a reload: bring back the runs that the address names, running or ended."""
-    state = session()
-    if state.restored or state.turns:
-        _keep_in_address()
-        return
-    state.restored = True
-    for run_id in st.query_params.get_all("run")[-_KEPT_IN_ADDRESS:]:
-        try:
-            answer = app.answer(run_id)
-        except RagError as error:
-            state.notes.append(say(error.notice, state.language))
-            continue
-        question = answer.question if answer else st.query_params.get("q", "")
-        state.turns.append(Turn(question, run_id, answer))
-    _keep_in_address()
-
-
-def _keep_in_address() -> None:
-    """The runs, and the question of the one that still goes on, so that a reload finds them again."""
-    state = session()
-    set_param("run", [turn.run_id for turn in state.turns[-_KEPT_IN_ADDRESS:]])
-    set_param("q", state.running.question[:_LONGEST_IN_ADDRESS] if state.running else "")
-
-
-def draw_turn(app: App, library: str, turn: Turn, language: Language) -> None:
-    """A question and its answer, or the run that is writing it."""
-    with st.container(key=f"question-{turn.run_id}"):
-        st.markdown(escape(turn.question))
-    if not _ended(app, turn):
-        st.fragment(_draw_running, run_every=_POLL_SECONDS)(app, turn, language)
-    elif turn.answer is not None:
-        _draw_answer(app, library, turn, turn.answer, language)
-
-
-def _ended(app: App, turn: Turn) -> bool:
-    """Take in what happened since the last look; whether the answer is there."""
-    if turn.answer is None:
-        live = turn.live = turn.live or LiveRun()
+def _draw_running(app: App, turn: TurnView, language: Language) -> None:
+    live = session().live.setdefault(turn.id, LiveRun())
+    try:
         live.absorb(app.events(turn.run_id, since=live.next_seq))
-        turn.answer = live.answer
-    return turn.answer is not None
-
-
-def _draw_running(app: App, turn: Turn, language: Language) -> None:
-    if _ended(app, turn) or turn.live is None:
-        st.rerun()
-    live = turn.live
-    draw_live_trace(live, language, key=turn.run_id)
+    except RagError:
+        _draw_elsewhere(app, turn, language)
+        return
+    if live.answer is not None:
+        _end(app, turn)
+    if live.standalone:
+        st.caption(understood_line(live.standalone, language))
+    draw_live_trace(live, language, key=turn.id)
     if live.text:
-        with st.container(key=f"answer-{turn.run_id}"):
+        with st.container(key=f"answer-{turn.id}"):
             st.markdown(answer_markdown(live.text, pending=True), anchors=False)
+    stopping = turn.id in session().stopping
     st.button(
-        label("chat_stopping" if turn.stopping else "chat_stop", language),
+        label("chat_stopping" if stopping else "chat_stop", language),
         icon=":material/stop_circle:",
-        key=f"stop-{turn.run_id}",
-        disabled=turn.stopping,
+        key=f"stop-{turn.id}",
+        disabled=stopping,
         on_click=_stop,
         args=(app, turn),
     )
 
 
-def _stop(app: App, turn: Turn) -> None:
-    turn.stopping = True
-    app.cancel(turn.run_id)
+def _end(app: App, turn: TurnView) -> None:
+    """The answer is there; it is stored a moment later, and only then can the next question be asked."""
+    with suppress(RagError, TimeoutError):
+        app.wait(turn.run_id, _STORED_SECONDS)
+    session().live.pop(turn.id, None)
+    session().stopping.discard(turn.id)
+    await_suggestions(turn.id)
+    st.rerun()
 
 
-def _draw_answer(app: App, library: str, turn: Turn, answer: Answer, language: Language) -> None:
-    color, icon = _OUTCOMES[answer.outcome]
-    st.badge(label(f"outcome_{answer.outcome}", language), icon=f":material/{icon}:", color=color)  # type: ignore[arg-type]
+def _draw_elsewhere(app: App, turn: TurnView, language: Language) -> None:
+    """The run has not begun yet, or it is another server's: what that one stores is awaited."""
+    with suppress(RagError):
+        if app.conversations.turn(turn.id, session().owner).state == "running":
+            st.markdown(f":primary[:material/progress_activity:] {label('trace_starting', language)}…")
+            return
+    st.rerun()
+
+
+def _stop(app: App, turn: TurnView) -> None:
+    session().stopping.add(turn.id)
+    with suppress(RagError):
+        app.cancel(turn.run_id)
+
+
+def _draw_answer(
+    app: App, library: str, turn: TurnView, answer: Answer, language: Language, *, newest: bool, first: bool
+) -> None:
+    draw_understood(app, library, turn, answer, language)
+    _draw_outcome(turn, answer, language)
+    if answer.text.strip():
+        draw_checked(answer, anchor_of(turn.id), language)
+        with st.container(key=f"answer-{turn.id}"):
+            st.markdown(_answer_markdown(answer, turn.id, language), anchors=False)
+    draw_sources(app, library, answer, turn.id, language, states=pages_now(app, library, turn))
+    if answer.outcome in ("not_in_pages", "caveat") and turn.state != "interrupted":
+        _draw_missing(app, library, turn, answer, language, newest=newest)
+    draw_why(answer, language, key=turn.id)
+    draw_trace(answer.steps, language, key=turn.id)
+    draw_actions(app, library, turn, answer, language, first=first)
+    if newest:
+        if _unfinished(turn, answer):
+            draw_again(app, library, turn, language)
+        else:
+            draw_suggestions(app, library, turn, language)
+        if answer.reasoner == "extractive" and answer.citations:
+            _draw_honest_line(language)
+
+
+def _unfinished(turn: TurnView, answer: Answer) -> bool:
+    code = answer.notice.code if answer.notice else ""
+    return turn.state == "interrupted" or answer.outcome == "failed" or code in _UNFINISHED
+
+
+def _draw_outcome(turn: TurnView, answer: Answer, language: Language) -> None:
+    code = answer.notice.code if answer.notice else ""
+    if turn.state == "interrupted" or code == "run_stopped":
+        st.badge(label("outcome_unfinished", language), icon=":material/pause_circle:", color="orange")
+    else:
+        color, icon = _OUTCOMES[answer.outcome]
+        st.badge(label(f"outcome_{answer.outcome}", language), icon=f":material/{icon}:", color=color)  # type: ignore[arg-type]
     if answer.notice:
         st.caption(escape_line(say(answer.notice, language)))
-    if answer.text.strip():
-        with st.container(key=f"answer-{turn.run_id}"):
-            st.markdown(_answer_markdown(answer, turn.run_id), anchors=False)
-    draw_sources(app, library, answer, turn.run_id, language)
-    if answer.outcome in ("not_in_pages", "caveat"):
-        _draw_missing(app, library, turn, answer, language)
-    draw_why(answer, language, key=turn.run_id)
-    draw_trace(answer.steps, answer.model_calls, language, key=turn.run_id)
-    if answer.reasoner == "extractive" and answer.citations and turn is session().turns[-1]:
-        _draw_honest_line(language)
 
 
-def _draw_missing(app: App, library: str, turn: Turn, answer: Answer, language: Language) -> None:
+def _draw_missing(app: App, library: str, turn: TurnView, answer: Answer, language: Language, *, newest: bool) -> None:
     """The nearest passages, what was searched and, under the newest answer, ways to go on."""
-    newest = turn is session().turns[-1]
-    wish = draw_missing(app, library, turn, answer, language, offer=newest)
+    scope = Scope.revived(turn.settings.get("scope", {}))
+    wish = draw_missing(app, library, turn.id, scope, answer, language, offer=newest)
     if wish == "deep":
-        ask(app, library, turn.question, "deep")
+        ask(app, library, turn.question, "deep", standalone=answer.standalone)
     elif wish == "unfiltered":
         session().scope = session().scope.unconfined()
-        ask(app, library, turn.question)
+        ask(app, library, turn.question, standalone=answer.standalone)
 
 
-def _answer_markdown(answer: Answer, run_id: str) -> str:
+def _answer_markdown(answer: Answer, turn_id: str, language: Language) -> str:
     urls = {citation.url for citation in answer.citations} | {passage.url for passage in answer.passages}
     marks = {citation.n for citation in answer.citations}
-    return answer_markdown(answer.text, urls=urls, marks=marks, anchor=anchor_of(run_id))
+    doubts = doubtful(answer, language)
+    return answer_markdown(answer.text, urls=urls, marks=marks, anchor=anchor_of(turn_id), doubtful=doubts)
 
 
 def _draw_honest_line(language: Language) -> None:

@@ -16,13 +16,15 @@ if TYPE_CHECKING:
 class LiveRun:
     """What is known of a run before event number `next_seq`.
 
-    `current` is the node at work, or empty. `answer` is there once the run has ended.
+    `current` is the node at work, or empty. `standalone` is what a follow-up was understood as. `answer` is
+    there once the run has ended.
     """
 
     next_seq: int = 0
     steps: list[Step] = field(default_factory=list)
     current: str = ""
     text: str = ""
+    standalone: str = ""
     answer: Answer | None = None
 
     def absorb(self, events: Iterable[Event]) -> None:
@@ -35,6 +37,8 @@ class LiveRun:
     def _take(self, kind: str, data: Any) -> None:
         if kind == "token":
             self.text += data
+        elif kind == "standalone":
+            self.standalone = str(data)
         elif kind == "reset":
             self.text = ""
         elif kind == "answer":

@@ -10,7 +10,7 @@ from rag.types import Answer, Passage
 from rag.ui.escape import escape_line, shorten
 from rag.ui.filters import chips_of, titles_of
 from rag.ui.navigation import go
-from rag.ui.session import Turn
+from rag.ui.scope import Scope
 from rag.ui.sources import draw_passage
 from rag.ui.strings import Language, label
 from rag.ui.why import note_lines
@@ -24,17 +24,22 @@ _NEAREST = 3
 _LONGEST_QUERY = 120
 
 
-def draw_missing(app: App, library: str, turn: Turn, answer: Answer, language: Language, *, offer: bool) -> Wish:
-    """Draw it for `answer`; with `offer` there are buttons, and what was wished for is returned."""
+def draw_missing(
+    app: App, library: str, key: str, scope: Scope, answer: Answer, language: Language, *, offer: bool
+) -> Wish:
+    """Draw it for `answer`, which was searched for within `scope`.
+
+    With `offer` there are buttons, and what was wished for is returned.
+    """
     nearest = [] if answer.citations else nearest_passages(answer)
     if nearest:
         st.markdown(f"##### {label('nearest', language)}", anchors=False)
         for place, passage in enumerate(nearest, start=1):
-            draw_passage(app, library, passage, answer.question, language, key=f"{turn.run_id}-p{place}")
-    with st.container(key=f"missing-{turn.run_id}"):
-        if told := _searched(app, library, turn, answer, language):
+            draw_passage(app, library, passage, answer.question, language, key=f"{key}-p{place}")
+    with st.container(key=f"missing-{key}"):
+        if told := _searched(app, library, scope, answer, language):
             st.markdown(told)
-        return _offers(turn, answer, language) if offer else ""
+        return _offers(key, scope, answer, language) if offer else ""
 
 
 def nearest_passages(answer: Answer) -> list[Passage]:
@@ -50,11 +55,11 @@ def queries_of(answer: Answer) -> list[str]:
     return list(dict.fromkeys(asked))
 
 
-def _searched(app: App, library: str, turn: Turn, answer: Answer, language: Language) -> str:
+def _searched(app: App, library: str, scope: Scope, answer: Answer, language: Language) -> str:
     queries = [f"“{escape_line(shorten(query, _LONGEST_QUERY))}”" for query in queries_of(answer)]
     lines = [f":gray[{label('missing_searched', language)}] {' · '.join(queries)}"] if queries else []
-    if turn.scope.confines:
-        chips = chips_of(turn.scope.unstrategic(), titles_of(app, library, turn.scope), language)
+    if scope.confines:
+        chips = chips_of(scope.unstrategic(), titles_of(app, library, scope), language)
         told = " · ".join(escape_line(chip.text) for chip in chips)
         lines.append(f":gray[{label('missing_scope', language)}] {told}")
     named = [note_lines({"scope": search.notes.get("scope")}, language) for search in answer.searches]
@@ -62,20 +67,19 @@ def _searched(app: App, library: str, turn: Turn, answer: Answer, language: Lang
     return "  \n".join(lines)
 
 
-def _offers(turn: Turn, answer: Answer, language: Language) -> Wish:
+def _offers(key: str, scope: Scope, answer: Answer, language: Language) -> Wish:
     wish: Wish = ""
-    with st.container(horizontal=True, key=f"next-{turn.run_id}", gap="small"):
-        if turn.scope.confines and _button("unfilter", "filter_list_off", turn, language):
+    with st.container(horizontal=True, key=f"next-{key}", gap="small"):
+        if scope.confines and _button("unfilter", "filter_list_off", key, language):
             wish = "unfiltered"
-        if answer.mode == "fast" and _button("deep", "manage_search", turn, language):
+        if answer.mode == "fast" and _button("deep", "manage_search", key, language):
             wish = "deep"
-        if _button("add", "add", turn, language):
+        if _button("add", "add", key, language):
             go("add")
-        if _button("see", "search", turn, language):
-            go("search", find=turn.question)
+        if _button("see", "search", key, language):
+            go("search", find=answer.standalone or answer.question)
     return wish
 
 
-def _button(what: str, icon: str, turn: Turn, language: Language) -> bool:
-    key = f"next-{what}-{turn.run_id}"
-    return st.button(label(f"missing_{what}", language), icon=f":material/{icon}:", key=key)
+def _button(what: str, icon: str, key: str, language: Language) -> bool:
+    return st.button(label(f"missing_{what}", language), icon=f":material/{icon}:", key=f"next-{what}-{key}")

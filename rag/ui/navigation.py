@@ -30,8 +30,8 @@ PAGES: dict[PageName, _Entry] = {
 }
 
 
-def navigation(language: Language) -> st.Page:
-    """Draw the navigation and return the page that was chosen."""
+def navigation(language: Language, *, hidden: bool = False) -> st.Page:
+    """Draw the navigation, unless it is `hidden`, and return the page that was chosen."""
     pages = [
         st.Page(
             entry.file,
@@ -42,7 +42,7 @@ def navigation(language: Language) -> st.Page:
         )
         for name, entry in PAGES.items()
     ]
-    return st.navigation(pages)
+    return st.navigation(pages, position="hidden" if hidden else "sidebar")
 
 
 def go(name: PageName, **params: str) -> None:

@@ -1,73 +1,151 @@
-"""One page of a library: its text as extracted, its chunks, and the way to remove it."""
+"""One page of a library: what it is, its text, its chunks, what changed, and what can be done with it."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import streamlit as st
 
 from rag.types import Page, Passage
+from rag.ui.bulk import draw_page_actions
+from rag.ui.cited import citing_of, draw_cited
 from rag.ui.escape import escape_line, web_link
-from rag.ui.parts import chunk_count, moment, short_source
+from rag.ui.page_html import chunks_html
+from rag.ui.parts import chunk_count, language_name, moment, short_source
 from rag.ui.passages import passage_markdown
-from rag.ui.session import session
-from rag.ui.strings import Language, label
+from rag.ui.schedules import draw_page_schedule
+from rag.ui.session import set_param
+from rag.ui.strings import Language, counted, label
+from rag.ui.versions import draw_versions
 
 if TYPE_CHECKING:
     from rag.app import App
 
-_HEIGHT = 520
+_HEIGHT = 560
+_SHORT, _SHORT_LINES = 1500, 24
+_PART = 60_000
+"""Characters of a text that are sent to the browser at a time."""
 
 
-def draw_page(app: App, library: str, listed: Page, language: Language) -> None:
-    """The detail of `listed`, a row of the listing; its text is fetched here."""
-    page = app.library(library).page(listed.url_hash)
-    if page is None:
-        return
-    with st.container(border=True, key="page-detail"):
-        st.markdown(f"### {escape_line(page.title or page.url)}", anchors=False)
+def draw_page(app: App, library: str, page: Page, language: Language) -> None:
+    """The detail of `page`, which comes with its text."""
+    left_out = app.library(library).left_out()
+    if st.button(label("page_back", language), icon=":material/arrow_back:", type="tertiary", key="page-back"):
+        set_param("page", "")
+        st.rerun()
+    with st.container(key="page-detail", gap="small"):
+        st.markdown(f"## {escape_line(page.title or short_source(page.url))}", anchors=False)
         st.markdown(web_link(short_source(page.url), page.url))
-        st.caption(_meta(page, language))
-        text, chunks = st.tabs([label("page_text", language), label("page_chunks", language)])
-        with text, st.container(height=_HEIGHT, border=False, key=f"page-text-{page.url_hash}"):
-            st.markdown(passage_markdown(page.text) or label("page_no_text", language))
-        with chunks, st.container(height=_HEIGHT, border=False, key=f"page-text-chunks-{page.url_hash}"):
-            for number, chunk in enumerate(app.library(library).chunks(page.url_hash), start=1):
-                _draw_chunk(chunk, number, language)
-        if st.button(label("page_remove", language), icon=":material/delete:", key="page-remove"):
-            _confirm_remove(app, library, page, language)
+        st.markdown(_badges(page, page.url_hash in left_out, language))
+        st.caption("  \n".join(facts_of(page, language)))
+        _draw_aliases(page, language)
+        with st.container(horizontal=True, gap="small", key="page-actions"):
+            draw_page_actions(app, library, [page], left_out, language, key="page")
+            if page.source == "web":
+                draw_page_schedule(app, library, page, language)
+    _draw_view(app, library, page, language)
 
 
-def _meta(page: Page, language: Language) -> str:
-    told = label(
+def _badges(page: Page, is_left_out: bool, language: Language) -> str:
+    chips = [("orange", "link_off", label("row_gone", language))] if page.status == "gone" else []
+    chips += [("blue", "visibility_off", label("row_left_out", language))] if is_left_out else []
+    if not chips:
+        chips.append(("green", "check_circle", label("row_active", language)))
+    if page.version > 1:
+        chips.append(("green", "history", label("page_version", language, number=page.version)))
+    chips.append(("gray", "translate", language_name(page.language, language)))
+    chips.append(("gray", "public" if page.source == "web" else "draft", escape_line(page.site) or "–"))
+    return " ".join(f":{color}-badge[:material/{icon}: {text}]" for color, icon, text in chips)
+
+
+def facts_of(page: Page, language: Language) -> list[str]:
+    """Lines of what is known of the page: who and when, how long, since when it is here, when it was looked at."""
+    said = [label("page_author", language, name=escape_line(page.author))] if page.author else []
+    said += [label("page_published", language, when=_day(page.published))] if page.published else []
+    said += [label("page_modified", language, when=_day(page.modified))] if page.modified else []
+    size = label(
         "page_meta",
         language,
         characters=f"{page.characters or len(page.text):,}",
         chunks=chunk_count(page.chunks, language),
-        added=moment(page.added_at),
     )
+    here = [label("page_added", language, when=moment(page.added_at))]
     if page.updated_at and page.updated_at != page.added_at:
-        told += f" · {label('page_updated', language, updated=moment(page.updated_at))}"
-    return told
+        here.append(label("page_updated", language, updated=moment(page.updated_at)))
+    if page.checked_at:
+        here.append(label("page_checked", language, when=moment(page.checked_at)))
+    if page.failures:
+        here.append(counted("page_failures_one", "page_failures", page.failures, language))
+    return [" · ".join(line) for line in (said, [size], here) if line]
 
 
-def _draw_chunk(chunk: Passage, number: int, language: Language) -> None:
-    with st.container(border=True):
-        path = " › ".join(escape_line(part) for part in chunk.section)
-        span = label("page_chunk_span", language, start=chunk.start, end=chunk.end)
-        head = f"**{label('page_chunk', language, number=number)}** :gray[{span}]"
-        st.markdown(f"{head}  \n:gray[{path}]" if path else head)
-        st.markdown(passage_markdown(chunk.text))
+def _day(when: str) -> str:
+    """A date that a page says of itself, which may be a moment."""
+    return escape_line(when[:10])
 
 
-def _confirm_remove(app: App, library: str, page: Page, language: Language) -> None:
-    @st.dialog(label("page_remove_title", language))
-    def ask() -> None:
-        st.markdown(f"**{escape_line(page.title or page.url)}**")
-        st.markdown(label("page_remove_sentence", language))
-        if st.button(label("library_remove_go", language), type="primary", key="page-remove-go"):
-            app.library(library).remove([page.url_hash])
-            session().notes.append(label("page_removed", language))
-            st.rerun()
+def _draw_aliases(page: Page, language: Language) -> None:
+    if not page.aliases:
+        return
+    with st.expander(counted("page_alias_one", "page_aliases", len(page.aliases), language), type="compact"):
+        st.markdown("\n".join(f"- {web_link(short_source(one), one)}" for one in page.aliases))
 
-    ask()
+
+def _draw_view(app: App, library: str, page: Page, language: Language) -> None:
+    views = ["text", "chunks", "versions", "cited"]
+    view = st.segmented_control(
+        label("page_view", language),
+        views,
+        default="text",
+        required=True,
+        format_func=lambda name: label(f"page_{name}", language),
+        key="page-view",
+        label_visibility="collapsed",
+    )
+    if view == "versions":
+        draw_versions(app, library, page, language)
+    elif view == "chunks":
+        _draw_chunks(app.library(library).chunks(page.url_hash), page, language)
+    elif view == "cited":
+        draw_cited(citing_of(app, library), page.url_hash, language)
+    else:
+        _draw_text(page, language)
+
+
+def _draw_text(page: Page, language: Language) -> None:
+    start, end = _part(page, "text")
+    with st.container(height=_height(page.text), border=True, key=f"page-text-{page.url_hash}"):
+        st.markdown(passage_markdown(page.text[start:end]) or label("page_no_text", language))
+
+
+def _draw_chunks(chunks: list[Passage], page: Page, language: Language) -> None:
+    st.caption(label("page_chunks_hint", language))
+    start, end = _part(page, "chunks")
+    shown = [(n, chunk) for n, chunk in enumerate(chunks, 1) if chunk.start < end and chunk.end > start]
+    start, end = min([start, *(c.start for _, c in shown)]), max([end, *(c.end for _, c in shown)])
+    first = shown[0][0] if shown else 1
+    with st.container(height=_height(page.text), border=True, key="page-chunk-map"):
+        st.html(chunks_html(page.text[start:end], [c for _, c in shown], language, first=first, offset=start))
+
+
+def _height(text: str) -> int | Literal["content"]:
+    """A short text takes the room it needs, a long one is scrolled."""
+    return _HEIGHT if len(text) > _SHORT or text.count("\n") > _SHORT_LINES else "content"
+
+
+def _part(page: Page, view: str) -> tuple[int, int]:
+    """The part of a long text that is shown, cut at a line's end; the pages to turn are drawn here."""
+    borders = parts_of(page.text)
+    if len(borders) <= 2:
+        return 0, len(page.text)
+    number = st.pagination(len(borders) - 1, key=f"part-{view}-{page.url_hash}")
+    return borders[number - 1], borders[number]
+
+
+def parts_of(text: str, size: int = _PART) -> list[int]:
+    """The borders of the parts that a text is shown in: 0, …, its length."""
+    borders = [0]
+    while len(text) - borders[-1] > size:
+        line = text.rfind("\n", borders[-1] + size // 2, borders[-1] + size)
+        borders.append(line + 1 if line >= 0 else borders[-1] + size)
+    return [*borders, len(text)] if text else [0]

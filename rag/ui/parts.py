@@ -19,6 +19,11 @@ def page_head(title: str, lead: str) -> None:
             st.markdown(lead)
 
 
+def close(key: str) -> None:
+    """Close the popover `key`, which has `on_change`; for callbacks, since these run before it is drawn."""
+    st.session_state[key] = False
+
+
 def duration(ms: float) -> str:
     """`85 ms` below a second, `1.4 s` above."""
     return f"{ms:.0f} ms" if ms < 1000 else f"{ms / 1000:.1f} s"

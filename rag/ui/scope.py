@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from datetime import date, datetime, time, timedelta, timezone
 from typing import TYPE_CHECKING, Any
@@ -42,6 +43,22 @@ class Scope:
     def unstrategic(self) -> Scope:
         """This scope's filters alone."""
         return replace(self, strategy="")
+
+    def plain(self) -> dict[str, Any]:
+        """What was chosen, as JSON values."""
+        chosen = {one.name: getattr(self, one.name) for one in fields(self) if getattr(self, one.name)}
+        return {name: value.isoformat() if isinstance(value, date) else value for name, value in chosen.items()}
+
+    @classmethod
+    def revived(cls, kept: Mapping[str, Any]) -> Scope:
+        """The scope that `plain` made, also after JSON."""
+        chosen: dict[str, Any] = {one.name: kept[one.name] for one in fields(cls) if one.name in kept}
+        for name, value in chosen.items():
+            if name in ("since", "until"):
+                chosen[name] = date.fromisoformat(value)
+            elif isinstance(value, list):
+                chosen[name] = tuple(value)
+        return cls(**chosen)
 
     def filters(self, minutes_behind: int = 0) -> Filters | None:
         """The filters for a search, None for none. `minutes_behind` is how far the reader's clock is behind UTC."""

@@ -7,26 +7,16 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from rag.types import Answer, Retrieval, RunMode
+from rag.types import Retrieval, RunMode
+from rag.ui.choices import Choices
 from rag.ui.scope import Scope
 
 if TYPE_CHECKING:
+    from rag.access import Person
     from rag.app import App, ChatOptions
     from rag.ui.live import LiveRun
 
 _KEY = "pagelight"
-
-
-@dataclass(slots=True)
-class Turn:
-    """A question, where it was searched for, and, once its run has ended, its answer."""
-
-    question: str
-    run_id: str
-    answer: Answer | None = None
-    live: LiveRun | None = None
-    scope: Scope = field(default_factory=Scope)
-    stopping: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,22 +31,32 @@ class Search:
 
 @dataclass(slots=True)
 class Session:
-    """The state of one tab. Empty strings stand for "not chosen": the default applies."""
+    """The state of one tab. Empty strings stand for "not chosen": the default applies.
+
+    `conversation` is the open one's id. `live` are the runs that this tab follows, by turn; `stopping` those it asked
+    to stop; `awaiting` until when (monotonic seconds) it looks for questions to ask next. `asked` is the
+    turn that was asked a moment ago.
+    """
 
     language: str = ""
     library: str = ""
     mode: RunMode = "fast"
-    turns: list[Turn] = field(default_factory=list)
-    restored: bool = False
+    conversation: str = ""
+    person: Person | None = None
+    live: dict[str, LiveRun] = field(default_factory=dict)
+    stopping: set[str] = field(default_factory=set)
+    awaiting: dict[str, float] = field(default_factory=dict)
+    asked: str = ""
     chat: ChatOptions | None = None
     notes: list[str] = field(default_factory=list)
     scope: Scope = field(default_factory=Scope)
+    choices: Choices = field(default_factory=Choices)
     search: Search | None = None
 
     @property
-    def running(self) -> Turn | None:
-        """The turn whose answer is still being written, if there is one."""
-        return self.turns[-1] if self.turns and self.turns[-1].answer is None else None
+    def owner(self) -> str:
+        """Whose conversations are shown; empty for those that all share."""
+        return self.person.owner if self.person else ""
 
 
 def session() -> Session:
@@ -83,14 +83,11 @@ def get_app() -> App:
     return build_app()
 
 
-def set_param(name: str, value: str | list[str]) -> None:
+def set_param(name: str, value: str) -> None:
     """Keep `value` in the page's address, where it survives a reload; an empty one removes it."""
     if not value:
         if name in st.query_params:
             del st.query_params[name]
-    elif isinstance(value, list):
-        if st.query_params.get_all(name) != value:
-            st.query_params[name] = value
     elif st.query_params.get(name) != value:
         st.query_params[name] = value
 

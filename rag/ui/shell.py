@@ -13,12 +13,14 @@ import streamlit as st
 
 from rag.errors import RagError
 from rag.messages import say
+from rag.ui.conversations import draw_list, show, take_from_address
 from rag.ui.escape import escape_line
 from rag.ui.language import current_language, language_switch
 from rag.ui.navigation import navigation
 from rag.ui.parts import page_count
 from rag.ui.scope import Scope
 from rag.ui.session import count_pages, current_library, get_app, session, set_param
+from rag.ui.signed_in import admit, draw_person, outside
 from rag.ui.strings import Language, label
 
 if TYPE_CHECKING:
@@ -39,9 +41,11 @@ def draw_shell() -> None:
     st.set_page_config(page_title=label("app_name", language), page_icon=str(_ICON), layout="centered")
     st.html(_STYLE)
     st.logo(str(_LOGO), icon_image=str(_ICON), size="large")
-    page = navigation(language)
+    page = navigation(language, hidden=True) if outside() else navigation(language)
     app = open_app(language)
+    admit(app, language)
     with told_in(language):
+        take_from_address(app, language)
         _sidebar(app, language)
         page.run()
     _show_notes()
@@ -85,7 +89,10 @@ def _show_notes() -> None:
 def _sidebar(app: App, language: Language) -> None:
     with st.sidebar:
         _library_picker(app, language)
+        with told_in(language):
+            draw_list(app, current_library(app), language)
         with st.container(key="sidebar-foot"):
+            draw_person(language)
             _in_use(app, language)
             language_switch("sidebar-language")
 
@@ -121,18 +128,20 @@ def _create_library(app: App, name: str, language: Language) -> None:
         st.error(label("library_name_wrong", language))
         return
     app.library(name)
-    _use_library(name)
+    use_library(name)
     st.rerun()
 
 
 def _choose_library() -> None:
-    _use_library(st.session_state["library-picker"])
+    use_library(st.session_state["library-picker"])
 
 
-def _use_library(name: str) -> None:
+def use_library(name: str) -> None:
+    """Let this tab work with another library; what it showed of the one before goes."""
     state = session()
-    state.library, state.turns, state.scope, state.search = name, [], Scope(), None
-    for param in ("run", "job", "find"):
+    state.library, state.scope, state.search = name, Scope(), None
+    show("")
+    for param in ("job", "find", "page"):
         set_param(param, "")
 
 

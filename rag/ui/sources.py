@@ -9,6 +9,7 @@ import streamlit as st
 
 from rag.agent.citing.fragments import text_fragment
 from rag.types import Answer, Citation, Page, Passage
+from rag.ui.answers import PageNow
 from rag.ui.escape import escape_line, is_web_url, web_link
 from rag.ui.highlight import best_window, term_spans
 from rag.ui.parts import site_of
@@ -21,6 +22,11 @@ if TYPE_CHECKING:
 _AROUND_QUOTE = 140
 _AROUND_PASSAGE = 900
 _SHOWN = 320
+_STATES: dict[PageNow, tuple[str, str]] = {
+    "gone": ("link_off", "source_missing"),
+    "newer": ("history", "source_newer"),
+    "off_site": ("cloud_off", "source_off_site"),
+}
 
 
 def anchor_of(run_id: str) -> str:
@@ -28,14 +34,24 @@ def anchor_of(run_id: str) -> str:
     return f"source-{''.join(sign for sign in run_id if sign.isalnum())[-12:]}"
 
 
-def draw_sources(app: App, library: str, answer: Answer, run_id: str, language: Language) -> None:
-    """A card for each citation."""
+def draw_sources(
+    app: App,
+    library: str,
+    answer: Answer,
+    run_id: str,
+    language: Language,
+    *,
+    states: Mapping[str, PageNow] | None = None,
+) -> None:
+    """A card for each citation; `states` say, by url_hash, which pages are not what the answer was written from."""
     if answer.citations:
         stored = app.library(library)
         pages = {url_hash: stored.page(url_hash) for url_hash in {one.url_hash for one in answer.citations}}
         st.markdown(f"##### {label('sources', language)}", anchors=False)
         for citation in answer.citations:
-            _draw_citation(app, library, answer, citation, pages, run_id, language)
+            _draw_citation(
+                app, library, answer, citation, pages, run_id, language, (states or {}).get(citation.url_hash)
+            )
 
 
 def _draw_citation(
@@ -46,6 +62,7 @@ def _draw_citation(
     pages: Mapping[str, Page | None],
     run_id: str,
     language: Language,
+    state: PageNow | None,
 ) -> None:
     key = f"{run_id}-{citation.n}"
     page = pages.get(citation.url_hash)
@@ -54,11 +71,10 @@ def _draw_citation(
     with st.container(border=True, key=f"source-{key}"):
         # Static markup with an id made of letters and digits only: what the mark in the answer leads to.
         st.html(f'<span class="place" id="{anchor_of(run_id)}-{citation.n}"></span>')
-        _draw_head(
-            f":green-badge[{citation.n}] ", citation.title, citation.url, section, _state(page, citation, language)
-        )
+        told = _state(page, citation, language, state)
+        _draw_head(f":green-badge[{citation.n}] ", citation.title, citation.url, section, told)
         with st.container(key=f"quote-{key}"):
-            st.markdown(_quote_in_context(citation, passage))
+            st.markdown(_quote_in_context(citation, passage, page))
         if is_web_url(citation.url):
             live = web_link(label("source_live", language), live_address(citation, page, passage))
             st.markdown(f":small[:material/my_location: {live}]")
@@ -75,13 +91,16 @@ def live_address(citation: Citation, page: Page | None, passage: Passage | None)
     return text_fragment(citation.url, citation.quote, 0, len(citation.quote))
 
 
-def _state(page: Page | None, citation: Citation, language: Language) -> str:
+def _state(page: Page | None, citation: Citation, language: Language, state: PageNow | None = None) -> str:
     """A mark where the page is no longer what the answer was written from."""
     if page is None:
-        return f" :orange-badge[:material/link_off: {escape_line(label('source_missing', language))}]"
-    if page.text[citation.start : citation.end] != citation.quote:
-        return f" :orange-badge[:material/history: {escape_line(label('source_newer', language))}]"
-    return ""
+        state = "gone"
+    elif state is None and page.text[citation.start : citation.end] != citation.quote:
+        state = "newer"
+    if state is None:
+        return ""
+    icon, key = _STATES[state]
+    return f" :orange-badge[:material/{icon}: {escape_line(label(key, language))}]"
 
 
 def draw_passage(
@@ -110,18 +129,25 @@ def _draw_head(badge: str, title: str, url: str, section: tuple[str, ...], state
     st.caption(f"{site} · {path}" if path else site)
 
 
-def _quote_in_context(citation: Citation, passage: Passage | None) -> str:
-    """The quote, highlighted, with a little of the passage on both sides, in its own paragraph."""
-    if passage is None:
-        return passage_markdown(citation.quote, (0, len(citation.quote)))
-    start = citation.start - passage.start
+def _quote_in_context(citation: Citation, passage: Passage | None, page: Page | None = None) -> str:
+    """The quote, highlighted, with a little of its passage or page on both sides, in its own paragraph."""
+    text, start = _surroundings(citation, passage, page)
     end = start + len(citation.quote)
-    left, right = _window(passage.text, start, end, _AROUND_QUOTE)
-    before = passage.text[left:start].rpartition("\n")[2] if "\n" in passage.text[left:start] else None
-    head = ("…" if left else "") + passage.text[left:start] if before is None else before
-    after, cut, _ = passage.text[end:right].partition("\n")
-    tail = after + ("…" if right < len(passage.text) and not cut else "")
+    left, right = _window(text, start, end, _AROUND_QUOTE)
+    before = text[left:start].rpartition("\n")[2] if "\n" in text[left:start] else None
+    head = ("…" if left else "") + text[left:start] if before is None else before
+    after, cut, _ = text[end:right].partition("\n")
+    tail = after + ("…" if right < len(text) and not cut else "")
     return passage_markdown(head + citation.quote + tail, (len(head), len(head) + len(citation.quote)))
+
+
+def _surroundings(citation: Citation, passage: Passage | None, page: Page | None) -> tuple[str, int]:
+    """The text that the quote stands in, and where: its passage, else its page while that holds it, else itself."""
+    if passage is not None:
+        return passage.text, citation.start - passage.start
+    if page is not None and page.text[citation.start : citation.end] == citation.quote:
+        return page.text, citation.start
+    return citation.quote, 0
 
 
 def _window(text: str, start: int, end: int, around: int) -> tuple[int, int]:

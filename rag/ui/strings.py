@@ -8,7 +8,20 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from rag.ui.labels import add_pages, chat, citations, common, jobs, library, page, search, settings, upkeep
+from rag.ui.labels import (
+    access,
+    add_pages,
+    chat,
+    citations,
+    common,
+    conversations,
+    jobs,
+    library,
+    page,
+    search,
+    settings,
+    upkeep,
+)
 
 Language = Literal["en", "zh"]
 LANGUAGES: tuple[Language, ...] = ("en", "zh")
@@ -16,6 +29,8 @@ LANGUAGE_NAMES: dict[Language, str] = {"en": "English", "zh": "中文"}
 
 LABELS: dict[str, tuple[str, str]] = {
     **common.LABELS,
+    **access.LABELS,
+    **conversations.LABELS,
     **chat.LABELS,
     **citations.LABELS,
     **add_pages.LABELS,

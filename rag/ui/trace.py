@@ -18,15 +18,13 @@ from rag.ui.strings import LABELS, Language, counted, label
 _UNSEEN = frozenset({"enter"})
 
 
-def draw_trace(steps: Sequence[Step], calls: int, language: Language, *, key: str) -> None:
+def draw_trace(steps: Sequence[Step], language: Language, *, key: str) -> None:
     """A closed expander whose head says how many steps there were and how long they took."""
     steps = [step for step in steps if step.node not in _UNSEEN]
     if not steps:
         return
     time = duration(sum(step.ms for step in steps))
     head = counted("trace_one", "trace_many", len(steps), language, time=time)
-    if calls:
-        head += f" · {counted('trace_call', 'trace_calls', calls, language)}"
     with st.expander(head, icon=":material/route:", type="compact"), st.container(key=f"steps-{key}"):
         for place, step in enumerate(steps):
             _draw_step(step, language, key=f"{key}-{place}")
@@ -47,7 +45,15 @@ def _draw_step(step: Step, language: Language, *, key: str) -> None:
     text = f":green[:material/check:] {step_name(step.node, language)}"
     with st.container(horizontal=True, key=f"step-{key}", gap="small"):
         st.markdown(f"{text} :gray[{told}]" if told else text, width="stretch")
-        st.markdown(f":gray[{duration(step.ms)}]", width="content", wrap=False)
+        st.markdown(f":gray[{_cost(step, language)}]", width="content", wrap=False)
+
+
+def _cost(step: Step, language: Language) -> str:
+    """Its time, and the tokens that it took."""
+    tokens = int(step.detail.get("tokens") or 0)
+    key = "usage_tokens_about" if step.detail.get("tokens_estimated") else "usage_tokens"
+    told = [label(key, language, count=f"{tokens:,}")] if tokens else []
+    return " · ".join([*told, duration(step.ms)])
 
 
 def step_name(node: str, language: Language) -> str:
@@ -61,7 +67,9 @@ def describe(step: Step, language: Language) -> str:
     detail: Mapping[str, Any] = step.detail
     parts: list[str] = []
     queries = [str(query) for query in detail.get("queries") or [detail.get("query", "")] if query]
-    if queries and step.node in ("retrieve", "rewrite"):
+    if step.node in ("condense", "enter") and detail.get("decision") in ("condensed", "corrected"):
+        queries = [str(detail.get("question", ""))]
+    if queries and step.node in ("retrieve", "rewrite", "condense"):
         shown = " · ".join(shorten(" ".join(query.split()), 80) for query in queries)
         parts.append(label("detail_query", language, query=escape_line(shown)))
     if step.node == "retrieve" and "passages" in detail:

@@ -1,5 +1,8 @@
 import pytest
 
+from rag.errors import StoreError
+from rag.types import Decision, IngestResult, IngestStatus
+from rag.ui.job_rows import PAGE
 from rag.ui.strings import label
 from tests.pages.conftest import Open, words
 from tests.support.fake_app import STAGES, FakeApp
@@ -87,3 +90,160 @@ def test_the_chunker_is_chosen_for_every_way_of_adding(open_page: Open, app: Fak
     page.button(key="samples").click().run()
     assert not page.exception
     assert [job.chunker for job in app.imports.jobs_by_id.values()] == ["markdown", "parent", "parent"]
+
+
+def ended(app: FakeApp, source: str, status: IngestStatus, reason: str, *choices: Decision, **params: object) -> None:
+    """Let this source end so."""
+    preview = "What the page said." if choices else ""
+    result = IngestResult(source, source, "a" * 32, status, reason, "", params=params, preview=preview, choices=choices)
+    app.imports.jobs.ends[source] = result
+
+
+def run_to_the_end(app: FakeApp, job_id: str) -> None:
+    while app.imports.jobs.job(job_id).state == "running":
+        pass
+
+
+@BOTH
+@pytest.mark.parametrize("kind", ["sitemap", "crawl", "feed"])
+def test_a_site_is_added_within_its_limits(open_page: Open, app: FakeApp, kind: str, language: str) -> None:
+    page = open_page("add", language)
+    page.text_input(key="site-start-0").set_value("docs.example.org/guide/start.html")
+    page.button_group(key="site-kind").set_value(kind).run()
+    page.number_input(key="site-pages").set_value(50)
+    if kind == "crawl":
+        assert "docs.example.org/guide/" in words(page)
+        page.number_input(key="site-depth").set_value(5)
+        page.text_input(key="site-prefix").set_value("/guide/en/")
+    page.button(key="add-site").click().run()
+    assert not page.exception
+    job = app.imports.jobs_by_id["job1"]
+    assert (job.kind, job.title, job.options["max_pages"]) == (kind, "https://docs.example.org/guide/start.html", 50)
+    if kind == "crawl":
+        assert (job.options["max_depth"], job.options["prefix"]) == (5, "/guide/en/")
+    assert page.query_params["job"] == "job1"
+
+
+@pytest.mark.parametrize("given", ["", "not an address", "https://a.example https://b.example", "nowhere"])
+def test_a_site_needs_one_address(open_page: Open, app: FakeApp, given: str) -> None:
+    page = open_page("add")
+    page.text_input(key="site-start-0").set_value(given)
+    page.button(key="add-site").click().run()
+    assert label("site_start_wrong", "en") in words(page)
+    assert not app.imports.jobs_by_id
+
+
+@BOTH
+def test_a_page_that_was_held_back_is_shown_and_decided_on(open_page: Open, app: FakeApp, language: str) -> None:
+    ended(app, "https://example.org/a", "held", "gate_login", "add_anyway", "skip", seen="Sign in")
+    job = app.imports.add_urls(["https://example.org/a", "https://example.org/b"], library="main")
+    run_to_the_end(app, job)
+    page = open_page("add", language, job=job)
+    shown = words(page)
+    assert label("status_held", language) in shown
+    assert "What the page said." in shown
+    page.button(key="decide-add_anyway-0").click().run()
+    assert app.imports.jobs.decided == [(job, 0, "add_anyway")]
+    run_to_the_end(app, job)
+    assert label("count_added", language, count=2) in words(page.run())
+
+
+def test_a_duplicate_tells_what_it_repeats_and_what_can_be_done(open_page: Open, app: FakeApp) -> None:
+    offered: tuple[Decision, ...] = ("skip", "refresh", "keep_both")
+    told = {"title": "Lamps", "other": "https://example.org/lamps", "url_hash": "b" * 32}
+    ended(app, "https://example.org/a", "duplicate", "same_text", *offered, **told)
+    job = app.imports.add_urls(["https://example.org/a"], library="main")
+    run_to_the_end(app, job)
+    page = open_page("add", job=job)
+    assert "“Lamps”" in words(page)
+    assert page.button(key="decide-open-0")
+    for decision in offered:
+        assert page.button(key=f"decide-{decision}-0").label == label(f"decide_{decision}", "en")
+    page.button(key="decide-keep_both-0").click().run()
+    assert app.imports.jobs.decided == [(job, 0, "keep_both")]
+
+
+def test_what_failed_is_tried_again(open_page: Open, app: FakeApp) -> None:
+    ended(app, "https://example.org/a", "failed", "timeout", url="https://example.org/a", seconds=30)
+    job = app.imports.add_urls(["https://example.org/a"], library="main")
+    run_to_the_end(app, job)
+    page = open_page("add", job=job)
+    app.imports.jobs.ends.clear()
+    page.button(key="job-retry").click().run()
+    run_to_the_end(app, job)
+    assert label("count_added", "en", count=1) in words(page.run())
+
+
+def test_a_choice_that_is_not_possible_any_more_is_said_so(
+    open_page: Open, app: FakeApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended(app, "https://example.org/a", "held", "gate_login", "add_anyway", "skip", seen="Sign in")
+    job = app.imports.add_urls(["https://example.org/a"], library="main")
+    run_to_the_end(app, job)
+    page = open_page("add", job=job)
+
+    def refuse(*given: object) -> None:
+        raise StoreError("decision_unfit")
+
+    monkeypatch.setattr(app.imports.jobs, "decide", refuse)
+    page.button(key="decide-skip-0").click().run()
+    assert not page.exception
+    assert len(page.toast) == 1
+
+
+def test_an_import_is_paused_and_goes_on(open_page: Open, app: FakeApp) -> None:
+    page = open_page("add", job=app.imports.add_urls(["https://example.org/a"], library="main"))
+    page.button(key="job-pause").click().run()
+    assert app.imports.jobs_by_id["job1"].state == "paused"
+    assert label("job_paused", "en") in "".join(str(bar.proto.text) for bar in page.get("progress"))
+    assert app.imports.jobs_by_id["job1"].done == 0
+    page.button(key="job-resume").click().run()
+    run_to_the_end(app, "job1")
+    assert app.imports.jobs_by_id["job1"].done == 1
+
+
+@BOTH
+def test_pace_and_time_left_are_told(open_page: Open, app: FakeApp, language: str) -> None:
+    job = app.imports.add_urls([f"https://example.org/{n}" for n in range(300)], library="main")
+    app.imports.jobs_by_id[job].rate, app.imports.jobs_by_id[job].seconds_left = 84.0, 200.0
+    page = open_page("add", language, job=job)
+    told = "".join(str(bar.proto.text) for bar in page.get("progress"))
+    assert label("job_rate", language, rate="84") in told
+    assert label("job_left_minutes", language, count=3) in told
+
+
+def test_a_long_import_shows_what_needs_a_person_first_and_no_more_than_a_page(open_page: Open, app: FakeApp) -> None:
+    ended(app, "https://example.org/401", "failed", "timeout", url="https://example.org/401", seconds=30)
+    ended(app, "https://example.org/402", "held", "gate_login", "add_anyway", "skip", seen="Sign in")
+    job = app.imports.add_urls([f"https://example.org/{n}" for n in range(500)], library="main")
+    run_to_the_end(app, job)
+    page = open_page("add", job=job)
+    rows = [str(row.value) for row in page.markdown if "example.org/" in str(row.value) and "badge" in str(row.value)]
+    assert len(rows) == PAGE
+    assert "/401" in rows[0]
+    assert "/402" in rows[1]
+    page.button_group(key=f"job-filter-{job}").set_value("held").run()
+    rows = [str(row.value) for row in page.markdown if "example.org/" in str(row.value) and "badge" in str(row.value)]
+    assert len(rows) == 1
+
+
+def test_an_earlier_import_is_taken_off_the_list(open_page: Open, app: FakeApp) -> None:
+    app.imports.add_urls(["https://example.org/a"], library="main")
+    page = open_page("add")
+    page.button(key="forget-job1").click().run()
+    assert not app.imports.jobs_by_id
+    assert not [button for button in page.button if button.key == "job-job1"]
+
+
+def test_an_import_is_put_away(open_page: Open, app: FakeApp) -> None:
+    page = open_page("add", job=app.imports.add_urls(["https://example.org/a"], library="main"))
+    page.button(key="job-close").click().run()
+    assert "job" not in page.query_params
+
+
+def test_stored_links_are_fetched_again_when_asked(open_page: Open, app: FakeApp) -> None:
+    page = open_page("add")
+    page.checkbox(key="force").check()
+    page.text_area[0].set_value("https://example.org/a").run()
+    page.button(key="add-links").click().run()
+    assert app.imports.jobs_by_id["job1"].options == {"force": True}

@@ -4,6 +4,7 @@ from dataclasses import replace
 import pytest
 
 from rag.ingest.url_key import url_hash
+from rag.ui.sources import anchor_of
 from rag.ui.strings import label
 from tests.pages.conftest import ROOT, Open, words
 from tests.support.fake_app import FakeApp
@@ -43,7 +44,7 @@ def test_a_question_gets_a_cited_answer(open_page: Open, app: FakeApp, language:
     assert question in shown
     assert label("outcome_answered", language) in shown
     for number, quote in enumerate(quotes, 1):
-        assert f"{quote}[{number}](#source-run1-{number})" in shown
+        assert f"{quote}[{number}](#{anchor_of(app.newest)}-{number})" in shown
         assert f":yellow-background[{quote}]" in shown
     assert app.asked[0]["mode"] == "fast"
     assert app.asked[0]["library"] == "main"
@@ -61,15 +62,15 @@ def test_examples_are_offered_where_their_pages_are(open_page: Open, app: FakeAp
     assert app.asked[0]["question"] == row["question"]
 
 
-def test_the_conversation_so_far_goes_along(open_page: Open, app: FakeApp) -> None:
+def test_the_next_question_belongs_to_the_same_conversation(open_page: Open, app: FakeApp) -> None:
     app.filled()
     page = open_page("chat")
     for question in ("How often was the lamp wound?", "And in fog?"):
         page.chat_input[0].set_value(question).run()
         page.run()
-    assert app.asked[0]["history"] == []
-    assert app.asked[1]["history"][0][0] == "How often was the lamp wound?"
-    assert "four hours" in app.asked[1]["history"][0][1]
+    assert app.asked[0]["conversation_id"] == ""
+    assert app.asked[1]["conversation_id"] == page.query_params["conversation"]
+    assert [turn.question for turn in app.turns()] == ["How often was the lamp wound?", "And in fog?"]
 
 
 @BOTH
@@ -82,7 +83,7 @@ def test_a_running_answer_shows_its_steps_and_can_be_stopped(open_page: Open, ap
     assert label("step_retrieve", language) in shown
     assert "14 ms" in shown
     assert page.chat_input[0].disabled
-    page.button(key="stop-run1").click().run()
+    page.button(key=f"stop-{app.newest}").click().run()
     assert app.cancelled == ["run1"]
 
 
@@ -91,25 +92,22 @@ def test_a_reload_finds_a_running_answer_again(open_page: Open, app: FakeApp) ->
     app.released = 4
     first = open_page("chat")
     first.chat_input[0].set_value("How often was the lamp wound?").run()
-    assert first.query_params["run"] == "run1"
-    assert first.query_params["q"] == "How often was the lamp wound?"
-    second = open_page("chat", run="run1", q="How often was the lamp wound?")
+    second = open_page("chat", conversation=first.query_params["conversation"])
     assert "How often was the lamp wound?" in words(second)
-    assert second.button(key="stop-run1")
+    assert second.button(key=f"stop-{app.newest}")
     app.released = 1000
     second.run()
     second.run()
     assert ENGLISH_QUOTES[0] in words(second)
-    assert "q" not in second.query_params
 
 
 @BOTH
-def test_a_run_that_is_gone_is_said_so(open_page: Open, app: FakeApp, language: str) -> None:
+def test_a_conversation_that_is_gone_is_said_so(open_page: Open, app: FakeApp, language: str) -> None:
     app.filled()
-    page = open_page("chat", language, run="run99")
+    page = open_page("chat", language, conversation="0" * 32)
     assert not page.exception
     assert len(page.toast) == 1
-    assert "run" not in page.query_params
+    assert "conversation" not in page.query_params
 
 
 @BOTH
@@ -139,9 +137,9 @@ def test_a_new_conversation_forgets_the_old_one(open_page: Open, app: FakeApp) -
     page = open_page("chat")
     page.chat_input[0].set_value("How often was the lamp wound?").run()
     page.run()
-    page.button(key="clear").click().run()
+    page.button(key="talk-new").click().run()
     assert ENGLISH_QUOTES[0] not in words(page)
-    assert "run" not in page.query_params
+    assert "conversation" not in page.query_params
 
 
 def test_reading_in_the_page_opens_its_text(open_page: Open, app: FakeApp) -> None:
@@ -150,7 +148,7 @@ def test_reading_in_the_page_opens_its_text(open_page: Open, app: FakeApp) -> No
     page.chat_input[0].set_value("How often was the lamp wound?").run()
     page.run()
     assert "began at dusk" not in words(page)
-    page.session_state["read-run1-1"] = True
+    page.session_state[f"read-{app.newest}-1"] = True
     page.run()
     assert "began at dusk" in words(page)
 
@@ -164,5 +162,5 @@ def test_a_models_answer_is_rendered_safely(open_page: Open, app: FakeApp) -> No
     answer = next(str(part.value) for part in page.markdown if "go" in str(part.value))
     assert "![" not in answer
     assert "](https://evil" not in answer
-    assert "[1](#source-run1-1)" in answer
+    assert f"[1](#{anchor_of(app.newest)}-1)" in answer
     assert not any(part.allow_html for part in page.markdown)

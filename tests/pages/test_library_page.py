@@ -1,6 +1,10 @@
+from dataclasses import replace
+from datetime import UTC, datetime
+
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from rag.types import Page, PageVersion
 from rag.ui.strings import label
 from tests.pages.conftest import Open, words
 from tests.support.fake_app import FakeApp
@@ -8,11 +12,24 @@ from tests.support.fake_app import FakeApp
 BOTH = pytest.mark.parametrize("language", ["en", "zh"])
 
 
-def select(page: AppTest, row: int) -> None:
-    """Select a row of the page's table."""
-    selection = {"selection": {"rows": [row], "columns": [], "cells": []}}
+def choose(page: AppTest, *, ticked: tuple[int, ...] = (), opened: int | None = None) -> None:
+    """Tick rows of the page's table, or click a cell of one."""
+    cells = [] if opened is None else [[opened, "title"]]
+    selection = {"selection": {"rows": list(ticked), "columns": [], "cells": cells}}
     page.session_state[page.dataframe[0].key] = selection
     page.run()
+
+
+def titles(page: AppTest) -> list[str]:
+    return list(page.dataframe[0].value["title"])
+
+
+def drawn_html(page: AppTest) -> str:
+    return "\n".join(element.proto.body for element in page.get("html"))
+
+
+def first_page(app: FakeApp) -> Page:
+    return app.library("main").stored[0]
 
 
 @BOTH
@@ -28,18 +45,52 @@ def test_the_table_lists_the_pages(open_page: Open, app: FakeApp, language: str)
     page = open_page("library", language)
     assert not page.exception
     table = page.dataframe[0].value
-    assert list(table["title"]) == ["Keeping a lighthouse", "灯塔的看守"]
-    assert list(table["language"]) == [label("language_en", language), label("language_zh", language)]
+    assert sorted(table["title"]) == ["Keeping a lighthouse", "灯塔的看守"]
+    assert set(table["language"]) == {label("language_en", language), label("language_zh", language)}
+    assert set(table["state"]) == {label("row_active", language)}
 
 
 def test_the_filter_narrows_the_table(open_page: Open, app: FakeApp) -> None:
     app.filled()
     page = open_page("library")
-    page.text_input(key="library-filter").set_value("灯塔").run()
-    assert list(page.dataframe[0].value["title"]) == ["灯塔的看守"]
-    page.text_input(key="library-filter").set_value("nowhere").run()
+    page.text_input(key="library-words").set_value("灯塔").run()
+    assert titles(page) == ["灯塔的看守"]
+    page.text_input(key="library-words").set_value("nowhere").run()
     assert "nowhere" in words(page)
     assert not page.dataframe
+
+
+def test_words_are_looked_for_in_the_texts(open_page: Open, app: FakeApp) -> None:
+    app.filled()
+    page = open_page("library")
+    page.toggle(key="library-in_text").set_value(True).run()
+    page.text_input(key="library-words").set_value("发条").run()
+    assert titles(page) == ["灯塔的看守"]
+    assert app.searched[-1]["strategy"] == "keyword"
+    searches = len(app.searched)
+    page.run()
+    assert len(app.searched) == searches
+
+
+def test_a_state_shows_its_pages_alone(open_page: Open, app: FakeApp) -> None:
+    library = app.filled().library("main")
+    library.stored[0] = replace(library.stored[0], status="gone")
+    page = open_page("library")
+    page.button_group(key="library-state").set_value("gone").run()
+    assert titles(page) == ["Keeping a lighthouse"]
+    assert list(page.dataframe[0].value["state"]) == [label("row_gone", "en")]
+
+
+def test_filters_outlive_a_visit_to_a_page(open_page: Open, app: FakeApp) -> None:
+    app.filled()
+    page = open_page("library")
+    page.selectbox(key="library-language").select("zh").run()
+    choose(page, opened=0)
+    assert page.query_params["page"] == f"{2:032x}"
+    page.button(key="page-back").click().run()
+    assert titles(page) == ["灯塔的看守"]
+    page.button(key="shelf-clear").click().run()
+    assert len(titles(page)) == 2
 
 
 @BOTH
@@ -59,23 +110,157 @@ def test_all_pages_go_only_after_a_confirmation(open_page: Open, app: FakeApp, l
 
 
 @BOTH
-def test_one_page_goes_after_a_confirmation(open_page: Open, app: FakeApp, language: str) -> None:
+def test_ticked_pages_go_after_a_confirmation(open_page: Open, app: FakeApp, language: str) -> None:
     app.filled()
     page = open_page("library", language)
-    select(page, 0)
-    page.button(key="page-remove").click().run()
+    place = titles(page).index("Keeping a lighthouse")
+    choose(page, ticked=(place,))
+    page.button(key="bulk-remove").click().run()
     assert len(app.library("main").pages()) == 2
-    page.button(key="page-remove").click()
-    page.button(key="page-remove-go").click().run()
+    page.button(key="bulk-remove").click()
+    page.button(key="bulk-remove-go").click().run()
     assert [left.title for left in app.library("main").pages()] == ["灯塔的看守"]
 
 
+def test_ticked_pages_are_left_out_and_let_in_again(open_page: Open, app: FakeApp) -> None:
+    app.filled()
+    page = open_page("library")
+    choose(page, ticked=(0, 1))
+    page.button(key="bulk-leave-out").click().run()
+    assert len(app.library("main").left_out()) == 2
+    choose(page, ticked=(0,))
+    page.button(key="bulk-let-in").click().run()
+    assert len(app.library("main").left_out()) == 1
+
+
+def test_ticked_pages_are_looked_at_again_and_followed(open_page: Open, app: FakeApp) -> None:
+    app.filled()
+    page = open_page("library")
+    choose(page, ticked=(0, 1))
+    page.button(key="bulk-recheck").click().run()
+    assert set(app.imports.jobs.rechecked[0]["url_hashes"]) == {f"{1:032x}", f"{2:032x}"}
+    assert label("job_kind_recheck", "en") in words(page)
+    for _ in range(8):
+        page.run()
+    assert "2 added" in words(page)
+    page.button(key="follow-close").click().run()
+    assert "job" not in page.query_params
+
+
 @BOTH
-def test_a_row_opens_its_text_and_chunks(open_page: Open, app: FakeApp, language: str) -> None:
+def test_a_click_opens_the_text_of_a_page(open_page: Open, app: FakeApp, language: str) -> None:
     app.filled()
     page = open_page("library", language)
-    select(page, 1)
+    choose(page, opened=titles(page).index("灯塔的看守"))
     assert not page.exception
+    assert "看守的一天从黄昏开始。" in words(page)
+    page.button(key="page-back").click().run()
+    assert len(titles(page)) == 2
+
+
+@BOTH
+def test_chunks_are_marked_where_they_lie(open_page: Open, app: FakeApp, language: str) -> None:
+    app.filled()
+    page = open_page("library", language, page=f"{1:032x}")
+    page.button_group(key="page-view").set_value("chunks").run()
+    assert not page.exception
+    shown = drawn_html(page)
+    chunk = app.library("main").chunks(f"{1:032x}")[0]
+    span = label("page_chunk_span", language, start=f"{chunk.start:,}", end=f"{chunk.end:,}")
+    assert f"<b>1</b> {span}" in shown
+    assert "began at dusk" in shown.partition("chunk-mark")[0]
+
+
+@BOTH
+def test_a_changed_page_shows_what_changed(open_page: Open, app: FakeApp, language: str) -> None:
+    library = app.filled().library("main")
+    before = first_page(app)
+    changed = before.text.replace("four hours", "six hours")
+    moment = datetime.now(UTC).isoformat()
+    library.stored[0] = replace(before, text=changed, version=2, updated_at=moment)
+    old = PageVersion(before.url_hash, 1, before.title, before.text, "1", before.added_at, moment)
+    library.past[before.url_hash] = [old]
+    page = open_page("library", language)
+    assert label("row_changed", language) in set(page.dataframe[0].value["state"])
+    page = open_page("library", language, page=before.url_hash)
+    page.button_group(key="page-view").set_value("versions").run()
+    assert not page.exception
+    assert "<del>four</del><ins>six</ins>" in drawn_html(page)
+
+
+def test_a_page_tells_what_is_known_of_it(open_page: Open, app: FakeApp) -> None:
+    library = app.filled().library("main")
+    library.stored[0] = replace(
+        library.stored[0],
+        author="Ida [Lewis](https://evil.example)",
+        published="2024-03-05",
+        checked_at="2026-03-07T10:00:00+00:00",
+        aliases=("https://lighthouse.example/one",),
+        failures=2,
+    )
+    page = open_page("library", page=f"{1:032x}")
     shown = words(page)
-    assert "看守的一天从黄昏开始。" in shown
-    assert label("page_chunk", language, number=1) in shown
+    assert "By Ida [Lewis]" in shown
+    assert "published 2024-03-05" in shown
+    assert "last checked 2026-03-07 10:00" in shown
+    assert label("page_failures", "en", count=2) in shown
+    assert "lighthouse.example/one" in shown
+    assert not any("](https://evil" in str(element.value) for element in page.caption)
+
+
+def test_a_page_that_is_not_there_leads_back_to_the_list(open_page: Open, app: FakeApp) -> None:
+    app.filled()
+    page = open_page("library", page="f" * 32)
+    assert "page" not in page.query_params
+    assert len(titles(page)) == 2
+    assert [toast.value for toast in page.toast] == [label("page_not_here", "en")]
+
+
+@BOTH
+def test_a_schedule_is_set_and_taken_back(open_page: Open, app: FakeApp, language: str) -> None:
+    app.filled()
+    page = open_page("library", language)
+    page.selectbox(key="schedule-site").select("lighthouse.example")
+    page.number_input(key="schedule-every-library").set_value(2)
+    page.button(key="schedule-set-library").click().run()
+    assert not page.exception
+    (view,) = app.imports.schedules.kept
+    assert (view.schedule.site, view.schedule.every_hours) == ("lighthouse.example", 48)
+    assert f"lighthouse.example** · {label('every_days', language, count=2)}" in words(page)
+    page.button(key=f"schedule-remove-{view.schedule.id}").click().run()
+    assert not app.imports.schedules.kept
+
+
+def test_one_page_has_a_schedule_of_its_own(open_page: Open, app: FakeApp) -> None:
+    app.filled()
+    page = open_page("library", page=f"{1:032x}")
+    page.selectbox(key="schedule-unit-page").select("hours")
+    page.number_input(key="schedule-every-page").set_value(12)
+    page.button(key="schedule-set-page").click().run()
+    (view,) = app.imports.schedules.kept
+    assert (view.schedule.url_hashes, view.schedule.every_hours) == ((f"{1:032x}",), 12)
+
+
+@BOTH
+def test_the_library_becomes_a_file(open_page: Open, app: FakeApp, language: str) -> None:
+    app.filled()
+    page = open_page("library", language)
+    page.button(key="export-go").click().run()
+    assert label("transfer_export", language, library="main") in words(page)
+    page.run()
+    page.run()
+    assert not page.exception
+    assert page.get("download_button")
+    page.button(key="transfer-close").click().run()
+    assert "transfer" not in page.query_params
+
+
+def test_a_file_becomes_a_library(open_page: Open, app: FakeApp) -> None:
+    app.filled()
+    page = open_page("library")
+    page.text_input(key="import-name-0").set_value("second")
+    uploader = next(one for one in page.file_uploader if one.key == "import-file-0")
+    uploader.set_value([("main.pagelight", b"the file", "application/zip")]).run()
+    page.button(key="import-go").click().run()
+    assert app.exchange.brought == [("main.pagelight", "second", b"the file")]
+    assert page.query_params["transfer"] == "transfer1"

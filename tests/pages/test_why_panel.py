@@ -20,15 +20,15 @@ def answered(open_page: Open, language: str) -> AppTest:
     return page.run()
 
 
-def opened(page: AppTest) -> AppTest:
-    page.session_state["why-run1"] = True
+def opened(page: AppTest, app: FakeApp) -> AppTest:
+    page.session_state[f"why-{app.newest}"] = True
     return page.run()
 
 
 @BOTH
 def test_every_candidate_says_why_it_is_there_or_not(open_page: Open, app: FakeApp, language: str) -> None:
     app.filled()
-    page = opened(answered(open_page, language))
+    page = opened(answered(open_page, language), app)
     assert not page.exception
     shown = words(page)
     for key in ("why_kept", "why_left_out", "candidate_relevant", "candidate_irrelevant", "strategy_mmr"):
@@ -48,7 +48,7 @@ def test_a_closed_panel_draws_nothing(open_page: Open, app: FakeApp) -> None:
 
 def test_opening_the_panel_searches_nothing(open_page: Open, app: FakeApp) -> None:
     app.filled()
-    opened(answered(open_page, "en"))
+    opened(answered(open_page, "en"), app)
     assert app.searched == []
     assert len(app.asked) == 1
 
@@ -56,11 +56,11 @@ def test_opening_the_panel_searches_nothing(open_page: Open, app: FakeApp) -> No
 def test_several_searches_have_a_tab_each(open_page: Open, app: FakeApp) -> None:
     app.filled()
     page = answered(open_page, "en")
-    answer = page.session_state["pagelight"].turns[0].answer
+    answer = app.runs.answers["run1"]
     (search,) = answer.searches
     twice = (search, replace(search, question="the lamp in other words"))
-    page.session_state["pagelight"].turns[0].answer = replace(answer, searches=twice)
-    shown = words(opened(page))
+    app.runs.answers["run1"] = replace(answer, searches=twice)
+    shown = words(opened(page, app))
     assert "2 · the lamp in other words" in shown
     assert shown.count(label("why_left_out", "en")) == 2
 
@@ -76,7 +76,7 @@ def test_an_answer_that_is_missing_says_what_was_searched(
     shown = words(page)
     assert f"{label('missing_searched', language)}] “{ASKED[language][0]}”" in shown
     assert (label("nearest", language) in shown) == (outcome == "not_in_pages")
-    page.button(key="next-deep-run1").click().run()
+    page.button(key=f"next-deep-{app.newest}").click().run()
     assert (app.asked[1]["question"], app.asked[1]["mode"]) == (ASKED[language][0], "deep")
 
 
@@ -84,8 +84,7 @@ def test_without_passages_the_first_candidates_are_the_nearest(open_page: Open, 
     app.filled()
     app.outcome = "not_in_pages"
     page = answered(open_page, "en")
-    turn = page.session_state["pagelight"].turns[0]
-    turn.answer = replace(turn.answer, passages=())
+    app.runs.answers["run1"] = replace(app.runs.answers["run1"], passages=())
     shown = words(page.run())
     assert label("nearest", "en") in shown
     assert "In fog the bell rang twice a minute." in shown
@@ -96,7 +95,7 @@ def test_stopping_is_said_at_once(open_page: Open, app: FakeApp) -> None:
     app.released = 7
     page = open_page("chat")
     page.chat_input[0].set_value("How often was the lamp wound?").run()
-    page.button(key="stop-run1").click().run()
-    assert page.button(key="stop-run1").label == label("chat_stopping", "en")
-    assert page.button(key="stop-run1").disabled
+    page.button(key=f"stop-{app.newest}").click().run()
+    assert page.button(key=f"stop-{app.newest}").label == label("chat_stopping", "en")
+    assert page.button(key=f"stop-{app.newest}").disabled
     assert app.cancelled == ["run1"]

@@ -5,16 +5,35 @@ An import moves one stage with each look at it; a run shows as many of its event
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, get_args
+from tempfile import mkdtemp
+from typing import Any, BinaryIO, get_args
 
+from rag.agent.conversations import Asked, Asking, Conversations, PageStamp, TurnView
+from rag.agent.feedback import Feedback
 from rag.agent.runs import Event
+from rag.app.exchange import Transfer
 from rag.config import Settings
 from rag.errors import ModelError, RagError, StoreError
 from rag.ingest.paste import find_urls
-from rag.types import Answer, IngestResult, Notice, Outcome, Page, Passage, Retrieval, Stage
+from rag.ingest.schedule import ScheduleView
+from rag.store.database import Database, Schedule
+from rag.types import (
+    Answer,
+    Decision,
+    IngestResult,
+    Notice,
+    Outcome,
+    Page,
+    PageVersion,
+    Passage,
+    Retrieval,
+    Stage,
+    Usage,
+)
 from tests.support.lighthouse import (
     CHINESE,
     CHINESE_QUOTES,
@@ -36,6 +55,11 @@ class FakeItem:
     source: str
     stage: Stage = "waiting"
     result: IngestResult | None = None
+    decision: Decision = ""
+
+    @property
+    def url(self) -> str:
+        return self.source
 
 
 @dataclass
@@ -44,13 +68,39 @@ class FakeJob:
     library: str
     items: list[FakeItem]
     created_at: str = "2026-03-05T09:30:00+00:00"
+    finished_at: str = ""
     state: str = "running"
     chunker: str = ""
+    kind: str = "pages"
+    title: str = ""
+    discovery: str = ""
+    notice: Notice | None = None
+    options: dict[str, Any] = field(default_factory=dict)
+    rate: float | None = None
+    seconds_left: float | None = None
+
+    @property
+    def counts(self) -> dict[str, int]:
+        return dict(Counter(item.result.status if item.result else "" for item in self.items))
+
+    @property
+    def total(self) -> int:
+        return len(self.items)
+
+    @property
+    def done(self) -> int:
+        return sum(item.result is not None for item in self.items)
+
+    @property
+    def current(self) -> tuple[FakeItem, ...]:
+        return tuple(item for item in self.items if item.result is None and item.stage != "waiting")
 
 
 class FakeLibrary:
     def __init__(self) -> None:
         self.stored: list[Page] = []
+        self.past: dict[str, list[PageVersion]] = {}
+        self.kept_out: set[str] = set()
 
     def pages(self) -> list[Page]:
         return [replace(page, text="") for page in self.stored]
@@ -61,6 +111,24 @@ class FakeLibrary:
     def chunks(self, url_hash: str) -> list[Passage]:
         page = self.page(url_hash)
         return [make_passage(page, "four hours" if page.language == "en" else "四个小时")] if page else []
+
+    def passages(self, ids: Sequence[str]) -> list[Passage]:
+        every = [make_passage(page, quote) for page in self.stored for quote in (*ENGLISH_QUOTES, *CHINESE_QUOTES)
+                 if quote in page.text]  # fmt: skip
+        return list({passage.id: passage for passage in every if passage.id in ids}.values())
+
+    def versions(self, url_hash: str) -> list[PageVersion]:
+        page = self.page(url_hash)
+        if page is None:
+            return []
+        now = PageVersion(url_hash, page.version, page.title, page.text, page.text_hash, page.updated_at)
+        return [*self.past.get(url_hash, []), now]
+
+    def left_out(self) -> set[str]:
+        return set(self.kept_out)
+
+    def set_left_out(self, url_hashes: Sequence[str], left_out: bool) -> None:
+        self.kept_out = self.kept_out | {*url_hashes} if left_out else self.kept_out - {*url_hashes}
 
     def remove(self, url_hashes: Sequence[str]) -> int:
         kept = [page for page in self.stored if page.url_hash not in url_hashes]
@@ -77,56 +145,167 @@ class FakeLibrary:
     def known(self, url_hashes: Sequence[str]) -> dict[str, Page]:
         return {page.url_hash: page for page in self.stored if page.url_hash in url_hashes}
 
+    resolve = known
+
     def chunk_count(self) -> int:
         return sum(page.chunks for page in self.stored)
 
 
-class FakeImports:
-    """Every source ends as `ends` says, by default as added."""
+class FakeJobs:
+    """Every source ends as `ends` says, by default as added. `decided` records what a person chose."""
 
     def __init__(self) -> None:
-        self.jobs_by_id: dict[str, FakeJob] = {}
+        self.by_id: dict[str, FakeJob] = {}
         self.ends: dict[str, IngestResult] = {}
+        self.decided: list[tuple[str, int, Decision]] = []
+        self.rechecked: list[dict[str, Any]] = []
 
-    def find_urls(self, pasted: str) -> tuple[list[str], int]:
-        return find_urls(pasted)
-
-    def add_urls(self, sources: list[str], *, library: str, force: bool = False, chunker: str = "") -> str:
-        return self._job(sources, library, chunker)
-
-    def add_files(self, files: list[tuple[str, bytes]], *, library: str, chunker: str = "") -> str:
-        return self._job([name for name, _ in files], library, chunker)
-
-    def add_examples(self, *, library: str, chunker: str = "") -> str:
-        return self._job(["examples/lighthouse.html", "examples/灯塔.html"], library, chunker)
-
-    def _job(self, sources: list[str], library: str, chunker: str) -> str:
+    def add(self, sources: Sequence[str], library: str, **fields: Any) -> str:
         items = [FakeItem(*pair) for pair in enumerate(sources)]
-        job = FakeJob(f"job{len(self.jobs_by_id) + 1}", library, items, chunker=chunker)
-        self.jobs_by_id[job.id] = job
+        fields.setdefault("title", sources[0] if sources else "")
+        job = FakeJob(f"job{len(self.by_id) + 1}", library, items, **fields)
+        self.by_id[job.id] = job
         return job.id
 
+    def recheck(
+        self, library: str, url_hashes: Sequence[str] | None = None, site: str | None = None, *, title: str = ""
+    ) -> str:
+        self.rechecked.append({"library": library, "url_hashes": url_hashes, "site": site})
+        options = {"url_hashes": url_hashes, "site": site or ""}
+        name = title or site or ""
+        return self.add(list(url_hashes or ["all"]), library, kind="recheck", title=name, options=options)
+
     def job(self, job_id: str) -> FakeJob:
-        if job_id not in self.jobs_by_id:
+        if job_id not in self.by_id:
             raise StoreError("job_unknown")
-        job = self.jobs_by_id[job_id]
+        job = self.by_id[job_id]
         if job.state == "running":
             self._advance(job)
         return job
 
     def _advance(self, job: FakeJob) -> None:
         for item in job.items:
-            item.stage = STAGES[min(STAGES.index(item.stage) + 1, len(STAGES) - 1)]
-            if item.stage == "done":
+            if item.result is None:
+                item.stage = STAGES[min(STAGES.index(item.stage) + 1, len(STAGES) - 1)]
+            if item.stage == "done" and item.result is None:
                 item.result = self.ends.get(item.source) or _added(item.source)
         if all(item.result for item in job.items):
             job.state = "done"
 
-    def jobs(self, library: str) -> list[FakeJob]:
-        return [job for job in reversed(self.jobs_by_id.values()) if job.library == library]
+    def jobs(self, library: str, limit: int = 20, offset: int = 0) -> list[FakeJob]:
+        found = [job for job in reversed(self.by_id.values()) if job.library == library]
+        return found[offset : offset + limit]
+
+    def items(self, job_id: str, offset: int = 0, limit: int = 100, statuses: Sequence[str] = ()) -> list[FakeItem]:
+        items = self.by_id[job_id].items
+        chosen = [i for i in items if not statuses or (i.result.status if i.result else "") in statuses]
+        return chosen[offset : offset + limit]
 
     def cancel(self, job_id: str) -> None:
-        self.jobs_by_id[job_id].state = "cancelled"
+        self.by_id[job_id].state = "cancelled"
+
+    def pause(self, job_id: str) -> None:
+        self.by_id[job_id].state = "paused"
+
+    def resume(self, job_id: str) -> None:
+        self.by_id[job_id].state = "running"
+
+    def retry_failed(self, job_id: str) -> str:
+        for item in self.by_id[job_id].items:
+            if item.result and item.result.status == "failed":
+                item.result, item.stage = None, "waiting"
+        self.by_id[job_id].state = "running"
+        return job_id
+
+    def decide(self, job_id: str, position: int, decision: Decision) -> None:
+        self.decided.append((job_id, position, decision))
+        item = self.by_id[job_id].items[position]
+        self.ends.pop(item.source, None)
+        item.result, item.stage, item.decision = None, "waiting", decision
+        self.by_id[job_id].state = "running"
+
+    def delete(self, job_id: str) -> None:
+        del self.by_id[job_id]
+
+
+class FakeSchedules:
+    def __init__(self) -> None:
+        self.kept: list[ScheduleView] = []
+
+    def set(
+        self, library: str, *, every_hours: int, site: str = "", url_hashes: Sequence[str] = (), owner: str = ""
+    ) -> str:
+        scope: Any = "pages" if url_hashes else "site" if site else "all"
+        name = f"schedule{len(self.kept) + 1}"
+        made, due = "2026-03-05T09:30:00+00:00", "2026-03-06T09:30:00+00:00"
+        schedule = Schedule(name, library, owner, made, scope, site, tuple(url_hashes), every_hours, due)
+        self.kept.append(ScheduleView(schedule, None))
+        return name
+
+    def remove(self, schedule_id: str) -> None:
+        self.kept = [view for view in self.kept if view.schedule.id != schedule_id]
+
+    def schedules(self, library: str) -> list[ScheduleView]:
+        return [view for view in self.kept if view.schedule.library == library]
+
+
+class FakeImports:
+    """What a page asked for stands in `jobs.by_id`, and the settings of a site's import in its options."""
+
+    def __init__(self) -> None:
+        self.jobs = FakeJobs()
+        self.schedules = FakeSchedules()
+
+    @property
+    def jobs_by_id(self) -> dict[str, FakeJob]:
+        return self.jobs.by_id
+
+    def find_urls(self, pasted: str) -> tuple[list[str], int]:
+        return find_urls(pasted)
+
+    def add_urls(self, sources: list[str], *, library: str, force: bool = False, chunker: str = "") -> str:
+        return self.jobs.add(sources, library, chunker=chunker, options={"force": force})
+
+    def add_files(self, files: list[tuple[str, bytes]], *, library: str, chunker: str = "") -> str:
+        return self.jobs.add([name for name, _ in files], library, chunker=chunker)
+
+    def add_examples(self, *, library: str, chunker: str = "") -> str:
+        return self.jobs.add(["examples/lighthouse.html", "examples/灯塔.html"], library, chunker=chunker)
+
+    def add_site(self, start: str, kind: str, *, library: str, chunker: str = "", **limits: Any) -> str:
+        found = [f"{start.rstrip('/')}/{n}" for n in (1, 2)]
+        return self.jobs.add(found, library, kind=kind, title=start, chunker=chunker, options=limits)
+
+
+class FakeTransfers:
+    """A library's file is ready with the second look at it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.by_id: dict[str, Transfer] = {}
+        self.brought: list[tuple[str, str, bytes]] = []
+
+    def export(self, library: str) -> str:
+        return self._begin("export", library)
+
+    def bring_in(self, stream: BinaryIO, name: str, library: str) -> str:
+        self.brought.append((name, library, stream.read()))
+        return self._begin("import", library)
+
+    def _begin(self, kind: Any, library: str) -> str:
+        transfer = Transfer(f"transfer{len(self.by_id) + 1}", kind, library, "running", total=2)
+        self.by_id[transfer.id] = transfer
+        return transfer.id
+
+    def transfer(self, transfer_id: str) -> Transfer | None:
+        found = self.by_id.get(transfer_id)
+        if found and found.state == "running" and found.done:
+            file = self.folder / f"{found.library}.pagelight"
+            file.write_bytes(b"the file of a library")
+            self.by_id[found.id] = replace(found, state="done", done=2, path=file, size=21, pages=2)
+        elif found and found.state == "running":
+            self.by_id[found.id] = replace(found, done=1)
+        return found
 
 
 class FakeModels:
@@ -148,9 +327,48 @@ class FakeModels:
         return Notice("chat_works", {"model": chat.model})
 
 
+class FakeRuns:
+    """A run ends with the first look that shows its last event: then its conversation keeps the answer."""
+
+    def __init__(self, answer_for: Callable[[str, Any], Answer]) -> None:
+        self.answers: dict[str, Answer] = {}
+        self.ends: dict[str, Callable[[Answer], object]] = {}
+        self.cancelled: list[str] = []
+        self._answer_for = answer_for
+
+    def start(self, question: str, *, mode: Any, on_done: Callable[[Answer], object], **_: Any) -> str:
+        run_id = f"run{len(self.answers) + 1}"
+        self.answers[run_id] = self._answer_for(question, mode)
+        self.ends[run_id] = on_done
+        return run_id
+
+    def knows(self, run_id: str) -> bool:
+        return run_id in self.answers
+
+    def cancel(self, run_id: str) -> None:
+        self.cancelled.append(run_id)
+
+    def run(self, run_id: str) -> Answer:
+        if run_id not in self.answers:
+            raise RagError("run_unknown")
+        return self.answers[run_id]
+
+    def end(self, run_id: str) -> None:
+        if done := self.ends.pop(run_id, None):
+            done(self.answers[run_id])
+
+
+class _Forgetful:
+    def forget(self, conversation_id: str) -> None:
+        """Nothing is remembered beside the conversations themselves."""
+
+
 @dataclass
 class FakeApp:
-    """`asked`, `searched` and `cancelled` record what a page asked for."""
+    """`asked`, `searched` and `cancelled` record what a page asked for; conversations are real ones, in a file.
+
+    An answer follows up with `standalone`, and with `suggests` as what to ask next.
+    """
 
     settings: Settings = field(default_factory=lambda: Settings(_env_file=None, rag_data_dir=Path("/tmp/data")))
     released: int = 1000
@@ -158,11 +376,13 @@ class FakeApp:
     answer_text: str = ""
     asked: list[dict[str, Any]] = field(default_factory=list)
     searched: list[dict[str, Any]] = field(default_factory=list)
-    cancelled: list[str] = field(default_factory=list)
+    standalone: str = ""
+    suggests: tuple[str, ...] = ()
+    usage: Usage = field(default_factory=Usage)
     libraries: dict[str, FakeLibrary] = field(default_factory=lambda: {"main": FakeLibrary()})
-    runs: dict[str, Answer] = field(default_factory=dict)
     imports: FakeImports = field(default_factory=FakeImports)
     models: FakeModels = field(default_factory=FakeModels)
+    exchange: FakeTransfers = field(default_factory=lambda: FakeTransfers(Path(mkdtemp())))
 
     def filled(self) -> FakeApp:
         """This stand-in with one English and one Chinese page."""
@@ -180,11 +400,41 @@ class FakeApp:
 
     # questions
 
-    def ask(self, question: str, **how: Any) -> str:
-        self.asked.append({"question": question, **how})
-        run_id = f"run{len(self.asked)}"
-        self.runs[run_id] = self._answer(question, how["mode"], how["library"])
-        return run_id
+    def __post_init__(self) -> None:
+        self.database = Database(Path(mkdtemp()) / "app.sqlite3")
+        self.runs = FakeRuns(lambda question, mode: self._answer(question, mode, self.asked[-1]["library"]))
+        self.conversations = Conversations(self.database, self.runs, _Forgetful())  # type: ignore[arg-type]
+        self.feedback = Feedback(self.database, self.conversations)
+
+    @property
+    def cancelled(self) -> list[str]:
+        return self.runs.cancelled
+
+    def converse(
+        self, question: str, *, library: str, mode: Any, conversation_id: str = "", owner: str = "", **how: Any
+    ) -> Asked:
+        asked = {"question": question, "library": library, "mode": mode, "owner": owner}
+        self.asked.append({**asked, "conversation_id": conversation_id, **how})
+        known = self.library(library).known
+        asking = Asking(
+            question, library, mode, None, None, owner, conversation_id,  # type: ignore[arg-type]
+            settings=how.get("settings", {}), suggest=False,
+            stamps=lambda hashes: {key: PageStamp.of(page) for key, page in known(hashes).items()},
+        )  # fmt: skip
+        begun = self.conversations.ask(asking)
+        if self.suggests:
+            self.database.conversations.add_extra(begun.turn_id, {"suggestions": list(self.suggests)})
+        return begun
+
+    def turns(self, owner: str = "") -> list[TurnView]:
+        """The turns of the latest conversation."""
+        latest = self.conversations.conversations("main", owner)[0]
+        return self.conversations.turns(latest.id, owner)
+
+    @property
+    def newest(self) -> str:
+        """The id of the latest turn."""
+        return self.turns()[-1].id
 
     def _answer(self, question: str, mode: Any, library: str) -> Answer:
         chinese = any("\u4e00" <= sign <= "\u9fff" for sign in question)
@@ -206,6 +456,7 @@ class FakeApp:
             steps=make_steps(question, page), reasoner="extractive",
             searches=(make_search(question, page),), answerable=0.87,
             notice=Notice("best_found", {"searches": 3}) if self.outcome == "caveat" else None,
+            standalone=self.standalone, usage=self.usage, seconds=1.25,
         )  # fmt: skip
 
     def search(self, question: str, *, library: str, **how: Any) -> Retrieval:
@@ -216,27 +467,28 @@ class FakeApp:
         return make_search(question, page) if page else Retrieval(question, "mmr", (), (), ("sparse",))
 
     def events(self, run_id: str, since: int = 0) -> list[Event]:
-        answer = self._run(run_id)
-        events: list[tuple[Any, Any]] = []
+        answer = self.runs.run(run_id)
+        events: list[tuple[Any, Any]] = [("standalone", answer.standalone)] if answer.standalone else []
         for step in answer.steps:
             events.append(("step", {"node": step.node, "state": "started"}))
             if step.node == "generate":
                 events += [("token", answer.text[i : i + 12]) for i in range(0, len(answer.text), 12)]
             events.append(("step", {"node": step.node, "state": "finished", "ms": step.ms, "detail": step.detail}))
         events.append(("answer", answer))
-        return [Event(n, kind, data) for n, (kind, data) in enumerate(events)][since : self.released]
+        shown = [Event(n, kind, data) for n, (kind, data) in enumerate(events)][: self.released]
+        if shown[-1:] and shown[-1].kind == "answer":
+            self.runs.end(run_id)
+        return shown[since:]
 
     def cancel(self, run_id: str) -> None:
-        self.cancelled.append(run_id)
+        self.runs.cancel(run_id)
 
     def answer(self, run_id: str) -> Answer | None:
-        answer = self._run(run_id)
-        return answer if self.events(run_id)[-1:] and self.events(run_id)[-1].kind == "answer" else None
+        shown = self.events(run_id)
+        return self.runs.run(run_id) if shown[-1:] and shown[-1].kind == "answer" else None
 
-    def _run(self, run_id: str) -> Answer:
-        if run_id not in self.runs:
-            raise RagError("run_unknown")
-        return self.runs[run_id]
+    def wait(self, run_id: str, timeout: float | None = None) -> Answer:
+        return self.runs.run(run_id)
 
     def test_database(self) -> Notice:
         return Notice("database_works", {"libraries": len(self.libraries)})

@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import pytest
 
 from rag.ui.page_detail import parts_of
@@ -10,6 +12,6 @@ def test_parts_of_a_long_text_are_the_whole_of_it(length: int, line: int) -> Non
     borders = parts_of(text, size=100)
     assert borders[0] == 0
     assert borders[-1] == length
-    assert all(0 < end - start <= 100 for start, end in zip(borders, borders[1:], strict=False))
+    assert all(0 < end - start <= 100 for start, end in pairwise(borders))
     if line == 7:
         assert all(text[border - 1] == "\n" for border in borders[1:-1])

@@ -45,6 +45,7 @@ LABELS: dict[str, tuple[str, str]] = {
     "chat_model_name": ("Model", "模型"),
     "chat_key": ("Key", "密钥"),
     "chat_key_hint": ("leave empty if the service needs none", "服务不需要密钥则留空"),
+    "chat_fast_hint": ("the same", "与模型相同"),
     "chat_use": ("Use it", "启用"),
     "chat_test": ("Test the connection", "测试连接"),
     "chat_disconnect": ("Stop using it", "停用"),

@@ -1,0 +1,55 @@
+"""A turn's answer as it can be shown now: the one in memory, which knows its searches, else the stored one."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING, Literal
+
+from rag.errors import RagError
+from rag.types import Answer, Passage
+
+if TYPE_CHECKING:
+    from rag.agent.conversations import TurnView
+    from rag.app import App
+
+PageNow = Literal["newer", "gone", "off_site"]
+
+
+def answer_of(app: App, library: str, turn: TurnView) -> Answer | None:
+    """None while the run goes on. Passages of a stored answer get their texts back where the library still has them."""
+    if turn.run_id:
+        with suppress(RagError):
+            kept = app.answer(turn.run_id)
+            if kept is not None or turn.state == "running":
+                return kept
+    return None if turn.answer is None else _with_texts(app, library, turn.answer)
+
+
+def _with_texts(app: App, library: str, answer: Answer) -> Answer:
+    """An answer is stored without the texts of its passages; a changed page's are not made up."""
+    bare = [passage.id for passage in answer.passages if not passage.text]
+    if not bare:
+        return answer
+    found = {passage.id: passage for passage in app.library(library).passages(bare)}
+    whole = tuple(_filled(passage, found.get(passage.id)) for passage in answer.passages)
+    return replace(answer, passages=tuple(passage for passage in whole if passage.text))
+
+
+def _filled(passage: Passage, found: Passage | None) -> Passage:
+    if passage.text or found is None or (found.start, found.end) != (passage.start, passage.end):
+        return passage
+    return replace(passage, text=found.text)
+
+
+def pages_now(app: App, library: str, turn: TurnView) -> dict[str, PageNow]:
+    """What became of the pages that the turn cites, by url_hash; those that are as they were are left out."""
+    from rag.agent.conversations import PageStamp, outdated
+
+    if not turn.stamps:
+        return {}
+    known = app.library(library).known(list(turn.stamps))
+    states: dict[str, PageNow] = {key: "off_site" for key, page in known.items() if page.status == "gone"}
+    for key, state in outdated(turn, {key: PageStamp.of(page) for key, page in known.items()}).items():
+        states[key] = "gone" if state == "gone" else "newer"
+    return states

@@ -1,0 +1,93 @@
+"""A question is asked, with everything that was chosen in this tab."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from rag.errors import RagError
+from rag.messages import say
+from rag.types import RunMode
+from rag.ui.conversations import show
+from rag.ui.filters import search_options
+from rag.ui.session import Session, session
+
+if TYPE_CHECKING:
+    from rag.agent.conversations import TurnView
+    from rag.app import App
+
+_LOOK_SECONDS = 30.0
+
+
+def ask(app: App, library: str, question: str, mode: RunMode | None = None, **how: Any) -> None:
+    """Begin to answer `question` and draw the page again; `how` is as in `start`."""
+    start(app, library, question, mode, **how)
+    st.rerun()
+
+
+def start(
+    app: App,
+    library: str,
+    question: str,
+    mode: RunMode | None = None,
+    *,
+    conversation: str | None = None,
+    standalone: str = "",
+) -> bool:
+    """Begin to answer `question` in the open conversation, or another; an empty id begins one.
+
+    `standalone` is what a follow-up means, as the person put it right. What stands in the way is said in passing.
+    """
+    state = session()
+    state.mode = mode or state.mode
+    try:
+        asked = app.converse(
+            question,
+            mode=state.mode,
+            library=library,
+            conversation_id=state.conversation if conversation is None else conversation,
+            owner=state.owner,
+            chat=state.chat,
+            settings=_kept(state),
+            **search_options(),
+            **state.choices.options(),
+            standalone=standalone or None,
+        )
+    except RagError as error:
+        state.notes.append(say(error.notice, "zh" if state.language == "zh" else "en"))
+        return False
+    show(asked.conversation_id)
+    state.asked = asked.turn_id
+    return True
+
+
+def branch(app: App, library: str, conversation_id: str, turn_id: str, question: str, *, first: bool) -> None:
+    """Ask `question` in the place of a turn's, in a conversation of its own that keeps what was said before."""
+    owner = session().owner
+    other = ""
+    if not first:
+        other = app.conversations.branch(conversation_id, turn_id, owner, including=False)
+        app.conversations.rename(other, question, owner)
+    ask(app, library, question, conversation=other)
+
+
+def _kept(state: Session) -> dict[str, Any]:
+    """What is stored beside the answer, and nothing secret."""
+    kept: dict[str, Any] = {"scope": state.scope.plain(), **state.choices.options()}
+    if state.chat is not None:
+        kept |= {"fast_model": state.chat.fast_model, "temperature": state.chat.temperature}
+    return {name: value for name, value in kept.items() if value not in ("", None, {})}
+
+
+def await_suggestions(turn_id: str) -> None:
+    """Look for questions to ask next for some time from now on."""
+    session().awaiting[turn_id] = time.monotonic() + _LOOK_SECONDS
+
+
+def awaits_suggestions(turn: TurnView) -> bool:
+    """Whether they may still come: the question or, as far as this tab saw it, the answer is not long ago."""
+    age = (datetime.now(UTC) - datetime.fromisoformat(turn.created_at)).total_seconds()
+    return age < _LOOK_SECONDS or time.monotonic() < session().awaiting.get(turn.id, 0.0)

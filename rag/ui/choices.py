@@ -1,0 +1,21 @@
+"""How an answer is to be made, as chosen in one tab: the way to compose it, and what it may use."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """None and `auto` leave it to the mode and the settings."""
+
+    compose: str = "auto"
+    calls: int | None = None
+    tokens: int | None = None
+    seconds: int | None = None
+
+    def options(self) -> dict[str, Any]:
+        """What was chosen, as arguments of `App.converse`."""
+        standard = Choices()
+        return {name: value for name, value in asdict(self).items() if value != getattr(standard, name)}

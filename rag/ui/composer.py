@@ -1,0 +1,134 @@
+"""Beside the question: how the answer is to be made. Model and temperature, the way to compose it, and its limits."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from rag.agent.options import COMPOSE
+from rag.ui.choices import Choices
+from rag.ui.session import session
+from rag.ui.strings import Language, label
+
+if TYPE_CHECKING:
+    from rag.app import App, ChatOptions
+
+_LIMITS = {"calls": (1, 100, 1), "tokens": (100, 10_000_000, 500), "seconds": (1, 600, 5)}
+_MODEL_NEEDED = ("calls", "tokens")
+
+
+def draw_options(app: App, language: Language, *, disabled: bool = False) -> None:
+    """The button that opens the choices, with how many of them are not the standard."""
+    count = len(session().choices.options())
+    words = label("options_count", language, count=count) if count else label("options", language)
+    choices = st.popover(
+        words, icon=":material/tune:", type="tertiary", key="options", on_change="rerun", disabled=disabled
+    )
+    # The room they will take is there from the start: the popover finds its place before they are drawn.
+    with choices, st.container(key="option-choices", height=_height(app), border=False):
+        st.caption(label("options_lead", language))
+        if choices.open:
+            chat = chat_in_use(app)
+            if chat is not None:
+                _draw_model(chat, app, language)
+                _draw_compose(language)
+            _draw_limits(app, language, with_model=chat is not None)
+
+
+def chat_in_use(app: App) -> ChatOptions | None:
+    """The chat model of the session, else that of the settings; None where there is none."""
+    from rag.app import ChatOptions
+
+    settings = app.settings
+    if session().chat is not None or not settings.has_chat_model:
+        return session().chat
+    return ChatOptions(
+        settings.llm_model,
+        settings.llm_base_url,
+        fast_model=settings.fast_llm_model,
+        temperature=settings.llm_temperature,
+    )
+
+
+def _height(app: App) -> int:
+    return 400 if session().chat or app.settings.has_chat_model else 170
+
+
+def _draw_model(chat: ChatOptions, app: App, language: Language) -> None:
+    left, right = st.columns(2)
+    with left:
+        _text("model", chat.model, app, language)
+    with right:
+        _text("fast_model", chat.fast_model, app, language)
+    temperature = app.settings.llm_temperature if chat.temperature is None else chat.temperature
+    st.session_state["option-temperature"] = float(temperature)
+    st.slider(
+        label("option_temperature", language),
+        0.0,
+        2.0,
+        step=0.1,
+        key="option-temperature",
+        on_change=_take_chat,
+        args=("temperature", app),
+    )
+
+
+def _text(name: str, value: str, app: App, language: Language) -> None:
+    key = f"option-{name}"
+    st.session_state[key] = value
+    hint = label("option_fast_hint", language) if name == "fast_model" else ""
+    st.text_input(label(f"option_{name}", language), key=key, placeholder=hint, on_change=_take_chat, args=(name, app))
+
+
+def _take_chat(name: str, app: App) -> None:
+    """Keep the choice for this session; a model without a name is no choice."""
+    value: Any = st.session_state[f"option-{name}"]
+    value = value.strip() if isinstance(value, str) else value
+    if name == "model" and not value:
+        return
+    chat = chat_in_use(app)
+    if chat is not None:
+        session().chat = replace(chat, **{name: value})
+
+
+def _draw_compose(language: Language) -> None:
+    st.session_state["option-compose"] = session().choices.compose
+    st.selectbox(
+        label("option_compose", language),
+        COMPOSE,
+        key="option-compose",
+        format_func=lambda name: label(f"compose_{name}", language),
+        on_change=_take,
+        args=("compose",),
+    )
+    st.caption(label(f"compose_{session().choices.compose}_hint", language))
+
+
+def _draw_limits(app: App, language: Language, *, with_model: bool) -> None:
+    names = [name for name in _LIMITS if with_model or name not in _MODEL_NEEDED]
+    for column, name in zip(st.columns(len(names)), names, strict=True):
+        with column:
+            _draw_limit(name, getattr(app.settings, f"answer_max_{name}"), language)
+
+
+def _draw_limit(name: str, standard: float | None, language: Language) -> None:
+    lowest, highest, step = _LIMITS[name]
+    st.session_state[f"option-{name}"] = getattr(session().choices, name)
+    st.number_input(
+        label(f"option_{name}", language),
+        min_value=lowest,
+        max_value=highest,
+        value=None,
+        step=step,
+        key=f"option-{name}",
+        placeholder=label("option_standard", language) if standard is None else f"{standard:g}",
+        on_change=_take,
+        args=(name,),
+    )
+
+
+def _take(name: str) -> None:
+    value = st.session_state[f"option-{name}"]
+    session().choices = replace(session().choices, **{name: getattr(Choices(), name) if value is None else value})

@@ -1,0 +1,90 @@
+"""What stands above a conversation: its title, what it used, and what can be done with it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from rag.agent.export import export, file_name
+from rag.ui.conversations import show
+from rag.ui.doing import attempt
+from rag.ui.escape import escape_line
+from rag.ui.parts import close
+from rag.ui.session import session
+from rag.ui.strings import Language, label
+from rag.ui.usage import usage_parts
+
+if TYPE_CHECKING:
+    from rag.agent.conversations import TurnView
+    from rag.app import App
+    from rag.store.conversation_table import Conversation
+
+_KINDS = {"md": "markdown", "html": "html", "json": "data_object"}
+
+
+def draw_head(app: App, conversation: Conversation, turns: Sequence[TurnView], language: Language) -> None:
+    """Title and usage at the left, the menu at the right."""
+    usage = usage_parts(app.conversations.usage(conversation.id, session().owner), language)
+    with st.container(horizontal=True, vertical_alignment="center", key="talk-head", gap="small"):
+        with st.container(key="talk-title", gap=None):
+            st.markdown(f"**{escape_line(conversation.title)}**")
+            if usage:
+                st.caption(label("usage_whole", language, usage=" · ".join(usage)))
+        _draw_menu(app, conversation, turns, language)
+
+
+def _draw_menu(app: App, conversation: Conversation, turns: Sequence[TurnView], language: Language) -> None:
+    menu = st.popover(
+        label("talk_menu", language), icon=":material/more_horiz:", type="tertiary", key="talk-menu", on_change="rerun"
+    )
+    with menu, st.container(key="talk-actions", gap="small"):
+        if not menu.open:
+            return
+        _draw_rename(app, conversation, language)
+        st.caption(label("talk_export", language))
+        with st.container(horizontal=True, gap="small", key="talk-files"):
+            for kind, icon in _KINDS.items():
+                _draw_export(conversation, turns, kind, icon, language)
+        _draw_delete(app, conversation, language)
+
+
+def _draw_rename(app: App, conversation: Conversation, language: Language) -> None:
+    with st.form("talk-rename", border=False):
+        title = st.text_input(
+            label("talk_title", language), value=conversation.title, key=f"talk-title-{conversation.id}", max_chars=200
+        )
+        renamed = st.form_submit_button(
+            label("talk_rename", language), key="talk-rename-go", on_click=close, args=("talk-menu",)
+        )
+    if renamed and title and title.strip():
+        attempt(lambda: app.conversations.rename(conversation.id, title, session().owner), language)
+        st.rerun()
+
+
+def _draw_export(
+    conversation: Conversation, turns: Sequence[TurnView], kind: str, icon: str, language: Language
+) -> None:
+    text, media = export(conversation, turns, kind, language)
+    st.download_button(
+        label(f"talk_as_{kind}", language),
+        text,
+        file_name=file_name(conversation, kind),
+        mime=media,
+        icon=f":material/{icon}:",
+        on_click="ignore",
+        key=f"talk-export-{kind}",
+    )
+
+
+def _draw_delete(app: App, conversation: Conversation, language: Language) -> None:
+    sure = st.checkbox(label("talk_delete_sure", language), key=f"talk-sure-{conversation.id}")
+    words = label("talk_delete", language)
+    if st.button(
+        words, icon=":material/delete:", key="talk-delete", disabled=not sure, on_click=close, args=("talk-menu",)
+    ):
+        done = label("talk_deleted", language)
+        if attempt(lambda: app.conversations.delete(conversation.id, session().owner), language, done):
+            show("")
+        st.rerun()

@@ -1,0 +1,95 @@
+"""Which conversation a tab shows, and the list of those there are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from rag.errors import RagError
+from rag.messages import say
+from rag.ui.escape import escape_line
+from rag.ui.navigation import go
+from rag.ui.scope import Scope
+from rag.ui.session import session, set_param
+from rag.ui.strings import Language, label
+
+if TYPE_CHECKING:
+    from rag.app import App
+    from rag.store.conversation_table import Conversation
+
+_PARAM = "conversation"
+_LISTED = 20
+_LONGEST = 80
+
+
+def take_from_address(app: App, language: Language) -> None:
+    """Open the conversation that the address names, with its library; an unknown one is said so and forgotten."""
+    state = session()
+    wanted = st.query_params.get(_PARAM, "")
+    if not wanted or wanted == state.conversation:
+        return
+    try:
+        found = app.conversations.conversation(wanted, state.owner)
+    except RagError as error:
+        state.notes.append(say(error.notice, language))
+        set_param(_PARAM, state.conversation)
+        return
+    state.conversation = found.id
+    if found.library != state.library:
+        state.library, state.scope, state.search = found.library, Scope(), None
+
+
+def current(app: App) -> Conversation | None:
+    """The open conversation; the address is made to name it, so that a reload finds it again."""
+    state = session()
+    found = None
+    if state.conversation:
+        try:
+            found = app.conversations.conversation(state.conversation, state.owner)
+        except RagError:
+            state.conversation = ""
+    set_param(_PARAM, state.conversation)
+    return found
+
+
+def show(conversation_id: str) -> None:
+    """Let this tab show another conversation, or with an empty id a new one."""
+    session().conversation = conversation_id
+    set_param(_PARAM, conversation_id)
+
+
+def draw_list(app: App, library: str, language: Language) -> None:
+    """A button for a new conversation, then the latest of the library, or those that hold the words looked for."""
+    state = session()
+    if st.button(label("talk_new", language), icon=":material/edit_square:", key="talk-new", width="stretch"):
+        show("")
+        go("chat")
+    wanted = str(st.session_state.get("talk-search") or "")
+    found = app.conversations.conversations(library, state.owner, wanted)
+    if not found and not wanted:
+        return
+    st.text_input(
+        label("talk_search", language),
+        key="talk-search",
+        placeholder=label("talk_search", language),
+        icon=":material/search:",
+        label_visibility="collapsed",
+    )
+    with st.container(key="talks", gap=None):
+        for one in found[:_LISTED]:
+            _draw_entry(one, language)
+    if not found:
+        st.caption(label("talk_none", language))
+    elif len(found) > _LISTED:
+        st.caption(label("talk_more", language, count=_LISTED))
+
+
+def _draw_entry(conversation: Conversation, language: Language) -> None:
+    is_open = conversation.id == session().conversation
+    title = escape_line(conversation.title[:_LONGEST]) or label("talk_untitled", language)
+    icon = ":material/call_split:" if conversation.branch_of else None
+    key = f"talk-{'open' if is_open else 'other'}-{conversation.id}"
+    if st.button(title, key=key, icon=icon, type="tertiary", width="stretch"):
+        show(conversation.id)
+        go("chat", conversation=conversation.id)

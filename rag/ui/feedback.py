@@ -1,0 +1,110 @@
+"""Thumbs under an answer, and behind them a reason, a remark and the right answer; and all of it as test cases."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from rag.agent.feedback import REASONS
+from rag.ui.doing import attempt
+from rag.ui.parts import close
+from rag.ui.session import session
+from rag.ui.strings import Language, counted, label
+
+if TYPE_CHECKING:
+    from rag.agent.conversations import TurnView
+    from rag.app import App
+
+_THUMBS = {1: 1, -1: 0, 0: None}
+_LONGEST = 4000
+
+
+def draw_thumbs(app: App, turn: TurnView, language: Language) -> None:
+    """Two thumbs; once one is given, a form for more."""
+    key = f"thumbs-{turn.id}"
+    st.session_state[key] = _THUMBS[turn.rating]
+    st.feedback("thumbs", key=key, on_change=_take, args=(app, turn, language))
+    if not turn.rating:
+        return
+    more = st.popover(label("feedback_more", language), type="tertiary", key=f"more-{turn.id}", on_change="rerun")
+    with more, st.container(key=f"feedback-{turn.id}"):
+        if more.open:
+            _draw_form(app, turn, language)
+
+
+def _take(app: App, turn: TurnView, language: Language) -> None:
+    thumb = st.session_state[f"thumbs-{turn.id}"]
+    owner = session().owner
+    if thumb is None:
+        attempt(lambda: app.feedback.withdraw(turn.id, owner), language)
+    else:
+        attempt(lambda: app.feedback.give(turn.id, 1 if thumb else -1, owner=owner), language)
+
+
+def _draw_form(app: App, turn: TurnView, language: Language) -> None:
+    said = app.feedback.given(turn.id, session().owner)
+    with st.form(f"feedback-form-{turn.id}", border=False):
+        reason = ""
+        if turn.rating < 0:
+            reason = st.selectbox(
+                label("feedback_reason", language),
+                ("", *REASONS),
+                index=("", *REASONS).index(said["reason"]),
+                format_func=lambda name: label(f"reason_{name or 'none'}", language),
+                key=f"reason-{turn.id}",
+            )
+        comment = _area("comment", said["comment"], turn, language)
+        correction = _area("correction", said["correction"], turn, language)
+        sent = st.form_submit_button(
+            label("feedback_send", language),
+            type="primary",
+            key=f"feedback-go-{turn.id}",
+            on_click=close,
+            args=(f"more-{turn.id}",),
+        )
+    if sent:
+        more = {"reason": reason, "comment": comment, "correction": correction}
+        rating = 1 if turn.rating > 0 else -1
+        done = label("feedback_sent", language)
+        attempt(lambda: app.feedback.give(turn.id, rating, owner=session().owner, **more), language, done)  # type: ignore[arg-type]
+        st.rerun()
+
+
+def _area(name: str, value: str, turn: TurnView, language: Language) -> str:
+    return (
+        st.text_area(
+            label(f"feedback_{name}", language), value=value, key=f"{name}-{turn.id}", max_chars=_LONGEST, height=70
+        )
+        or ""
+    )
+
+
+def draw_feedback_export(app: App, library: str, language: Language) -> None:
+    """How many answers were judged, and two files of test cases, made only once asked for."""
+    page_of = app.library(library).page
+    rows = app.feedback.questions(library, page_of)
+    if not rows:
+        st.caption(label("feedback_none", language))
+        return
+    good = sum(row["rating"] > 0 for row in rows)
+    count = counted("feedback_count_one", "feedback_count", len(rows), language)
+    st.markdown(f"{count} · :material/thumb_up: {good} · :material/thumb_down: {len(rows) - good}")
+    files = st.expander(
+        label("feedback_files", language), icon=":material/download:", type="compact", key="feedback-files",
+        on_change="rerun",
+    )  # fmt: skip
+    if files.open:
+        with files, st.container(horizontal=True, gap="small"):
+            _draw_download("questions", rows)
+            _draw_download("pages", app.feedback.pages(library, page_of))
+
+
+def _draw_download(name: str, rows: Iterable[Mapping[str, Any]]) -> None:
+    text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    file = f"{name}.jsonl"
+    st.download_button(
+        file, text, file_name=file, mime="application/jsonl", icon=":material/download:", on_click="ignore", key=file
+    )

@@ -1,0 +1,94 @@
+"""Signing in, where `.streamlit/secrets.toml` has an [auth] section: who it is, whether they may enter, the way out.
+
+Without one the app is open to all who can reach it, unless AUTH_ALLOW says that somebody wanted it closed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import streamlit as st
+
+from rag.access import address_of, person_of, refusal
+from rag.ui.escape import escape_line
+from rag.ui.language import language_switch
+from rag.ui.session import session
+from rag.ui.strings import Language, label
+
+if TYPE_CHECKING:
+    from rag.app import App
+
+
+def claims() -> Mapping[str, Any] | None:
+    """What is known of the person, `is_logged_in` at least; None where signing in is not set up."""
+    known: Mapping[str, Any] = st.user.to_dict()
+    return known if "is_logged_in" in known else None
+
+
+def outside() -> bool:
+    """Whether nobody is signed in though they would have to be."""
+    known = claims()
+    return known is not None and not known.get("is_logged_in")
+
+
+def providers() -> list[str]:
+    """The names of the identity providers to choose from; one empty name for the only one."""
+    section: Mapping[str, Any] = st.secrets.get("auth", {})
+    named = [name for name, value in section.items() if isinstance(value, Mapping) and "client_id" in value]
+    return [""] if "client_id" in section or not named else named
+
+
+def admit(app: App, language: Language) -> None:
+    """Let those through who may enter; for others the page ends here, saying why."""
+    known, allowed = claims(), app.settings.auth_allow
+    if known is None:
+        session().person = None
+        if allowed:
+            _refuse("not_set_up", "", language, leave=False)
+        return
+    if not known.get("is_logged_in"):
+        session().person = None
+        _ask(language)
+    if why := refusal(known, allowed):
+        session().person = None
+        _refuse(why, address_of(known), language)
+    session().person = person_of(known)
+
+
+def _ask(language: Language) -> NoReturn:
+    with st.container(key="door", horizontal_alignment="center"):
+        st.markdown(f"### {label('door_title', language)}", anchors=False)
+        st.markdown(label("door_lead", language))
+        for name in providers():
+            words = label("door_go_to", language, name=escape_line(name)) if name else label("door_go", language)
+            if st.button(words, type="primary", icon=":material/login:", key=f"sign-in-{name}"):
+                st.login(name or None)
+        language_switch("door-language")
+    st.stop()
+
+
+def _refuse(why: str, address: str, language: Language, *, leave: bool = True) -> NoReturn:
+    with st.container(key="door", horizontal_alignment="center"):
+        st.markdown(f"### {label('door_closed', language)}", anchors=False)
+        st.markdown(label(f"door_{why}", language, address=escape_line(address)))
+        if leave:
+            _leave(language, "door-out")
+        language_switch("door-language")
+    st.stop()
+
+
+def _leave(language: Language, key: str) -> None:
+    if st.button(label("sign_out", language), icon=":material/logout:", type="tertiary", key=key):
+        st.logout()
+
+
+def draw_person(language: Language) -> None:
+    """Who is signed in, with the way out; or that conversations are everybody's."""
+    person = session().person
+    if person is None:
+        st.caption(f":material/group: {label('shared_by_all', language)}")
+        return
+    with st.container(horizontal=True, vertical_alignment="center", key="person", gap="small"):
+        st.caption(f":material/person: {escape_line(person.name)}")
+        _leave(language, "sign-out")

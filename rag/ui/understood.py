@@ -1,0 +1,56 @@
+"""What a follow-up was understood as, and the way to put that right."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from rag.types import Answer
+from rag.ui.asking import ask
+from rag.ui.escape import escape_line
+from rag.ui.parts import close
+from rag.ui.strings import Language, label
+
+if TYPE_CHECKING:
+    from rag.agent.conversations import TurnView
+    from rag.app import App
+
+_LONGEST = 600
+
+
+def understood_line(standalone: str, language: Language) -> str:
+    return label("understood", language, question=escape_line(standalone))
+
+
+def draw_understood(app: App, library: str, turn: TurnView, answer: Answer, language: Language) -> None:
+    """One line above the answer with a small form behind it; nothing for a question that stood by itself."""
+    if not answer.standalone or answer.standalone == turn.question:
+        return
+    with st.container(horizontal=True, vertical_alignment="center", key=f"understood-{turn.id}", gap="small"):
+        st.caption(understood_line(answer.standalone, language), width="content")
+        popover = st.popover(
+            label("understood_wrong", language), type="tertiary", key=f"correct-{turn.id}", on_change="rerun"
+        )
+        with popover:
+            _draw_form(app, library, turn, answer, language)
+
+
+def _draw_form(app: App, library: str, turn: TurnView, answer: Answer, language: Language) -> None:
+    with st.form(f"correct-form-{turn.id}", border=False):
+        meant = st.text_area(
+            label("understood_meant", language),
+            value=answer.standalone,
+            key=f"meant-{turn.id}",
+            max_chars=_LONGEST,
+            height="content",
+        )
+        again = st.form_submit_button(
+            label("understood_again", language),
+            type="primary",
+            key=f"meant-go-{turn.id}",
+            on_click=close,
+            args=(f"correct-{turn.id}",),
+        )
+    if again and meant and meant.strip():
+        ask(app, library, turn.question, standalone=" ".join(meant.split()))

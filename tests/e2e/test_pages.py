@@ -1,0 +1,111 @@
+"""Pages on their way in and in the library, as a person works with them; all from files, so that nothing is fetched."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import FilePayload, Page, expect
+
+from rag.ui.strings import label
+from tests.e2e.conftest import OpenTab
+from tests.support.lighthouse import CHINESE, ENGLISH
+
+LOGIN = (
+    "<html lang='en'><title>Sign in</title><body><main><h1>Sign in to continue</h1><form method='post'>"
+    "<input name='user'><input type='password' name='word'><button>Log in</button></form>"
+    "<p>Forgot your password? Create an account to read on.</p></main></body></html>"
+)
+BOTH = pytest.mark.parametrize("language", ["en", "zh"])
+
+
+def file(name: str, text: str) -> FilePayload:
+    kind = "text/html" if name.endswith(".html") else "text/markdown"
+    return {"name": name, "mimeType": kind, "buffer": text.encode()}
+
+
+def add(page: Page, language: str, *files: FilePayload) -> None:
+    """Hand in files on the Add pages page, and wait for the end of the import."""
+    page.get_by_role("tab", name=label("add_tab_files", language)).click()  # type: ignore[arg-type]
+    uploader = page.locator("[class*='st-key-files-'] input[type=file]")
+    uploader.set_input_files(list(files))
+    page.locator(".st-key-add-files button").click()
+    page.locator(".st-key-job-ask button").wait_for(timeout=120_000)
+
+
+def fits(page: Page) -> bool:
+    """Whether nothing of the page sticks out to the side."""
+    wide = "[...document.querySelectorAll('html, [data-testid=stMain]')].map(e => e.scrollWidth - e.clientWidth)"
+    return max(page.evaluate(wide)) <= 0
+
+
+@BOTH
+def test_what_was_held_back_is_added_anyway_and_a_duplicate_is_kept(open_tab: OpenTab, language: str) -> None:
+    page = open_tab(language, f"/add?library=gate-{language}", 390)
+    text = {"en": ENGLISH, "zh": CHINESE}[language]
+    add(page, language, file("lamps.md", text), file("copy.md", text), file("login.html", LOGIN))
+    held = page.locator("[class*='st-key-job-row-']").filter(has=page.locator("[class*='st-key-decide-add_anyway-']"))
+    expect(held).to_contain_text(label("status_held", language))  # type: ignore[arg-type]
+    held.get_by_text(label("decide_preview", language)).click()  # type: ignore[arg-type]
+    expect(held).to_contain_text("Forgot your password?")
+    assert fits(page)
+    held.get_by_role("button", name=label("decide_add_anyway", language)).click()  # type: ignore[arg-type]
+    word = label("status_added", language)  # type: ignore[arg-type]
+    added = page.locator(".st-key-job-rows .stMarkdownBadge").filter(has_text=word)
+    expect(added).to_have_count(2)
+    page.locator("[class*='st-key-decide-keep_both-'] button").click()
+    expect(added).to_have_count(3)
+    page.reload()
+    expect(added).to_have_count(3)
+
+
+def test_a_page_is_opened_from_the_list_and_shows_what_changed(open_tab: OpenTab) -> None:
+    page = open_tab("en", "/add?library=versions")
+    add(page, "en", file("lamps.md", ENGLISH))
+    page.locator(".st-key-job-close button").click()
+    add(page, "en", file("lamps.md", ENGLISH.replace("four hours", "six hours")))
+    page.locator(".st-key-job-library button").click()
+    table = page.get_by_test_id("stDataFrame")
+    table.wait_for()
+    page.wait_for_timeout(1000)
+    box = table.bounding_box()
+    assert box
+    page.mouse.click(box["x"] + 160, box["y"] + 35 * 1.5)
+    page.locator(".st-key-page-detail").wait_for()
+    assert "page=" in page.url
+    page.get_by_role("radio", name=label("page_chunks", "en")).click()
+    expect(page.locator(".page-html .chunk-mark").first).to_contain_text("1 characters 0–")
+    page.get_by_role("radio", name=label("page_versions", "en")).click()
+    expect(page.locator(".page-html del")).to_have_text(re.compile("four"))
+    struck = page.locator(".page-html del").evaluate("e => getComputedStyle(e).textDecorationLine")
+    assert struck == "line-through"
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.wait_for_timeout(500)
+    assert fits(page)
+
+
+def test_a_library_is_downloaded_and_becomes_another(open_tab: OpenTab, tmp_path: Path) -> None:
+    page = open_tab("en", "/add?library=here")
+    add(page, "en", file("lamps.md", ENGLISH))
+    page.locator(".st-key-job-library button").click()
+    page.get_by_role("button", name=label("exchange", "en")).click()
+    page.get_by_role("button", name=label("export_go", "en")).click()
+    page.locator(".st-key-export-download button").wait_for()
+    page.wait_for_timeout(1500)  # until nothing is drawn again
+    with page.expect_download() as started:
+        page.locator(".st-key-export-download button").click()
+    kept = tmp_path / started.value.suggested_filename
+    started.value.save_as(kept)
+    assert kept.name == "here.pagelight"
+    page.get_by_role("button", name=label("exchange", "en")).click()
+    page.locator("[class*='st-key-import-file-'] input[type=file]").set_input_files(kept)
+    name = page.locator("[class*='st-key-import-name-'] input")
+    name.fill("there")
+    name.press("Enter")
+    page.get_by_text("here.pagelight").wait_for()
+    page.wait_for_timeout(1500)  # until the server has the file and the name
+    page.locator(".st-key-import-go button").click()
+    page.locator(".st-key-import-open button").click()
+    page.wait_for_url(re.compile("library=there"))
+    expect(page.get_by_text("1 page, ")).to_be_visible()

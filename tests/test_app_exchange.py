@@ -1,0 +1,87 @@
+"""Libraries as files, through the application: real store, real models."""
+
+from __future__ import annotations
+
+import io
+import os
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from rag.app import App
+from rag.app.exchange import Transfer
+from rag.config import load_settings
+from rag.errors import StoreError
+from rag.ingest.sources import record_sources
+
+LINES = [
+    '{"url": "https://a.example/1", "title": "Lamps", "text": "The lamp was wound every four hours, day and night."}',
+    '{"url": "https://a.example/2", "title": "灯", "text": "灯每四个小时上一次发条，昼夜不停。"}',
+]
+
+
+def ended(app: App, transfer_id: str) -> Transfer:
+    """The transfer, once it has ended."""
+    deadline = time.monotonic() + 60
+    while (found := app.exchange.transfer(transfer_id)) is None or found.state == "running":
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    return found
+
+
+@pytest.fixture(scope="module")
+def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
+    """The application with two pages in its library."""
+    opened = App(load_settings(None, rag_data_dir=tmp_path_factory.mktemp("data"), qdrant_url=""))
+    job = opened.imports.submit(list(record_sources(LINES, "pages.jsonl")), library="main", chunker="recursive")
+    deadline = time.monotonic() + 60
+    while opened.imports.jobs.job(job).state == "running":
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    yield opened
+    opened.close()
+
+
+def test_a_library_goes_out_and_comes_in_under_another_name(app: App) -> None:
+    out = ended(app, app.exchange.export("main"))
+    assert (out.state, out.kind, out.pages) == ("done", "export", 2)
+    assert out.path is not None
+    assert out.size == out.path.stat().st_size > 0
+    with out.path.open("rb") as stream:
+        back = ended(app, app.exchange.bring_in(stream, "main.pagelight", "second"))
+    assert (back.state, back.kind, back.pages, back.path) == ("done", "import", 2, None)
+    assert app.library("second").page_count() == 2
+    assert app.library("second").chunk_count() == app.library("main").chunk_count()
+    found = app.search("four hours", library="second", strategy="keyword")
+    assert found.passages[0].url == "https://a.example/1"
+    assert {path.suffix for path in out.path.parent.iterdir()} == {".pagelight"}
+
+
+def test_what_is_no_library_says_so_and_leaves_nothing(app: App) -> None:
+    failed = ended(app, app.exchange.bring_in(io.BytesIO(b"not a library"), "../../x.pagelight", "third"))
+    assert failed.state == "failed"
+    assert failed.notice is not None
+    assert "x.pagelight" in str(failed.notice.params)
+    assert ".." not in str(failed.notice.params)
+    assert "third" not in app.library_names()
+
+
+@pytest.mark.parametrize("name", ["main", "Big", "../x", ""])
+def test_a_name_that_is_taken_or_wrong_is_refused_at_once(app: App, name: str) -> None:
+    with pytest.raises(StoreError):
+        app.exchange.bring_in(io.BytesIO(b""), "a.pagelight", name)
+
+
+def test_old_files_go_with_the_next_one(app: App) -> None:
+    first = ended(app, app.exchange.export("main"))
+    assert first.path is not None
+    stray = first.path.with_name("stray.pagelight")
+    stray.write_bytes(b"left by an earlier process")
+    ended(app, app.exchange.export("main"))
+    assert first.path.exists()
+    assert not stray.exists()
+    os.utime(first.path, (1, 1))
+    ended(app, app.exchange.export("main"))
+    assert app.exchange.transfer(first.id) is None
+    assert app.exchange.transfer("unknown") is None
