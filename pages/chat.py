@@ -9,7 +9,7 @@ import streamlit as st
 from rag.types import RunMode
 from rag.ui.answers import answer_of
 from rag.ui.asking import ask
-from rag.ui.composer import draw_options
+from rag.ui.composer import chosen, draw_options
 from rag.ui.conversation import draw_turns
 from rag.ui.conversation_head import draw_head
 from rag.ui.conversations import current
@@ -95,7 +95,8 @@ def _question_box(app: App, library: str, language: Language, *, running: bool) 
             )
             draw_filters(app, library, language, disabled=running)
             draw_options(app, language, disabled=running)
-            st.caption(label(f"mode_{session().mode}_hint", language), width="content")
+            hint = f"{label(f'mode_{session().mode}_hint', language)} {chosen(language)}"
+            st.caption(hint.strip(), width="content")
         draw_chips(app, library, language, disabled=running)
         question = st.chat_input(
             label("chat_placeholder", language),

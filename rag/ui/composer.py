@@ -10,7 +10,7 @@ import streamlit as st
 from rag.agent.options import COMPOSE
 from rag.ui.choices import Choices
 from rag.ui.session import session
-from rag.ui.strings import Language, label
+from rag.ui.strings import Language, counted, label
 
 if TYPE_CHECKING:
     from rag.app import App, ChatOptions
@@ -20,11 +20,14 @@ _MODEL_NEEDED = ("calls", "tokens")
 
 
 def draw_options(app: App, language: Language, *, disabled: bool = False) -> None:
-    """The button that opens the choices, with how many of them are not the standard."""
-    count = len(session().choices.options())
-    words = label("options_count", language, count=count) if count else label("options", language)
+    """The button that opens the choices."""
     choices = st.popover(
-        words, icon=":material/tune:", type="tertiary", key="options", on_change="rerun", disabled=disabled
+        label("options", language),
+        icon=":material/tune:",
+        type="tertiary",
+        key="options",
+        on_change="rerun",
+        disabled=disabled,
     )
     # The room they will take is there from the start: the popover finds its place before they are drawn.
     with choices, st.container(key="option-choices", height=_height(app), border=False):
@@ -35,6 +38,12 @@ def draw_options(app: App, language: Language, *, disabled: bool = False) -> Non
                 _draw_model(chat, app, language)
                 _draw_compose(language)
             _draw_limits(app, language, with_model=chat is not None)
+
+
+def chosen(language: Language) -> str:
+    """How many choices are not the standard, in words; empty for none."""
+    count = len(session().choices.options())
+    return counted("options_chosen_one", "options_chosen", count, language) if count else ""
 
 
 def chat_in_use(app: App) -> ChatOptions | None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from rag.app import App
     from rag.store.conversation_table import Conversation
 
+_MENU = "talk-menu"
 _KINDS = {"md": "markdown", "html": "html", "json": "data_object"}
 
 
@@ -37,7 +38,7 @@ def draw_head(app: App, conversation: Conversation, turns: Sequence[TurnView], l
 
 def _draw_menu(app: App, conversation: Conversation, turns: Sequence[TurnView], language: Language) -> None:
     menu = st.popover(
-        label("talk_menu", language), icon=":material/more_horiz:", type="tertiary", key="talk-menu", on_change="rerun"
+        label("talk_menu", language), icon=":material/more_horiz:", type="tertiary", key=_MENU, on_change="rerun"
     )
     with menu, st.container(key="talk-actions", gap="small"):
         if not menu.open:
@@ -51,16 +52,19 @@ def _draw_menu(app: App, conversation: Conversation, turns: Sequence[TurnView], 
 
 
 def _draw_rename(app: App, conversation: Conversation, language: Language) -> None:
+    key = f"talk-title-{conversation.id}"
     with st.form("talk-rename", border=False):
-        title = st.text_input(
-            label("talk_title", language), value=conversation.title, key=f"talk-title-{conversation.id}", max_chars=200
+        st.text_input(label("talk_title", language), value=conversation.title, key=key, max_chars=200)
+        st.form_submit_button(
+            label("talk_rename", language), key="talk-rename-go", on_click=_rename, args=(app, conversation, language)
         )
-        renamed = st.form_submit_button(
-            label("talk_rename", language), key="talk-rename-go", on_click=close, args=("talk-menu",)
-        )
-    if renamed and title and title.strip():
+
+
+def _rename(app: App, conversation: Conversation, language: Language) -> None:
+    close(_MENU)
+    title = str(st.session_state[f"talk-title-{conversation.id}"] or "").strip()
+    if title:
         attempt(lambda: app.conversations.rename(conversation.id, title, session().owner), language)
-        st.rerun()
 
 
 def _draw_export(
@@ -80,11 +84,18 @@ def _draw_export(
 
 def _draw_delete(app: App, conversation: Conversation, language: Language) -> None:
     sure = st.checkbox(label("talk_delete_sure", language), key=f"talk-sure-{conversation.id}")
-    words = label("talk_delete", language)
-    if st.button(
-        words, icon=":material/delete:", key="talk-delete", disabled=not sure, on_click=close, args=("talk-menu",)
-    ):
-        done = label("talk_deleted", language)
-        if attempt(lambda: app.conversations.delete(conversation.id, session().owner), language, done):
-            show("")
-        st.rerun()
+    st.button(
+        label("talk_delete", language),
+        icon=":material/delete:",
+        key="talk-delete",
+        disabled=not sure,
+        on_click=_delete,
+        args=(app, conversation, language),
+    )
+
+
+def _delete(app: App, conversation: Conversation, language: Language) -> None:
+    close(_MENU)
+    owner, done = session().owner, label("talk_deleted", language)
+    if attempt(lambda: app.conversations.delete(conversation.id, owner), language, done):
+        show("")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import streamlit as st
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from rag.app import App
 
 _THUMBS = {1: 1, -1: 0, 0: None}
+_DETAILS = ("reason", "comment", "correction")
 _LONGEST = 4000
 
 
@@ -47,39 +48,32 @@ def _take(app: App, turn: TurnView, language: Language) -> None:
 def _draw_form(app: App, turn: TurnView, language: Language) -> None:
     said = app.feedback.given(turn.id, session().owner)
     with st.form(f"feedback-form-{turn.id}", border=False):
-        reason = ""
         if turn.rating < 0:
-            reason = st.selectbox(
+            st.selectbox(
                 label("feedback_reason", language),
                 ("", *REASONS),
                 index=("", *REASONS).index(said["reason"]),
                 format_func=lambda name: label(f"reason_{name or 'none'}", language),
                 key=f"reason-{turn.id}",
             )
-        comment = _area("comment", said["comment"], turn, language)
-        correction = _area("correction", said["correction"], turn, language)
-        sent = st.form_submit_button(
+        for name in ("comment", "correction"):
+            words, key = label(f"feedback_{name}", language), f"{name}-{turn.id}"
+            st.text_area(words, value=said[name], key=key, max_chars=_LONGEST, height=70)
+        st.form_submit_button(
             label("feedback_send", language),
             type="primary",
             key=f"feedback-go-{turn.id}",
-            on_click=close,
-            args=(f"more-{turn.id}",),
+            on_click=_send,
+            args=(app, turn, language),
         )
-    if sent:
-        more = {"reason": reason, "comment": comment, "correction": correction}
-        rating = 1 if turn.rating > 0 else -1
-        done = label("feedback_sent", language)
-        attempt(lambda: app.feedback.give(turn.id, rating, owner=session().owner, **more), language, done)  # type: ignore[arg-type]
-        st.rerun()
 
 
-def _area(name: str, value: str, turn: TurnView, language: Language) -> str:
-    return (
-        st.text_area(
-            label(f"feedback_{name}", language), value=value, key=f"{name}-{turn.id}", max_chars=_LONGEST, height=70
-        )
-        or ""
-    )
+def _send(app: App, turn: TurnView, language: Language) -> None:
+    close(f"more-{turn.id}")
+    entered = {name: str(st.session_state.get(f"{name}-{turn.id}") or "") for name in _DETAILS}
+    rating: Literal[-1, 1] = 1 if turn.rating > 0 else -1
+    owner, done = session().owner, label("feedback_sent", language)
+    attempt(lambda: app.feedback.give(turn.id, rating, owner=owner, **entered), language, done)
 
 
 def draw_feedback_export(app: App, library: str, language: Language) -> None:

@@ -273,3 +273,14 @@ def _wait_for_text(talk: Talk, asked: Asked) -> None:
     while not any(event.kind == "token" for event in talk.runs.events(asked.run_id)):
         assert time.monotonic() < deadline
         time.sleep(0.01)
+
+
+def test_where_a_page_was_cited_is_known_and_only_to_its_owner(talk: Talk) -> None:
+    first, view = talk.ask(FIRST, owner="ann")
+    talk.ask(FIRST, owner="bob")
+    talk.ask(FIRST, ScriptedReasoner(answers=[["Nothing is cited here."]]), owner="ann")
+    assert view.answer is not None
+    cited = view.answer.citations[0].url_hash
+    assert [turn.id for turn in talk.kept.cited("main", cited, "ann")] == [first.turn_id]
+    assert talk.kept.cited("other", cited, "ann") == []
+    assert talk.kept.cited("main", "0" * 32, "ann") == []

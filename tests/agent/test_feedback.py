@@ -46,6 +46,9 @@ def test_a_correction_is_the_answer_and_its_sentence_the_evidence(talk: Talk) ->
     asked, _ = talk.ask(SECOND, ScriptedReasoner(answers=[["In 1953 [1]."]]), conversation_id=first.conversation_id)
     feedback = Feedback(talk.database, talk.kept)
     feedback.give(asked.turn_id, -1, reason="wrong", correction="24 kilometres")
+    said = {"reason": "wrong", "comment": "", "correction": "24 kilometres"}
+    assert feedback.given(asked.turn_id) == said
+    assert feedback.given(asked.turn_id, "bob") == dict.fromkeys(said, "")
     (row,) = feedback.questions("main", _page)
     assert (row["question"], row["answers"], row["reason"]) == (STANDALONE, ["24 kilometres"], "wrong")
     assert row["evidence"] == [{"url": PAGE.url, "quote": "Its crater is 24 kilometres wide."}]

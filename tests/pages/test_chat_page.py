@@ -2,8 +2,10 @@ import json
 from dataclasses import replace
 
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from rag.ingest.url_key import url_hash
+from rag.types import Usage
 from rag.ui.sources import anchor_of
 from rag.ui.strings import label
 from tests.pages.conftest import ROOT, Open, words
@@ -164,3 +166,193 @@ def test_a_models_answer_is_rendered_safely(open_page: Open, app: FakeApp) -> No
     assert "](https://evil" not in answer
     assert f"[1](#{anchor_of(app.newest)}-1)" in answer
     assert not any(part.allow_html for part in page.markdown)
+
+
+def asked(page: AppTest, *questions: str) -> AppTest:
+    for question in questions or ("How often was the lamp wound?",):
+        page.chat_input[0].set_value(question).run()
+        page.run()
+    return page
+
+
+def open_id(page: AppTest) -> str:
+    """The conversation that the address names."""
+    named = page.query_params["conversation"]
+    return named if isinstance(named, str) else named[0]
+
+
+def opened(page: AppTest, key: str) -> AppTest:
+    page.session_state[key] = True
+    return page.run()
+
+
+def test_another_tab_and_a_restarted_server_show_what_was_stored(open_page: Open, app: FakeApp) -> None:
+    app.filled()
+    first = asked(open_page("chat"))
+    app.runs.answers.clear()
+    second = open_page("chat", conversation=first.query_params["conversation"])
+    shown = words(second)
+    assert all(quote in shown for quote in ENGLISH_QUOTES)
+    assert f":yellow-background[{ENGLISH_QUOTES[0]}]" in shown
+    assert label("outcome_answered", "en") in shown
+
+
+@BOTH
+def test_an_answer_that_was_cut_off_says_so_and_can_be_asked_again(
+    open_page: Open, app: FakeApp, language: str
+) -> None:
+    app.filled()
+    app.released = 7
+    page = open_page("chat", language)
+    page.chat_input[0].set_value(ASKED[language][0]).run()
+    turn = app.newest
+    app.database.conversations.touch_turn(turn, "The lamp was wound")
+    app.runs.answers.clear()
+    page = open_page("chat", language, conversation=page.query_params["conversation"])
+    shown = words(page)
+    assert "The lamp was wound" in shown
+    assert label("outcome_unfinished", language) in shown
+    app.released = 1000
+    page.button(key=f"again-{turn}").click().run()
+    assert [one["question"] for one in app.asked] == [ASKED[language][0]] * 2
+    assert app.asked[1]["conversation_id"] == page.query_params["conversation"]
+
+
+@BOTH
+def test_what_a_follow_up_was_understood_as_can_be_put_right(open_page: Open, app: FakeApp, language: str) -> None:
+    app.filled()
+    app.standalone = "How often was it wound in *fog*?"
+    page = asked(open_page("chat", language), ASKED[language][0])
+    assert label("understood", language, question="How often was it wound in *fog*?") in words(page)
+    turn = app.newest
+    page.text_area(key=f"meant-{turn}").set_value("How often was the bell rung?")
+    page.button(key=f"meant-go-{turn}").click().run()
+    assert app.asked[1]["standalone"] == "How often was the bell rung?"
+    assert app.asked[1]["question"] == ASKED[language][0]
+
+
+def test_conversations_are_listed_searched_renamed_and_deleted(open_page: Open, app: FakeApp) -> None:
+    app.filled()
+    page = asked(open_page("chat"))
+    lamp = open_id(page)
+    page.button(key="talk-new").click().run()
+    bell = open_id(asked(page, "And the bell?"))
+    assert page.button(key=f"talk-open-{bell}").label == "And the bell?"
+    page.text_input(key="talk-search").set_value("nothing like it").run()
+    assert label("talk_none", "en") in words(page)
+    page.text_input(key="talk-search").set_value("").run()
+    page.button(key=f"talk-other-{lamp}").click().run()
+    assert open_id(page) == lamp
+    opened(page, "talk-menu")
+    page.text_input(key=f"talk-title-{lamp}").set_value("The lamp")
+    page.button(key="talk-rename-go").click().run()
+    assert page.button(key=f"talk-open-{lamp}").label == "The lamp"
+    opened(page, "talk-menu")
+    assert page.button(key="talk-delete").disabled
+    page.checkbox(key=f"talk-sure-{lamp}").check().run()
+    page.button(key="talk-delete").click().run()
+    assert [one.id for one in app.conversations.conversations("main")] == [bell]
+    assert "conversation" not in page.query_params
+
+
+@BOTH
+def test_a_conversation_can_be_taken_elsewhere(open_page: Open, app: FakeApp, language: str) -> None:
+    app.filled()
+    page = asked(open_page("chat", language), ASKED[language][0])
+    assert not page.get("download_button")
+    names = [one.proto.label for one in opened(page, "talk-menu").get("download_button")]
+    assert names == ["Markdown", "HTML", "JSON"]
+
+
+def test_asking_differently_begins_a_conversation_with_what_was_said_before(open_page: Open, app: FakeApp) -> None:
+    app.filled()
+    page = asked(open_page("chat"), "How often was the lamp wound?", "And in fog?")
+    source = open_id(page)
+    turn = app.newest
+    page.text_area(key=f"branch-question-{turn}").set_value("And at night?")
+    page.button(key=f"branch-go-{turn}").click().run()
+    page.run()
+    branch = open_id(page)
+    assert [one.question for one in app.conversations.turns(source)] == ["How often was the lamp wound?", "And in fog?"]
+    assert [one.question for one in app.conversations.turns(branch)] == [
+        "How often was the lamp wound?",
+        "And at night?",
+    ]
+    assert app.conversations.conversation(branch).title == "And at night?"
+
+
+@BOTH
+def test_thumbs_are_kept_with_a_reason_and_a_correction(open_page: Open, app: FakeApp, language: str) -> None:
+    app.filled()
+    page = asked(open_page("chat", language), ASKED[language][0])
+    turn = app.newest
+    page.feedback(key=f"thumbs-{turn}").set_value(0).run()
+    assert app.turns()[-1].rating == -1
+    opened(page, f"more-{turn}")
+    page.selectbox(key=f"reason-{turn}").set_value("wrong")
+    page.text_area(key=f"correction-{turn}").set_value("Every four hours.")
+    page.button(key=f"feedback-go-{turn}").click().run()
+    assert not page.exception
+    assert app.feedback.given(turn) == {"reason": "wrong", "comment": "", "correction": "Every four hours."}
+    page.feedback(key=f"thumbs-{turn}").set_value(None).run()
+    assert app.turns()[-1].rating == 0
+
+
+@BOTH
+def test_questions_to_ask_next_are_one_click_away(open_page: Open, app: FakeApp, language: str) -> None:
+    app.filled()
+    app.suggests = ("And in *fog*?",)
+    page = asked(open_page("chat", language), ASKED[language][0])
+    assert label("next_questions", language) in words(page)
+    page.button(key=f"suggestion-0-{app.newest}").click().run()
+    assert app.asked[1]["question"] == "And in *fog*?"
+
+
+@BOTH
+def test_what_an_answer_used_is_said(open_page: Open, app: FakeApp, language: str) -> None:
+    app.filled()
+    app.usage = Usage(3, 1000, 240, estimated=True, money=0.00123)
+    page = asked(open_page("chat", language), ASKED[language][0])
+    shown = words(page)
+    calls, tokens = label("usage_calls", language, count=3), label("usage_tokens_about", language, count="1,240")
+    assert f"{calls} · {tokens} · {label('usage_money', language, money='0.0012')} · 1.2 s" in shown
+    assert label("usage_whole", language, usage=f"{calls} · {tokens}") in shown.replace(" · 费用 0.0012", "").replace(
+        " · cost 0.0012", ""
+    )
+
+
+@BOTH
+def test_a_page_that_changed_or_is_gone_is_marked(open_page: Open, app: FakeApp, language: str) -> None:
+    app.filled()
+    page = asked(open_page("chat", language), ASKED[language][0])
+    assert label("source_newer", language) not in words(page)
+    stored = app.library().stored
+    stored[:] = [replace(one, text_hash="another") for one in stored]
+    assert label("source_newer", language) in words(page.run())
+    stored[:] = [replace(one, status="gone") for one in app.filled().library().stored]
+    assert label("source_off_site", language) in words(page.run())
+    stored.clear()
+    assert label("source_missing", language) in words(page.run())
+
+
+def test_options_go_along_with_the_question(open_page: Open, app: FakeApp) -> None:
+    app.filled()
+    app.settings = app.settings.model_copy(update={"llm_model": "big", "llm_base_url": "http://127.0.0.1:1/v1"})
+    page = opened(open_page("chat"), "options")
+    page.text_input(key="option-fast_model").set_value("small").run()
+    page.slider(key="option-temperature").set_value(0.7).run()
+    page.selectbox(key="option-compose").set_value("refine").run()
+    page.number_input(key="option-calls").set_value(5).run()
+    assert label("options_chosen", "en", count=2) in words(page)
+    asked(page)
+    (sent,) = app.asked
+    assert (sent["chat"].model, sent["chat"].fast_model, sent["chat"].temperature) == ("big", "small", 0.7)
+    assert (sent["compose"], sent["calls"]) == ("refine", 5)
+    assert sent["settings"] == {"compose": "refine", "calls": 5, "fast_model": "small", "temperature": 0.7}
+
+
+def test_without_a_chat_model_only_the_time_can_be_limited(open_page: Open, app: FakeApp) -> None:
+    app.filled()
+    page = opened(open_page("chat"), "options")
+    assert [one.key for one in page.number_input] == ["option-seconds"]
+    assert not page.exception

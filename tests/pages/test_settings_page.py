@@ -65,3 +65,40 @@ def test_the_database_is_tested(open_page: Open) -> None:
     page = open_page("settings")
     page.button(key="database-test").click().run()
     assert len(page.success) == 1
+
+
+def test_the_fast_model_and_the_temperature_are_kept(open_page: Open, app: FakeApp) -> None:
+    page = open_page("settings")
+    fill(page, "big", "http://127.0.0.1:11434/v1", "")
+    page.text_input(key="chat-fast-model").set_value("small")
+    page.number_input(key="chat-temperature").set_value(0.4)
+    page.button(key="chat-use").click().run()
+    chat = page.session_state["pagelight"].chat
+    assert (chat.model, chat.fast_model, chat.temperature) == ("big", "small", 0.4)
+
+
+@BOTH
+def test_prices_and_limits_are_said(open_page: Open, app: FakeApp, language: str) -> None:
+    shown = words(open_page("settings", language))
+    assert label("use_prices_none", language) in shown
+    assert label("use_limits_none", language) in shown
+    chosen = {"llm_price_in": 0.3, "llm_price_out": 1.2, "answer_max_calls": 4, "answer_max_tokens": 20_000}
+    app.settings = app.settings.model_copy(update=chosen)
+    shown = words(open_page("settings", language))
+    assert label("use_prices_set", language, tokens_in="0.3", tokens_out="1.2") in shown
+    assert label("use_limit_tokens", language, count="20,000") in shown
+
+
+@BOTH
+def test_feedback_is_counted_and_downloaded_as_test_cases(open_page: Open, app: FakeApp, language: str) -> None:
+    app.filled()
+    assert label("feedback_none", language) in words(open_page("settings", language))
+    asked = app.converse("How often was the lamp wound?", mode="fast", library="main")
+    app.answer(asked.run_id)
+    app.feedback.give(asked.turn_id, 1)
+    page = open_page("settings", language)
+    assert label("feedback_count_one", language) in words(page)
+    assert not page.get("download_button")
+    page.session_state["feedback-files"] = True
+    page.run()
+    assert [one.proto.label for one in page.get("download_button")] == ["questions.jsonl", "pages.jsonl"]

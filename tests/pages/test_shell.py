@@ -1,11 +1,13 @@
 import pytest
+import streamlit as st
 
 from rag.errors import ConfigError, StoreError
 from rag.types import Notice
-from rag.ui import session
+from rag.ui import session, signed_in
 from rag.ui.strings import label
 from tests.pages.conftest import Open, words
 from tests.support.fake_app import FakeApp
+from tests.support.lighthouse import ENGLISH_QUOTES
 
 
 def test_the_switch_changes_every_word(open_page: Open, app: FakeApp) -> None:
@@ -89,3 +91,107 @@ def test_nothing_heavy_is_imported_to_draw() -> None:
     code = f"import sys, main\nprint([n for n in '{heavy}'.split() if n in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout.strip().endswith("[]")
+
+
+ANN = {"is_logged_in": True, "iss": "https://id.example", "sub": "1", "email": "ann@example.com", "name": "Ann"}
+BOB = {"is_logged_in": True, "iss": "https://id.example", "sub": "2", "email": "bob@example.com", "name": "Bob"}
+
+
+def admit(app: FakeApp, monkeypatch: pytest.MonkeyPatch, claims: dict[str, object] | None, *allowed: str) -> None:
+    """Let the provider say `claims` of whoever opens a page."""
+    app.settings = app.settings.model_copy(update={"auth_allow": allowed})
+    monkeypatch.setattr(signed_in, "claims", lambda: claims)
+    monkeypatch.setattr(st, "secrets", {"auth": {"client_id": "x", "client_kwargs": {"prompt": "login"}}})
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_without_sign_in_conversations_are_said_to_be_shared(open_page: Open, language: str) -> None:
+    assert label("shared_by_all", language) in words(open_page("chat", language))
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("name", ["chat", "library", "settings"])
+def test_whoever_is_not_signed_in_sees_the_door_only(
+    open_page: Open, app: FakeApp, monkeypatch: pytest.MonkeyPatch, name: str, language: str
+) -> None:
+    admit(app.filled(), monkeypatch, {"is_logged_in": False}, "@example.com")
+    page = open_page(name, language)
+    assert not page.exception
+    assert label("door_title", language) in words(page)
+    assert [one.key for one in page.button] == ["sign-in-"]
+    assert not page.selectbox
+    assert not page.chat_input
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize(
+    ("change", "allowed", "why"),
+    [
+        ({"email": "eve@evil.example"}, ["@example.com"], "not_listed"),
+        ({"email_verified": False}, ["@example.com"], "unverified"),
+        ({"email": ""}, ["@example.com"], "no_address"),
+        ({}, [], "no_list"),
+    ],
+)
+def test_whoever_may_not_enter_is_told_why(
+    open_page: Open,
+    app: FakeApp,
+    monkeypatch: pytest.MonkeyPatch,
+    change: dict[str, object],
+    allowed: list[str],
+    why: str,
+    language: str,
+) -> None:
+    claims = ANN | change
+    admit(app.filled(), monkeypatch, claims, *allowed)
+    page = open_page("chat", language)
+    assert label(f"door_{why}", language, address=claims["email"]) in words(page)
+    assert [one.key for one in page.button] == ["door-out"]
+    assert not page.chat_input
+
+
+def test_a_list_without_sign_in_closes_the_app(open_page: Open, app: FakeApp, monkeypatch: pytest.MonkeyPatch) -> None:
+    admit(app.filled(), monkeypatch, None, "@example.com")
+    page = open_page("chat")
+    assert "secrets.toml" in words(page)
+    assert not page.chat_input
+
+
+def test_conversations_belong_to_the_person_signed_in(
+    open_page: Open, app: FakeApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    admit(app.filled(), monkeypatch, ANN, "@example.com")
+    page = open_page("chat")
+    page.chat_input[0].set_value("How often was the lamp wound?").run()
+    page.run()
+    address = page.query_params["conversation"]
+    assert "Ann" in words(page)
+    assert ENGLISH_QUOTES[0] in words(page)
+    admit(app, monkeypatch, BOB, "@example.com")
+    other = open_page("chat", conversation=address)
+    assert len(other.toast) == 1
+    assert ENGLISH_QUOTES[0] not in words(other)
+    assert not [one for one in other.button if (one.key or "").startswith("talk-other")]
+    assert app.conversations.conversations("main") == []
+
+
+def test_the_address_of_a_conversation_brings_its_library(open_page: Open, app: FakeApp) -> None:
+    app.filled()
+    second = app.libraries["second"] = app.library("main").__class__()
+    second.stored[:] = app.library("main").stored
+    page = open_page("chat", library="second")
+    page.chat_input[0].set_value("How often was the lamp wound?").run()
+    other = open_page("chat", conversation=page.query_params["conversation"])
+    assert other.selectbox[0].value == "second"
+    other.selectbox[0].set_value("main").run()
+    assert "conversation" not in other.query_params
+    assert ENGLISH_QUOTES[0] not in words(other)
+
+
+def test_of_several_providers_each_has_its_button(
+    open_page: Open, app: FakeApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    admit(app, monkeypatch, {"is_logged_in": False}, "*")
+    sections = {name: {"client_id": "x"} for name in ("google", "okta")}
+    monkeypatch.setattr(st, "secrets", {"auth": {"cookie_secret": "x", **sections}})
+    assert [one.key for one in open_page("chat").button] == ["sign-in-google", "sign-in-okta"]

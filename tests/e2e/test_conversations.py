@@ -1,0 +1,70 @@
+"""A conversation outlives its tab: reloaded in mid-answer, stopped, continued, taken elsewhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from rag.ui.strings import label
+from tests.e2e.conftest import OpenTab, ask
+from tests.e2e.test_hostile_answers import connect
+from tests.e2e.test_main_job import QUESTIONS
+from tests.support.chat_protocol import Reply, Request
+from tests.support.chat_server import ChatServer, rules
+
+pytestmark = pytest.mark.usefixtures("samples")
+
+BOTH = pytest.mark.parametrize("language", ["en", "zh"])
+ANSWER = "[class*='st-key-answer-']"
+PATIENCE = 60_000  # milliseconds: a model may still be loading
+
+
+def slow(request: Request) -> Reply:
+    """A model that takes its time over an answer."""
+    reply = rules(request)
+    if not request.stream:
+        return reply
+    return Reply(" ".join([reply.text] * 3), reply.tool_calls, pause=0.4)
+
+
+def send(page: Page, question: str) -> None:
+    box = page.get_by_test_id("stChatInputTextArea")
+    box.fill(question)
+    box.press("Enter")
+
+
+@BOTH
+def test_a_conversation_is_found_again_and_goes_on(open_tab: OpenTab, tmp_path: Path, language: str) -> None:
+    question, answer = QUESTIONS[language]
+    page = open_tab(language)
+    ask(page, question)
+    expect(page.locator(".st-key-suggestions button").first).to_be_visible(timeout=PATIENCE)
+    other = open_tab(language, "/?" + page.url.partition("/?")[2], width=390)
+    expect(other.locator(ANSWER)).to_contain_text(answer, timeout=PATIENCE)
+    other.locator(".st-key-talk-menu button").first.click()
+    with other.expect_download() as download:
+        other.get_by_role("button", name="HTML").click()
+    file = tmp_path / download.value.suggested_filename
+    download.value.save_as(file)
+    assert answer in file.read_text(encoding="utf-8")
+    assert file.suffix == ".html"
+
+
+def test_a_reload_in_mid_answer_loses_nothing_and_a_stop_keeps_the_text(open_tab: OpenTab) -> None:
+    with ChatServer(slow) as server:
+        page = open_tab("en", "/settings")
+        connect(page, server)
+        page.get_by_role("link", name=label("nav_chat", "en")).click()
+        unfinished = page.locator(".stMarkdownBadge", has_text=label("outcome_unfinished", "en"))
+        send(page, QUESTIONS["en"][0])
+        expect(page.locator(ANSWER)).to_be_visible(timeout=PATIENCE)
+        page.reload()
+        expect(page.locator("[class*='st-key-question-']")).to_have_text(QUESTIONS["en"][0], timeout=PATIENCE)
+        page.locator("[class*='st-key-stop-'] button").click()
+        expect(unfinished).to_be_visible(timeout=PATIENCE)
+        expect(page.locator(ANSWER)).to_be_visible(timeout=PATIENCE)
+        page.reload()
+        expect(unfinished).to_be_visible(timeout=PATIENCE)
+        expect(page.locator("[class*='st-key-again-'] button")).to_be_visible(timeout=PATIENCE)
