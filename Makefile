@@ -10,7 +10,7 @@ endif
 PY := .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-dev run test lint format demo eval bench clean
+.PHONY: help install install-dev run test lint format demo eval bench bench-scale clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | awk -F '\t' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -47,6 +47,9 @@ eval: install ## score retrieval and answers; see benchmarks/README.md
 
 bench: install ## measure speed beside what people would otherwise use; see benchmarks/README.md
 	@$(PY) -m benchmarks.bench
+
+bench-scale: install ## how a library grows to a million chunks; an hour, 15 GB of disk; SIZES=10000,100000 for less
+	@$(PY) -m benchmarks.scale $(if $(SIZES),--sizes $(SIZES))
 
 clean: ## remove .venv and caches; the library in data/ stays
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis benchmarks/out

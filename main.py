@@ -6,6 +6,9 @@ Streamlit imports this file once to find `app` and runs it again for every tab.
 from __future__ import annotations
 
 import logging
+import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import streamlit as st
@@ -13,8 +16,24 @@ from starlette.middleware import Middleware
 from streamlit.runtime.pages_manager import PagesManager
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
+from rag.errors import RagError
 from rag.ui.headers import SecurityHeaders
+from rag.ui.session import get_app
 from rag.ui.shell import draw_shell, report_unexpected
+
+
+def open_early() -> None:
+    """Open the application while the first browser still loads the frame; why it cannot be opened, a page says."""
+    with suppress(RagError):
+        get_app()
+
+
+@asynccontextmanager
+async def serving(_: st.App) -> AsyncIterator[None]:
+    """What happens besides as long as the server runs."""
+    threading.Thread(target=open_early, name="opening", daemon=True).start()
+    yield
+
 
 if get_script_run_ctx(suppress_warning=True) is None:
     # Else Streamlit takes the folder pages/ for its older navigation until the first visitor has drawn ours,
@@ -23,6 +42,7 @@ if get_script_run_ctx(suppress_warning=True) is None:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     app = st.App(
         Path(__file__).resolve(),
+        lifespan=serving,
         middleware=[Middleware(SecurityHeaders)],
         on_script_error=report_unexpected,
     )

@@ -22,7 +22,7 @@ from typing import Any
 
 from benchmarks.datasets import DEFAULT_FOLDER, Dataset, find, load
 from benchmarks.rewording import falsify, reword
-from rag.agent.citations import check
+from rag.agent.citing.citations import check
 from rag.types import Passage, Statement
 
 

@@ -17,7 +17,7 @@ from benchmarks import datasets
 from benchmarks.datasets import Dataset
 from benchmarks.ours import measured_app, take_in
 from benchmarks.samples import OUT, samples
-from rag.agent.condense import Exchange, by_rules
+from rag.agent.condensing.condense import Exchange, by_rules
 from rag.types import Passage
 
 CONVERSATIONS = Path(__file__).resolve().parents[1] / "tests" / "agent" / "conversations.json"

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from pydantic import BaseModel, Field, ValidationError
 
-from rag.agent import prompts, prompts_conversation
-from rag.agent.compose import Plan, composed
-from rag.agent.condense import Exchange
+from rag.agent import prompts
+from rag.agent.composing.compose import Plan, composed
+from rag.agent.condensing.condense import Exchange
+from rag.agent.conversing import prompts as prompts_conversation
 from rag.agent.prompts import NOT_IN_PAGES, Prompt
 from rag.agent.stream import ShownText, without_thinking
 from rag.errors import ModelError
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
     from langchain_core.tools import BaseTool
 
-    from rag.agent.citations import Doubt
+    from rag.agent.citing.citations import Doubt
     from rag.types import Verdict as Support
 
 log = logging.getLogger(__name__)
@@ -103,8 +104,8 @@ class ChatReasoner:
         return [said.get(number, True) for number in range(1, len(passages) + 1)]
 
     async def entails(self, doubts: Sequence[Doubt]) -> list[Support | None]:
-        """Judge all doubtful statements in one call; see rag.agent.verifier."""
-        from rag.agent.verifier import Entailments, entailment, read_verdicts
+        """Judge all doubtful statements in one call; see rag.agent.citing.verifier."""
+        from rag.agent.citing.verifier import Entailments, entailment, read_verdicts
 
         with _failures_named():
             reply = await self._fill(Entailments, _messages(entailment(doubts)))

@@ -78,7 +78,7 @@ def _finished(run: Run, passages: list[Passage]) -> Answer:
 
 def _broken_off(run: Run, passages: list[Passage], notice: Notice) -> Answer:
     """Keep the text so far, which is worth something only where the run itself was sound."""
-    from rag.agent.citations import check
+    from rag.agent.citing.citations import check
 
     checked = check(run.text, passages)
     sound = notice.code in ("run_stopped", "run_too_long", "budget_seconds", "quoted_budget_seconds")

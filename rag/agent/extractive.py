@@ -13,9 +13,9 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, Protocol
 
-from rag.agent.condense import Exchange, by_rules
-from rag.agent.distill import distilled
-from rag.agent.memory import recalled
+from rag.agent.composing.distill import distilled
+from rag.agent.condensing.condense import Exchange, by_rules
+from rag.agent.conversing.memory import recalled
 from rag.agent.questions import is_small_talk
 from rag.messages import say
 from rag.text import is_chinese, split_sentences

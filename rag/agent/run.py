@@ -12,8 +12,8 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
-from rag.agent.condense import Condenser, Exchange, RuleCondenser
-from rag.agent.memory import RuleSummariser, Summariser
+from rag.agent.condensing.condense import Condenser, Exchange, RuleCondenser
+from rag.agent.conversing.memory import RuleSummariser, Summariser
 from rag.agent.modes import graph_of
 from rag.agent.options import RunOptions
 from rag.agent.reasoner import Quoter, Reasoner

@@ -11,7 +11,7 @@ from uuid import uuid4
 
 from rag.agent.background import BACKGROUND
 from rag.agent.conclusion import answer_of, conclude, failure, interruption
-from rag.agent.condense import Exchange
+from rag.agent.condensing.condense import Exchange
 from rag.agent.modes import MODES
 from rag.agent.options import RunOptions
 from rag.agent.reasoner import Quoter, Reasoner

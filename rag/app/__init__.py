@@ -10,11 +10,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rag.agent.checkpoints import Checkpoints
-from rag.agent.conversations import Asked, Asking, Conversations, PageStamp
+from rag.agent.conversing.checkpoints import Checkpoints
+from rag.agent.conversing.conversations import Asked, Asking, Conversations, PageStamp
+from rag.agent.conversing.feedback import Feedback
 from rag.agent.expander import expander_for
 from rag.agent.extractive import ExtractiveReasoner
-from rag.agent.feedback import Feedback
 from rag.agent.options import options_from
 from rag.agent.reasoner import Reasoner
 from rag.agent.runs import Event, Runs
@@ -35,6 +35,10 @@ from rag.store.library import Library, list_libraries
 from rag.types import Answer, Notice, Retrieval, RunMode
 
 __all__ = ["App", "ChatOptions", "Event", "JobItem", "JobView"]
+
+
+# Importing torch takes seconds in which other threads get half of Python at best: the first page goes before.
+_FIRST_PAGE_SECONDS = 2.0
 
 
 class App:
@@ -66,7 +70,7 @@ class App:
 
     def start(self) -> None:
         """Serve: load the models in the background, and take up or mark what was cut off."""
-        self.models.warm()
+        self.models.warm(_FIRST_PAGE_SECONDS)
         self.conversations.recover()
         self.imports.start()
 

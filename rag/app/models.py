@@ -60,7 +60,10 @@ class Models:
 
     @cached_property
     def sparse(self) -> SparseEncoder:
-        return SparseEncoder()
+        """The keyword encoder, its dictionaries loaded: the first text, which does that, takes a tenth of a second."""
+        encoder = SparseEncoder()
+        encoder.encode_passage("ready")
+        return encoder
 
     @cached_property
     def reranker(self) -> Reranker | None:
@@ -80,9 +83,14 @@ class Models:
         """Why the embedding model could not be loaded the last time, None if it was or is being loaded."""
         return self._problem
 
-    def warm(self) -> None:
-        """Load the embedding model now, in a thread of its own; a failure is logged and kept as `problem`."""
-        threading.Thread(target=self._warm, name="models", daemon=True).start()
+    def warm(self, delay: float = 0.0) -> None:
+        """Load the embedding model, in a thread of its own; a failure is logged and kept as `problem`.
+
+        After `delay` seconds, unless somebody needs it sooner.
+        """
+        thread = threading.Timer(delay, self._warm)
+        thread.name, thread.daemon = "models", True
+        thread.start()
 
     def chat(self, options: ChatOptions | None = None) -> BaseChatModel:
         """The chat model of `options`, or of the settings. Raises ModelError when it is set up wrong."""

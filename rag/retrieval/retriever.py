@@ -92,7 +92,7 @@ class Retriever:
         return self._engine.library.idf(sorted(self._terms(question)))
 
     def _terms(self, text: str) -> frozenset[int]:
-        return frozenset(self._engine.sparse.encode_query(text).indices)
+        return self._engine.sparse.terms(text)
 
     def passages(self, ids: Sequence[str]) -> list[Passage]:
         """Read passages again by id; those that are gone are left out."""

@@ -13,12 +13,27 @@ from qdrant_client import QdrantClient
 _STRIPES = 64
 
 
+class Switch:
+    """A lock that one thread may take again, and that counts how often it was taken in `changes`."""
+
+    def __init__(self) -> None:
+        self._lock = RLock()
+        self.changes = 0
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+        self.changes += 1
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+
 class LibraryLocks:
     """`page` keeps two writers off one page; `switch` covers the instant in which a page changes over."""
 
     def __init__(self) -> None:
         self._stripes = [RLock() for _ in range(_STRIPES)]
-        self.switch = RLock()
+        self.switch = Switch()
 
     @contextmanager
     def pages(self, url_hashes: Iterable[str]) -> Iterator[None]:

@@ -13,6 +13,7 @@ The engine also orders equal scores arbitrarily, where here the smaller id wins.
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -31,6 +32,8 @@ Fusion = Callable[[Legs], Mapping[str, float]]  # the legs' answers -> point id 
 Query = tuple[NDArray[np.float32] | None, SparseVector | None]  # what the dense and the sparse leg are asked
 
 RRF_K = 2  # Qdrant's default; ranks count from 0
+_IDF_KEPT = 30.0  # seconds; another process over the same server may write
+_TERMS_KEPT = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +54,22 @@ class _Ranked:
     scores: Mapping[str, float]
 
 
+class _Remembered:
+    """IDFs by term. Forgotten at each change that this process makes, and after a while for those of others."""
+
+    def __init__(self) -> None:
+        self._idf: dict[int, float] = {}
+        self._changes = -1
+        self._until = 0.0
+
+    def of(self, changes: int) -> dict[int, float]:
+        """What is known after so many changes; to be added to."""
+        moment = time.monotonic()
+        if changes != self._changes or moment > self._until or len(self._idf) > _TERMS_KEPT:
+            self._idf, self._changes, self._until = {}, changes, moment + _IDF_KEPT
+        return self._idf
+
+
 class Searcher:
     """Searches one library's chunks and checks what it finds against the pages' records."""
 
@@ -59,6 +78,7 @@ class Searcher:
         self._pages = pages
         self._chunks = chunks
         self._locks = locks
+        self._remembered = _Remembered()
 
     def search(
         self,
@@ -83,8 +103,13 @@ class Searcher:
 
     def idf(self, terms: Sequence[int]) -> dict[int, float]:
         """What the engine multiplies each term's weight with; see `Library.idf`."""
-        if not terms:
-            return {}
+        known = self._remembered.of(self._locks.switch.changes)
+        missing = [term for term in terms if term not in known]
+        if missing:
+            known.update(self._read_idf(missing))
+        return {term: known[term] for term in terms}
+
+    def _read_idf(self, terms: Sequence[int]) -> dict[int, float]:
         count = self._client.count(self._chunks, exact=False).count
         unseen = math.log(1.0 + (count + 0.5) / 0.5)
         answers = self._client.query_batch_points(self._chunks, [_term_request(term) for term in terms])
@@ -156,10 +181,11 @@ def _requests(queries: Sequence[Query], depth: int, only: models.Filter | None) 
         if dense is not None:
             legs[DENSE + suffix] = dense.tolist()
         if sparse is not None and sparse.indices:
-            legs[SPARSE + suffix] = models.SparseVector(indices=sparse.indices, values=sparse.values)
+            legs[SPARSE + suffix] = models.SparseVector.model_construct(indices=sparse.indices, values=sparse.values)
+    # Built bare: validating hundreds of numbers takes longer than some searches.
     return {
-        leg: models.QueryRequest(
-            query=models.NearestQuery(nearest=vector),
+        leg: models.QueryRequest.model_construct(
+            query=models.NearestQuery.model_construct(nearest=vector),
             using=leg.partition(".")[0],
             filter=active,
             limit=depth,

@@ -10,7 +10,7 @@ from rag.errors import RagError
 from rag.types import Answer, Passage
 
 if TYPE_CHECKING:
-    from rag.agent.conversations import TurnView
+    from rag.agent.conversing.conversations import TurnView
     from rag.app import App
 
 PageNow = Literal["newer", "gone", "off_site"]
@@ -44,7 +44,7 @@ def _filled(passage: Passage, found: Passage | None) -> Passage:
 
 def pages_now(app: App, library: str, turn: TurnView) -> dict[str, PageNow]:
     """What became of the pages that the turn cites, by url_hash; those that are as they were are left out."""
-    from rag.agent.conversations import PageStamp, outdated
+    from rag.agent.conversing.conversations import PageStamp, outdated
 
     if not turn.stamps:
         return {}

@@ -16,7 +16,7 @@ from rag.ui.filters import search_options
 from rag.ui.session import Session, session
 
 if TYPE_CHECKING:
-    from rag.agent.conversations import TurnView
+    from rag.agent.conversing.conversations import TurnView
     from rag.app import App
 
 _LOOK_SECONDS = 30.0

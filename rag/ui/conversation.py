@@ -29,7 +29,7 @@ from rag.ui.understood import draw_understood, understood_line
 from rag.ui.why import draw_why
 
 if TYPE_CHECKING:
-    from rag.agent.conversations import TurnView
+    from rag.agent.conversing.conversations import TurnView
     from rag.app import App
 
 _POLL_SECONDS = 0.3

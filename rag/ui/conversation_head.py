@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from rag.agent.export import export, file_name
+from rag.agent.conversing.export import export, file_name
 from rag.ui.conversations import show
 from rag.ui.doing import attempt
 from rag.ui.escape import escape_line
@@ -17,7 +17,7 @@ from rag.ui.strings import Language, label
 from rag.ui.usage import usage_parts
 
 if TYPE_CHECKING:
-    from rag.agent.conversations import TurnView
+    from rag.agent.conversing.conversations import TurnView
     from rag.app import App
     from rag.store.conversation_table import Conversation
 

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import streamlit as st
 
-from rag.agent.feedback import REASONS
+from rag.agent.conversing.feedback import REASONS
 from rag.ui.doing import attempt
 from rag.ui.parts import close
 from rag.ui.session import session
 from rag.ui.strings import Language, counted, label
 
 if TYPE_CHECKING:
-    from rag.agent.conversations import TurnView
+    from rag.agent.conversing.conversations import TurnView
     from rag.app import App
 
 _THUMBS = {1: 1, -1: 0, 0: None}

@@ -16,7 +16,7 @@ from rag.ui.strings import Language, label
 from rag.ui.usage import usage_line
 
 if TYPE_CHECKING:
-    from rag.agent.conversations import TurnView
+    from rag.agent.conversing.conversations import TurnView
     from rag.app import App
 
 _LOOK_EVERY = 1.0

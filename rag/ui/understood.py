@@ -13,7 +13,7 @@ from rag.ui.parts import close
 from rag.ui.strings import Language, label
 
 if TYPE_CHECKING:
-    from rag.agent.conversations import TurnView
+    from rag.agent.conversing.conversations import TurnView
     from rag.app import App
 
 _LONGEST = 600

@@ -11,8 +11,8 @@ import pytest
 
 from benchmarks.conversations import load, queries, rank_of
 from benchmarks.samples import samples
-from rag.agent.checkpoints import Checkpoints
-from rag.agent.conversations import Asking, Conversations
+from rag.agent.conversing.checkpoints import Checkpoints
+from rag.agent.conversing.conversations import Asking, Conversations
 from rag.agent.runs import Runs
 from rag.ingest.chunking import get_chunker
 from rag.ingest.fetch import Fetcher

@@ -9,7 +9,7 @@ from typing import TypeVar
 import pytest
 
 from rag.agent.chat import ChatReasoner
-from rag.agent.citations import cite
+from rag.agent.citing.citations import cite
 from rag.agent.extractive import ExtractiveReasoner
 from rag.agent.reasoner import RESET, Reasoner
 from rag.agent.runs import Runs

@@ -90,3 +90,17 @@ def test_as_langchains_embeddings(encoder: SparseEncoder) -> None:
     query = adapter.embed_query("lighthouse lamp")
     assert sorted(query.indices) == sorted(encoder.encode_query("lighthouse lamp").indices)
     assert len(adapter.embed_documents(["one lamp", "two lamps"])) == 2
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The bridge (built in 1932) cost $4.2 million, or 1,234,567 lamps.",
+        "Isn't GPT-4's co-operation state-of-the-art? It's \"well-known\", e.g. in U.S. courts; see 3.14.",
+        "龙井茶产于杭州。It is 28.5°E of here.",
+        "",
+    ],
+)
+def test_terms_are_those_of_the_query(encoder: SparseEncoder, text: str) -> None:
+    assert encoder.terms(text) == frozenset(encoder.encode_query(text).indices)
+    assert encoder.terms(text) is encoder.terms(text)

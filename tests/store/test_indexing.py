@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -158,3 +159,33 @@ def test_a_shard_is_copied_once_at_a_time(filled: EdgeClient) -> None:
     shard.abandon(copy)
     assert not copy.exists()
     assert filled.backend.builder("c").build()
+
+
+def test_a_large_index_is_searched_by_bytes_and_finds_the_same(
+    filled: EdgeClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    exact = {number: nearest_ten(filled, number) for number in range(0, POINTS, 100)}
+    monkeypatch.setattr(indexing, "QUANTISED", POINTS)
+    assert filled.backend.builder("c").build()
+    config = json.loads((filled.backend.shard("c").folder.shard / "edge_config.json").read_text("utf-8"))
+    assert config["vectors"]["dense"]["quantization_config"]["scalar"]["type"] == "int8"
+    shared = [len(found & nearest_ten(filled, number)) / 10 for number, found in exact.items()]
+    assert np.mean(shared) >= 0.98
+    filled.close()
+    again = EdgeClient(tmp_path / "bare")
+    assert again.count("c").count == POINTS
+    assert nearest(again, 77) == point_id(77)
+    again.close()
+
+
+def test_a_builder_that_is_held_starts_nothing_by_itself(filled: EdgeClient) -> None:
+    builder = IndexBuilder(filled.backend.shard("c"), threshold=10)
+    assert builder.due()
+    builder.hold()
+    assert not builder.due()
+    assert builder.build()
+
+
+def nearest_ten(client: EdgeClient, number: int) -> set[str]:
+    query = VECTORS[number] + 0.05
+    return {str(point.id) for point in client.query_points("c", query=query.tolist(), using="dense").points}

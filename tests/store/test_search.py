@@ -114,3 +114,19 @@ def test_inactive_chunks_are_not_found(library: Library) -> None:
     hits = library.search(dense=given.dense[0], sparse=given.sparse[0], limit=10, prefetch=10)
     assert hidden not in {hit.passage.id for hit in hits}
     assert len(hits) == 3
+
+
+def test_idfs_are_asked_once_until_something_changes(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    given = draft("a")
+    given.commit(library)
+    terms = list(given.sparse[0].indices)
+    first = library.idf(terms)
+    asked: list[int] = []
+    query = library.client.query_batch_points
+    monkeypatch.setattr(library.client, "query_batch_points", lambda *a, **o: asked.append(1) or query(*a, **o))
+    assert library.idf(terms) == first
+    assert asked == []
+    draft("b", chunks=9).commit(library)
+    again = library.idf(terms)
+    assert len(asked) == 1
+    assert again != first

@@ -12,8 +12,8 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any, BinaryIO, get_args
 
-from rag.agent.conversations import Asked, Asking, Conversations, PageStamp, TurnView
-from rag.agent.feedback import Feedback
+from rag.agent.conversing.conversations import Asked, Asking, Conversations, PageStamp, TurnView
+from rag.agent.conversing.feedback import Feedback
 from rag.agent.runs import Event
 from rag.app.exchange import Transfer
 from rag.config import Settings

@@ -10,7 +10,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 
-from rag.agent.condense import needs_context
+from rag.agent.condensing.condense import needs_context
 from rag.agent.loop import nodes
 from rag.agent.loop.state import MAX_REWRITES, LoopContext, LoopState, StepRecord
 from rag.agent.loop.talk import is_long

@@ -11,7 +11,7 @@ from typing import Any
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 from langgraph.runtime import Runtime
 
-from rag.agent.condense import MAX_STANDALONE, by_rules, needs_context
+from rag.agent.condensing.condense import MAX_STANDALONE, by_rules, needs_context
 from rag.agent.loop.endings import caveat, decided, failed, judged, missing
 from rag.agent.loop.state import LoopContext, LoopState, PassageRef, asked, fresh, reference
 from rag.agent.loop.talk import conversation, exchanges_of, leftovers, said, summed_up

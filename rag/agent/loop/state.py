@@ -10,8 +10,8 @@ from langchain_core.messages import AnyMessage
 from langgraph.graph.message import add_messages
 from typing_extensions import TypedDict
 
-from rag.agent.condense import Condenser, RuleCondenser
-from rag.agent.memory import RuleSummariser, Summariser
+from rag.agent.condensing.condense import Condenser, RuleCondenser
+from rag.agent.conversing.memory import RuleSummariser, Summariser
 from rag.agent.options import RunOptions
 from rag.agent.reasoner import Quoter, Reasoner
 from rag.agent.usage import CallBudget

@@ -8,9 +8,9 @@ from typing import Any, Final
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, RemoveMessage
 
-from rag.agent.condense import Exchange
+from rag.agent.condensing.condense import Exchange
+from rag.agent.conversing.memory import HISTORY_TOKENS, SUMMARY_OF, overflowing, summary_by_rules
 from rag.agent.loop.state import LoopContext, LoopState
-from rag.agent.memory import HISTORY_TOKENS, SUMMARY_OF, overflowing, summary_by_rules
 from rag.errors import ModelError
 
 log = logging.getLogger(__name__)

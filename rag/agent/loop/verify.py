@@ -6,9 +6,9 @@ import asyncio
 import logging
 from collections.abc import Sequence
 
-from rag.agent.citations import Check, Checked
+from rag.agent.citing.citations import Check, Checked
+from rag.agent.citing.verifier import MAX_DOUBTS, Verifier
 from rag.agent.loop.state import LoopContext
-from rag.agent.verifier import MAX_DOUBTS, Verifier
 from rag.errors import ModelError
 from rag.types import Passage
 

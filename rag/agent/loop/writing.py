@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 
 from langgraph.runtime import Runtime
 
-from rag.agent.compose import Composer, Plan, plan_for, share_that_fits
+from rag.agent.composing.compose import Composer, Plan, plan_for, share_that_fits
 from rag.agent.loop.state import LoopContext, LoopState, asked
 from rag.agent.reasoner import RESET
 from rag.agent.usage import BUDGET_CODES

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from functools import lru_cache
+from itertools import chain, pairwise
 
 from rag.models.sparse import SparseEncoder
 from rag.store.library import Library
@@ -33,36 +34,51 @@ class Closeness:
     """Scores texts for one question."""
 
     def __init__(self, question: str, library: Library, sparse: SparseEncoder) -> None:
-        self._sparse = sparse
-        asked = self._read(question)
+        self._words = sparse.terms_of_word
+        asked = _read(question, self._words)
         self._idf = library.idf(sorted(frozenset().union(*asked.sentences)))
         self._pairs = _weighed(pairwise(asked.words), self._idf)
+        self._paired = frozenset(chain.from_iterable(self._pairs))
 
     def score(self, text: str) -> float:
         """0 to SENTENCE + PAIRS: what the best sentence holds of the question's terms, and the text of its word pairs.
 
         Terms weigh by IDF. A pair in order and adjacent counts fully, one a few words apart half.
         """
-        read = self._read(text)
+        read = _read(text, self._words)
         sentence = max((_share(self._idf, terms) for terms in read.sentences), default=0.0)
-        words = read.words
-        adjacent = set(pairwise(words))
-        near = {pair for step in range(1, _NEAR + 1) for pair in zip(words, words[step:], strict=False)}
-        near |= {(second, first) for first, second in near}
+        adjacent, near = self._pairs_in(read.words)
         return SENTENCE * sentence + PAIRS * (_share(self._pairs, adjacent) + _share(self._pairs, near)) / 2
 
-    def _read(self, text: str) -> _Text:
-        sentences: list[frozenset[int]] = []
-        words: list[int] = []
-        for start, end in split_sentences(text):
-            found: set[int] = set()
-            for run in _RUN.findall(text[start:end]):
-                terms = self._sparse.terms_of_word(run)
-                found.update(terms)
-                if terms and not _HAN.match(run):
-                    words.append(terms[0])
-            sentences.append(frozenset(found))
-        return _Text(tuple(sentences), tuple(words))
+    def _pairs_in(self, words: Sequence[int]) -> tuple[set[Pair], set[Pair]]:
+        """The pairs of the question's words that stand side by side in order, and those near each other in any."""
+        places = [(place, word) for place, word in enumerate(words) if word in self._paired]
+        adjacent: set[Pair] = set()
+        near: set[Pair] = set()
+        for number, (place, word) in enumerate(places):
+            for other, following in places[number + 1 : number + 1 + _NEAR]:
+                if other - place > _NEAR:
+                    break
+                near.update(((word, following), (following, word)))
+                if other == place + 1:
+                    adjacent.add((word, following))
+        return adjacent, near
+
+
+@lru_cache(maxsize=2048)
+def _read(text: str, terms_of_word: Callable[[str], tuple[int, ...]]) -> _Text:
+    """Remembered: the same passages are found again by later questions."""
+    sentences: list[frozenset[int]] = []
+    words: list[int] = []
+    for start, end in split_sentences(text):
+        found: set[int] = set()
+        for run in _RUN.findall(text[start:end]):
+            terms = terms_of_word(run)
+            found.update(terms)
+            if terms and not _HAN.match(run):
+                words.append(terms[0])
+        sentences.append(frozenset(found))
+    return _Text(tuple(sentences), tuple(words))
 
 
 def _weighed(pairs: Iterable[Pair], idf: Mapping[int, float]) -> dict[Pair, float]:

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-from qdrant_client import QdrantClient
+from qdrant_client import QdrantClient, models
+from qdrant_client.http.models import QueryResponse
 
 from rag.store.edge.backend import EdgeBackend
 
 
 class EdgeClient(QdrantClient):
     """A QdrantClient over the shards in `folder`; safe to share between threads.
+
+    Batches of queries go straight to the backend: QdrantClient copies every request on its way, in case it
+    holds a text to embed, which takes longer than some of the queries.
 
     Raises StoreBusyError when another client has the folder open, StoreError when it cannot be written.
     """
@@ -25,3 +31,8 @@ class EdgeClient(QdrantClient):
     @property
     def backend(self) -> EdgeBackend:
         return self._client
+
+    def query_batch_points(
+        self, collection_name: str, requests: Sequence[models.QueryRequest], *_: Any, **options: Any
+    ) -> list[QueryResponse]:
+        return self._client.query_batch_points(collection_name, requests, **options)

@@ -19,12 +19,12 @@ _DISTANCES = {
     models.Distance.MANHATTAN: edge.Distance.Manhattan,
 }
 _INDEXES = {
-    models.PayloadSchemaType.KEYWORD: edge.PayloadSchemaType.Keyword,
-    models.PayloadSchemaType.INTEGER: edge.PayloadSchemaType.Integer,
-    models.PayloadSchemaType.FLOAT: edge.PayloadSchemaType.Float,
-    models.PayloadSchemaType.BOOL: edge.PayloadSchemaType.Bool,
-    models.PayloadSchemaType.DATETIME: edge.PayloadSchemaType.Datetime,
-    models.PayloadSchemaType.UUID: edge.PayloadSchemaType.Uuid,
+    models.PayloadSchemaType.KEYWORD: (edge.PayloadSchemaType.Keyword, edge.KeywordIndexParams),
+    models.PayloadSchemaType.INTEGER: (edge.PayloadSchemaType.Integer, edge.IntegerIndexParams),
+    models.PayloadSchemaType.FLOAT: (edge.PayloadSchemaType.Float, edge.FloatIndexParams),
+    models.PayloadSchemaType.BOOL: (edge.PayloadSchemaType.Bool, edge.BoolIndexParams),
+    models.PayloadSchemaType.DATETIME: (edge.PayloadSchemaType.Datetime, edge.DatetimeIndexParams),
+    models.PayloadSchemaType.UUID: (edge.PayloadSchemaType.Uuid, edge.UuidIndexParams),
 }
 
 
@@ -105,17 +105,28 @@ def _sparse(given: models.SparseVectorParams) -> edge.EdgeSparseVectorParams:
     return edge.EdgeSparseVectorParams(modifier=edge.Modifier.Idf if idf else None)
 
 
-def index_type(given: Any) -> edge.PayloadSchemaType:
-    """The engine's index for a payload key: a schema type, its name, or parameters with a `type`."""
+def layout(params: CollectionParams) -> str:
+    """What `optimize_child` has to know of a collection to lay it out as a large one, as JSON."""
+    dense = {name: [given.size, given.distance.value] for name, given in params.vectors.items()}
+    sparse = {name: name in params.idf_vectors for name in params.sparse_vectors}
+    return json.dumps({"dense": dense, "sparse": sparse})
+
+
+def index_type(given: Any) -> Any:
+    """The engine's index for a payload key: of a schema type, its name, or parameters with a `type`.
+
+    It is read through the page cache: in the process's own memory it takes a third of the time of opening.
+    """
     kind = getattr(given, "type", given)
     try:
-        return _INDEXES[models.PayloadSchemaType(getattr(kind, "value", kind))]
+        _, make = _INDEXES[models.PayloadSchemaType(getattr(kind, "value", kind))]
     except (KeyError, ValueError):
         raise unsupported(f"a payload index of type {kind}") from None
+    return make(memory=edge.Memory.Cached)
 
 
 def _schema(given: edge.PayloadIndexInfo) -> models.PayloadIndexInfo:
-    kinds = {theirs: ours for ours, theirs in _INDEXES.items()}
+    kinds = {theirs: ours for ours, (theirs, _) in _INDEXES.items()}
     return models.PayloadIndexInfo(data_type=kinds[given.data_type], points=given.points)
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from threading import Event, Lock, Thread
 
 from rag.errors import StoreError
+from rag.store.edge.config import layout
 from rag.store.edge.shard import Shard
 
 log = logging.getLogger(__name__)
@@ -17,6 +18,7 @@ log = logging.getLogger(__name__)
 THRESHOLD = 10_000  # points outside the index; a scan of that many takes about a millisecond
 GROWTH = 0.2  # of a large index, so that a growing library is not rebuilt at every step
 QUIET = 5.0  # seconds without a write
+QUANTISED = 50_000  # points from which one byte a dimension is searched; below, vectors as they are cost little
 PATIENCE = 60.0  # seconds to wait for quiet before building amid the writes
 
 
@@ -29,6 +31,7 @@ class IndexBuilder:
         self._quiet = quiet
         self._points = shard.points()
         self._last_write = time.monotonic()
+        self._held = False
         self._stop = Event()
         self._starting = Lock()
         self._building = Lock()
@@ -46,7 +49,7 @@ class IndexBuilder:
 
     def due(self) -> bool:
         """Whether so many points came or went since the last build that another one pays."""
-        if not self._shard.folder.params.vectors:
+        if self._held or not self._shard.folder.params.vectors:
             return False
         indexed = self._shard.folder.indexed
         return abs(self._points - indexed) >= max(self._threshold, GROWTH * indexed)
@@ -57,6 +60,10 @@ class IndexBuilder:
                 return
             self._thread = Thread(target=self._run, name="index-builder", daemon=True)
             self._thread.start()
+
+    def hold(self) -> None:
+        """Build nothing by itself from here on; `build` still does."""
+        self._held = True
 
     def wait(self, timeout: float | None = None) -> None:
         if self._thread:
@@ -91,7 +98,7 @@ class IndexBuilder:
         started = time.monotonic()
         copy, points = self._shard.branch()
         try:
-            built = not self._stop.is_set() and self._optimize(copy)
+            built = not self._stop.is_set() and self._optimize(copy, points)
             if built:
                 self._shard.adopt(copy, points)
                 self._points = self._shard.points()
@@ -101,8 +108,10 @@ class IndexBuilder:
                 self._shard.abandon(copy)
         return built
 
-    def _optimize(self, copy: Path) -> bool:
+    def _optimize(self, copy: Path, points: int) -> bool:
         command = [sys.executable, "-m", "rag.store.edge.optimize_child", str(copy)]
+        if points >= QUANTISED:
+            command.append(layout(self._shard.folder.params))
         root = Path(__file__).resolve().parents[3]
         child = subprocess.Popen(command, cwd=root, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
         self._child = child

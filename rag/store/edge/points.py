@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 import numpy as np
 import qdrant_edge as edge
+from pydantic import BaseModel
 from qdrant_client import models
 
 from rag.errors import StoreError
 from rag.store.edge.faults import unsupported
+
+Model = TypeVar("Model", bound=BaseModel)
 
 
 def to_points(given: Any) -> list[edge.Point]:
@@ -70,8 +73,8 @@ def to_payload_selector(given: Any) -> Any:
 
 
 def from_record(given: edge.Record) -> models.Record:
-    # Validation of our own engine's answer costs more than the query, so the models are built bare.
-    return models.Record.model_construct(
+    return _bare(
+        models.Record,
         id=_out_id(given.id),
         payload=given.payload,
         vector=_out_vector(given.vector),
@@ -81,7 +84,8 @@ def from_record(given: edge.Record) -> models.Record:
 
 
 def from_scored(given: edge.ScoredPoint) -> models.ScoredPoint:
-    return models.ScoredPoint.model_construct(
+    return _bare(
+        models.ScoredPoint,
         id=_out_id(given.id),
         version=given.version,
         score=given.score,
@@ -90,6 +94,19 @@ def from_scored(given: edge.ScoredPoint) -> models.ScoredPoint:
         shard_key=None,
         order_value=given.order_value,
     )
+
+
+def _bare(kind: type[Model], **values: Any) -> Model:
+    """A model of all its fields, unchecked: checks of our own engine's answer cost more than the query.
+
+    `model_construct` goes through the fields one by one, at six times the price, for a hundred points a search.
+    """
+    made = kind.__new__(kind)
+    object.__setattr__(made, "__dict__", values)
+    object.__setattr__(made, "__pydantic_fields_set__", set(values))
+    object.__setattr__(made, "__pydantic_extra__", None)
+    object.__setattr__(made, "__pydantic_private__", None)
+    return made
 
 
 def _out_id(given: Any) -> Any:

@@ -14,6 +14,7 @@ from rag.store.edge.points import to_payload_selector, to_vector
 
 _LIMIT = 10
 _RRF_K = 2  # Qdrant's own default, on the server too
+_OVERSAMPLING = 2.0  # candidates by their bytes for each one that is scored again by its own vector
 
 
 def to_request(given: models.QueryRequest, idf_vectors: Collection[str]) -> edge.QueryRequest:
@@ -114,6 +115,9 @@ def _params(given: models.SearchParams | None, with_idf: bool) -> edge.SearchPar
         exact=bool(given.exact),
         indexed_only=bool(given.indexed_only),
         idf=_idf(given.idf) if with_idf else None,
+        quantization=None
+        if with_idf or given.exact
+        else edge.QuantizationSearchParams(rescore=True, oversampling=_OVERSAMPLING),
     )
 
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from rag.agent.feedback import Feedback
+from rag.agent.conversing.feedback import Feedback
 from rag.errors import RagError
 from rag.types import Page
+from tests.agent.conversing.test_conversations import FIRST, SECOND, STANDALONE, WIDE, Talk
 from tests.agent.support import VOLCANO, ScriptedReasoner
-from tests.agent.test_conversations import FIRST, SECOND, STANDALONE, WIDE, Talk
 
 PAGE = Page("https://example.org/1", "hash1", "Page 1", "en", "example.org", VOLCANO, "t", "web")
 

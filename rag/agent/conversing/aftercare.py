@@ -10,7 +10,7 @@ from dataclasses import asdict
 from typing import Any, Final
 
 from rag.agent.background import BACKGROUND
-from rag.agent.followups import Likely, Suggester, suggestions
+from rag.agent.conversing.followups import Likely, Suggester, suggestions
 from rag.agent.run import log_problem
 from rag.agent.usage import CallBudget, Meter, Prices
 from rag.types import Answer

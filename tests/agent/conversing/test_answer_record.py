@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-from rag.agent.answer_record import plain, revived
+from rag.agent.conversing.answer_record import plain, revived
 from rag.types import Answer, Citation, Notice, Retrieval, Statement, Step, Usage
 from tests.agent.support import passage
 

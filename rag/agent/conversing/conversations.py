@@ -9,11 +9,11 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 from uuid import uuid4
 
-from rag.agent.aftercare import propose
-from rag.agent.answer_record import plain, revived
-from rag.agent.checkpoints import Checkpoints
-from rag.agent.condense import Exchange
-from rag.agent.liveness import Process
+from rag.agent.condensing.condense import Exchange
+from rag.agent.conversing.aftercare import propose
+from rag.agent.conversing.answer_record import plain, revived
+from rag.agent.conversing.checkpoints import Checkpoints
+from rag.agent.conversing.liveness import Process
 from rag.agent.options import RunOptions
 from rag.agent.reasoner import Quoter, Reasoner
 from rag.agent.runs import Runs, Searcher

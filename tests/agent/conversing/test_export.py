@@ -7,8 +7,8 @@ from html.parser import HTMLParser
 
 import pytest
 
-from rag.agent.conversations import TurnView
-from rag.agent.export import export, file_name
+from rag.agent.conversing.conversations import TurnView
+from rag.agent.conversing.export import export, file_name
 from rag.errors import RagError
 from rag.store.conversation_table import Conversation
 from rag.types import Answer, Citation, Notice

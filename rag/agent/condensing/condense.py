@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol, runtime_checkable
 
-from rag.agent import condense_en, condense_zh
+from rag.agent.condensing import chinese as in_chinese
+from rag.agent.condensing import english as in_english
 from rag.agent.questions import is_small_talk
 from rag.text import is_chinese
 
@@ -40,7 +41,7 @@ def needs_context(question: str) -> bool:
 
     Cheap and a little eager: a question that it passes over is searched for as it stands.
     """
-    return condense_zh.points_back(question) if is_chinese(question) else condense_en.points_back(question)
+    return in_chinese.points_back(question) if is_chinese(question) else in_english.points_back(question)
 
 
 def by_rules(question: str, history: Sequence[Exchange]) -> str:
@@ -61,10 +62,10 @@ def _resolved(question: str, frame: Exchange | None) -> str:
         return question
     chinese, framed_in_chinese = is_chinese(question), is_chinese(frame.meant)
     if chinese:
-        topic = None if framed_in_chinese else condense_en.topic(frame.meant, frame.answer)
-        return condense_zh.resolved(question, frame.meant, topic)[:MAX_STANDALONE]
-    topic = condense_zh.topic(frame.meant) if framed_in_chinese else None
-    return condense_en.resolved(question, frame.meant, frame.answer, topic)[:MAX_STANDALONE]
+        topic = None if framed_in_chinese else in_english.topic(frame.meant, frame.answer)
+        return in_chinese.resolved(question, frame.meant, topic)[:MAX_STANDALONE]
+    topic = in_chinese.topic(frame.meant) if framed_in_chinese else None
+    return in_english.resolved(question, frame.meant, frame.answer, topic)[:MAX_STANDALONE]
 
 
 class RuleCondenser:

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from rag.agent.liveness import SILENCE, Process
+from rag.agent.conversing.liveness import SILENCE, Process
 
 
 def test_a_silent_process_is_dead() -> None:

@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 
 from rag.agent.chat import ChatReasoner
-from rag.agent.compose import Plan, grouped, plan_for, share_that_fits, tokens_of
-from rag.agent.distill import distilled
+from rag.agent.composing.compose import Plan, grouped, plan_for, share_that_fits, tokens_of
+from rag.agent.composing.distill import distilled
+from rag.agent.composing.prompts import answer as answer_prompt
 from rag.agent.extractive import ExtractiveReasoner
 from rag.agent.options import RunOptions
-from rag.agent.prompts_compose import answer as answer_prompt
 from rag.agent.runs import Runs
 from rag.models.sparse import SparseEncoder
 from rag.types import Answer, Passage

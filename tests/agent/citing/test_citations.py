@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from rag.agent.citations import cite
+from rag.agent.citing.citations import cite
 from tests.agent.support import BRIDGE, TEA, VOLCANO, passage
 
 PASSAGES = [passage(1, VOLCANO), passage(2, BRIDGE), passage(3, TEA)]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, Literal
 
-from rag.agent.conversations import Conversations
+from rag.agent.conversing.conversations import Conversations
 from rag.store.database import Database
 from rag.text import detect_language, split_sentences
 from rag.types import Answer, Page

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal, Protocol, runtime_checkable
 
-from rag.agent import prompts_compose
+from rag.agent.composing import prompts
 from rag.agent.options import RunOptions
 from rag.agent.prompts import MAX_PASSAGE, NOT_IN_PAGES, Prompt
 from rag.agent.reasoner import RESET
@@ -89,7 +89,7 @@ async def composed(writer: Writer, question: str, passages: Sequence[Passage], p
 
 async def _stuff(writer: Writer, question: str, numbered: Sequence[Numbered], plan: Plan) -> AsyncIterator[str]:
     fitting = _fitted(numbered, plan.room)
-    async for piece in writer.stream(prompts_compose.answer(question, fitting, deep=plan.deep)):
+    async for piece in writer.stream(prompts.answer(question, fitting, deep=plan.deep)):
         yield piece
 
 
@@ -109,8 +109,8 @@ async def _refine(writer: Writer, question: str, numbered: Sequence[Numbered], p
 
 def _refining(question: str, group: Sequence[Numbered], draft: str, plan: Plan) -> Prompt:
     if not draft:
-        return prompts_compose.answer(question, group, deep=plan.deep)
-    return prompts_compose.refine(question, group, draft, deep=plan.deep)
+        return prompts.answer(question, group, deep=plan.deep)
+    return prompts.refine(question, group, draft, deep=plan.deep)
 
 
 async def _map_reduce(writer: Writer, question: str, numbered: Sequence[Numbered], plan: Plan) -> AsyncIterator[str]:
@@ -118,14 +118,14 @@ async def _map_reduce(writer: Writer, question: str, numbered: Sequence[Numbered
 
     async def notes_on(group: Sequence[Numbered]) -> list[Numbered]:
         async with gate:
-            lines = await writer.lines(prompts_compose.condense_passages(question, group))
+            lines = await writer.lines(prompts.condense_passages(question, group))
         return _notes(group, lines)
 
     groups = grouped(numbered, replace(plan, calls=plan.calls - 1))
     noted = [note for notes in await asyncio.gather(*map(notes_on, groups)) for note in notes]
     if noted:
         fitting = _fitted(noted, plan.room)
-        async for piece in writer.stream(prompts_compose.answer(question, fitting, deep=plan.deep)):
+        async for piece in writer.stream(prompts.answer(question, fitting, deep=plan.deep)):
             yield piece
 
 

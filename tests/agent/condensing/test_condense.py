@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rag.agent.condense import Exchange, by_rules, needs_context
+from rag.agent.condensing.condense import Exchange, by_rules, needs_context
 
 ENGLISH = [
     (["What does the Team plan cost?", "What about the Business plan?"], "What does the Business plan cost?"),

@@ -9,8 +9,8 @@ from html import escape
 from typing import Any, Final, Literal
 from urllib.parse import urlsplit
 
-from rag.agent.answer_record import plain
-from rag.agent.conversations import TurnView
+from rag.agent.conversing.answer_record import plain
+from rag.agent.conversing.conversations import TurnView
 from rag.errors import RagError
 from rag.messages import say
 from rag.store.conversation_table import Conversation

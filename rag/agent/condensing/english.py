@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from rag.agent.phrases import AUXILIARIES, PREPOSITIONS, VERBS, WH, Phrase, phrases, subject
+from rag.agent.condensing.phrases import AUXILIARIES, PREPOSITIONS, VERBS, WH, Phrase, phrases, subject
 
 _PERSONS: Final = r"he|she|him|her|his|hers"
 _PRONOUN: Final = re.compile(

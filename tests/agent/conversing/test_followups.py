@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from rag.agent.chat import ChatReasoner
-from rag.agent.followups import from_headings, suggestions
+from rag.agent.conversing.followups import from_headings, suggestions
 from rag.types import Answer, Citation, Passage
+from tests.agent.conversing.test_conversations import FIRST, Talk
 from tests.agent.fake_model import QueueModel
 from tests.agent.support import BRIDGE, ScriptedReasoner, passage
-from tests.agent.test_conversations import FIRST, Talk
 
 
 @pytest.fixture

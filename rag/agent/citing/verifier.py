@@ -8,7 +8,7 @@ from typing import Final, Protocol, runtime_checkable
 
 from pydantic import BaseModel, Field
 
-from rag.agent.citations import Doubt
+from rag.agent.citing.citations import Doubt
 from rag.agent.prompts import Prompt
 from rag.text import is_chinese
 from rag.types import Verdict

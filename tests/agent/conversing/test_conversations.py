@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from rag.agent.checkpoints import Checkpoints
-from rag.agent.conversations import Asked, Asking, Conversations, PageStamp, TurnView, outdated
+from rag.agent.conversing.checkpoints import Checkpoints
+from rag.agent.conversing.conversations import Asked, Asking, Conversations, PageStamp, TurnView, outdated
 from rag.agent.options import RunOptions
 from rag.agent.runs import Runs
 from rag.errors import ConfigError, RagError
@@ -151,7 +151,7 @@ _KILLED = """
 import sys, time
 from pathlib import Path
 from tests.agent.support import ScriptedReasoner
-from tests.agent.test_conversations import FIRST, SECOND, Talk
+from tests.agent.conversing.test_conversations import FIRST, SECOND, Talk
 talk = Talk(Path(sys.argv[1]))
 first, _ = talk.ask(FIRST)
 slow = ScriptedReasoner(answers=[["Its crater is 24 kilometres wide. [1]", 60.0]])

@@ -1,0 +1,223 @@
+"""How soon a fast answer begins, and what the graph costs besides the model and the search.
+
+    python -m benchmarks.answering [--questions N] [--chunks N] [--json]
+
+The first token: a question is asked as the chat page asks it, in a new conversation that is kept, and the chat model
+is the scripted server of the tests, which answers at once over HTTP from a process of its own; the embedding model and
+the search are real. Over the sample pages, and with --chunks over a made-up library of so many chunks. The graph: the
+same run with a reasoner and a search that return at once, so that what is left is LangGraph, the checkpointer, the
+nodes, the check of citations and the threads in between.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any, Literal
+from uuid import uuid4
+
+from benchmarks.serving import ROOT, free_port
+from benchmarks.startup import load_samples, make_library
+from rag.agent.conversing.checkpoints import Checkpoints
+from rag.agent.runs import Runs
+from rag.app import App
+from rag.config import load_settings
+from rag.types import Answer, Passage, RunMode
+
+_LOOK_AGAIN = 0.0005
+_PATIENCE = 60.0
+_WARM_UP = 3
+_SENTENCE = "The bridge over the Ling was opened in {year} after nine years of work, and its toll was lifted later."
+
+
+def main(arguments: list[str] | None = None) -> int:
+    options = _options(arguments)
+    found: dict[str, Any] = {"questions": options.questions, "graph": graph_overhead(options.questions)}
+    with chat_server() as address:
+        found["samples"] = _over_samples(address, options.questions)
+        if options.chunks:
+            found[str(options.chunks)] = _over_chunks(address, options.chunks, options.questions)
+    print(json.dumps(found))
+    return 0
+
+
+# The first token
+
+
+@contextmanager
+def chat_server(pause: float = 0.0) -> Iterator[str]:
+    """The tests' scripted chat model in a process of its own; yields its base address."""
+    port = free_port()
+    command = [sys.executable, "-m", "tests.support.chat_server", "--port", str(port), "--pause", str(pause)]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        process.stdout.readline()  # its address: it listens
+        try:
+            yield f"http://127.0.0.1:{port}/v1"
+        finally:
+            process.terminate()
+
+
+def _over_samples(address: str, count: int) -> dict[str, float]:
+    rows = json.loads((ROOT / "examples" / "questions.json").read_text(encoding="utf-8"))
+    asked = [row["question"] for row in rows]
+    with tempfile.TemporaryDirectory() as folder:
+        load_samples(Path(folder))
+        return _first_tokens(Path(folder), address, [asked[n % len(asked)] for n in range(count + _WARM_UP)])
+
+
+def _over_chunks(address: str, chunks: int, count: int) -> dict[str, float]:
+    from benchmarks.synthetic import CHUNKS_A_PAGE, World
+
+    world = World()
+    with tempfile.TemporaryDirectory() as folder:
+        make_library(Path(folder), chunks)
+        asked = [f"What about {world.question(n, chunks // CHUNKS_A_PAGE)[0]}?" for n in range(count + _WARM_UP)]
+        return _first_tokens(Path(folder), address, asked)
+
+
+def _first_tokens(data: Path, address: str, questions: Sequence[str]) -> dict[str, float]:
+    """Milliseconds from asking to the first token, and to the answer."""
+    settings = load_settings(
+        None, rag_data_dir=data, qdrant_url="", embedding_model="builtin", llm_model="test", llm_base_url=address
+    )
+    with closing(App(settings)) as app:
+        rows = [_asked(app, question) for question in questions]
+    timed = [row for row in rows[_WARM_UP:] if row is not None]
+    if len(timed) < len(questions[_WARM_UP:]) / 2:
+        raise RuntimeError("most questions got no token: the library or the scripted model is at fault")
+    return _summary("first_token", [first for first, _ in timed]) | _summary("answer", [end for _, end in timed])
+
+
+def _asked(app: App, question: str) -> tuple[float, float] | None:
+    """None for a question that is answered without a token: the library does not hold it."""
+    began = time.perf_counter()
+    run_id = app.converse(question, mode="fast", library="main").run_id
+    first = _seconds_until(lambda: any(event.kind == "token" for event in app.events(run_id)), began, app, run_id)
+    app.wait(run_id, _PATIENCE)
+    return None if first is None else (first, time.perf_counter() - began)
+
+
+def _seconds_until(happened: Callable[[], bool], began: float, app: App, run_id: str) -> float | None:
+    while not happened():
+        if app.answer(run_id) is not None and not happened():
+            return None
+        if time.perf_counter() - began > _PATIENCE:
+            raise TimeoutError(f"no answer after {_PATIENCE:.0f} s")
+        time.sleep(_LOOK_AGAIN)
+    return time.perf_counter() - began
+
+
+# The graph
+
+
+class Instant:
+    """A reasoner that knows at once: it searches, finds everything relevant and quotes the first passage."""
+
+    name = "instant"
+    kind: Literal["chat"] = "chat"
+
+    async def decide(self, question: str, history: Sequence[Any], tools: Sequence[Any]) -> Any:
+        from langchain_core.messages import AIMessage
+
+        call = {"name": tools[0].name, "args": {"query": question}, "id": uuid4().hex}
+        return AIMessage("", tool_calls=[call])
+
+    async def grade(self, question: str, passages: Sequence[Passage]) -> list[bool]:
+        return [True] * len(passages)
+
+    async def rewrite(self, question: str, tried: Sequence[str], passages: Sequence[Passage]) -> str:
+        return ""
+
+    async def answer(self, question: str, passages: Sequence[Passage]) -> AsyncIterator[str]:
+        for word in passages[0].text.split(". ")[0].split():
+            yield f"{word} "
+        yield "[1]."
+
+
+class Found:
+    def __init__(self, passages: Sequence[Passage]) -> None:
+        self.passages = passages
+
+
+class AtOnce:
+    """A search that has always found the same ten passages of 600 characters."""
+
+    def __init__(self) -> None:
+        self._kept = {passage.id: passage for passage in map(_passage, range(10))}
+
+    def search(self, question: str) -> Found:
+        return Found([*self._kept.values()])
+
+    def passages(self, ids: Sequence[str]) -> list[Passage]:
+        return [self._kept[wanted] for wanted in ids if wanted in self._kept]
+
+
+def graph_overhead(count: int) -> dict[str, float]:
+    """Milliseconds of runs in which model and search take none: a conversation's first question, and its second."""
+    found: dict[str, float] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        runs = Runs(saver=Checkpoints(Path(folder) / "conversations.sqlite3").saver)
+        with closing(runs):
+            modes: tuple[RunMode, ...] = ("fast", "deep")
+            for mode in modes:
+                rows = [_conversation(runs, mode) for _ in range(count + _WARM_UP)][_WARM_UP:]
+                found |= _summary(f"{mode}_first_question", [first for first, _ in rows])
+                found |= _summary(f"{mode}_second_question", [second for _, second in rows])
+    return found
+
+
+def _conversation(runs: Runs, mode: RunMode) -> tuple[float, float]:
+    """Seconds of two questions, one after the other."""
+    thread, seconds = uuid4().hex, []
+    for question in ("When was the bridge over the Ling opened?", "When was the toll on the Ling bridge lifted?"):
+        began = time.perf_counter()
+        run_id = runs.start(question, mode=mode, reasoner=Instant(), retriever=AtOnce(), thread=thread)
+        answer: Answer = runs.wait(run_id, _PATIENCE)
+        seconds.append(time.perf_counter() - began)
+        if answer.outcome != "answered":
+            raise RuntimeError(f"the run ended as {answer.outcome}: {answer.notice}")
+    return seconds[0], seconds[1]
+
+
+def _passage(number: int) -> Passage:
+    text = " ".join(_SENTENCE.format(year=1900 + 10 * number + k) for k in range(6))
+    return Passage(
+        id=f"passage-{number}",
+        text=text,
+        url=f"https://site.example/{number}",
+        url_hash=f"{number:032x}",
+        title=f"Bridges {number}",
+        site="site.example",
+        language="en",
+        section=(),
+        score=1.0 - number / 20,
+        start=0,
+        end=len(text),
+    )
+
+
+def _summary(name: str, seconds: Sequence[float]) -> dict[str, float]:
+    ordered = sorted(seconds)
+    late = ordered[min(len(ordered) - 1, int(0.95 * len(ordered)))]
+    return {f"{name}_ms": round(statistics.median(ordered) * 1000, 1), f"{name}_p95_ms": round(late * 1000, 1)}
+
+
+def _options(arguments: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--questions", type=int, default=20, metavar="N")
+    parser.add_argument("--chunks", type=int, default=0, metavar="N")
+    parser.add_argument("--json", action="store_true", help="as it is: one line of JSON")
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

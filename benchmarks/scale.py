@@ -1,0 +1,147 @@
+"""How a library grows on one machine, chunk by chunk to a million: the growth curve, as a table and a drawing.
+
+    python -m benchmarks.scale [--sizes 10000,30000,100000,300000,1000000] [--folder FOLDER] [--json]
+
+One library is filled further at each size and its index built; then a new process opens it (so that memory is its
+own), sweeps, searches, asks which of 10 000 addresses are known, and commits pages. Pages are written in batches
+between the sizes; the import rate is that of `Library.commit` by itself, vectors given, at the size reached.
+Texts and vectors are synthetic (`benchmarks.synthetic`). Writes scale.md, scale.json and scale.svg into benchmarks/out.
+To 100 000 chunks it takes some 4 minutes on 2 cores. To a million it has not been run yet: an hour by what the rates
+say, and 15 GB of disk while the index is built.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from benchmarks import machine, report
+from benchmarks.dedupe import resolve_seconds
+from benchmarks.drawing import curves
+from benchmarks.searching import WARM_UP, searches, timed
+from benchmarks.synthetic import CHUNKS_A_PAGE, DIMENSION, MODEL, World, fill
+from rag.store.edge.client import EdgeClient
+from rag.store.edge.space import occupied
+from rag.store.library import open_library
+
+SIZES = "10000,30000,100000,300000,1000000"
+QUESTIONS, COMMITS, ADDRESSES = 100, 50, 10_000
+COLUMNS = {
+    "chunks": "chunks",
+    "fill_chunks_s": "batches, chunks/s",
+    "commit_chunks_s": "commit, chunks/s",
+    "index_s": "index built in, s",
+    "open_s": "open, s",
+    "first_ms": "first search, ms",
+    "mmr_p95_ms": "mmr p95, ms",
+    "rerank_p95_ms": "rerank p95, ms",
+    "dedupe_s": "dedupe of 10 000, s",
+    "memory_mb": "memory, MB",
+    "heap_mb": "of it not file-backed",
+    "disk_mb": "disk, MB",
+}
+
+
+def main(arguments: list[str] | None = None) -> None:
+    options = _options(arguments)
+    if options.serve:
+        print(json.dumps(_serve(options.folder, options.serve)))
+        return
+    with tempfile.TemporaryDirectory(prefix="scale-", dir=options.folder) as folder:
+        rows = _grow(Path(folder), sorted(int(size) for size in options.sizes.split(",")))
+    known = {**machine.describe(), "limits": f"{QUESTIONS} questions and {COMMITS} commits at each size"}
+    markdown = report.table(list(COLUMNS.values()), [[f"{row[key]:,}" for key in COLUMNS] for row in rows])
+    report.save("scale", known, rows, markdown)
+    kept = [key for key in COLUMNS if key != "chunks"]
+    (report.OUT / "scale.svg").write_text(curves(rows, "chunks", {key: COLUMNS[key] for key in kept}), "utf-8")
+    print(markdown if not options.json else json.dumps({"rows": rows}))
+
+
+def _grow(folder: Path, sizes: list[int]) -> list[dict[str, Any]]:
+    rows = []
+    reached = 0
+    for size in sizes:
+        print(f"{size} chunks ...", file=sys.stderr, flush=True)
+        pages = size // CHUNKS_A_PAGE
+        written = _write(folder / "qdrant", reached, pages)
+        command = [sys.executable, "-W", "ignore", "-m", "benchmarks.scale", "--folder", str(folder / "qdrant")]
+        ran = subprocess.run([*command, "--serve", str(pages)], cwd=report.ROOT, stdout=subprocess.PIPE, check=True)
+        rows.append({"chunks": size, **written, **json.loads(ran.stdout.splitlines()[-1])})
+        reached = pages
+    return rows
+
+
+def _write(folder: Path, first: int, last: int) -> dict[str, float]:
+    """Fill up, and build the index of it."""
+    client = EdgeClient(folder)
+    library = open_library(client, "main", MODEL, DIMENSION)
+    builder = client.backend.builder(library.chunks_collection)
+    builder.hold()
+    began = time.perf_counter()
+    fill(library, World(), first, last)
+    filled = time.perf_counter()
+    builder.build()
+    built = time.perf_counter()
+    client.close()
+    rate = (last - first) * CHUNKS_A_PAGE / (filled - began)
+    return {"fill_chunks_s": round(rate), "index_s": round(built - filled, 1)}
+
+
+def _serve(folder: Path, pages: int) -> dict[str, float]:
+    """What a process of its own sees that serves the library."""
+    world = World()
+    asked = [world.question(number, pages) for number in range(WARM_UP + QUESTIONS)]
+    began = time.perf_counter()
+    client = EdgeClient(folder)
+    library = open_library(client, "main", MODEL, DIMENSION)
+    opened = time.perf_counter()
+    client.backend.builder(library.chunks_collection).hold()
+    ways = searches(library, asked)
+    first = timed(ways, asked[:1], warm_up=0)["mmr"]["p50"]
+    found = timed(ways, asked)
+    dedupe, _ = resolve_seconds(library, ADDRESSES, pages)
+    memory, heap = _memory()
+    disk = sum(occupied(path) for path in folder.iterdir() if path.is_dir())
+    # Pages that are there already: they are written again in full, and the library stays as large as it was.
+    drafts = [world.page(number) for number in range(0, pages, max(1, pages // COMMITS))][:COMMITS]
+    started = time.perf_counter()
+    for draft in drafts:
+        draft.commit(library)
+    rate = len(drafts) * CHUNKS_A_PAGE / (time.perf_counter() - started)
+    client.close()
+    return {
+        "open_s": round(opened - began, 2),
+        "first_ms": first,
+        **{f"{name}_{part}_ms": value for name, parts in found.items() for part, value in parts.items()},
+        "dedupe_s": round(dedupe, 2),
+        "memory_mb": memory,
+        "heap_mb": heap,
+        "disk_mb": round(disk / 2**20),
+        "commit_chunks_s": round(rate),
+    }
+
+
+def _memory() -> tuple[int, int]:
+    """Megabytes that the process occupies, and those of them that no file stands behind."""
+    status = Path("/proc/self/status").read_text("utf-8")
+    values = {line.split(":")[0]: line.split()[1] for line in status.splitlines() if "Rss" in line or "VmRSS" in line}
+    return int(values["VmRSS"]) // 1024, int(values["RssAnon"]) // 1024
+
+
+def _options(arguments: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sizes", default=SIZES, metavar="N,N")
+    parser.add_argument("--folder", type=Path, help="where the library is made; by default the system's temporary one")
+    parser.add_argument("--serve", type=int, default=0, help=argparse.SUPPRESS)
+    parser.add_argument("--json", action="store_true")
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,134 @@
+"""How long a search takes beside the query's encoding: hybrid, filtered, MMR; and beside qdrant-client's local mode.
+
+    python -m benchmarks.searching [--sizes 10000,100000] [--peer-sizes 10000,20000] [--questions 200] [--json]
+
+The library is synthetic (`benchmarks.synthetic`), its index built. A search is `Retriever.search` as the app asks
+it: both legs, ten passages of twenty candidates, context, and whether the answer is there; every other question
+is confined to a site, the others to a language. The peer is what langchain-qdrant asks of local mode for hybrid
+retrieval, the same vectors and filters, ten hits with payload; it neither diversifies nor judges. Both take turns.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import tempfile
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.synthetic import CHUNKS_A_PAGE, DIMENSION, LANGUAGES, MODEL, SITES, World, fill, local_copy
+from rag.models.sparse import SparseEncoder
+from rag.retrieval.filters import Filters
+from rag.retrieval.retriever import Retriever
+from rag.store.edge.client import EdgeClient
+from rag.store.library import Library, open_library
+
+WARM_UP = 20
+STRATEGIES = ("mmr", "rerank")
+Question = tuple[str, NDArray[np.float32]]
+
+
+class GivenVectors:
+    """An embedding model that was asked before: what it would say is looked up."""
+
+    name, dimension = MODEL, DIMENSION
+
+    def __init__(self, questions: Sequence[Question]) -> None:
+        self._vectors = dict(questions)
+
+    def can_read(self, text: str) -> bool:
+        return text in self._vectors
+
+    def encode_query(self, text: str) -> NDArray[np.float32]:
+        return self._vectors[text]
+
+
+def main(arguments: list[str] | None = None) -> None:
+    options = _options(arguments)
+    peers = [int(one) for one in options.peer_sizes.split(",") if one]
+    sizes = sorted({int(one) for one in options.sizes.split(",")} | set(peers))
+    with tempfile.TemporaryDirectory(prefix="searching-") as folder:
+        rows = [_at(size, size in peers, options.questions, Path(folder)) for size in sizes]
+    print(json.dumps({"rows": rows}) if options.json else "\n".join(map(_line, rows)))
+
+
+def _at(size: int, with_peer: bool, count: int, folder: Path) -> dict[str, Any]:
+    world = World()
+    pages = size // CHUNKS_A_PAGE
+    client = EdgeClient(folder / str(size))
+    library = built(client, world, pages)
+    asked = [world.question(number, pages) for number in range(WARM_UP + count)]
+    ways: dict[str, Callable[[str, Filters], object]] = searches(library, asked)
+    if with_peer:
+        ways["local"] = local_copy(library, dict(asked), folder / f"local-{size}")
+    found = timed(ways, asked)
+    client.close()
+    shutil.rmtree(folder / str(size))
+    ratio = {"ratio": round(found["local"]["p50"] / found["mmr"]["p50"], 1)} if with_peer else {}
+    return {"chunks": size, **found, **ratio}
+
+
+def built(client: EdgeClient, world: World, pages: int) -> Library:
+    """A library of so many pages with its index."""
+    library = open_library(client, "main", MODEL, DIMENSION)
+    builder = client.backend.builder(library.chunks_collection)
+    builder.hold()
+    fill(library, world, 0, pages)
+    builder.build()
+    return library
+
+
+def searches(library: Library, asked: Sequence[Question]) -> dict[str, Callable[[str, Filters], object]]:
+    model: Any = GivenVectors(asked)
+    retriever = Retriever(library, model, SparseEncoder())
+
+    def by(strategy: str) -> Callable[[str, Filters], object]:
+        return lambda question, filters: retriever.search(question, strategy=strategy, filters=filters)
+
+    return {strategy: by(strategy) for strategy in STRATEGIES}
+
+
+def timed(
+    ways: dict[str, Callable[[str, Filters], object]], asked: Sequence[Question], *, warm_up: int = WARM_UP
+) -> dict[str, dict[str, float]]:
+    """Milliseconds of each way; every question is asked of one way after the other, in turning order."""
+    seconds: dict[str, list[float]] = {name: [] for name in ways}
+    for number, (question, _) in enumerate(asked):
+        site, language = f"site{number % SITES}.example", LANGUAGES[number % len(LANGUAGES)]
+        filters = Filters(sites=(site,)) if number % 2 else Filters(languages=(language,))
+        for name in sorted(ways, reverse=number % 4 > 1):
+            began = time.perf_counter()
+            ways[name](question, filters)
+            seconds[name].append(time.perf_counter() - began)
+    return {name: _quantiles(values[warm_up:]) for name, values in seconds.items()}
+
+
+def _quantiles(seconds: Sequence[float]) -> dict[str, float]:
+    middle, late = np.percentile(np.array(seconds) * 1000, [50, 95])
+    return {"p50": round(float(middle), 2), "p95": round(float(late), 2)}
+
+
+def _line(row: dict[str, Any]) -> str:
+    ways = [f"{name} {row[name]['p50']} ms, p95 {row[name]['p95']}" for name in (*STRATEGIES, "local") if name in row]
+    return f"{row['chunks']} chunks: " + "; ".join(ways)
+
+
+def _options(arguments: list[str] | None) -> argparse.Namespace:
+    warnings.filterwarnings("ignore", message="Local mode is not recommended")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sizes", default="10000,100000", metavar="N,N")
+    parser.add_argument("--peer-sizes", default="10000,20000", metavar="N,N", help="sizes with local mode beside")
+    parser.add_argument("--questions", type=int, default=200, metavar="N")
+    parser.add_argument("--json", action="store_true")
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    main()

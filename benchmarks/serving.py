@@ -1,0 +1,72 @@
+"""The app as `make run` serves it, in a process of its own, for benchmarks that need the whole of it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+_NO_SETTINGS = dict.fromkeys(
+    ("QDRANT_URL", "EMBEDDING_MODEL", "LLM_MODEL", "LLM_BASE_URL", "LLM_API_KEY", "FAST_LLM_MODEL", "RAG_LIBRARY"), ""
+)
+_LOOK_AGAIN = 0.01
+_PATIENCE = 120.0
+
+
+@dataclass(frozen=True)
+class Served:
+    """A server: where it is, when its process was started (time.perf_counter), and its process id."""
+
+    address: str
+    began: float
+    pid: int
+
+    def wait(self, path: str = "/") -> float:
+        """Seconds from the start of the process to the first answer with status 200. Raises TimeoutError."""
+        while (spent := time.perf_counter() - self.began) < _PATIENCE:
+            try:
+                with urllib.request.urlopen(self.address + path, timeout=5):
+                    return time.perf_counter() - self.began
+            except (urllib.error.URLError, OSError):
+                time.sleep(_LOOK_AGAIN)
+        raise TimeoutError(f"{self.address} does not answer after {spent:.0f} s")
+
+
+@contextmanager
+def serving(data: Path, settings: Mapping[str, str] | None = None) -> Iterator[Served]:
+    """Start the app over the data folder, with these settings and no others; it ends with the block."""
+    with tempfile.TemporaryDirectory() as elsewhere, (Path(elsewhere) / "log").open("wb") as log:
+        port = free_port()
+        command = [sys.executable, "-m", "streamlit", "run", str(ROOT / "main.py"), "--server.port", str(port)]
+        environment = {**os.environ, **_NO_SETTINGS, **(settings or {}), "RAG_DATA_DIR": str(data)}
+        began = time.perf_counter()
+        # The folder is not the project's, so that no .env of a developer is read; Streamlit's settings are.
+        shutil.copytree(ROOT / ".streamlit", Path(elsewhere) / ".streamlit", ignore=shutil.ignore_patterns("secrets*"))
+        process = subprocess.Popen(command, cwd=elsewhere, env=environment, stdout=log, stderr=log)
+        try:
+            yield Served(f"http://127.0.0.1:{port}", began, process.pid)
+        finally:
+            process.terminate()
+            try:
+                process.wait(20)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+def free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port: int = free.getsockname()[1]
+        return port

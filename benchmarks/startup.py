@@ -1,0 +1,137 @@
+"""From starting the app to a page that can be used, and how long opening a library takes.
+
+    python -m benchmarks.startup [--runs N] [--chunks N] [--json]
+
+Each run starts the app as `make run` does once it is installed, over a library of the sample pages, with a browser
+that is open already: seconds to the first HTTP answer, to a page that can be typed into, and to models that are
+loaded. --chunks also opens a made-up library of so many chunks, in a process of its own. The browser is the Chromium
+in CHROMIUM or on the path, driven by Playwright.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.serving import ROOT, serving
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+FLAGS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-sync"]
+_BOX = '[data-testid="stChatInputTextArea"]'
+_READY = ".st-key-sidebar-foot :text('ready')"
+_OPEN = """
+import sys, time
+from rag.app import App
+from rag.config import load_settings
+settings = load_settings(None, rag_data_dir=sys.argv[1], qdrant_url="", embedding_model="builtin")
+began = time.perf_counter()
+app = App(settings)
+count = app.library("main").chunk_count()
+print(time.perf_counter() - began, count)
+app.close()
+"""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    options = _options(arguments)
+    with tempfile.TemporaryDirectory() as folder:
+        load_samples(Path(folder))
+        with chromium() as browser:
+            rows = [_started(browser, Path(folder)) for _ in range(options.runs)]
+    found: dict[str, Any] = {"runs": options.runs}
+    for name in rows[0]:
+        values = [row[name] for row in rows]
+        found[name] = round(statistics.median(values), 2)
+        found[f"{name}_spread"] = [round(min(values), 2), round(max(values), 2)]
+    if options.chunks:
+        found |= {"chunks": options.chunks, "opened_s": opened(options.chunks, options.runs)}
+    print(json.dumps(found))
+    return 0
+
+
+def load_samples(data: Path) -> None:
+    """Make a library of the sample pages in the data folder."""
+    pages = [str(path) for path in sorted((ROOT / "examples").glob("*.html"))]
+    command = [sys.executable, "-W", "ignore", "-m", "rag", "--data-dir", str(data), "ingest", "--anyway", *pages]
+    subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    """An open browser. Raises FileNotFoundError where there is none."""
+    from playwright.sync_api import sync_playwright
+
+    path = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+    if path is None:
+        raise FileNotFoundError("no browser: install Chromium, or name one in CHROMIUM")
+    with sync_playwright() as playwright:
+        opened_browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        yield opened_browser
+        opened_browser.close()
+
+
+def _started(browser: Browser, data: Path) -> dict[str, float]:
+    """Seconds from the start of the process to each of three moments."""
+    context = browser.new_context(locale="en-US", viewport={"width": 1280, "height": 900})
+    page = context.new_page()
+    page.set_default_timeout(60_000)
+    try:
+        with serving(data) as served:
+            answered = served.wait()
+            page.goto(served.address, wait_until="commit")
+            page.locator(_BOX).wait_for()
+            painted = time.perf_counter() - served.began
+            page.locator(_READY).first.wait_for()
+            warm = time.perf_counter() - served.began
+    finally:
+        context.close()
+    return {"http_s": answered, "painted_s": painted, "models_s": warm}
+
+
+def opened(chunks: int, runs: int) -> float:
+    """Median seconds to open the app with a library of so many made-up chunks, each time in a new process."""
+    with tempfile.TemporaryDirectory() as folder:
+        make_library(Path(folder), chunks)
+        command = [sys.executable, "-W", "ignore", "-c", _OPEN, folder]
+        told = [subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True) for _ in range(runs)]
+    rows = [one.stdout.split() for one in told]
+    if any(int(count) < chunks for _, count in rows):
+        raise RuntimeError("the library does not hold what was put into it")
+    return round(statistics.median(float(seconds) for seconds, _ in rows), 3)
+
+
+def make_library(data: Path, chunks: int) -> None:
+    """Fill the main library of the data folder with so many made-up chunks, as if the built-in model had made them."""
+    from benchmarks.synthetic import CHUNKS_A_PAGE, DIMENSION, World, fill
+    from rag.config import load_settings
+    from rag.models.hub import BUILTIN
+    from rag.store.client import connect
+    from rag.store.library import open_library
+
+    with closing(connect(load_settings(None, rag_data_dir=str(data), qdrant_url=""))) as client:
+        fill(open_library(client, "main", BUILTIN, DIMENSION), World(), 0, -(-chunks // CHUNKS_A_PAGE))
+
+
+def _options(arguments: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=int, default=5, metavar="N")
+    parser.add_argument("--chunks", type=int, default=0, metavar="N")
+    parser.add_argument("--json", action="store_true", help="as it is: one line of JSON")
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,101 @@
+"""Many people whose answers stream at the same time, over the app's own WebSocket, beside one alone.
+
+    python -m benchmarks.streaming [--people N …] [--rounds N] [--pause SECONDS] [--json]
+
+The app is served as `make run` serves it, over the sample pages; the chat model is the scripted server of the tests,
+which pauses between the pieces of its answers. Each person is a client that speaks Streamlit's protocol as the browser
+does (tab.py). All ask in the same moment, and have finished when the answer is drawn with its sources. Server, chat
+model and clients share the machine's processors.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import statistics
+import sys
+import tempfile
+import time
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+from benchmarks.answering import chat_server
+from benchmarks.serving import ROOT, serving
+from benchmarks.startup import load_samples
+from benchmarks.tab import Tab
+
+_WARM = 120.0
+
+
+def main(arguments: list[str] | None = None) -> int:
+    options = _options(arguments)
+    with tempfile.TemporaryDirectory() as folder, chat_server(options.pause) as chat:
+        load_samples(Path(folder))
+        with serving(Path(folder), {"LLM_MODEL": "test", "LLM_BASE_URL": chat}) as served:
+            served.wait()
+            found = asyncio.run(_measured(served.address, options.people, options.rounds))
+    print(json.dumps({"pause_s": options.pause, "rounds": options.rounds, **found}))
+    return 0
+
+
+async def _measured(address: str, people: list[int], rounds: int) -> dict[str, Any]:
+    rows = json.loads((ROOT / "examples" / "questions.json").read_text(encoding="utf-8"))
+    questions = [row["question"] for row in rows if row["lang"] == "en"]
+    await _warm_up(address, questions)
+    alone = [await _together(address, questions[n : n + 1] or questions[:1], 1) for n in range(max(3, rounds))]
+    one = statistics.median(seconds for finished, _ in alone for seconds in finished)
+    found: dict[str, Any] = {"alone_s": round(one, 2)}
+    for count in people:
+        finishes: list[float] = []
+        dropped = 0
+        for _ in range(rounds):
+            finished, lost = await _together(address, questions, count)
+            finishes, dropped = [*finishes, *finished], dropped + lost
+        late = sorted(finishes)[min(len(finishes) - 1, int(0.95 * len(finishes)))] if finishes else float("inf")
+        found[f"people_{count}"] = {
+            "median_s": round(statistics.median(finishes), 2) if finishes else None,
+            "p95_s": round(late, 2),
+            "ratio_p95": round(late / one, 2),
+            "dropped": dropped,
+        }
+    return found
+
+
+async def _warm_up(address: str, questions: list[str]) -> None:
+    """Ask until an answer comes as fast as the one before: the models are loaded, and every module."""
+    before, end = float("inf"), time.perf_counter() + _WARM
+    while time.perf_counter() < end:
+        finished, _ = await _together(address, questions, 1)
+        if finished and finished[0] > 0.8 * before:
+            return
+        before = finished[0] if finished else before
+
+
+async def _together(address: str, questions: list[str], count: int) -> tuple[list[float], int]:
+    """Seconds until each finished, and how many never did."""
+    async with AsyncExitStack() as stack:
+        tabs = [await stack.enter_async_context(Tab(address, f"person {n}")) for n in range(count)]
+        for tab in tabs:
+            await tab.open()
+        asked = (tab.ask(questions[n % len(questions)]) for n, tab in enumerate(tabs))
+        told = await asyncio.gather(*asked, return_exceptions=True)
+    for problem in told:
+        if isinstance(problem, BaseException):
+            print(f"dropped: {type(problem).__name__}: {problem}", file=sys.stderr)
+    finished = [one for one in told if not isinstance(one, BaseException)]
+    return finished, count - len(finished)
+
+
+def _options(arguments: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--people", type=int, nargs="+", default=[50, 100], metavar="N")
+    parser.add_argument("--rounds", type=int, default=1, metavar="N")
+    parser.add_argument("--pause", type=float, default=0.05, metavar="SECONDS", help="between pieces (default 0.05)")
+    parser.add_argument("--json", action="store_true", help="as it is: one line of JSON")
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,209 @@
+"""Libraries of any size without a model: synthetic vectors, payloads of real size, texts whose words follow Zipf's law.
+
+Dense vectors lie around topics in a space of fewer dimensions, with noise in all of them, as those of embedding
+models do; drawn evenly they would be nearly equally far from each other, which no index can search. Keyword
+weights are BM25's for the words of the text, terms the encoder's own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from qdrant_client import QdrantClient, models
+
+from rag.ingest.url_key import url_hash
+from rag.models.sparse import AVERAGE_TERMS, SparseEncoder
+from rag.retrieval.filters import Filters
+from rag.store.commit import NewChunks, generation_of
+from rag.store.duplicates import Signature
+from rag.store.library import Library
+from rag.store.records import chunk_id, chunk_payload, content_hash, page_id, page_payload
+from rag.store.walking import walk
+from rag.types import Chunk, Page, SparseVector
+
+DIMENSION = 384
+MODEL = "synthetic"
+CHUNKS_A_PAGE = 10
+SITES, LANGUAGES = 20, ("en", "zh", "de", "fr")
+_VOCABULARY, _TOPICS, _LATENT = 30_000, 400, 48
+_SENTENCES, _WORDS = 6, 15
+_K, _B = 1.2, 0.75
+_SYLLABLES = [a + b for a in "bdfgklmnprstvz" for b in ("a", "e", "i", "o", "u", "an", "or", "il")]
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A page with what `Library.commit` takes of it."""
+
+    page: Page
+    chunks: list[Chunk]
+    dense: NDArray[np.float32]
+    sparse: list[SparseVector]
+
+    def commit(self, library: Library) -> Page:
+        return library.commit(self.page, self.chunks, self.dense, [True] * len(self.chunks), self.sparse)
+
+
+class World:
+    """Makes page number n, the same one each time, and questions that pages answer."""
+
+    def __init__(self) -> None:
+        rng = np.random.default_rng(11)
+        self._map = rng.standard_normal((_LATENT, DIMENSION)).astype(np.float32)
+        self._topics = rng.standard_normal((_TOPICS, _LATENT)).astype(np.float32)
+        self._shares = np.cumsum(1.0 / np.arange(10, _VOCABULARY + 10))
+        self._shares /= self._shares[-1]
+
+    @cached_property
+    def _words(self) -> tuple[list[str], NDArray[np.int64]]:
+        """The vocabulary, and the term of each word."""
+        encoder = SparseEncoder()
+        made = (_word(number) for number in range(2 * _VOCABULARY))
+        known = ((word, encoder.encode_query(word).indices) for word in made)
+        kept = list(islice(((word, terms[0]) for word, terms in known if terms), _VOCABULARY))  # some are stop words
+        return [word for word, _ in kept], np.array([term for _, term in kept], dtype=np.int64)
+
+    def page(self, number: int) -> Draft:
+        rng = np.random.default_rng(number)
+        words, _ = self._words
+        drawn = self._draw(rng, (CHUNKS_A_PAGE, _SENTENCES, _WORDS))
+        texts = [" ".join(" ".join(words[w] for w in line).capitalize() + "." for line in part) for part in drawn]
+        starts = np.cumsum([0, *(len(text) + 2 for text in texts)])
+        chunks = [
+            Chunk(i, text, int(starts[i]), int(starts[i]) + len(text), ("Guide", f"Part {i % 3}"))
+            for i, text in enumerate(texts)
+        ]
+        sparse = [self._weights(part.ravel()) for part in drawn]
+        return Draft(_page(number, "\n\n".join(texts)), chunks, self._vectors(rng, CHUNKS_A_PAGE), sparse)
+
+    def question(self, number: int, pages: int) -> tuple[str, NDArray[np.float32]]:
+        """Six words of a chunk of one of the first `pages` pages, and a vector near its own."""
+        rng = np.random.default_rng(10**9 + number)
+        draft = self.page(int(rng.integers(pages)))
+        place = int(rng.integers(CHUNKS_A_PAGE))
+        said = [word.strip(".").lower() for word in draft.chunks[place].text.split()]
+        asked = rng.choice(len(said), size=6, replace=False)
+        near = draft.dense[place] + 0.5 * rng.standard_normal(DIMENSION).astype(np.float32) / np.sqrt(DIMENSION)
+        return " ".join(said[i] for i in asked), (near / np.linalg.norm(near)).astype(np.float32)
+
+    def _draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> NDArray[np.int64]:
+        return np.minimum(np.searchsorted(self._shares, rng.random(shape)), _VOCABULARY - 1)
+
+    def _vectors(self, rng: np.random.Generator, count: int) -> NDArray[np.float32]:
+        topic = self._topics[int(rng.integers(_TOPICS))]
+        latent = topic + rng.standard_normal((count, _LATENT)).astype(np.float32)
+        made = latent @ self._map + 1.5 * rng.standard_normal((count, DIMENSION)).astype(np.float32)
+        vectors: NDArray[np.float32] = (made / np.linalg.norm(made, axis=1, keepdims=True)).astype(np.float32)
+        return vectors
+
+    def _weights(self, words: NDArray[np.int64]) -> SparseVector:
+        _, terms = self._words
+        found, counts = np.unique(terms[words], return_counts=True)
+        weights = counts * (_K + 1) / (counts + _K * (1 - _B + _B * len(words) / AVERAGE_TERMS))
+        return SparseVector(found.tolist(), weights.tolist())
+
+
+def fill(library: Library, world: World, first: int, last: int) -> None:
+    """Write pages `first` to `last` - 1 as commits leave them, in batches: a library to measure on, in less time."""
+    chunks: list[models.PointStruct] = []
+    pages: list[models.PointStruct] = []
+    for number in range(first, last):
+        page, points = _points(world.page(number), library.embedding_model)
+        pages.append(page)
+        chunks.extend(points)
+        if len(pages) == 100 or number == last - 1:
+            library.client.upsert(library.chunks_collection, chunks)
+            library.client.upsert(library.pages_collection, pages)
+            chunks, pages = [], []
+
+
+def _points(draft: Draft, model: str) -> tuple[models.PointStruct, list[models.PointStruct]]:
+    hashes = [content_hash(chunk.text) for chunk in draft.chunks]
+    new = NewChunks(draft.chunks, draft.dense, [True] * len(hashes), draft.sparse, hashes)
+    page = replace(draft.page, generation=generation_of(draft.page, new, "", model), chunks=len(hashes))
+    record = page_payload(page, Signature(b"", ()), left_out=False, settled=True)
+    return _point(page_id(page.url_hash), {}, record), [
+        _point(
+            chunk_id(page.url_hash, page.generation, chunk.index),
+            {
+                "dense": draft.dense[row].tolist(),
+                "sparse": models.SparseVector.model_construct(**_columns(draft.sparse[row])),
+            },
+            chunk_payload(page, chunk, hashes[row], active=True, written=0.0),
+        )
+        for row, chunk in enumerate(draft.chunks)
+    ]
+
+
+def _columns(vector: SparseVector) -> dict[str, Any]:
+    return {"indices": list(vector.indices), "values": list(vector.values)}
+
+
+def _point(identity: str, vector: Any, payload: Any) -> models.PointStruct:
+    return models.PointStruct.model_construct(id=identity, vector=vector, payload=payload)
+
+
+def _page(number: int, text: str) -> Page:
+    url = page_url(number)
+    moment = f"2026-01-{1 + number % 28:02d}T{number % 24:02d}:00:00.{number % 1_000_000:06d}Z"
+    return Page(
+        url=url,
+        url_hash=url_hash(url),
+        title=f"Guide number {number}",
+        language=LANGUAGES[number % len(LANGUAGES)],
+        site=f"site{number % SITES}.example",
+        text=text,
+        text_hash=hashlib.sha256(text.encode()).hexdigest(),
+        source="web",
+        characters=len(text),
+        added_at=moment,
+        updated_at=moment,
+    )
+
+
+def page_url(number: int) -> str:
+    return f"https://site{number % SITES}.example/guide/{number}"
+
+
+def _word(number: int) -> str:
+    """A number in syllables, two or more of them: no two words are the same, and common ones are short."""
+    number, last = divmod(number + len(_SYLLABLES), len(_SYLLABLES))
+    return (_word(number - len(_SYLLABLES)) if number >= len(_SYLLABLES) else _SYLLABLES[number]) + _SYLLABLES[last]
+
+
+def local_copy(
+    library: Library, vectors: Mapping[str, NDArray[np.float32]], folder: Path
+) -> Callable[[str, Filters], object]:
+    """The library's chunks in qdrant-client's local mode, and langchain-qdrant's hybrid query of them."""
+    client = QdrantClient(path=str(folder))
+    dense = {"dense": models.VectorParams(size=DIMENSION, distance=models.Distance.COSINE)}
+    sparse = {"sparse": models.SparseVectorParams(modifier=models.Modifier.IDF)}
+    client.create_collection("chunks", vectors_config=dense, sparse_vectors_config=sparse)
+    batch: list[models.PointStruct] = []
+    for record in walk(library.client, library.chunks_collection, vectors=True):
+        batch.append(_point(str(record.id), record.vector, record.payload))
+        if len(batch) == 1000:
+            client.upsert("chunks", batch)
+            batch = []
+    client.upsert("chunks", batch) if batch else None
+    encoder = SparseEncoder()
+
+    def search(question: str, filters: Filters) -> object:
+        terms = encoder.encode_query(question)
+        only = filters.as_filter()
+        legs = [
+            models.Prefetch(query=vectors[question].tolist(), using="dense", filter=only, limit=20),
+            models.Prefetch(query=models.SparseVector(**_columns(terms)), using="sparse", filter=only, limit=20),
+        ]
+        fused = models.FusionQuery(fusion=models.Fusion.RRF)
+        return client.query_points("chunks", query=fused, prefetch=legs, limit=10, with_payload=True)
+
+    return search

@@ -1,0 +1,66 @@
+"""The synthetic libraries that speed is measured on, and what measures it, at a size that takes a second."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks.dedupe import resolve_seconds
+from benchmarks.drawing import curves
+from benchmarks.searching import searches, timed
+from benchmarks.synthetic import CHUNKS_A_PAGE, DIMENSION, MODEL, World, fill, local_copy
+from rag.models.sparse import SparseEncoder
+from rag.retrieval.filters import Filters
+from rag.store.edge.client import EdgeClient
+from rag.store.library import open_library
+
+PAGES = 30
+
+
+@pytest.fixture(scope="module")
+def world() -> World:
+    return World()
+
+
+def test_chunks_are_of_real_size_and_weighed_as_the_encoder_does(world: World) -> None:
+    draft = world.page(3)
+    assert draft.page == world.page(3).page
+    assert all(draft.page.text[c.start : c.end] == c.text and 450 < len(c.text) < 700 for c in draft.chunks)
+    assert np.allclose(np.linalg.norm(draft.dense, axis=1), 1.0, atol=1e-5)
+    given = SparseEncoder().encode_passage(draft.chunks[0].text)
+    theirs = dict(zip(draft.sparse[0].indices, draft.sparse[0].values, strict=True))
+    assert theirs == pytest.approx(dict(zip(given.indices, given.values, strict=True)), abs=1e-5)
+
+
+def test_filled_pages_are_what_commits_leave(world: World, tmp_path: Path) -> None:
+    client = EdgeClient(tmp_path / "qdrant")
+    library = open_library(client, "main", MODEL, DIMENSION)
+    fill(library, world, 0, PAGES)
+    assert (library.page_count(), library.chunk_count()) == (PAGES, PAGES * CHUNKS_A_PAGE)
+    before = library.known([world.page(5).page.url_hash])
+    assert world.page(5).commit(library).generation == next(iter(before.values())).generation
+    assert library.chunk_count() == PAGES * CHUNKS_A_PAGE
+
+    asked = [world.question(number, PAGES) for number in range(6)]
+    ways = searches(library, asked)
+    found = timed(ways, asked, warm_up=2)
+    assert set(found) == {"mmr", "rerank"}
+    assert all(0 < one["p50"] <= one["p95"] for one in found.values())
+    retrieval = ways["mmr"](asked[0][0], Filters())
+    assert len(retrieval.passages) == 10  # type: ignore[attr-defined]
+    peer = local_copy(library, dict(asked), tmp_path / "local")
+    best = peer(asked[0][0], Filters()).points[0]  # type: ignore[attr-defined]
+    assert best.payload["page_content"] == retrieval.passages[0].text  # type: ignore[attr-defined]
+    assert resolve_seconds(library, 100, PAGES)[1] == 99
+    client.close()
+
+
+def test_curves_hold_every_figure() -> None:
+    rows = [{"n": 10_000, "a": 1.5, "b": 0}, {"n": 1_000_000, "a": 9, "b": 3}]
+    drawing = curves(rows, "n", {"a": "a < b", "b": "b"})
+    assert drawing.count("<polyline") == 2
+    assert drawing.count("<circle") == 4
+    assert "a &lt; b" in drawing
+    assert "1 M" in drawing
