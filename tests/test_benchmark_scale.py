@@ -58,7 +58,7 @@ def test_filled_pages_are_what_commits_leave(world: World, tmp_path: Path) -> No
 
 
 def test_curves_hold_every_figure() -> None:
-    rows = [{"n": 10_000, "a": 1.5, "b": 0}, {"n": 1_000_000, "a": 9, "b": 3}]
+    rows: list[dict[str, float]] = [{"n": 10_000, "a": 1.5, "b": 0}, {"n": 1_000_000, "a": 9, "b": 3}]
     drawing = curves(rows, "n", {"a": "a < b", "b": "b"})
     assert drawing.count("<polyline") == 2
     assert drawing.count("<circle") == 4

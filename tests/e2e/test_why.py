@@ -50,7 +50,8 @@ def test_the_panel_fits_a_narrow_screen(open_tab: OpenTab, language: str) -> Non
 @BOTH
 def test_a_search_needs_no_answer(open_tab: OpenTab, language: str) -> None:
     page = open_tab(language, "/search")
-    page.get_by_role("searchbox").or_(page.get_by_role("textbox")).first.fill(QUESTIONS[language][0])
+    box = page.get_by_test_id("stMain")
+    box.get_by_role("searchbox").or_(box.get_by_role("textbox")).first.fill(QUESTIONS[language][0])
     page.keyboard.press("Enter")
     cards = page.locator("[class*='st-key-source-found']")
     expect(cards.first.locator(".stMarkdownColoredBackground").first).to_be_visible()
