@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, Literal
 from uuid import uuid4
 
-from benchmarks.serving import ROOT, free_port
+from benchmarks.serving import ROOT
 from benchmarks.startup import load_samples, make_library
 from rag.agent.conversing.checkpoints import Checkpoints
 from rag.agent.runs import Runs
@@ -53,15 +53,13 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 @contextmanager
-def chat_server(pause: float = 0.0) -> Iterator[str]:
+def chat_server(pause: float = 0.0, times: int = 1) -> Iterator[str]:
     """The tests' scripted chat model in a process of its own; yields its base address."""
-    port = free_port()
-    command = [sys.executable, "-m", "tests.support.chat_server", "--port", str(port), "--pause", str(pause)]
+    command = [sys.executable, "-m", "benchmarks.talking", "--pause", str(pause), "--times", str(times)]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        process.stdout.readline()  # its address: it listens
         try:
-            yield f"http://127.0.0.1:{port}/v1"
+            yield process.stdout.readline().strip()
         finally:
             process.terminate()
 

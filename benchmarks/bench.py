@@ -1,10 +1,10 @@
-"""Speed beside what people would otherwise use: every figure is a ratio to a named peer of the same run.
+"""Speed beside what people would otherwise use, and beside what was promised.
 
-    python -m benchmarks.bench [SET] [--data FOLDER] [--runs N] [--rounds N]
+    python -m benchmarks.bench [SET] [--data FOLDER] [--runs N] [--rounds N] [--only NAME …]
 
-Runs `benchmarks.encoding` and `benchmarks.importing`, writes bench.md and bench.json into benchmarks/out,
-and rewrites the table in docs/performance.md. Without the set it runs on the sample pages, and then
-leaves docs/performance.md alone.
+Runs `benchmarks.encoding`, `benchmarks.importing`, and those of figures.py, one after the other, writes bench.md and
+bench.json into benchmarks/out, and rewrites the tables in docs/performance.md. With --only, which names some of them,
+and without the set, when it runs on the sample pages, docs/performance.md is left alone.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from benchmarks import machine, report
+from benchmarks import figures, machine, report
 from benchmarks.datasets import DEFAULT_FOLDER
+from benchmarks.figures import FIGURES, Figures
 from benchmarks.samples import find_sets
 
 PAGE = report.ROOT / "docs" / "performance.md"
@@ -35,17 +36,55 @@ def main(arguments: list[str] | None = None) -> int:
     folders = find_sets(options.data, [options.set]) or find_sets(options.data / "none", [])
     folder = folders[0]
     known = {**machine.describe(), "limits": f"{folder.name}; medians of {options.runs} imports each"}
-    encoding = _measure("encoding", "--pages", str(folder / "pages.jsonl"), "--rounds", str(options.rounds), "--json")
-    known["precision"] = f"ours in {encoding['precision']}, lowest cosine to stock vectors {encoding['cosine']}"
-    rows = [*_encoding_rows(encoding), *_importing(folder, options.runs)]
-    markdown = report.table(HEAD, [list(map(str, row.values())) for row in rows])
+    ratios, bounds = _beside_peers(folder, options, known)
+    for one in FIGURES:
+        if _wanted(one.name, options):
+            bounds += _bounded(one)
+    markdown = "\n\n".join(
+        [
+            report.table(HEAD, [list(map(str, row.values())) for row in ratios]),
+            report.table(figures.HEAD, map(figures.cells, bounds)),
+        ]
+    )
+    rows = [*ratios, *(dict(zip((*figures.HEAD, "unit"), row, strict=True)) for row in bounds)]
     report.save("bench", known, rows, markdown)
     print(markdown)
-    if folder.name == options.set:
+    if folder.name == options.set and not options.only:
         report.publish(PAGE, COMMAND, known, markdown)
-    else:
+    elif not options.only:
         print(f"{options.set} is not in {options.data}: measured on the sample pages", file=sys.stderr)
     return 0
+
+
+def _wanted(name: str, options: argparse.Namespace) -> bool:
+    return not options.only or name in options.only
+
+
+def _beside_peers(
+    folder: Path, options: argparse.Namespace, known: dict[str, str]
+) -> tuple[list[dict[str, Any]], list[figures.Row]]:
+    """Ratios to peers, and how an import compares with its encoding alone; `known` learns the precision."""
+    ratios: list[dict[str, Any]] = []
+    bounds: list[figures.Row] = []
+    if _wanted("encoding", options):
+        found = _measure("encoding", "--pages", f"{folder}/pages.jsonl", "--rounds", str(options.rounds), "--json")
+        known["precision"] = f"ours in {found['precision']}, lowest cosine to stock vectors {found['cosine']}"
+        ratios += _encoding_rows(found)
+    if _wanted("importing", options):
+        found = _measure("importing", folder.name, "--data", str(folder.parent), "--runs", str(options.runs))
+        ratios += _importing(found)
+        alone = "import, models loaded to all stored, beside encoding the same chunks and nothing else"
+        bounds.append((alone, found["ratio_encoding"], 1.25, "times"))
+    return ratios, bounds
+
+
+def _bounded(one: Figures) -> list[figures.Row]:
+    """The rows of one benchmark; one that says so where it cannot run, such as without a browser."""
+    try:
+        return list(one.rows(_measure(one.name, *one.options)))
+    except subprocess.CalledProcessError as error:
+        print(f"benchmarks.{one.name} ended with {error.returncode}", file=sys.stderr)
+        return [(f"benchmarks.{one.name} could not run here", None, None, "")]
 
 
 def _encoding_rows(found: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -56,8 +95,7 @@ def _encoding_rows(found: Mapping[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def _importing(folder: Path, runs: int) -> list[dict[str, Any]]:
-    found = _measure("importing", folder.name, "--data", str(folder.parent), "--runs", str(runs))
+def _importing(found: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [
         _row(what, TUTORIAL, found[f"tutorial_{part}_s"], found[f"ours_{part}_s"], found[f"ratio_{part}"])
         for part, what in IMPORTED.items()
@@ -84,6 +122,8 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--data", type=Path, default=DEFAULT_FOLDER, metavar="FOLDER")
     parser.add_argument("--runs", type=int, default=3, metavar="N", help="imports of each (default 3)")
     parser.add_argument("--rounds", type=int, default=5, metavar="N", help="rounds of encoding (default 5)")
+    names = ["encoding", "importing", *(one.name for one in FIGURES)]
+    parser.add_argument("--only", nargs="+", choices=names, default=[], metavar="NAME", help=", ".join(names))
     return parser.parse_args(arguments)
 
 

@@ -31,7 +31,7 @@ _WARM = 120.0
 
 def main(arguments: list[str] | None = None) -> int:
     options = _options(arguments)
-    with tempfile.TemporaryDirectory() as folder, chat_server(options.pause) as chat:
+    with tempfile.TemporaryDirectory() as folder, chat_server(options.pause, options.times) as chat:
         load_samples(Path(folder))
         with serving(Path(folder), {"LLM_MODEL": "test", "LLM_BASE_URL": chat}) as served:
             served.wait()
@@ -77,7 +77,7 @@ async def _together(address: str, questions: list[str], count: int) -> tuple[lis
     """Seconds until each finished, and how many never did."""
     async with AsyncExitStack() as stack:
         tabs = [await stack.enter_async_context(Tab(address, f"person {n}")) for n in range(count)]
-        for tab in tabs:
+        for tab in tabs:  # one after the other: what is measured begins when all are open
             await tab.open()
         asked = (tab.ask(questions[n % len(questions)]) for n, tab in enumerate(tabs))
         told = await asyncio.gather(*asked, return_exceptions=True)
@@ -93,6 +93,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--people", type=int, nargs="+", default=[50, 100], metavar="N")
     parser.add_argument("--rounds", type=int, default=1, metavar="N")
     parser.add_argument("--pause", type=float, default=0.05, metavar="SECONDS", help="between pieces (default 0.05)")
+    parser.add_argument("--times", type=int, default=4, metavar="N", help="how often answers are said (default 4)")
     parser.add_argument("--json", action="store_true", help="as it is: one line of JSON")
     return parser.parse_args(arguments)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import runpy
+import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import pytest
 
 from benchmarks import bench, datasets, report, retrieval, samples
 from benchmarks.datasets import Dataset
+from benchmarks.figures import FIGURES
 from benchmarks.ours import Counted
 from benchmarks.peers import PEERS, Peer, running
 from benchmarks.run import Run, scored
@@ -270,12 +272,19 @@ class TestBench:
     }
     IMPORTING: Mapping[str, Any] = {
         f"{side}_{part}_s": seconds for side, seconds in (("ours", 2.0), ("tutorial", 80.0)) for part in bench.IMPORTED
-    } | {"ratio_stored": 40.0, "ratio_command": 40.0}
+    } | {"ratio_stored": 40.0, "ratio_command": 40.0, "ratio_encoding": 1.4}
+    MEMORY: Mapping[str, Any] = {"pages": 10_000, "grown_mb": 27.1}
 
     @pytest.fixture
     def page(self, out: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-        reports = {"encoding": self.ENCODING, "importing": self.IMPORTING}
-        monkeypatch.setattr(bench, "_measure", lambda name, *options: reports[name])
+        reports = {"encoding": self.ENCODING, "importing": self.IMPORTING, "memory": self.MEMORY}
+
+        def measure(name: str, *options: str) -> Mapping[str, Any]:
+            if name not in reports:
+                raise subprocess.CalledProcessError(1, name)
+            return reports[name]
+
+        monkeypatch.setattr(bench, "_measure", measure)
         page = out / "performance.md"
         page.write_text(f"{report.BEGIN.format(bench.COMMAND)}\n{report.END}\n", "utf-8")
         monkeypatch.setattr(bench, "PAGE", page)
@@ -287,6 +296,24 @@ class TestBench:
         text = page.read_text("utf-8")
         assert "| encoding 20 questions, one by one | FlagEmbedding's `encode` | 0.5 | 0.1 | **5.0** |" in text
         assert f"| {bench.TUTORIAL} | 80.0 | 2.0 | **40.0** |" in text
+
+    def test_bounds_are_kept_missed_or_not_measured(self, page: Path, out: Path) -> None:
+        datasets.write(samples.samples(), out / "data" / "some")
+        assert bench.main(["some", "--data", str(out / "data")]) == 0
+        text = page.read_text("utf-8")
+        assert "from page 1,000 to page 10,000 of an import | **27.1 MB** | 100 MB |" in text
+        assert "encoding the same chunks and nothing else | 1.4 times (missed) | 1.25 times |" in text
+        assert "| benchmarks.startup could not run here | – |" in text
+
+    def test_each_figure_has_its_benchmark(self) -> None:
+        assert all(importlib.util.find_spec(f"benchmarks.{one.name}") for one in FIGURES)
+
+    def test_a_part_is_not_published(self, page: Path, out: Path) -> None:
+        datasets.write(samples.samples(), out / "data" / "some")
+        before = page.read_text("utf-8")
+        assert bench.main(["some", "--data", str(out / "data"), "--only", "memory"]) == 0
+        assert page.read_text("utf-8") == before
+        assert "27.1 MB" in (out / "bench.md").read_text("utf-8")
 
     def test_the_sample_pages_are_not_published(self, page: Path, out: Path) -> None:
         before = page.read_text("utf-8")

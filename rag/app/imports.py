@@ -75,7 +75,9 @@ class Imports:
         """What takes pages into the library. Loads the embedding model; raises ModelMismatchError."""
         models, chunker = self._models, get_chunker(self._settings.chunker)
         working = self._libraries.working(library)
-        return Ingestor(working, models.embedding, models.sparse, self._fetcher, self._parser, chunker)
+        ingestor = Ingestor(working, models.embedding, models.sparse, self._fetcher, self._parser, chunker)
+        ingestor.warm()
+        return ingestor
 
     def _sites(self) -> Sites:
         return self._site_finder

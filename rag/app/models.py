@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import sys
 import threading
@@ -60,10 +61,7 @@ class Models:
 
     @cached_property
     def sparse(self) -> SparseEncoder:
-        """The keyword encoder, its dictionaries loaded: the first text, which does that, takes a tenth of a second."""
-        encoder = SparseEncoder()
-        encoder.encode_passage("ready")
-        return encoder
+        return SparseEncoder()
 
     @cached_property
     def reranker(self) -> Reranker | None:
@@ -130,6 +128,8 @@ class Models:
             self.embedding.encode_query("ready")
         except ModelError as error:
             log.error("%s", error)
+        else:
+            gc.freeze()  # a million objects that stay: to walk them again and again would stop every thread each time
 
 
 def _provider(chosen: ChatOptions | Settings) -> str:

@@ -17,7 +17,7 @@ from rag.types import Decision, IngestResult, Notice, Page, Stage
 
 log = logging.getLogger(__name__)
 
-_LIMITS = Limits(readers=24, ahead=48)
+_LIMITS = Limits(readers=32, ahead=64)
 _LOOK_UP = 0.2  # seconds between two looks at whether to stop
 
 OnItem = Callable[[int, Stage], object]

@@ -61,6 +61,11 @@ class Ingestor:
         """The same with another chunker. Raises KeyError for a name that is not in CHUNKERS."""
         return Ingestor(self.library, self._model, self._sparse, self._fetcher, self._parser, get_chunker(name))
 
+    def warm(self) -> None:
+        """Load what the first page would wait for: the chunker's libraries, the keyword encoder's dictionaries."""
+        self._chunker.split("It is ready. It is set. It goes.", self._model.sentence_vectors)
+        self._sparse.encode_passage("ready")
+
     def key(self, source: Source) -> str:
         """The source's url_hash. Raises IngestError for a source that is broken or has no valid address."""
         if source.broken is not None:

@@ -22,8 +22,8 @@ Vectors = NDArray[np.float32]
 Reusable = Mapping[str, tuple[Vectors | None, SparseVector]]
 
 _LOTS = 2  # at once: the first batches of one fill the cores that the last of the other leave idle
-_PAGES = 16  # in one lot
-_LARGE = 64  # chunks; a page of so many fills batches by itself
+_PAGES = 32  # in one lot: texts of like lengths go together, and the more there are the less is padding
+_LARGE = 128  # chunks; a page of so many fills batches by itself
 _SPARSE_BYTES = 8_000  # of one chunk's terms, roughly
 
 
@@ -77,16 +77,13 @@ class ChunkEncoder:
             if readable[i]:
                 todo.append(i)
         if todo:
-            dense[todo] = self._encode([texts[i] for i in todo])
+            dense[todo] = self._encoded([texts[i] for i in todo])
         return dense, readable, sparse
 
-    def _encode(self, texts: Sequence[str]) -> Vectors:
-        if len(texts) >= _LARGE:
-            return self._model.encode_passages(texts)
-        return self._together.ask(texts)
+    def _encoded(self, texts: Sequence[str]) -> Vectors:
+        return self._model.encode_passages(texts) if len(texts) >= _LARGE else self._together.ask(texts)
 
     def _encode_lot(self, pages: Sequence[Sequence[str]]) -> list[Vectors]:
         """The vectors of several pages' texts, page by page."""
         vectors = self._model.encode_passages([text for texts in pages for text in texts])
-        ends = np.cumsum([len(texts) for texts in pages])[:-1]
-        return np.split(vectors, ends)
+        return np.split(vectors, np.cumsum([len(texts) for texts in pages])[:-1])

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 ROOT = Path(__file__).resolve().parents[2]
 FLAGS = [
@@ -31,6 +31,10 @@ FLAGS = [
 LOCALES = {"en": "en-US", "zh": "zh-CN"}
 
 OpenTab = Callable[..., Page]
+
+expect.set_options(
+    timeout=60_000
+)  # what is waited for is seldom late; a machine that runs the whole suite at once is slow
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -8,8 +8,11 @@ lie where the distances are large while every chunk stays within the maximum and
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Sequence
+from functools import cache
+from importlib.util import find_spec
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, cast
 
@@ -76,10 +79,19 @@ def semantic_distances(sentences: list[str], vectors: SentenceVectors) -> NDArra
 
 def semantic_splitter(vectors: SentenceVectors) -> SemanticChunker:
     """langchain-experimental's SemanticChunker over static vectors, with its defaults."""
+    return _imported()(cast(Any, _Static(vectors)), buffer_size=1)
+
+
+@cache
+def _imported() -> type[SemanticChunker]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         from langchain_experimental.text_splitter import SemanticChunker
-    return SemanticChunker(cast(Any, _Static(vectors)), buffer_size=1)
+    if find_spec("simsimd") is None:
+        # Its cosine looks for this package at every call, once a sentence: a third of the time that a page took.
+        sys.modules.setdefault("simsimd", cast(Any, None))
+    imported: type[SemanticChunker] = SemanticChunker
+    return imported
 
 
 def best_cuts(units: Sequence[Unit], gains: NDArray[np.float64], maximum: float, target: float) -> list[int]:

@@ -1,0 +1,110 @@
+"""Memory of a long import: the process's size at the 1 000th page, and from there to the last.
+
+    python -m benchmarks.memory [--pages N] [--real N] [--json]
+
+Pages of made-up text come in as records, through the pipeline as `import` runs it: cut, encoded, committed one by one.
+The vectors of --pages (default 10 000) are hashed words, since what may grow is the pipeline and the store, not the
+model; --real does the same with the built-in model and as many pages. Printed are megabytes of resident memory at
+every tenth, and how much the largest exceeds the one at a tenth of the pages.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import random
+import sys
+import tempfile
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from rag.app import App
+from rag.app.models import Models
+from rag.config import load_settings
+from rag.ingest.batch import ingest_all
+from rag.ingest.sources import Source
+from rag.models.embedding import EmbeddingModel
+from tests.support.hashed_model import HashedModel
+
+_CHARACTERS = 2000
+_MB = 2**20
+
+
+class Forgetful(HashedModel):
+    """Hashed words, as wide as the built-in model, and without a list of all that it was given."""
+
+    dimension = 384
+
+    def encode_passages(self, texts: Any, *, on_progress: Any = None) -> Any:
+        vectors = super().encode_passages(texts, on_progress=on_progress)
+        self.encoded.clear()
+        return vectors
+
+
+def main(arguments: list[str] | None = None) -> int:
+    options = _options(arguments)
+    found: dict[str, Any] = {"pages": options.pages, **imported(options.pages, Forgetful())}
+    if options.real:
+        found["real"] = {"pages": options.real, **imported(options.real, None)}
+    print(json.dumps(found))
+    return 0
+
+
+def imported(pages: int, model: EmbeddingModel | None) -> dict[str, Any]:
+    """Megabytes at every tenth of the pages; `grown_mb` is the most by which a later size exceeds the first."""
+    with tempfile.TemporaryDirectory() as folder:
+        settings = load_settings(None, rag_data_dir=folder, qdrant_url="", embedding_model="builtin")
+        with closing(App(settings, _Given(settings, model) if model else None)) as app:
+            ingestor = app.imports.ingestor("main")
+            sources = [_source(number) for number in range(pages)]
+            sizes: list[float] = []
+            for done, (_, row) in enumerate(ingest_all(ingestor, sources), 1):
+                if row.status != "added":
+                    raise RuntimeError(f"{row.source} was not added: {row.message}")
+                if done % (pages // 10) == 0:
+                    gc.collect()
+                    sizes.append(round(resident(), 1))
+            chunks = app.library("main").chunk_count()
+    return {"chunks": chunks, "megabytes": sizes, "grown_mb": round(max(sizes) - sizes[0], 1)}
+
+
+class _Given(Models):
+    """The app's models with this one for embedding."""
+
+    def __init__(self, settings: Any, model: EmbeddingModel) -> None:
+        super().__init__(settings)
+        self._embedding = model
+
+
+def resident() -> float:
+    """Megabytes of this process in memory, without the files that it has mapped: the system may drop those."""
+    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+    (line,) = (line for line in lines if line.startswith("RssAnon:"))
+    return int(line.split()[1]) * 1024 / _MB
+
+
+def _source(number: int) -> Source:
+    chance = random.Random(number)
+    words: list[str] = []
+    size = 0
+    while size < _CHARACTERS:
+        word = "".join(chance.choices("abcdefghiklmnoprstuvw", k=chance.randint(3, 9)))
+        words.append(f"{word}." if len(words) % 14 == 13 else word)
+        size += len(words[-1]) + 1
+    url = f"https://memory.example/{number}"
+    record = {"url": url, "title": f"Page {number}", "lang": "en", "text": " ".join(words)}
+    return Source(url, url, "import", record=record)
+
+
+def _options(arguments: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--pages", type=int, default=10_000, metavar="N")
+    parser.add_argument("--real", type=int, default=0, metavar="N", help="also with the built-in model (default 0)")
+    parser.add_argument("--json", action="store_true", help="as it is: one line of JSON")
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

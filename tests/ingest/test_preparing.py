@@ -1,0 +1,167 @@
+"""Pages are cut and encoded ahead of their turn, together where they are ready together, and stored in it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from rag.errors import ModelError
+from rag.ingest.batch import ingest_all
+from rag.ingest.pipeline import Ingestor
+from rag.ingest.preparing import ChunkEncoder
+from rag.ingest.reading import Read
+from rag.ingest.sources import Source, web_source
+from rag.models.sparse import SparseEncoder
+from rag.types import Chunk, SparseVector
+from tests.support.hashed_model import HashedModel
+from tests.support.page_server import PageServer
+
+TEXT = "The harbour bridge was opened in 1932. It carries eight lanes of traffic over the bay. "
+
+
+class SlowModel(HashedModel):
+    """Waits in its first two calls until it is let go, and keeps how many texts each call had."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.go = threading.Event()
+        self.begun = threading.Semaphore(0)
+        self.calls: list[int] = []
+        self.fails = False
+
+    def encode_passages(
+        self, texts: Sequence[str], *, on_progress: Callable[[int, int], None] | None = None
+    ) -> NDArray[np.float32]:
+        self.calls.append(len(texts))
+        self.begun.release()
+        assert self.go.wait(10)
+        if self.fails:
+            raise ModelError("embedding_not_finite", name=self.name)
+        return super().encode_passages(texts)
+
+
+def chunks_of(*texts: str) -> list[Chunk]:
+    return [Chunk(number, text, 0, len(text)) for number, text in enumerate(texts)]
+
+
+def encode(encoder: ChunkEncoder, *texts: str, reusable: Any = None) -> Any:
+    return encoder.encode(chunks_of(*texts), texts, [f"hash of {text}" for text in texts], reusable or {})
+
+
+def record(number: int, text: str = TEXT * 4) -> Source:
+    url = f"https://one.example/{number}"
+    return Source(url, url, "import", record={"url": url, "title": f"Page {number}", "text": f"{text}{number}."})
+
+
+def quiet(stage: object) -> None: ...
+
+
+def test_pages_that_are_ready_together_are_encoded_together() -> None:
+    model = SlowModel()
+    encoder = ChunkEncoder(model, SparseEncoder())
+    pages = [[f"{number} {place}" for place in range(1 + number % 3)] for number in range(8)]
+    with ThreadPoolExecutor(8) as threads:
+        first = []
+        for page in pages[:2]:  # one after the other, or they would go together
+            first.append(threads.submit(encode, encoder, *page))
+            assert model.begun.acquire(timeout=10)
+        rest = [threads.submit(encode, encoder, *page) for page in pages[2:]]
+        end = time.monotonic() + 10
+        while (group := encoder._together._open) is None or len(group.items) < 6:
+            assert time.monotonic() < end
+            time.sleep(0.01)
+        model.go.set()
+        found = [future.result(10) for future in [*first, *rest]]
+    assert sorted(model.calls) == sorted([1, 2, sum(map(len, pages[2:]))])
+    for page, (dense, _, _) in zip(pages, found, strict=True):
+        assert np.array_equal(dense, np.stack([model.encode_query(text) for text in page]))
+
+
+def test_a_failure_is_told_to_all_whom_it_concerns() -> None:
+    model = SlowModel()
+    model.fails = True
+    model.go.set()
+    encoder = ChunkEncoder(model, SparseEncoder())
+    with pytest.raises(ModelError):
+        encode(encoder, "one", "two")
+    model.fails = False
+    assert encode(encoder, "one")[0].shape == (1, model.dimension)
+
+
+def test_what_is_known_or_cannot_be_read_is_not_encoded() -> None:
+    model = HashedModel()
+    kept = SparseVector([1], [1.0])
+    vector = np.full(model.dimension, 0.5, dtype=np.float32)
+    texts = ("known", "known, unread", "new", "检索系统")
+    reusable = {"hash of known": (vector, kept), "hash of known, unread": (None, kept)}
+    dense, readable, sparse = encode(ChunkEncoder(model, SparseEncoder()), *texts, reusable=reusable)
+    assert model.encoded == ["new"]
+    assert readable == [True, False, True, False]
+    assert np.array_equal(dense[0], vector)
+    assert not dense[1].any() and not dense[3].any()
+    assert sparse[:2] == [kept, kept]
+
+
+def test_settling_a_prepared_page_encodes_nothing(ingestor: Ingestor, model: HashedModel) -> None:
+    read = ingestor.prepare(ingestor.read(record(1), quiet), quiet)
+    encoded = len(model.encoded)
+    stages: list[str] = []
+    row = ingestor.settle(read, stages.append)
+    assert (row.status, stages) == ("added", ["storing"])
+    assert 0 < encoded == len(model.encoded) == row.chunks
+
+
+def test_what_was_prepared_for_another_title_is_made_anew(ingestor: Ingestor, model: HashedModel) -> None:
+    read = ingestor.prepare(ingestor.read(record(1), quiet), quiet)
+    renamed = replace(read, page=replace(read.page, title="Another title"))
+    assert ingestor.settle(renamed, quiet).status == "added"
+    assert any(text.startswith("Another title") for text in model.encoded)
+
+
+@pytest.mark.parametrize("decision", ["", "skip"])
+def test_what_would_not_be_stored_is_not_prepared(ingestor: Ingestor, model: HashedModel, decision: Any) -> None:
+    if not decision:
+        ingestor.settle(ingestor.read(record(1), quiet), quiet)
+    model.encoded.clear()
+    read: Read = ingestor.prepare(ingestor.read(record(1), quiet), quiet, decision=decision)
+    assert read.prepared is None
+    assert model.encoded == []
+
+
+def test_a_duplicate_is_not_encoded(ingestor: Ingestor, model: HashedModel, page_server: PageServer) -> None:
+    body = f"<html><body><article><h1>Bridge</h1><p>{TEXT * 8}</p></article></body></html>"
+    one, other = (page_server.add(path, body) for path in ("/one", "/other"))
+    ingestor.settle(ingestor.read(web_source(one), quiet), quiet)
+    model.encoded.clear()
+    read = ingestor.read(web_source(other), quiet)
+    assert ingestor.prepare(read, quiet).prepared is None
+    kept = ingestor.prepare(read, quiet, decision="keep_both")
+    assert kept.prepared is not None
+    assert ingestor.settle(kept, quiet, decision="keep_both").status == "added"
+
+
+def test_twins_in_one_batch_are_stored_once(ingestor: Ingestor, page_server: PageServer) -> None:
+    body = f"<html><body><article><h1>Bridge</h1><p>{TEXT * 8}</p></article></body></html>"
+    urls = [page_server.add(f"/twin/{number}", body) for number in range(4)]
+    rows = [row.status for _, row in ingest_all(ingestor, [web_source(url) for url in urls])]
+    assert sorted(rows) == ["added", "duplicate", "duplicate", "duplicate"]
+    assert ingestor.library.page_count() == 1
+
+
+def test_a_batch_stores_what_each_page_alone_would(ingestor: Ingestor) -> None:
+    rows = dict(ingest_all(ingestor, [record(number, TEXT * (1 + number)) for number in range(40)]))
+    assert {row.status for row in rows.values()} == {"added"}
+    for number in (0, 17, 39):
+        stored = ingestor.library.page(rows[number].url_hash)
+        assert stored is not None and stored.text == f"{TEXT * (1 + number)}{number}."
+        chunks = ingestor.library.chunks(rows[number].url_hash)
+        assert len(chunks) == rows[number].chunks
+        assert all(chunk.text in stored.text for chunk in chunks)
