@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
+from functools import lru_cache
 
 _CJK = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
 _KANA_HANGUL = re.compile("[\u3040-\u30ff\uac00-\ud7af]")
 _HAN = re.compile(f"[{_CJK}]")
 _WORD = re.compile(f"[{_CJK}]+|[^\\W_{_CJK}]+")
+_ASCII_WORD = re.compile("[a-z0-9]+")
 _LETTER = re.compile(r"[^\W\d_]")
 
 _WIDE = re.compile("[\u2e80-\u2fff\u3001-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef]")
@@ -75,6 +77,12 @@ def split_sentences(text: str, start: int = 0, end: int | None = None) -> list[t
     return spans
 
 
+@lru_cache(maxsize=4096)
+def sentence_spans(text: str) -> tuple[tuple[int, int], ...]:
+    """`split_sentences` of a passage, remembered: one question looks at each several times, and others find it again."""
+    return tuple(split_sentences(text))
+
+
 def _sentence_ends(text: str, start: int, stop: int) -> Iterator[int]:
     cased = _is_cased(text[start : min(stop, start + 20_000)])
     for match in _END.finditer(text, start, stop):
@@ -138,6 +146,8 @@ def _stripped(text: str, start: int, end: int) -> tuple[int, int] | None:
 
 def terms(text: str) -> list[str]:
     """Words in lower case, Chinese as overlapping pairs of characters; compatibility forms folded (NFKC)."""
+    if text.isascii():
+        return _ASCII_WORD.findall(text.lower())
     found: list[str] = []
     for run in _WORD.findall(unicodedata.normalize("NFKC", text).lower()):
         if _HAN.match(run[0]) and len(run) > 1:

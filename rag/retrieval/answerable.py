@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Final
 
-from rag.text import split_sentences
+from rag.models.sparse import SparseEncoder
 from rag.types import Passage
 
 REFUSE: Final = 0.25
@@ -26,9 +26,6 @@ KEYWORD_FEATURES: Final = ("two_windows", "together", "window", "passage", "stre
 DENSE_FEATURES: Final = (*KEYWORD_FEATURES, "dense", "dense_gap", "agreement")
 _LOOKED_AT = 8  # passages; what stands further down is no evidence
 _BM25_CEILING = 2.2  # the most that one occurrence-saturated term can weigh, k + 1 with k = 1.2
-
-Terms = Callable[[str], frozenset[int]]
-"""The terms of a text, as the sparse encoder indexes them."""
 
 
 def probability(features: Mapping[str, float], model: str, dense_voted: bool) -> float:
@@ -44,7 +41,7 @@ def probability(features: Mapping[str, float], model: str, dense_voted: bool) ->
     return max(by_keyword, UNDECIDED) if dense_voted and features["dense"] > 0 else by_keyword
 
 
-def features_of(idf: Mapping[int, float], passages: Sequence[Passage], terms: Terms) -> dict[str, float]:
+def features_of(idf: Mapping[int, float], passages: Sequence[Passage], sparse: SparseEncoder) -> dict[str, float]:
     """What the probability is computed from; shares are of the question's IDF mass, 0 to 1.
 
     window       the best two neighbouring sentences' share
@@ -63,10 +60,10 @@ def features_of(idf: Mapping[int, float], passages: Sequence[Passage], terms: Te
         return sum(weight for term, weight in idf.items() if term in found) / mass
 
     asked = frozenset(idf)
-    windows = [window & asked for passage in passages[:_LOOKED_AT] for window in _windows(passage, terms)]
+    windows = [window & asked for passage in passages[:_LOOKED_AT] for window in _windows(passage, sparse)]
     best = max(windows, key=share, default=frozenset())
     further = max((share(rest) for window in windows if len(rest := window - best) >= 2), default=0.0)
-    whole = (terms(" ".join((p.title, *p.section))) | terms(p.text) for p in passages)
+    whole = (sparse.terms(" ".join((p.title, *p.section))) | sparse.terms(p.text) for p in passages)
     keyword = sorted((p.scores.get("sparse", 0.0) for p in passages), reverse=True)
     dense = sorted((p.scores.get("dense", 0.0) for p in passages), reverse=True)
     return {
@@ -82,8 +79,8 @@ def features_of(idf: Mapping[int, float], passages: Sequence[Passage], terms: Te
     }
 
 
-def _windows(passage: Passage, terms: Terms) -> list[frozenset[int]]:
-    sentences = [terms(passage.text[a:b]) for a, b in split_sentences(passage.text)]
+def _windows(passage: Passage, sparse: SparseEncoder) -> list[frozenset[int]]:
+    sentences = sparse.sentence_terms(passage.text)
     return [one | (sentences[i - 1] if i else frozenset()) for i, one in enumerate(sentences)]
 
 

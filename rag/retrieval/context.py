@@ -76,8 +76,8 @@ def _twin(passage: Passage, kept: Sequence[Passage]) -> Passage | None:
     words = _words(passage.text)
     for other in kept:
         theirs = _words(other.text)
-        union = len(words | theirs)
-        if not union or len(words & theirs) < NEARLY_SAME * union:
+        fewer, more = sorted((len(words), len(theirs)))
+        if not more or fewer < NEARLY_SAME * more or len(words & theirs) < NEARLY_SAME * len(words | theirs):
             continue
         # Two rows of figures may share nearly all their words and differ in the one number that is asked for.
         if _numbers(passage.text) == _numbers(other.text):

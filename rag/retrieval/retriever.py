@@ -80,19 +80,16 @@ class Retriever:
         )
 
     def _likely(self, question: str, passages: Sequence[Passage], legs: Sequence[str]) -> float:
-        features = features_of(self._idf(question), passages, self._terms)
+        features = features_of(self._idf(question), passages, self._engine.sparse)
         return probability(features, self._engine.model.name, "dense" in legs)
 
     def evidence(self, question: str) -> Evidence:
         """What `answerable` is computed from, for calibration."""
         found = self.search(question)
-        return Evidence(features_of(self._idf(question), found.passages, self._terms), found.legs)
+        return Evidence(features_of(self._idf(question), found.passages, self._engine.sparse), found.legs)
 
     def _idf(self, question: str) -> dict[int, float]:
-        return self._engine.library.idf(sorted(self._terms(question)))
-
-    def _terms(self, text: str) -> frozenset[int]:
-        return self._engine.sparse.terms(text)
+        return self._engine.library.idf(sorted(self._engine.sparse.terms(question)))
 
     def passages(self, ids: Sequence[str]) -> list[Passage]:
         """Read passages again by id; those that are gone are left out."""

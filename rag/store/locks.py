@@ -14,18 +14,28 @@ _STRIPES = 64
 
 
 class Switch:
-    """A lock that one thread may take again, and that counts how often it was taken in `changes`."""
+    """A lock that one thread may take again, and that counts in `changes` how often it was taken and given back."""
 
     def __init__(self) -> None:
         self._lock = RLock()
+        self._inside = 0
+        self._failed = False
         self.changes = 0
 
     def __enter__(self) -> None:
         self._lock.acquire()
+        self._inside += 1
         self.changes += 1
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
+        self._failed = self._failed or error is not None
+        self.changes += 1
+        self._inside -= 1
         self._lock.release()
+
+    def calm(self) -> int | None:
+        """A number that stays the same until something changes; None while something does, or once that has failed."""
+        return None if self._inside or self._failed else self.changes
 
 
 class LibraryLocks:

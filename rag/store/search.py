@@ -14,14 +14,16 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from qdrant_client import QdrantClient, models
 
+from rag.store.client import is_shared
 from rag.store.collections import DENSE, SPARSE
 from rag.store.locks import LibraryLocks
 from rag.store.records import match, page_id, passage_from
@@ -78,6 +80,7 @@ class Searcher:
         self._pages = pages
         self._chunks = chunks
         self._locks = locks
+        self._is_shared = is_shared(client)
         self._remembered = _Remembered()
 
     def search(
@@ -122,41 +125,52 @@ class Searcher:
         self, requests: dict[str, models.QueryRequest], limit: int, with_vectors: bool, fuse: Fusion
     ) -> tuple[list[Hit], bool]:
         """The hits, and whether some were passed over because their page is changing."""
+        calm = None if self._is_shared else self._locks.switch.calm()
         answers = self._client.query_batch_points(self._chunks, list(requests.values()))
         legs = {
             leg: {str(point.id): point.score for point in answer.points}
             for leg, answer in zip(requests, answers, strict=True)
         }
-        left = _ranked(legs, fuse)
+        ranked = _ranked(legs, fuse)
         hits: list[Hit] = []
         stale = False
-        while left and len(hits) < limit:
-            batch, left = left[: limit - len(hits)], left[limit - len(hits) :]
-            found = self._read(batch, with_vectors)
+        while len(hits) < limit and (batch := list(islice(ranked, limit - len(hits)))):
+            found = self._read(batch, with_vectors, calm)
             stale = stale or len(found) < len(batch)
             hits.extend(found)
         return hits, stale
 
-    def _read(self, batch: Sequence[_Ranked], with_vectors: bool) -> list[Hit]:
-        """The hits of `batch`, in order, without those that are not of their page's current generation."""
-        vectors: Any = [DENSE, SPARSE] if with_vectors else False
+    def _read(self, batch: Sequence[_Ranked], with_vectors: bool, calm: int | None) -> list[Hit]:
+        """The hits of `batch`, in order, without those that are not of their page's current generation.
+
+        Where nothing changed since `calm`, all that were found are: a page's other chunks are not active.
+        """
+        vectors: Any = [DENSE] if with_vectors else False
         points = self._client.retrieve(self._chunks, [one.id for one in batch], with_payload=True, with_vectors=vectors)
         by_id = {str(point.id): point for point in points}
-        current = self._generations({p.payload["metadata"]["url_hash"] for p in points if p.payload})
+        dense = {found: dense_of(point) for found, point in by_id.items()}
+        terms = self._terms([found for found, vector in dense.items() if vector is None]) if with_vectors else {}
+        is_calm = calm is not None and calm == self._locks.switch.calm()
+        current = {} if is_calm else self._generations(points)
         hits = []
         for one in batch:
             point = by_id.get(one.id)
             if point is None or point.payload is None:
                 continue
             data = point.payload["metadata"]
-            if current.get(data["url_hash"]) == data["generation"]:
+            if is_calm or current.get(data["url_hash"]) == data["generation"]:
                 passage = passage_from(point, one.scores["fused"], one.ranks, one.scores)
-                vector = dense_of(point)
-                hits.append(Hit(passage, vector, frozenset() if vector is not None else _terms_of(point)))
+                hits.append(Hit(passage, dense[one.id], terms.get(one.id, frozenset())))
         return hits
 
-    def _generations(self, url_hashes: set[str]) -> dict[str, str]:
-        ids = [page_id(one) for one in url_hashes]
+    def _terms(self, ids: Sequence[str]) -> dict[str, frozenset[int]]:
+        """The terms of the chunks that have no dense vector; asked apart, since reading them takes ten times as long."""
+        found = self._client.retrieve(self._chunks, ids, with_payload=False, with_vectors=[SPARSE]) if ids else []
+        return {str(point.id): _terms_of(point) for point in found}
+
+    def _generations(self, points: Sequence[models.Record]) -> dict[str, str]:
+        """The current generation of each page that the points are of; reading its record means reading its text too."""
+        ids = [page_id(one) for one in {point.payload["metadata"]["url_hash"] for point in points if point.payload}]
         records = self._client.retrieve(self._pages, ids, with_payload=["url_hash", "generation"]) if ids else []
         return {r.payload["url_hash"]: r.payload["generation"] for r in records if r.payload}
 
@@ -208,25 +222,27 @@ def reciprocal_rank_fusion(legs: Legs) -> dict[str, float]:
 
 
 def _best_first(scores: Mapping[str, float]) -> list[str]:
-    return sorted(scores, key=lambda found: (-scores[found], found))
+    by_id = sorted(scores)
+    by_id.sort(key=scores.__getitem__, reverse=True)  # stable: equal scores stay in the order of their ids
+    return by_id
 
 
-def _ranked(legs: Legs, fuse: Fusion) -> list[_Ranked]:
+def _ranked(legs: Legs, fuse: Fusion) -> Iterator[_Ranked]:
     """What the legs found, best first, equal scores by id; with rank (from 1) and score in each leg."""
     by_leg = {**legs, "fused": fuse(legs)}
-    ranks: dict[str, dict[str, int]] = {}
-    scores: dict[str, dict[str, float]] = {}
-    for leg, found in by_leg.items():
-        for rank, point in enumerate(_best_first(found), start=1):
-            ranks.setdefault(point, {})[leg] = rank
-            scores.setdefault(point, {})[leg] = found[point]
-    return [_Ranked(point, ranks[point], scores[point]) for point in _best_first(by_leg["fused"])]
+    orders = {leg: _best_first(found) for leg, found in by_leg.items()}
+    ranks = {leg: dict(zip(order, range(1, len(order) + 1), strict=True)) for leg, order in orders.items()}
+    for point in orders["fused"]:
+        at = {leg: places[point] for leg, places in ranks.items() if point in places}
+        yield _Ranked(point, at, {leg: by_leg[leg][point] for leg in at})
 
 
 def _term_request(term: int) -> models.QueryRequest:
     """Asks for one chunk that holds the term, with its weight: its score is that weight times the IDF."""
-    return models.QueryRequest(
-        query=models.NearestQuery(nearest=models.SparseVector(indices=[term], values=[1.0])),
+    return models.QueryRequest.model_construct(
+        query=models.NearestQuery.model_construct(
+            nearest=models.SparseVector.model_construct(indices=[term], values=[1.0])
+        ),
         using=SPARSE,
         limit=1,
         with_payload=False,

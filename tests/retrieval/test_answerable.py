@@ -28,7 +28,7 @@ PASSAGES = [passage(LAMP), passage(BELL, dense=0.3, sparse=2.0, rank=2)]
 
 
 def features(question: str, passages: list[Passage] = PASSAGES) -> dict[str, float]:
-    return features_of(dict.fromkeys(terms(question), 3.0), passages, terms)
+    return features_of(dict.fromkeys(terms(question), 3.0), passages, ENCODER)
 
 
 def likely(question: str) -> float:

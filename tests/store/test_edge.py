@@ -17,7 +17,7 @@ from qdrant_client.client_base import QdrantBase
 from rag.errors import StoreBusyError, StoreError
 from rag.store.edge.backend import BATCH, EdgeBackend
 from rag.store.edge.client import EdgeClient
-from rag.store.edge.copying import copy_file
+from rag.store.edge.copying import copy_file, read_ahead
 from rag.store.edge.shard import Shard
 from rag.store.library import Library
 from tests.store.support import draft, open_edge, point_id
@@ -251,6 +251,21 @@ def test_a_copy_keeps_holes_and_content(tmp_path: Path) -> None:
     copy_file(source, tmp_path / "copy")
     assert (tmp_path / "copy").read_bytes() == source.read_bytes()
     assert (tmp_path / "copy").stat().st_blocks <= source.stat().st_blocks + 16
+
+
+def test_reading_ahead_leaves_what_is_read_later_and_what_cannot_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("segments/a/vector_index-dense/links.bin", "segments/a/payload_storage/page_0.dat", "wal/open-1"):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True)
+        path.write_bytes(b"x" * 3_000_000)
+    (tmp_path / "dangling").symlink_to(tmp_path / "nowhere")
+    opened: list[str] = []
+    plain = Path.open
+    monkeypatch.setattr(Path, "open", lambda path, *a, **o: opened.append(path.name) or plain(path, *a, **o))
+    read_ahead(tmp_path)
+    assert sorted(opened) == ["dangling", "links.bin"]
 
 
 def test_it_is_a_qdrant_client(client: EdgeClient) -> None:

@@ -178,6 +178,37 @@ def test_a_large_index_is_searched_by_bytes_and_finds_the_same(
     again.close()
 
 
+def keyword(client: EdgeClient, term: int) -> float:
+    sparse = models.SparseVector(indices=[term], values=[1.0])
+    return client.query_points("words", sparse, using="sparse", limit=1).points[0].score
+
+
+def test_words_of_deleted_points_do_not_count(client: EdgeClient) -> None:
+    client.create_collection(
+        "words",
+        vectors_config={"dense": models.VectorParams(size=2, distance=models.Distance.COSINE)},
+        sparse_vectors_config={"sparse": models.SparseVectorParams(modifier=models.Modifier.IDF)},
+    )
+
+    def point(number: int, term: int) -> models.PointStruct:
+        sparse = models.SparseVector(indices=[term], values=[1.0])
+        return models.PointStruct(id=point_id(number), vector={"dense": [1.0, 0.0], "sparse": sparse}, payload={})
+
+    client.upsert("words", [point(number, 7 if number < 5 else 8) for number in range(10)])
+    shard = client.backend.shard("words")
+    assert not shard.has_ghosts()
+    before = keyword(client, 7)
+    client.upsert("words", [point(number, 7) for number in range(20, 40)])
+    assert not shard.has_ghosts()
+    assert keyword(client, 7) < before
+    client.delete("words", [point_id(number) for number in range(20, 40)])
+    assert shard.has_ghosts()
+    assert keyword(client, 7) == pytest.approx(before)
+    assert client.backend.builder("words").build()
+    assert not shard.has_ghosts()
+    assert keyword(client, 7) == pytest.approx(before)
+
+
 def test_a_builder_that_is_held_starts_nothing_by_itself(filled: EdgeClient) -> None:
     builder = IndexBuilder(filled.backend.shard("c"), threshold=10)
     assert builder.due()

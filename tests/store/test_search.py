@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+from typing import Any
+
 import numpy as np
 import pytest
 from qdrant_client import models
 
-from rag.store.library import Library
+from rag.errors import StoreError
+from rag.store.library import Library, open_library
+from rag.store.locks import library_locks
 from rag.store.records import chunk_id, match, page_id
 from rag.store.search import reciprocal_rank_fusion
 from rag.types import SparseVector
@@ -67,6 +72,9 @@ def test_candidates_bring_their_vectors_where_there_is_one(library: Library) -> 
     vectors = {hit.passage.text: hit.vector for hit in hits}
     assert vectors[given.chunks[0].text] == pytest.approx(given.dense[0], abs=1e-6)
     assert vectors[given.chunks[3].text] is None
+    terms = {hit.passage.text: hit.terms for hit in hits}
+    assert terms[given.chunks[3].text] == frozenset(given.sparse[3].indices)
+    assert terms[given.chunks[0].text] == frozenset()
     assert library.search(dense=given.dense[0], sparse=None, limit=1, prefetch=1)[0].vector is None
 
 
@@ -96,14 +104,57 @@ def test_equal_scores_are_ordered_by_id() -> None:
     assert fused == {"a": 0.5, "b": pytest.approx(1 / 3), "d": 0.5, "c": pytest.approx(1 / 3)}
 
 
-def test_hits_of_a_generation_that_is_not_current_are_passed_over(library: Library) -> None:
+def change_record(library: Library, url_hash: str) -> None:
+    library.client.set_payload(library.pages_collection, {"generation": "next"}, points=[page_id(url_hash)])
+
+
+@pytest.mark.parametrize("when", ["while it changes", "after a change failed", "by another process"])
+def test_hits_of_a_generation_that_is_not_current_are_passed_over(
+    library: Library, monkeypatch: pytest.MonkeyPatch, when: str
+) -> None:
     """Between the commit and the flags, old chunks are still active; the record decides."""
     old, other = draft("a"), draft("b")
     stored = old.commit(library)
     other.commit(library)
-    library.client.set_payload(library.pages_collection, {"generation": "next"}, points=[page_id(stored.url_hash)])
-    hits = library.search(dense=old.dense[0], sparse=old.sparse[0], limit=4, prefetch=8)
+    switch = library_locks(library.client, library.name).switch
+    if when == "by another process":
+        change_record(library, stored.url_hash)
+        monkeypatch.setattr("rag.store.search.is_shared", lambda client: True)
+        library = open_library(library.client, library.name, library.embedding_model, library.dimension)
+    elif when == "after a change failed":
+        with pytest.raises(StoreError), switch:
+            change_record(library, stored.url_hash)
+            raise StoreError("store_closed")
+    with switch if when == "while it changes" else nullcontext():
+        change_record(library, stored.url_hash)
+        hits = library.search(dense=old.dense[0], sparse=old.sparse[0], limit=4, prefetch=8)
     assert [hit.passage.url for hit in hits] == [other.page.url] * 4
+
+
+def test_a_change_during_a_search_is_noticed(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    old = draft("a")
+    stored = old.commit(library)
+    retrieve = library.client.retrieve
+
+    def interrupted(collection: str, *given: Any, **options: Any) -> Any:
+        if collection == library.chunks_collection:
+            with library_locks(library.client, library.name).switch:
+                change_record(library, stored.url_hash)
+        return retrieve(collection, *given, **options)
+
+    monkeypatch.setattr(library.client, "retrieve", interrupted)
+    assert library.search(dense=old.dense[0], sparse=old.sparse[0], limit=4, prefetch=8) == []
+
+
+def test_records_are_not_read_while_nothing_changes(
+    library: Library, drafts: list[Draft], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    retrieve = library.client.retrieve
+    monkeypatch.setattr(library.client, "retrieve", lambda name, *a, **o: asked.append(name) or retrieve(name, *a, **o))
+    hits = library.search(dense=drafts[0].dense[0], sparse=None, limit=4, prefetch=8)
+    assert len(hits) == 4
+    assert asked == [library.chunks_collection]
 
 
 def test_inactive_chunks_are_not_found(library: Library) -> None:

@@ -10,7 +10,7 @@ from itertools import chain, pairwise
 
 from rag.models.sparse import SparseEncoder
 from rag.store.library import Library
-from rag.text import split_sentences
+from rag.text import sentence_spans
 
 SENTENCE, PAIRS = 0.2, 0.2
 """What they add to a fused score of 1 at best. Chosen on chroma and the xquad sets, none kept back; see 0004."""
@@ -70,14 +70,11 @@ def _read(text: str, terms_of_word: Callable[[str], tuple[int, ...]]) -> _Text:
     """Remembered: the same passages are found again by later questions."""
     sentences: list[frozenset[int]] = []
     words: list[int] = []
-    for start, end in split_sentences(text):
-        found: set[int] = set()
-        for run in _RUN.findall(text[start:end]):
-            terms = terms_of_word(run)
-            found.update(terms)
-            if terms and not _HAN.match(run):
-                words.append(terms[0])
-        sentences.append(frozenset(found))
+    for start, end in sentence_spans(text):
+        runs = _RUN.findall(text, start, end)
+        terms = list(map(terms_of_word, runs))
+        sentences.append(frozenset(chain.from_iterable(terms)))
+        words.extend(found[0] for run, found in zip(runs, terms, strict=True) if found and not _HAN.match(run))
     return _Text(tuple(sentences), tuple(words))
 
 

@@ -27,7 +27,6 @@ from rag.store.edge.points import from_record, from_scored, to_payload_selector,
 from rag.store.edge.queries import to_order_by, to_request
 from rag.store.edge.selection import id_batches, operations, plain_id
 from rag.store.edge.shard import Shard
-from rag.store.edge.space import TO_ADD, TO_CHANGE
 
 BATCH = 128  # points a call; the engine holds Python's lock for the whole of it
 _DONE = models.UpdateResult(operation_id=0, status=models.UpdateStatus.COMPLETED)
@@ -163,7 +162,8 @@ class EdgeBackend(QdrantBase):
     ) -> list[QueryResponse]:
         shard = self.shard(collection_name)
         idf = shard.folder.params.idf_vectors
-        batch = edge.QueryBatchRequest([to_request(request, idf) for request in requests])
+        ghosts = bool(idf) and shard.has_ghosts()
+        batch = edge.QueryBatchRequest([to_request(request, idf, ghosts=ghosts) for request in requests])
         found = shard.read("query_points", lambda engine: engine.query_batch(batch))
         return [QueryResponse.model_construct(points=[from_scored(p) for p in points]) for points in found]
 
@@ -272,7 +272,7 @@ class EdgeBackend(QdrantBase):
 
     def _write(self, name: str, call: str, operation: edge.UpdateOperation, points: int = 0) -> None:
         shard, builder = self._opened(name)
-        shard.write(call, operation, space=TO_ADD if points else TO_CHANGE)
+        shard.write(call, operation, points=points)
         builder.wrote(points)
 
 

@@ -1,4 +1,4 @@
-"""Copies of shard folders that keep their holes.
+"""Copies of shard folders that keep their holes, and reading them ahead.
 
 The engine's files are sparse: an empty shard shows 174 MB and occupies 280 KB, so a plain copy
 would write hundreds of times the data.
@@ -6,12 +6,14 @@ would write hundreds of times the data.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
 _BLOCK = 1 << 20
+_READ_LATER = frozenset({"payload_storage", "vector_storage-sparse", "wal"})  # by the point, when it is asked for
 
 
 def copy_folder(source: Path, target: Path) -> None:
@@ -21,6 +23,23 @@ def copy_folder(source: Path, target: Path) -> None:
         made.mkdir(parents=True)
         for name in names:
             copy_file(Path(folder) / name, made / name)
+
+
+def read_ahead(folder: Path) -> None:
+    """Bring into the page cache what the engine reads of a shard when it opens it.
+
+    Python's lock is free meanwhile; the engine would hold it, and reads from the disk eight times as slowly.
+    A file that cannot be read is left for the engine to complain of.
+    """
+    buffer = bytearray(_BLOCK)
+    for path, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if name not in _READ_LATER]
+        for name in names:
+            with contextlib.suppress(OSError), (Path(path) / name).open("rb", buffering=0) as file:
+                for start, end in _data(file.fileno(), os.fstat(file.fileno()).st_size):
+                    file.seek(start)
+                    while file.tell() < end and file.readinto(buffer):
+                        pass
 
 
 def copy_file(source: Path, target: Path) -> None:

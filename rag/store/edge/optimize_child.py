@@ -3,7 +3,7 @@
 The engine holds Python's lock for the whole of `optimize()`, seconds to minutes, so it runs in a
 process of its own. Nothing of the project is imported, which keeps the start short. LAYOUT is what
 `rag.store.edge.config.layout` gives, for a large collection: its vectors are then searched by one byte
-a dimension, kept in memory, and scored again by themselves; the rest is read through the page cache.
+a dimension and scored again by themselves, all of it through the page cache.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ def main(path: str, layout: str = "") -> int:
 
 
 def _config(layout: dict[str, dict[str, Any]]) -> edge.EdgeConfig:
-    """Bytes pinned, for the engine reads them page by page else; nothing cold, for opening empties the page cache."""
+    """All in the page cache: what is pinned is copied at opening, what is cold empties the cache at opening."""
     cached = edge.Memory.Cached
-    bytes_ = edge.ScalarQuantizationConfig(edge.ScalarType.Int8, quantile=_QUANTILE, memory=edge.Memory.Pinned)
+    bytes_ = edge.ScalarQuantizationConfig(edge.ScalarType.Int8, quantile=_QUANTILE, memory=cached)
     return edge.EdgeConfig(
         vectors={
             name: edge.EdgeVectorParams(

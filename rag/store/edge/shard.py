@@ -11,13 +11,14 @@ from typing import TypeVar
 import qdrant_edge as edge
 
 from rag.errors import StoreError
-from rag.store.edge.copying import copy_folder
+from rag.store.edge.copying import copy_folder, read_ahead
 from rag.store.edge.faults import engine_faults, os_fault
 from rag.store.edge.folder import CollectionFolder
 from rag.store.edge.space import TO_ADD, TO_CHANGE, occupied, require_space
 
 T = TypeVar("T")
 _FLUSH_EVERY = 100  # writes; 20-40 ms each time, and little to replay after a kill
+_FEW = 0.005  # of the points; so many more in a count of terms change a score in its third digit
 
 
 class Shard:
@@ -35,18 +36,22 @@ class Shard:
         self._journal: list[edge.UpdateOperation] | None = None
         self._unflushed = 0
         self._shard: edge.EdgeShard | None = _load(folder.shard)
+        self._seen = self._shard.info().points_count
+        self._has_ghosts: bool | None = False
 
     def read(self, call: str, ask: Callable[[edge.EdgeShard], T]) -> T:
         """One call that changes nothing; `call` names it should it fail."""
         with self._engine, engine_faults(call, self.folder.path):
             return ask(self._live())
 
-    def write(self, call: str, operation: edge.UpdateOperation, *, space: int = TO_CHANGE) -> None:
-        """Apply one operation, if the disk has `space` bytes; it survives a kill once this returns."""
-        require_space(self.folder.path, space)
+    def write(self, call: str, operation: edge.UpdateOperation, *, points: int = 0) -> None:
+        """Apply one operation that writes so many points, if the disk has room; it survives a kill once this returns."""
+        require_space(self.folder.path, TO_ADD if points else TO_CHANGE)
         with self._writing:
             with self._engine, engine_faults(call, self.folder.path):
                 self._live().update(operation)
+                self._seen += points
+                self._has_ghosts = None
             if self._journal is not None:
                 self._journal.append(operation)
             self._unflushed += 1
@@ -60,6 +65,16 @@ class Shard:
 
     def points(self) -> int:
         return self.read("count", lambda shard: shard.info().points_count)
+
+    def has_ghosts(self) -> bool:
+        """Whether many points are gone or replaced that the engine goes on counting: until the shard is opened again."""
+        if self._has_ghosts is None:
+            self._has_ghosts = self.read("count", self._count_ghosts)
+        return self._has_ghosts
+
+    def _count_ghosts(self, shard: edge.EdgeShard) -> bool:
+        there = shard.info().points_count
+        return self._seen - there > _FEW * there
 
     def branch(self) -> tuple[Path, int]:
         """Copy the shard's files aside and journal every write from here on.
@@ -93,6 +108,8 @@ class Shard:
                     old, old_path = self._live(), self.folder.shard
                     self.folder.make_current(copy, indexed)
                     self._shard = replacement
+                    self._seen = replacement.info().points_count
+                    self._has_ghosts = False
             except StoreError:
                 replacement.close()
                 raise
@@ -120,5 +137,6 @@ class Shard:
 
 
 def _load(path: Path) -> edge.EdgeShard:
+    read_ahead(path)
     with engine_faults("open", path):
         return edge.EdgeShard.load(str(path))
