@@ -13,13 +13,13 @@ from __future__ import annotations
 import argparse
 import gc
 import json
-import random
 import sys
 import tempfile
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from benchmarks.synthetic import World
 from rag.app import App
 from rag.app.models import Models
 from rag.config import load_settings
@@ -28,7 +28,7 @@ from rag.ingest.sources import Source
 from rag.models.embedding import EmbeddingModel
 from tests.support.hashed_model import HashedModel
 
-_CHARACTERS = 2000
+_CHARACTERS = 2000  # of a page; its words follow Zipf's law, as those of real pages do
 _MB = 2**20
 
 
@@ -58,7 +58,8 @@ def imported(pages: int, model: EmbeddingModel | None) -> dict[str, Any]:
         settings = load_settings(None, rag_data_dir=folder, qdrant_url="", embedding_model="builtin")
         with closing(App(settings, _Given(settings, model) if model else None)) as app:
             ingestor = app.imports.ingestor("main")
-            sources = [_source(number) for number in range(pages)]
+            world = World()
+            sources = [_source(world, number) for number in range(pages)]
             sizes: list[float] = []
             for done, (_, row) in enumerate(ingest_all(ingestor, sources), 1):
                 if row.status != "added":
@@ -85,17 +86,11 @@ def resident() -> float:
     return int(line.split()[1]) * 1024 / _MB
 
 
-def _source(number: int) -> Source:
-    chance = random.Random(number)
-    words: list[str] = []
-    size = 0
-    while size < _CHARACTERS:
-        word = "".join(chance.choices("abcdefghiklmnoprstuvw", k=chance.randint(3, 9)))
-        words.append(f"{word}." if len(words) % 14 == 13 else word)
-        size += len(words[-1]) + 1
-    url = f"https://memory.example/{number}"
-    record = {"url": url, "title": f"Page {number}", "lang": "en", "text": " ".join(words)}
-    return Source(url, url, "import", record=record)
+def _source(world: World, number: int) -> Source:
+    page = world.page(number).page
+    text = page.text[: page.text.rindex(".", 0, _CHARACTERS) + 1]
+    record = {"url": page.url, "title": page.title, "lang": "en", "text": text}
+    return Source(page.url, page.url, "import", record=record)
 
 
 def _options(arguments: list[str] | None) -> argparse.Namespace:

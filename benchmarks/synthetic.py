@@ -23,9 +23,9 @@ from rag.ingest.url_key import url_hash
 from rag.models.sparse import AVERAGE_TERMS, SparseEncoder
 from rag.retrieval.filters import Filters
 from rag.store.commit import NewChunks, generation_of
-from rag.store.duplicates import Signature
+from rag.store.duplicates import sign
 from rag.store.library import Library
-from rag.store.records import chunk_id, chunk_payload, content_hash, page_id, page_payload
+from rag.store.records import chunk_id, chunk_payload, content_hash, page_point
 from rag.store.walking import walk
 from rag.types import Chunk, Page, SparseVector
 
@@ -129,8 +129,7 @@ def _points(draft: Draft, model: str) -> tuple[models.PointStruct, list[models.P
     hashes = [content_hash(chunk.text) for chunk in draft.chunks]
     new = NewChunks(draft.chunks, draft.dense, [True] * len(hashes), draft.sparse, hashes)
     page = replace(draft.page, generation=generation_of(draft.page, new, "", model), chunks=len(hashes))
-    record = page_payload(page, Signature(b"", ()), left_out=False, settled=True)
-    return _point(page_id(page.url_hash), {}, record), [
+    return page_point(page, sign(page.text), left_out=False, settled=True), [
         _point(
             chunk_id(page.url_hash, page.generation, chunk.index),
             {

@@ -79,7 +79,7 @@ def split_sentences(text: str, start: int = 0, end: int | None = None) -> list[t
 
 @lru_cache(maxsize=4096)
 def sentence_spans(text: str) -> tuple[tuple[int, int], ...]:
-    """`split_sentences` of a passage, remembered: one question looks at each several times, and others find it again."""
+    """`split_sentences` of a passage, remembered: one question looks at each several times, others find it again."""
     return tuple(split_sentences(text))
 
 

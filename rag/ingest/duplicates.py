@@ -59,7 +59,7 @@ def find_duplicate(library: Library, page: Page, *, moved_to: str = "", canonica
     if same := [one for one in library.same_text(page.text_hash) if one.url_hash != page.url_hash]:
         return Duplicate("same_text", same[0], False)
     signature = sign(page.text)
-    near = [one for one in library.near_texts(signature.values, signature.bands) if one[0].url_hash != page.url_hash]
+    near = [one for one in library.near_texts(signature) if one[0].url_hash != page.url_hash]
     return Duplicate("near_text", near[0][0], False, near[0][1]) if near else None
 
 

@@ -37,7 +37,6 @@ PAGE_INDEXES: Mapping[str, models.PayloadSchemaType] = {
     "added_at": _DATETIME,
     "status": _KEYWORD,
     "alias_hashes": _KEYWORD,
-    "bands": _KEYWORD,
     "left_out": _BOOL,
 }
 VERSION_INDEXES: Mapping[str, models.PayloadSchemaType] = {"url_hash": _KEYWORD, "settled": _BOOL}
@@ -94,7 +93,7 @@ def drop_library(client: QdrantClient, library: str, embedding_model: str) -> No
 
 
 def _ensure_records(client: QdrantClient, name: str, indexes: Mapping[str, models.PayloadSchemaType]) -> None:
-    """A collection of records without vectors; the sparse one is there because the engine wants one."""
+    """A collection of records. Pages have the bands of their signature as a sparse vector, others have none."""
     if not client.collection_exists(name):
         sparse = {SPARSE: models.SparseVectorParams(modifier=models.Modifier.IDF)}
         client.create_collection(name, vectors_config={}, sparse_vectors_config=sparse)

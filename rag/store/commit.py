@@ -38,7 +38,7 @@ from rag.store.records import (
     now,
     page_from,
     page_id,
-    page_payload,
+    page_point,
     state_payload,
     stored_from,
 )
@@ -220,8 +220,7 @@ class Committer:
         return self._client.count(self._chunks, count_filter=models.Filter(must=which), exact=True).count
 
     def _write_record(self, change: _Change) -> None:
-        payload = page_payload(change.page, change.signature, left_out=change.left_out, settled=False)
-        point = models.PointStruct(id=page_id(change.page.url_hash), vector={}, payload=payload)
+        point = page_point(change.page, change.signature, left_out=change.left_out, settled=False)
         self._client.upsert(self._pages, [point], wait=True)
 
 

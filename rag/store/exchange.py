@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import base64
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
@@ -21,7 +20,7 @@ from rag.errors import ModelMismatchError, StoreError
 from rag.store.archive import ArchiveReader, ArchiveWriter
 from rag.store.arriving import checked_chunk, checked_page, checked_version
 from rag.store.collections import DENSE, SPARSE
-from rag.store.duplicates import Signature
+from rag.store.duplicates import signature_from
 from rag.store.library import Library, importing, library_info
 from rag.store.records import (
     LibraryInfo,
@@ -30,7 +29,7 @@ from rag.store.records import (
     now,
     page_from,
     page_id,
-    page_payload,
+    page_point,
     version_id,
 )
 from rag.store.search import dense_of
@@ -240,9 +239,7 @@ class _Arrival:
         for row, text in self._texts(number, "pages"):
             page, left_out = checked_page(row, text), row.get("left_out") is True
             self._pages[page.url_hash] = (page, left_out)
-            signature = Signature(base64.b64decode(row.get("signature", "")), tuple(map(str, row.get("bands", []))))
-            payload = page_payload(page, signature, left_out=left_out, settled=True)
-            points.append(models.PointStruct(id=page_id(page.url_hash), vector={}, payload=payload))
+            points.append(page_point(page, signature_from(row), left_out=left_out, settled=True))
         self._upsert(self._library.pages_collection, points)
         return len(points)
 

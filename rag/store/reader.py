@@ -25,7 +25,7 @@ from rag.store.versions import Versions
 from rag.store.walking import walk
 from rag.types import Page, PageVersion, Passage, SparseVector
 
-_WITH_ALIASES = models.PayloadSelectorExclude(exclude=["text", "signature", "bands"])
+_WITH_ALIASES = models.PayloadSelectorExclude(exclude=["text", "signature"])
 _WITH_SIGNATURE = models.PayloadSelectorExclude(exclude=["text", "alias_hashes"])
 _CANDIDATES = 500  # pages compared for one text; more share a band only where one text repeats hundreds of times
 
@@ -121,22 +121,23 @@ class LibraryReader:
         found = [page_from(record.payload or {}) for record in records]
         return sorted(found, key=lambda page: (page.added_at, page.url_hash))
 
-    def near_texts(
-        self, signature: bytes, bands: Sequence[str], *, threshold: float = THRESHOLD
-    ) -> list[tuple[Page, float]]:
+    def near_texts(self, signature: Signature, *, threshold: float = THRESHOLD) -> list[tuple[Page, float]]:
         """Pages whose texts are nearly that of the signature, with their similarity (0 to 1), the nearest first.
 
         See `rag.store.duplicates.sign`; a text that is too short for a signature is like no other.
         """
-        if not bands:
+        bands = signature.bands
+        if not bands.indices:
             return []
-        only = models.Filter(must=[match_any("bands", list(bands))])
-        records, _ = self.client.scroll(
-            self.pages_collection, scroll_filter=only, limit=_CANDIDATES, with_payload=_WITH_SIGNATURE
+        found = self.client.query_points(
+            self.pages_collection,
+            models.SparseVector(indices=bands.indices, values=bands.values),
+            using=SPARSE,
+            limit=_CANDIDATES,
+            with_payload=_WITH_SIGNATURE,
         )
-        given = Signature(signature, tuple(bands))
-        payloads = [record.payload or {} for record in records]
-        scored = [(page_from(one), similarity(given, signature_from(one))) for one in payloads]
+        payloads = [point.payload or {} for point in found.points]
+        scored = [(page_from(one), similarity(signature, signature_from(one))) for one in payloads]
         near = [(page, score) for page, score in scored if score >= threshold]
         return sorted(near, key=lambda one: (-one[1], one[0].added_at, one[0].url_hash))
 

@@ -11,11 +11,12 @@ from uuid import UUID
 
 from qdrant_client import models
 
+from rag.store.collections import SPARSE
 from rag.store.duplicates import Signature
 from rag.types import Chunk, Page, Passage
 
 _SPACE = UUID("6f1f6f0e-55a3-5c0b-9f8a-2d1c3f0a7b11")
-WITHOUT_TEXT = models.PayloadSelectorExclude(exclude=["text", "signature", "bands", "alias_hashes"])
+WITHOUT_TEXT = models.PayloadSelectorExclude(exclude=["text", "signature", "alias_hashes"])
 _PAGE_FIELDS = tuple(field.name for field in fields(Page))
 
 
@@ -93,6 +94,14 @@ def page_payload(page: Page, signature: Signature, *, left_out: bool, settled: b
         "left_out": left_out,
         "settled": settled,
     }
+
+
+def page_point(page: Page, signature: Signature, *, left_out: bool, settled: bool) -> models.PointStruct:
+    """The page's record as a point, found by the bands of its signature."""
+    bands = signature.bands
+    vector = {SPARSE: models.SparseVector(indices=bands.indices, values=bands.values)} if bands.indices else {}
+    payload = page_payload(page, signature, left_out=left_out, settled=settled)
+    return models.PointStruct(id=page_id(page.url_hash), vector=vector, payload=payload)
 
 
 def state_payload(page: Page) -> dict[str, Any]:

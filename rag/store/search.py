@@ -164,7 +164,7 @@ class Searcher:
         return hits
 
     def _terms(self, ids: Sequence[str]) -> dict[str, frozenset[int]]:
-        """The terms of the chunks that have no dense vector; asked apart, since reading them takes ten times as long."""
+        """The terms of the chunks without a dense vector; asked apart, since reading them takes ten times as long."""
         found = self._client.retrieve(self._chunks, ids, with_payload=False, with_vectors=[SPARSE]) if ids else []
         return {str(point.id): _terms_of(point) for point in found}
 

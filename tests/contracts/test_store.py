@@ -574,7 +574,7 @@ def test_nearly_the_same_text_is_found_in_every_store(store: Store) -> None:
         given = draft(f"p{number}", chunks=0)
         replace(given, page=replace(given.page, text=text, text_hash=str(number))).commit(library)
     signature = sign(texts[1] + " and a few words more at its end")
-    ((page, score),) = library.near_texts(signature.values, signature.bands)
+    ((page, score),) = library.near_texts(signature)
     assert page.title == "Page p1"
     assert 0.85 <= score < 1.0
     store.client.delete(LIBRARIES, [library_id(library.name)])

@@ -57,7 +57,7 @@ def add(library: Library, key: str, text: str) -> None:
 
 def found(library: Library, text: str) -> list[str]:
     signature = sign(text)
-    return [page.title for page, _ in library.near_texts(signature.values, signature.bands)]
+    return [page.title for page, _ in library.near_texts(signature)]
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -116,10 +116,10 @@ def test_a_short_text_has_no_signature() -> None:
 def test_a_signature_survives_the_store(library: Library) -> None:
     add(library, "a", english(3))
     signature = sign(english(3))
-    assert (len(signature.values), len(signature.bands)) == (512, BANDS)
-    ((page, score),) = library.near_texts(signature.values, signature.bands)
+    assert (len(signature.values), len(signature.bands.indices)) == (512, BANDS)
+    ((page, score),) = library.near_texts(signature)
     assert (page.title, page.text, score) == ("Page a", "", 1.0)
-    assert library.near_texts(b"", ()) == []
+    assert library.near_texts(Signature()) == []
 
 
 def test_the_same_text_is_found_under_every_address(library: Library) -> None:

@@ -105,11 +105,11 @@ def _sparse(given: models.SparseVectorParams) -> edge.EdgeSparseVectorParams:
     return edge.EdgeSparseVectorParams(modifier=edge.Modifier.Idf if idf else None)
 
 
-def layout(params: CollectionParams) -> str:
-    """What `optimize_child` has to know of a collection to lay it out as a large one, as JSON."""
+def layout(params: CollectionParams, *, quantised: bool) -> str:
+    """What `optimize_child` has to know of a collection, as JSON."""
     dense = {name: [given.size, given.distance.value] for name, given in params.vectors.items()}
     sparse = {name: name in params.idf_vectors for name in params.sparse_vectors}
-    return json.dumps({"dense": dense, "sparse": sparse})
+    return json.dumps({"dense": dense, "sparse": sparse, "quantised": quantised})
 
 
 def index_type(given: Any) -> Any:

@@ -19,7 +19,7 @@ THRESHOLD = 10_000  # points outside the index; a scan of that many takes about 
 GROWTH = 0.2  # of a large index, so that a growing library is not rebuilt at every step
 QUIET = 5.0  # seconds without a write
 QUANTISED = 50_000  # points from which one byte a dimension is searched; below, vectors as they are cost little
-PATIENCE = 60.0  # seconds to wait for quiet before building amid the writes
+PATIENCE = 20.0  # seconds to wait for quiet before building amid the writes
 
 
 class IndexBuilder:
@@ -109,9 +109,8 @@ class IndexBuilder:
         return built
 
     def _optimize(self, copy: Path, points: int) -> bool:
-        command = [sys.executable, "-m", "rag.store.edge.optimize_child", str(copy)]
-        if points >= QUANTISED:
-            command.append(layout(self._shard.folder.params))
+        given = layout(self._shard.folder.params, quantised=points >= QUANTISED)
+        command = [sys.executable, "-m", "rag.store.edge.optimize_child", str(copy), given]
         root = Path(__file__).resolve().parents[3]
         child = subprocess.Popen(command, cwd=root, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
         self._child = child

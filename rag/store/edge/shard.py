@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -45,7 +47,7 @@ class Shard:
             return ask(self._live())
 
     def write(self, call: str, operation: edge.UpdateOperation, *, points: int = 0) -> None:
-        """Apply one operation that writes so many points, if the disk has room; it survives a kill once this returns."""
+        """Apply one operation, which adds so many points, if there is room; it survives a kill once this returns."""
         require_space(self.folder.path, TO_ADD if points else TO_CHANGE)
         with self._writing:
             with self._engine, engine_faults(call, self.folder.path):
@@ -67,7 +69,7 @@ class Shard:
         return self.read("count", lambda shard: shard.info().points_count)
 
     def has_ghosts(self) -> bool:
-        """Whether many points are gone or replaced that the engine goes on counting: until the shard is opened again."""
+        """Whether the engine counts many points that are gone, as it does until the shard is opened again."""
         if self._has_ghosts is None:
             self._has_ghosts = self.read("count", self._count_ghosts)
         return self._has_ghosts
@@ -115,6 +117,8 @@ class Shard:
                 raise
             self._journal = None
             old.close()
+            del old
+        _give_back()
         shutil.rmtree(old_path, ignore_errors=True)
 
     def abandon(self, copy: Path) -> None:
@@ -134,6 +138,12 @@ class Shard:
         if self._shard is None:
             raise StoreError("store_closed")
         return self._shard
+
+
+def _give_back() -> None:
+    """Return freed memory to the system, where the allocator is one that keeps it."""
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def _load(path: Path) -> edge.EdgeShard:
