@@ -21,6 +21,7 @@ from rag.ingest.url_key import url_hash, url_key
 from rag.messages import say
 from rag.models.embedding import EmbeddingModel
 from rag.models.sparse import SparseEncoder
+from rag.store.duplicates import sign
 from rag.store.library import Library
 from rag.store.records import content_hash
 from rag.types import Decision, IngestResult, IngestStatus, Notice, Page
@@ -62,9 +63,11 @@ class Ingestor:
         return Ingestor(self.library, self._model, self._sparse, self._fetcher, self._parser, get_chunker(name))
 
     def warm(self) -> None:
-        """Load what the first page would wait for: the chunker's libraries, the keyword encoder's dictionaries."""
-        self._chunker.split("It is ready. It is set. It goes.", self._model.sentence_vectors)
-        self._sparse.encode_passage("ready")
+        """Load what the first page would wait for: the libraries that cut and compare, the dictionaries of keywords."""
+        sample = "This sentence belongs to a page that is long enough to be cut. 这一句也属于这个网页。" * 60
+        self._chunker.split(sample, self._model.sentence_vectors)
+        self._sparse.encode_passage(sample)
+        sign(sample)
 
     def key(self, source: Source) -> str:
         """The source's url_hash. Raises IngestError for a source that is broken or has no valid address."""

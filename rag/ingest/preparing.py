@@ -21,7 +21,6 @@ from rag.types import Chunk, SparseVector
 Vectors = NDArray[np.float32]
 Reusable = Mapping[str, tuple[Vectors | None, SparseVector]]
 
-_LOTS = 2  # at once: the first batches of one fill the cores that the last of the other leave idle
 _PAGES = 32  # in one lot: texts of like lengths go together, and the more there are the less is padding
 _LARGE = 128  # chunks; a page of so many fills batches by itself
 _SPARSE_BYTES = 8_000  # of one chunk's terms, roughly
@@ -53,7 +52,8 @@ class ChunkEncoder:
     def __init__(self, model: EmbeddingModel, sparse: SparseEncoder) -> None:
         self._model = model
         self._sparse = sparse
-        self._lots = ThreadPoolExecutor(_LOTS, "lots")
+        # One lot at a time: a second would fill the cores when the first ends, but of few texts, which cost more.
+        self._lots = ThreadPoolExecutor(1, "lots")
         self._together: Together[Sequence[str], Vectors] = Together(self._encode_lot, self._lots.submit, most=_PAGES)
 
     def encode(

@@ -38,7 +38,10 @@ class EmbeddingModel(Protocol):
         ...
 
     def sentence_vectors(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Cheap static vectors for chunking only, (n, m), L2-normalised; m may differ by call."""
+        """Cheap static vectors for chunking only, (n, m); m may differ by call.
+
+        Those of several sentences add up to that of the text that they make.
+        """
         ...
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
@@ -19,7 +20,7 @@ from rag.models.families import ModelFamily
 from rag.models.memory import recall, remember
 from rag.models.pooling import Embedders
 from rag.models.precision import has_bfloat16
-from rag.models.static import hashed_characters, mean_of_rows
+from rag.models.static import hashed_characters, sum_of_rows
 from rag.models.together import Together
 from rag.models.tokens import Tokens
 from rag.models.workers import Workers, ahead
@@ -32,6 +33,8 @@ _QUERIES_KEPT = 512
 _QUERIES_TOGETHER = 32
 _QUERY_TOKENS = 512  # in one forward pass: queries of like lengths go together
 _UNREAD_SHARE = 0.25
+_ASCII = "".join(map(chr, range(33, 127)))  # a vocabulary that reads these reads whatever is made of them
+_VISIBLE = re.compile("[!-~]")
 _SAMPLE = (
     "The river rises in the mountains and reaches the sea after four hundred kilometres, and the bridge that "
     "crosses it below the old town was the longest of its time when it was opened to traffic in 1910.",
@@ -61,6 +64,7 @@ class FlagEncoder:
         self._tokens = Tokens(flag.tokenizer, self._most)
         self._pad: int = flag.tokenizer.pad_token_id or 0
         self._unread = self._tokens.unread()
+        self._reads_latin = self._can_read(self._tokens.encode([_ASCII], special=False))
         self._table = flag.model.get_input_embeddings().weight.detach().cpu().numpy()
         self._workers = Workers(serial=device != "cpu")
         self._reading = ThreadPoolExecutor(1, "tokens")
@@ -102,16 +106,18 @@ class FlagEncoder:
 
     def can_read(self, text: str) -> bool:
         """Whether under a quarter of the tokens are unknown or of a script foreign to the vocabulary."""
+        if self._reads_latin and text.isascii() and _VISIBLE.search(text):
+            return True
         return self._can_read(self._tokens.encode([text], special=False))
 
     def sentence_vectors(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Static vectors for chunking only, (n, m), L2-normalised; m is one number within a call.
+        """Static vectors for chunking only, (n, m), to be added up; m is one number within a call.
 
-        The mean of the tokens' input embeddings; for texts the model cannot read as a whole, hashed
+        The sum of the tokens' input embeddings; for texts the model cannot read as a whole, hashed
         characters.
         """
         ids = self._tokens.encode(texts, special=False)
-        return mean_of_rows(self._table, ids) if self._can_read(ids) else hashed_characters(texts)
+        return sum_of_rows(self._table, ids) if self._can_read(ids) else hashed_characters(texts)
 
     def _can_read(self, ids: Sequence[Sequence[int]]) -> bool:
         flat = [index for row in ids for index in row]

@@ -12,8 +12,8 @@ from rag.models.unicode import encodable
 HASH_DIMENSION = 256
 
 
-def mean_of_rows(table: NDArray[np.float32], ids: Sequence[Sequence[int]]) -> NDArray[np.float32]:
-    """For each list of ids the L2-normalised mean of the table's rows, (n, d); zeros for no ids."""
+def sum_of_rows(table: NDArray[np.float32], ids: Sequence[Sequence[int]]) -> NDArray[np.float32]:
+    """For each list of ids the sum of the table's rows, (n, d); zeros for no ids."""
     lengths = np.fromiter((len(row) for row in ids), dtype=np.int64, count=len(ids))
     sums = np.zeros((len(ids), table.shape[1]), dtype=np.float32)
     filled = np.flatnonzero(lengths)
@@ -21,11 +21,11 @@ def mean_of_rows(table: NDArray[np.float32], ids: Sequence[Sequence[int]]) -> ND
         flat = np.concatenate([np.asarray(row, dtype=np.int64) for row in ids if row])
         starts = np.concatenate(([0], np.cumsum(lengths[filled])[:-1]))
         sums[filled] = np.add.reduceat(table[flat], starts, axis=0)
-    return normalised(sums)
+    return sums
 
 
 def hashed_characters(texts: Sequence[str]) -> NDArray[np.float32]:
-    """Each text as a signed bag of hashed characters and character bigrams, (n, 256), L2-normalised.
+    """Each text as a signed bag of hashed characters and character bigrams, (n, 256).
 
     For languages that the model's vocabulary does not hold. Hashing after Weinberger et al. 2009,
     "Feature Hashing for Large Scale Multitask Learning".
@@ -39,7 +39,7 @@ def hashed_characters(texts: Sequence[str]) -> NDArray[np.float32]:
         signs = np.where(mixed & np.uint32(1), 1.0, -1.0)
         buckets = (mixed >> np.uint32(1)) % np.uint32(HASH_DIMENSION)
         vectors[row] = np.bincount(buckets.astype(np.int64), weights=signs, minlength=HASH_DIMENSION)
-    return normalised(vectors)
+    return vectors
 
 
 def normalised(vectors: NDArray[np.float32]) -> NDArray[np.float32]:

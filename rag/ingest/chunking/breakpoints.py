@@ -6,7 +6,9 @@ sentence and the maximum, and retrieval is the worse for it (docs/decisions/0003
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +16,12 @@ from numpy.typing import NDArray
 from rag.ingest.chunking.assemble import make_chunks
 from rag.ingest.chunking.base import MAXIMUM, SentenceVectors
 from rag.ingest.chunking.recursive import RecursiveChunker, bind_headings
-from rag.ingest.chunking.semantic import MAX_UNITS, semantic_distances, semantic_splitter
+from rag.ingest.chunking.semantic import MAX_UNITS
 from rag.ingest.chunking.units import Unit, split_units
 from rag.types import Chunk
+
+if TYPE_CHECKING:
+    from langchain_experimental.text_splitter import SemanticChunker
 
 
 class BreakpointChunker:
@@ -34,9 +39,19 @@ class BreakpointChunker:
         fill = RecursiveChunker(self.maximum).fill
         if len(units) > MAX_UNITS or len(pieces) < 3:
             return make_chunks(text, fill(units))
-        distances = semantic_distances([text[piece[0].start : piece[-1].end] for piece in pieces], vectors)
-        threshold, _ = semantic_splitter(vectors)._calculate_breakpoint_threshold(distances.tolist())
-        return make_chunks(text, [group for run in _cut(pieces, distances > threshold) for group in fill(run)])
+        splitter = _semantic_chunker(vectors)
+        distances, _ = splitter._calculate_sentence_distances([text[p[0].start : p[-1].end] for p in pieces])
+        threshold, _ = splitter._calculate_breakpoint_threshold(distances)
+        runs = _cut(pieces, np.asarray(distances) > threshold)
+        return make_chunks(text, [group for run in runs for group in fill(run)])
+
+
+def _semantic_chunker(vectors: SentenceVectors) -> SemanticChunker:
+    """langchain-experimental's SemanticChunker over static vectors, with its defaults."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        from langchain_experimental.text_splitter import SemanticChunker
+    return SemanticChunker(cast(Any, _Static(vectors)), buffer_size=1)
 
 
 def _cut(pieces: Sequence[list[Unit]], after: NDArray[np.bool_]) -> list[list[Unit]]:
@@ -47,3 +62,13 @@ def _cut(pieces: Sequence[list[Unit]], after: NDArray[np.bool_]) -> list[list[Un
             runs.append([])
         runs[-1].extend(piece)
     return runs
+
+
+class _Static:
+    """Shows static sentence vectors to SemanticChunker, which asks nothing else of an Embeddings."""
+
+    def __init__(self, vectors: SentenceVectors) -> None:
+        self._vectors = vectors
+
+    def embed_documents(self, texts: list[str]) -> NDArray[np.float32]:
+        return self._vectors(texts)

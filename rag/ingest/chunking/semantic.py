@@ -2,19 +2,14 @@
 
 SemanticChunker alone cuts wherever a distance exceeds a percentile, which gives chunks of any size
 and embeds every sentence three times over. Here its distances come from static word vectors, which
-cost about a hundredth of an encoding, and the cuts are chosen by dynamic programming: together they
+cost less than a hundredth of an encoding, and the cuts are chosen by dynamic programming: together they
 lie where the distances are large while every chunk stays within the maximum and near the target.
 """
 
 from __future__ import annotations
 
-import sys
-import warnings
 from collections.abc import Sequence
-from functools import cache
-from importlib.util import find_spec
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,10 +18,8 @@ from rag.ingest.chunking.assemble import make_chunks
 from rag.ingest.chunking.base import MAXIMUM, SentenceVectors
 from rag.ingest.chunking.recursive import RecursiveChunker
 from rag.ingest.chunking.units import Unit, split_units
+from rag.models.static import normalised
 from rag.types import Chunk
-
-if TYPE_CHECKING:
-    from langchain_experimental.text_splitter import SemanticChunker
 
 PARAGRAPH_GAIN = 0.6
 HEADING_GAIN = 4.0
@@ -59,7 +52,7 @@ class SemanticSplitter:
         """What a cut before each unit is worth, shape (n,), in units of the size penalty."""
         gains = np.zeros(len(units))
         if len(units) > 2:
-            distances = semantic_distances(sentences, vectors)
+            distances = semantic_distances(vectors(sentences))
             gains[1:] = MEANING_GAIN * (distances - distances.mean()) / (distances.std() + 1e-9)
         for i, unit in enumerate(units[1:], 1):
             if unit.kind == "heading" and units[i - 1].kind != "heading":
@@ -71,27 +64,18 @@ class SemanticSplitter:
         return gains
 
 
-def semantic_distances(sentences: list[str], vectors: SentenceVectors) -> NDArray[np.float64]:
-    """Cosine distances between neighbours, shape (n - 1,), each sentence seen with the ones beside it."""
-    distances, _ = semantic_splitter(vectors)._calculate_sentence_distances(sentences)
-    return np.asarray(distances, dtype=np.float64)
+def semantic_distances(sums: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Cosine distances between neighbours, shape (n - 1,), each sentence seen with the ones beside it.
 
-
-def semantic_splitter(vectors: SentenceVectors) -> SemanticChunker:
-    """langchain-experimental's SemanticChunker over static vectors, with its defaults."""
-    return _imported()(cast(Any, _Static(vectors)), buffer_size=1)
-
-
-@cache
-def _imported() -> type[SemanticChunker]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)
-        from langchain_experimental.text_splitter import SemanticChunker
-    if find_spec("simsimd") is None:
-        # Its cosine looks for this package at every call, once a sentence: a third of the time that a page took.
-        sys.modules.setdefault("simsimd", cast(Any, None))
-    imported: type[SemanticChunker] = SemanticChunker
-    return imported
+    sums: (n, m). What SemanticChunker computes with a buffer of one sentence; there each sentence is embedded
+    three times, with its neighbours, where here the vectors of the three are added up.
+    """
+    seen = sums.copy()
+    seen[1:] += sums[:-1]
+    seen[:-1] += sums[1:]
+    seen = normalised(seen)
+    distances: NDArray[np.float64] = 1.0 - np.einsum("ij,ij->i", seen[:-1], seen[1:], dtype=np.float64)
+    return distances
 
 
 def best_cuts(units: Sequence[Unit], gains: NDArray[np.float64], maximum: float, target: float) -> list[int]:
@@ -118,13 +102,3 @@ def best_cuts(units: Sequence[Unit], gains: NDArray[np.float64], maximum: float,
         if n:
             cuts.append(n)
     return cuts[::-1]
-
-
-class _Static:
-    """Shows static sentence vectors to SemanticChunker, which asks nothing else of an Embeddings."""
-
-    def __init__(self, vectors: SentenceVectors) -> None:
-        self._vectors = vectors
-
-    def embed_documents(self, texts: list[str]) -> NDArray[np.float32]:
-        return self._vectors(texts)

@@ -19,7 +19,7 @@ from rag.store.edge.folder import CollectionFolder
 from rag.store.edge.space import TO_ADD, TO_CHANGE, occupied, require_space
 
 T = TypeVar("T")
-_FLUSH_EVERY = 100  # writes; 20-40 ms each time, and little to replay after a kill
+_FLUSH_EVERY = 400  # writes; 20-40 ms each time, in which nothing else runs, and little to replay after a kill
 _FEW = 0.005  # of the points; so many more in a count of terms change a score in its third digit
 
 
