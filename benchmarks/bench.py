@@ -1,6 +1,6 @@
 """Speed beside what people would otherwise use, and beside what was promised.
 
-    python -m benchmarks.bench [SET] [--data FOLDER] [--runs N] [--rounds N] [--only NAME …]
+    python -m benchmarks.bench [SET …] [--data FOLDER] [--runs N] [--rounds N] [--only NAME …]
 
 Runs `benchmarks.encoding`, `benchmarks.importing`, and those of figures.py, one after the other, writes bench.md and
 bench.json into benchmarks/out, and rewrites the tables in docs/performance.md. With --only, which names some of them,
@@ -13,7 +13,7 @@ import argparse
 import json
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,16 +27,16 @@ COMMAND = "make bench"
 HEAD = ("what", "beside", "its seconds", "our seconds", "ratio", "lowest to highest")
 ENCODED = {"chunks": "encoding {chunks} chunks", "query": "encoding 20 questions, one by one"}
 ENCODERS = {"stock": "FlagEmbedding's `encode`", "sentence-transformers": "sentence-transformers' `encode`"}
-IMPORTED = {"stored": "import, models loaded to all stored", "command": "import, the whole command"}
+IMPORTED = {"stored": "import of {}, models loaded to all stored", "command": "import of {}, the whole command"}
 TUTORIAL = "the pipeline that tutorials show"
 
 
 def main(arguments: list[str] | None = None) -> int:
     options = _options(arguments)
-    folders = find_sets(options.data, [options.set]) or find_sets(options.data / "none", [])
-    folder = folders[0]
-    known = {**machine.describe(), "limits": f"{folder.name}; medians of {options.runs} imports each"}
-    ratios, bounds = _beside_peers(folder, options, known)
+    folders = find_sets(options.data, options.sets) or find_sets(options.data / "none", [])
+    names = [folder.name for folder in folders]
+    known = {**machine.describe(), "limits": f"{', '.join(names)}; medians of {options.runs} imports of {names[0]}"}
+    ratios, bounds = _beside_peers(folders, options, known)
     for one in FIGURES:
         if _wanted(one.name, options):
             bounds += _bounded(one)
@@ -49,10 +49,10 @@ def main(arguments: list[str] | None = None) -> int:
     rows = [*ratios, *(dict(zip((*figures.HEAD, "unit"), row, strict=True)) for row in bounds)]
     report.save("bench", known, rows, markdown)
     print(markdown)
-    if folder.name == options.set and not options.only:
+    if names == options.sets and not options.only:
         report.publish(PAGE, COMMAND, known, markdown)
     elif not options.only:
-        print(f"{options.set} is not in {options.data}: measured on the sample pages", file=sys.stderr)
+        print(f"{' '.join(options.sets)} not all in {options.data}: measured {' '.join(names)}", file=sys.stderr)
     return 0
 
 
@@ -61,19 +61,20 @@ def _wanted(name: str, options: argparse.Namespace) -> bool:
 
 
 def _beside_peers(
-    folder: Path, options: argparse.Namespace, known: dict[str, str]
+    folders: Sequence[Path], options: argparse.Namespace, known: dict[str, str]
 ) -> tuple[list[dict[str, Any]], list[figures.Row]]:
     """Ratios to peers, and how an import compares with its encoding alone; `known` learns the precision."""
     ratios: list[dict[str, Any]] = []
     bounds: list[figures.Row] = []
     if _wanted("encoding", options):
-        found = _measure("encoding", "--pages", f"{folder}/pages.jsonl", "--rounds", str(options.rounds), "--json")
+        found = _measure("encoding", "--pages", f"{folders[0]}/pages.jsonl", "--rounds", str(options.rounds), "--json")
         known["precision"] = f"ours in {found['precision']}, lowest cosine to stock vectors {found['cosine']}"
         ratios += _encoding_rows(found)
-    if _wanted("importing", options):
-        found = _measure("importing", folder.name, "--data", str(folder.parent), "--runs", str(options.runs))
-        ratios += _importing(found)
-        alone = "import, models loaded to all stored, beside encoding the same chunks and nothing else"
+    for folder in folders if _wanted("importing", options) else ():
+        runs = options.runs if folder == folders[0] else 1  # the peer takes ten minutes for a large set
+        found = _measure("importing", folder.name, "--data", str(folder.parent), "--runs", str(runs))
+        ratios += _importing(found, folder.name)
+        alone = f"import of {folder.name}, models loaded to all stored, beside encoding its chunks and nothing else"
         bounds.append((alone, found["ratio_encoding"], 1.25, "times"))
     return ratios, bounds
 
@@ -95,9 +96,9 @@ def _encoding_rows(found: Mapping[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def _importing(found: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _importing(found: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
     return [
-        _row(what, TUTORIAL, found[f"tutorial_{part}_s"], found[f"ours_{part}_s"], found[f"ratio_{part}"])
+        _row(what.format(name), TUTORIAL, found[f"tutorial_{part}_s"], found[f"ours_{part}_s"], found[f"ratio_{part}"])
         for part, what in IMPORTED.items()
     ]
 
@@ -118,9 +119,9 @@ def _measure(name: str, *options: str) -> Mapping[str, Any]:
 
 def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("set", nargs="?", default="xquad-en", metavar="SET")
+    parser.add_argument("sets", nargs="*", default=["xquad-en", "chroma"], metavar="SET")
     parser.add_argument("--data", type=Path, default=DEFAULT_FOLDER, metavar="FOLDER")
-    parser.add_argument("--runs", type=int, default=3, metavar="N", help="imports of each (default 3)")
+    parser.add_argument("--runs", type=int, default=3, metavar="N", help="imports of the first set, default 3")
     parser.add_argument("--rounds", type=int, default=5, metavar="N", help="rounds of encoding (default 5)")
     names = ["encoding", "importing", *(one.name for one in FIGURES)]
     parser.add_argument("--only", nargs="+", choices=names, default=[], metavar="NAME", help=", ".join(names))

@@ -46,7 +46,8 @@ def test_filled_pages_are_what_commits_leave(world: World, tmp_path: Path) -> No
     asked = [world.question(number, PAGES) for number in range(6)]
     ways = searches(library, asked)
     found = timed(ways, asked, warm_up=2)
-    assert set(found) == {"mmr", "rerank"}
+    assert set(found) == {"mmr", "rerank", "mmr_found", "rerank_found"}
+    assert found["mmr_found"]["p50"] < found["mmr"]["p50"]
     assert all(0 < one["p50"] <= one["p95"] for one in found.values())
     retrieval = ways["mmr"](asked[0][0], Filters())
     assert len(retrieval.passages) == 10  # type: ignore[attr-defined]

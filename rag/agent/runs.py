@@ -112,6 +112,11 @@ class Runs:
         with self._lock:
             return run_id in self._runs
 
+    def going_on(self) -> int:
+        """How many runs have not ended yet."""
+        with self._lock:
+            return sum(run.ended is None for run in self._runs.values())
+
     def wait(self, run_id: str, timeout: float | None = None) -> Answer:
         """Wait for the answer; raises TimeoutError after `timeout` seconds, and the run goes on."""
         run = self._run(run_id)

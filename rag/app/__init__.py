@@ -153,6 +153,10 @@ class App:
     def events(self, run_id: str, since: int = 0) -> list[Event]:
         return self._runs.events(run_id, since)
 
+    def going_on(self) -> int:
+        """How many questions are being answered."""
+        return self._runs.going_on()
+
     def cancel(self, run_id: str) -> None:
         self._runs.cancel(run_id)
 

@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from rag.agent.conversing.conversations import TurnView
     from rag.app import App
 
-_POLL_SECONDS = 0.3
+_POLL_SECONDS, _SLOWEST_POLL = 0.3, 1.5
+_SHARE = 0.02  # seconds between two looks, for each question that is being answered: looks would fill a core else
 _STORED_SECONDS = 5.0
 _OUTCOMES: dict[Outcome, tuple[str, str]] = {
     "answered": ("green", "check_circle"),
@@ -52,7 +53,8 @@ def draw_turns(app: App, library: str, turns: Sequence[TurnView], language: Lang
         _come_into_view(turn)
         answer = answer_of(app, library, turn)
         if answer is None:
-            st.fragment(_draw_running, run_every=_POLL_SECONDS)(app, turn, language)
+            every = min(_SLOWEST_POLL, max(_POLL_SECONDS, _SHARE * app.going_on()))
+            st.fragment(_draw_running, run_every=every)(app, turn, language)
         else:
             _draw_answer(app, library, turn, answer, language, newest=turn is turns[-1], first=turn is turns[0])
 

@@ -38,8 +38,9 @@ def test_starting_returns_at_once_and_events_come_in_order(runs: Runs) -> None:
     began = time.monotonic()
     run_id = _start(runs, ScriptedReasoner(answers=[[0.3, "In 1953 [1]."]]))
     assert time.monotonic() - began < 0.1
-    assert runs.answer(run_id) is None
+    assert (runs.answer(run_id), runs.going_on()) == (None, 1)
     answer = runs.wait(run_id, 10)
+    assert runs.going_on() == 0
     events = runs.events(run_id)
     assert [event.seq for event in events] == list(range(len(events)))
     assert events[-1].kind == "answer" and events[-1].data is answer is runs.answer(run_id)
