@@ -56,6 +56,12 @@ def _memory(found: Found) -> Iterator[Row]:
     yield f"memory, growth from page {at:,} to page {found['pages']:,} of an import", found["grown_mb"], 100.0, "MB"
 
 
+def _building(found: Found) -> Iterator[Row]:
+    while_ = f"while the index of {found['chunks']:,} chunks and a tenth more is built"
+    yield f"search p95 {while_}, beside before", found["ratio_p95"], 2.0, "times"
+    yield f"longest wait of another thread {while_}", found["during"]["stall_ms"], 200.0, "ms"
+
+
 def _dedupe(found: Found) -> Iterator[Row]:
     what = f"which of {found['urls']:,} addresses are in a library of {found['chunks']:,} chunks"
     yield what, found["ours_s"], 1.0, "s"
@@ -77,6 +83,7 @@ FIGURES = (
     Figures("answering", ("--chunks", str(CHUNKS)), _answering),
     Figures("streaming", (), _streaming),
     Figures("memory", (), _memory),
+    Figures("building", ("--chunks", str(CHUNKS)), _building),
     Figures("dedupe", ("--json",), _dedupe),
     Figures("searching", ("--json",), _searching),
 )

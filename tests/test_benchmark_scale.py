@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from benchmarks import building
 from benchmarks.dedupe import resolve_seconds
 from benchmarks.drawing import curves
 from benchmarks.searching import searches, timed
@@ -65,3 +67,16 @@ def test_curves_hold_every_figure() -> None:
     assert drawing.count("<circle") == 4
     assert "a &lt; b" in drawing
     assert "1 M" in drawing
+
+
+def test_what_goes_on_while_an_index_is_built_is_measured(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(building, "_BEFORE", 0.3)
+    assert building.main(["--chunks", "1200"]) == 0
+    found = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert found["chunks"] == 1200
+    assert found["build_s"] > 0
+    for when in ("before", "during"):
+        assert 0 < found[when]["search_p95_ms"] <= found[when]["search_worst_ms"]
+    assert found["ratio_p95"] > 0

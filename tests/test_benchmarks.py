@@ -302,10 +302,7 @@ class TestBench:
         assert bench.main(["some", "--data", str(out / "data")]) == 0
         text = page.read_text("utf-8")
         assert "from page 1,000 to page 10,000 of an import | **27.1 MB** | 100 MB |" in text
-        assert (
-            "encoding its chunks and nothing else | 1.4 times (missed) | 1.25 times |"
-            in text
-        )
+        assert "encoding its chunks and nothing else | 1.4 times (missed) | 1.25 times |" in text
         assert "| benchmarks.startup could not run here | – |" in text
 
     def test_each_figure_has_its_benchmark(self) -> None:
