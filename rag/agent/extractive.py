@@ -56,6 +56,11 @@ _HAS_CAUSE = re.compile(
     re.IGNORECASE,
 )
 _KINDS = ((_ASKS_QUANTITY, _HAS_QUANTITY), (_ASKS_CAUSE, _HAS_CAUSE))
+_ASKS_DEGREE = re.compile(
+    r"\bhow (old|long|far|tall|high|large|often|big|fast|wide|deep|heavy|hot|cold|expensive|frequently|quickly|soon)\b",
+    re.IGNORECASE,
+)
+_DEGREE = 0.3  # of its weight: "how large" is answered by a size, seldom by the word
 _HEADING = re.compile(r"#{1,6}\s")
 _WORD = re.compile(r"\w")
 _FENCE = re.compile(r"\s*(?:```|~~~)")
@@ -198,7 +203,9 @@ class ExtractiveReasoner:
         return [_share(weights, self._terms(text)) for text in texts]
 
     def _question_weights(self, question: str) -> Mapping[int, float]:
-        return self._weights(sorted(self._terms(question)))
+        weights = self._weights(sorted(self._terms(question)))
+        asked = self._terms(" ".join(_ASKS_DEGREE.findall(question)))
+        return {term: weight * (_DEGREE if term in asked else 1.0) for term, weight in weights.items()}
 
     def _terms(self, text: str) -> frozenset[int]:
         return frozenset(self._encoder.encode_query(text).indices)

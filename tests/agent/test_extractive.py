@@ -37,6 +37,14 @@ def test_the_sentence_that_answers_comes_first(reasoner: ExtractiveReasoner, que
     assert answer(reasoner, question).split("\n\n")[0] == first
 
 
+def test_the_word_that_asks_for_a_size_is_no_answer(reasoner: ExtractiveReasoner) -> None:
+    pages = [
+        passage(1, "Large films are sent about 15 percent faster than before."),
+        passage(2, "The installer takes 84 MB on your disk."),
+    ]
+    assert answer(reasoner, "How large is the installer?", pages).startswith("The installer takes 84 MB")
+
+
 def test_at_most_three_sentences_each_marked(reasoner: ExtractiveReasoner) -> None:
     many = [
         passage(1, "The bridge is red. The bridge is long. The bridge is old. The bridge is loud. The bridge is wide.")
