@@ -265,6 +265,10 @@ def test_reading_ahead_leaves_what_is_read_later_and_what_cannot_be_read(
     plain = Path.open
     monkeypatch.setattr(Path, "open", lambda path, *a, **o: opened.append(path.name) or plain(path, *a, **o))
     read_ahead(tmp_path)
+    assert sorted(opened) == ["dangling", "links.bin", "page_0.dat"]
+    opened.clear()
+    monkeypatch.setattr("rag.store.edge.copying._MOST", 1_000_000)
+    read_ahead(tmp_path)
     assert sorted(opened) == ["dangling", "links.bin"]
 
 
