@@ -64,7 +64,7 @@ def fetched(url: str, body: bytes) -> Fetched:
 
 
 def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
-    options = ["--pages", "20", "--delay", "0.01", "--at-once", "6", "--deadline", "0.3"]
+    options = ["--pages", "20", "--delay", "0.01", "--at-once", "6", "--deadline", "1.5"]
     assert crawling.main(options) == 0
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [row["way"] for row in rows] == ["one at a time", "6 at a time", "defaults"]

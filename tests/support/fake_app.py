@@ -466,6 +466,9 @@ class FakeApp:
         page = next((p for p in pages if (p.language == "zh") == chinese), None)
         return make_search(question, page) if page else Retrieval(question, "mmr", (), (), ("sparse",))
 
+    def going_on(self) -> int:
+        return len(self.runs.ends)
+
     def events(self, run_id: str, since: int = 0) -> list[Event]:
         answer = self.runs.run(run_id)
         events: list[tuple[Any, Any]] = [("standalone", answer.standalone)] if answer.standalone else []
