@@ -48,7 +48,7 @@ eval: install ## score retrieval and answers; see benchmarks/README.md
 bench: install ## measure speed beside what people would otherwise use; see benchmarks/README.md
 	@$(PY) -m benchmarks.bench
 
-bench-scale: install ## how a library grows to a million chunks; half an hour, 15 GB of disk; SIZES=10000,100000 for less
+bench-scale: install ## how a library grows to a million chunks; a quarter of an hour, 15 GB of disk; SIZES=10000,100000 for less
 	@$(PY) -m benchmarks.scale $(if $(SIZES),--sizes $(SIZES))
 
 clean: ## remove .venv and caches; the library in data/ stays
