@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from langchain_qdrant import QdrantVectorStore, SparseEmbeddings
 
 _REMOVALS = 100
+_COUNT_KEPT = 5.0  # seconds; another process over the same server may write
 
 
 def list_libraries(client: QdrantClient) -> list[str]:
@@ -143,6 +145,7 @@ class Library(LibraryReader):
         self._locks = library_locks(client, info.name)
         self._committer = Committer(client, self.pages_collection, self.chunks_collection, self._versions, self._locks)
         self._searcher = Searcher(client, self.pages_collection, self.chunks_collection, self._locks)
+        self._counted: tuple[int | None, float, int] = (None, 0.0, 0)  # pages: as of which change, until when, how many
 
     def is_current(self, page: Page, text: str, chunker: str) -> bool:
         """Whether the stored `page` was made from `text` by this chunker, so that nothing need be done."""
@@ -214,6 +217,16 @@ class Library(LibraryReader):
             self.client.delete(self.pages_collection, models.FilterSelector(filter=everything))
             self._versions.delete(everything)
             self.client.delete(self.chunks_collection, models.FilterSelector(filter=everything))
+        return count
+
+    def page_count(self) -> int:
+        """How many pages there are. Every screen asks: counted anew when one changed, over a server after seconds too."""
+        calm, moment = self._locks.switch.calm(), time.monotonic()
+        at, until, count = self._counted
+        if calm is None or at != calm or moment > until:
+            count = super().page_count()
+            until = moment + _COUNT_KEPT if is_shared(self.client) else math.inf
+            self._counted = (calm, until, count)
         return count
 
     def held(self, url_hashes: Sequence[str]) -> AbstractContextManager[None]:

@@ -203,3 +203,16 @@ def test_every_filtered_key_has_an_index(library: Library) -> None:
     assert chunks["metadata.active"].data_type == models.PayloadSchemaType.BOOL
     assert {"metadata.url_hash", "metadata.generation", "metadata.site", "metadata.language"} <= set(chunks)
     assert {"settled", "text_hash", "site", "language", "added_at"} <= set(pages)
+
+
+def test_pages_are_counted_once_until_one_changes(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    draft("a").commit(library)
+    asked: list[str] = []
+    count = library.client.count
+    monkeypatch.setattr(library.client, "count", lambda name, *a, **o: asked.append(name) or count(name, *a, **o))
+    assert [library.page_count() for _ in range(3)] == [1, 1, 1]
+    assert asked == [library.pages_collection]
+    stored = draft("b").commit(library)
+    assert library.page_count() == 2
+    library.remove([stored.url_hash])
+    assert library.page_count() == 1
