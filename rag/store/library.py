@@ -220,7 +220,7 @@ class Library(LibraryReader):
         return count
 
     def page_count(self) -> int:
-        """How many pages there are. Every screen asks: counted anew when one changed, over a server after seconds too."""
+        """How many pages there are. Every screen asks: counted anew when one changed, over a server every 5 s."""
         calm, moment = self._locks.switch.calm(), time.monotonic()
         at, until, count = self._counted
         if calm is None or at != calm or moment > until:
