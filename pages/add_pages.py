@@ -39,8 +39,10 @@ def draw() -> None:
     app = open_app(language)
     library = current_library(app)
     job_id = st.query_params.get("job", "")
-    if job_id:
-        _job(app, job_id, language)
+    # Always there, or the uploader's files on their way are lost when what stands above it comes or goes.
+    with st.container(key="job-area"):
+        if job_id:
+            _job(app, job_id, language)
     place = st.container()  # the tabs stand above what they need to know
     options = _options(app, language)
     names = [label(f"add_tab_{name}", language) for name in _TABS]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 from rag.ingest.chunking import get_chunker
@@ -17,6 +18,10 @@ from rag.store.edge.client import EdgeClient
 from rag.store.library import Library, open_library
 from tests.support.hashed_model import HashedModel
 from tests.support.page_server import PageServer
+
+# How long one example takes says more about the machine than about what it examines.
+hypothesis.settings.register_profile("suite", deadline=None)
+hypothesis.settings.load_profile("suite")
 
 
 @pytest.fixture
@@ -45,5 +50,5 @@ def page_server() -> Iterator[PageServer]:
 
 @pytest.fixture
 def ingestor(small_library: Library, model: HashedModel, parser: Parser, page_server: PageServer) -> Ingestor:
-    fetcher = Fetcher([page_server.pair], deadline=3.0, gates=HostGates(delay=0.0))
+    fetcher = Fetcher([page_server.pair], deadline=5.0, gates=HostGates(delay=0.0))
     return Ingestor(small_library, model, SparseEncoder(), fetcher, parser, get_chunker())

@@ -89,8 +89,8 @@ def test_a_model_that_does_not_answer_is_not_waited_for() -> None:
     with pytest.raises(ModelError) as caught:
         ChatExpander(writer, seconds=0.1).passage(QUESTION)
     assert caught.value.code == "chat_timeout"
-    assert time.monotonic() - began < 5
-    end = time.monotonic() + 5
+    assert time.monotonic() - began < 20
+    end = time.monotonic() + 60
     while not writer.cancelled and time.monotonic() < end:
         time.sleep(0.01)
     assert writer.cancelled

@@ -77,12 +77,12 @@ def test_a_stopped_call_is_counted_too(runs: Runs) -> None:
 
     model = Slow(replies=[SEARCH, ["It erupted ", "in 1953."]])
     run_id = runs.start(QUESTION, mode="fast", reasoner=ChatReasoner(model), retriever=FakeRetriever())
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while not any(event.kind == "token" for event in runs.events(run_id)):
         assert time.monotonic() < deadline
         time.sleep(0.01)
     runs.cancel(run_id)
-    answer = runs.wait(run_id, 5)
+    answer = runs.wait(run_id, 60)
     assert answer.usage.calls == 2 and answer.usage.estimated
 
 
@@ -114,13 +114,13 @@ def test_a_token_budget_ends_the_search_for_something_better(runs: Runs) -> None
 
 def test_a_time_budget_keeps_what_was_written_and_says_why(runs: Runs) -> None:
     slow = ScriptedReasoner(answers=[["Mount Aso erupted in 1953 [1]. ", 30.0]])
-    answer = _ask(runs, slow, seconds=0.6)
+    answer = _ask(runs, slow, seconds=2.5)
     assert answer.text.startswith("Mount Aso erupted in 1953") and answer.outcome == "caveat"
-    assert answer.notice is not None and "0.6 seconds" in say(answer.notice, "en")
+    assert answer.notice is not None and "2.5 seconds" in say(answer.notice, "en")
 
 
 def test_a_time_budget_without_a_text_quotes(runs: Runs) -> None:
-    answer = _ask(runs, ScriptedReasoner(answers=[[30.0]]), seconds=0.6)
+    answer = _ask(runs, ScriptedReasoner(answers=[[30.0]]), seconds=2.5)
     assert answer.notice is not None and answer.notice.code == "quoted_budget_seconds"
     assert answer.citations and answer.outcome == "caveat"
 

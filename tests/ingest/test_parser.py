@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -21,7 +22,6 @@ from tests.support.page_server import ARTICLE, CHINESE, generated_page
 
 ROOT = Path(__file__).resolve().parents[2]
 WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
-HOSTILE = b"<p>" * 500_000
 
 
 @pytest.fixture(scope="module")
@@ -94,12 +94,12 @@ def test_one_process_serves_many_pages_and_threads(parser: Parser) -> None:
 
 
 def test_a_page_that_takes_too_long_is_given_up() -> None:
-    with Parser(seconds=1.0) as parser:
+    with Parser(seconds=3.0) as parser:
         parser.parse(b"<p>One.</p>", "text/html", None, "x")
         before = parser.process_id
-        start = time.monotonic()
-        error = failure(parser, HOSTILE)
-        assert time.monotonic() - start < 4
+        assert before
+        os.kill(before, signal.SIGSTOP)  # how long a page takes depends on the machine; this takes for ever on any
+        error = failure(parser, b"<p>Two.</p>")
         assert (error.code, error.notice.params["cause"]) == ("unreadable", "parse_timeout")
         assert parser.parse(b"<p>Two.</p>", "text/html", None, "x").text == "Two."
         assert parser.process_id != before
@@ -167,7 +167,7 @@ def test_the_process_ends_with_its_parent() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
     child = int(done.stdout)
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 60
     while time.monotonic() < deadline and _is_running(child):
         time.sleep(0.05)
     assert not _is_running(child)

@@ -135,6 +135,6 @@ def test_never_raises(pasted: str) -> None:
 
 @pytest.mark.parametrize("piece", ["a.b", "https://", "(", "a-", "a.", "https://a.example/(", "www.", "，", "x@"])
 def test_long_rubbish_takes_no_long_time(piece: str) -> None:
-    start = time.monotonic()
+    start = time.thread_time()
     find_urls(piece * (600_000 // len(piece)))
-    assert time.monotonic() - start < 3
+    assert time.thread_time() - start < 5  # seconds of this thread: 0.1 to 0.5; minutes were it quadratic

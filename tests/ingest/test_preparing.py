@@ -42,7 +42,7 @@ class SlowModel(HashedModel):
     ) -> NDArray[np.float32]:
         self.calls.append(len(texts))
         self.begun.release()
-        assert self.go.wait(10)
+        assert self.go.wait(60)
         if self.fails:
             raise ModelError("embedding_not_finite", name=self.name)
         return super().encode_passages(texts)
@@ -70,14 +70,14 @@ def test_pages_that_are_ready_together_are_encoded_together() -> None:
     pages = [[f"{number} {place}" for place in range(1 + number % 3)] for number in range(8)]
     with ThreadPoolExecutor(8) as threads:
         first = threads.submit(encode, encoder, *pages[0])  # alone, or all would go together
-        assert model.begun.acquire(timeout=10)
+        assert model.begun.acquire(timeout=60)
         rest = [threads.submit(encode, encoder, *page) for page in pages[1:]]
-        end = time.monotonic() + 10
+        end = time.monotonic() + 60
         while (group := encoder._together._open) is None or len(group.items) < 7:
             assert time.monotonic() < end
             time.sleep(0.01)
         model.go.set()
-        found = [future.result(10) for future in [first, *rest]]
+        found = [future.result(60) for future in [first, *rest]]
     assert model.calls == [1, sum(map(len, pages[1:]))]
     for page, (dense, _, _) in zip(pages, found, strict=True):
         assert np.array_equal(dense, np.stack([model.encode_query(text) for text in page]))

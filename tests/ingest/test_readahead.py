@@ -38,7 +38,7 @@ def test_groups_take_turns() -> None:
 def test_what_is_read_comes_out_with_its_place(ahead: ReadAhead[str]) -> None:
     for number in range(4):
         ahead.begin("g", number, "", lambda number=number: f"text {number}")  # type: ignore[misc]
-    taken = [ahead.take(10) for _ in range(4)]
+    taken = [ahead.take(60) for _ in range(4)]
     assert sorted((one.position, one.result()) for one in taken if one) == [(n, f"text {n}") for n in range(4)]
     assert ahead.take(0.01) is None
 
@@ -48,7 +48,7 @@ def test_an_error_comes_out_where_it_is_taken(ahead: ReadAhead[str]) -> None:
         raise KeyError("x")
 
     ahead.begin("g", 0, "", fails)
-    taken = ahead.take(10)
+    taken = ahead.take(60)
     assert taken is not None
     with pytest.raises(KeyError):
         taken.result()
@@ -56,7 +56,7 @@ def test_an_error_comes_out_where_it_is_taken(ahead: ReadAhead[str]) -> None:
 
 def test_room_is_bounded_by_number_host_and_bytes(ahead: ReadAhead[str], gate: threading.Event) -> None:
     def waits() -> str:
-        gate.wait(10)
+        gate.wait(60)
         return "x" * 600_000
 
     for number in range(2):
@@ -68,9 +68,9 @@ def test_room_is_bounded_by_number_host_and_bytes(ahead: ReadAhead[str], gate: t
         ahead.begin("g", 2 + number, "b.example", waits)
     assert not ahead.has_room()
     gate.set()
-    assert ahead.take(10) is not None
-    assert ahead.take(10) is not None
-    while (one := ahead.take(0.5)) is not None:
+    assert ahead.take(60) is not None
+    assert ahead.take(60) is not None
+    while (one := ahead.take(2.0)) is not None:
         assert one.value
     assert ahead.has_room("a.example")
 
@@ -80,13 +80,13 @@ def test_what_is_ready_and_large_leaves_no_room(ahead: ReadAhead[str]) -> None:
     ahead.begin("g", 1, "", lambda: "")
     while ahead.has_room():
         threading.Event().wait(0.01)
-    assert [ahead.take(10), ahead.take(10)].count(None) == 0
+    assert [ahead.take(60), ahead.take(60)].count(None) == 0
     assert ahead.has_room()
 
 
 def test_a_dropped_group_comes_out_no_more(ahead: ReadAhead[str], gate: threading.Event) -> None:
     def waits() -> str:
-        gate.wait(10)
+        gate.wait(60)
         return "x"
 
     for number in range(4):
@@ -94,12 +94,12 @@ def test_a_dropped_group_comes_out_no_more(ahead: ReadAhead[str], gate: threadin
     dropped = ahead.drop("g")
     assert len(dropped) >= 2  # two readers have begun at most
     gate.set()
-    rest = [ahead.take(0.5) for _ in range(5 - len(dropped))]
+    rest = [ahead.take(2.0) for _ in range(5 - len(dropped))]
     assert {one.position for one in rest if one} == set(range(4)) - set(dropped)
 
 
 def test_waking_and_closing_end_the_wait(ahead: ReadAhead[str]) -> None:
     ahead.wake()
-    assert ahead.take(10) is None
+    assert ahead.take(60) is None
     threading.Timer(0.05, ahead.close).start()
-    assert ahead.take(10) is None
+    assert ahead.take(60) is None

@@ -166,11 +166,11 @@ def test_the_thread_starts_what_came_due_meanwhile_and_hears_of_new_ones(
     schedules.set("main", every_hours=1)
     clock.pass_hours(50)
     schedules.start()
-    assert recorder.called.wait(10)
+    assert recorder.called.wait(60)
     recorder.called.clear()
     schedules.set("other", every_hours=1)
     clock.pass_hours(2)
     schedules.set("third", every_hours=24)  # wakes it
-    assert recorder.called.wait(10)
+    assert recorder.called.wait(60)
     schedules.close()
     assert [library for library, _, _ in recorder.asked][:2] == ["main", "other"]

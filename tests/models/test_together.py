@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 
@@ -14,29 +14,29 @@ from rag.models.together import Together
 
 def test_what_comes_in_while_the_thread_is_busy_goes_together() -> None:
     seen: list[list[int]] = []
+    opened: list[Future[Sequence[int]]] = []
     began, go_on = threading.Event(), threading.Event()
 
     def work(items: Sequence[int]) -> list[int]:
         seen.append(list(items))
         began.set()
-        go_on.wait(10)
+        go_on.wait(60)
         return [item * 10 for item in items]
 
+    def submit(group: Callable[[], Sequence[int]]) -> Future[Sequence[int]]:
+        opened.append(thread.submit(group))
+        return opened[-1]
+
     with ThreadPoolExecutor(1) as thread, ThreadPoolExecutor(12) as callers:
-        together = Together(work, thread.submit, most=8)
+        together = Together(work, submit, most=8)
         first = callers.submit(together.ask, 0)
-        assert began.wait(10)
+        assert began.wait(60)
         rest = [callers.submit(together.ask, number) for number in range(1, 12)]
-        while sum(map(len, _open(together))) < 3:  # all eleven stand in two groups, the second of three
-            time.sleep(0.001)
+        while len(opened) < 3 or together._open is None or len(together._open.items) < 3:
+            time.sleep(0.001)  # until all eleven stand in two groups, the second of three
         go_on.set()
         assert [future.result() for future in (first, *rest)] == [number * 10 for number in range(12)]
     assert [len(items) for items in seen] == [1, 8, 3]
-
-
-def _open(together: Together[int, int]) -> list[list[int]]:
-    group = together._open
-    return [group.items] if group is not None and len(group.items) < 8 else []
 
 
 def test_one_after_the_other_each_goes_alone() -> None:

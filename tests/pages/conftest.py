@@ -40,7 +40,7 @@ def open_page(app: FakeApp, tmp_path: Path) -> Open:
     script.write_text(SCRIPT)
 
     def open_(name: str, language: str = "en", **params: Any) -> AppTest:
-        test = AppTest.from_file(str(script), default_timeout=20)
+        test = AppTest.from_file(str(script), default_timeout=120)
         test.query_params["lang"] = language
         for key, value in params.items():
             test.query_params[key] = value

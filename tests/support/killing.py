@@ -36,7 +36,7 @@ from tests.support.site_server import SiteServer
 
 ROOT = Path(__file__).resolve().parents[2]
 _FATES = {"http_error": "error", "timeout": "timeout", "redirects": "loop"}
-_DEADLINE = 0.5
+_DEADLINE = 2.0
 
 
 class ImportProcess:

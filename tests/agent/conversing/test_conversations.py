@@ -124,8 +124,8 @@ def test_stopping_keeps_the_text_in_the_conversation_too(talk: Talk) -> None:
     _wait_for_text(talk, asked)
     began = time.monotonic()
     talk.runs.cancel(asked.run_id)
-    talk.runs.wait(asked.run_id, 5)
-    assert time.monotonic() - began < 1.0
+    talk.runs.wait(asked.run_id, 60)
+    assert time.monotonic() - began < 20
     turn = talk.kept.turn(asked.turn_id)
     assert turn.state == "done" and turn.answer is not None
     assert turn.answer.notice and turn.answer.notice.code == "run_stopped"
@@ -136,13 +136,13 @@ def test_stopping_keeps_the_text_in_the_conversation_too(talk: Talk) -> None:
 
 
 def test_a_tab_that_comes_back_finds_the_run_again(talk: Talk) -> None:
-    asked = talk.begin(FIRST, ScriptedReasoner(answers=[["In 1953. [1]", 0.5, " More."]]))
+    asked = talk.begin(FIRST, ScriptedReasoner(answers=[["In 1953. [1]", 2.0, " More."]]))
     (turn,) = talk.kept.turns(asked.conversation_id)
     assert (turn.state, turn.run_id, turn.answer) == ("running", asked.run_id, None)
     assert talk.runs.events(turn.run_id) is not None
     with pytest.raises(RagError, match="still being answered"):
         talk.begin(SECOND, conversation_id=asked.conversation_id)
-    talk.runs.wait(turn.run_id, 10)
+    talk.runs.wait(turn.run_id, 60)
     (turn,) = talk.kept.turns(asked.conversation_id)
     assert turn.state == "done" and turn.answer is not None
 
@@ -269,7 +269,7 @@ def _checkpoints(talk: Talk, conversation_id: str) -> int:
 
 
 def _wait_for_text(talk: Talk, asked: Asked) -> None:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while not any(event.kind == "token" for event in talk.runs.events(asked.run_id)):
         assert time.monotonic() < deadline
         time.sleep(0.01)

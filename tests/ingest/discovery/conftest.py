@@ -36,7 +36,7 @@ def site() -> Iterator[SiteServer]:
 @pytest.fixture
 def fetcher(site: SiteServer, page_server: PageServer) -> Iterator[Fetcher]:
     """May read the site and the server of single pages."""
-    with Fetcher([site.pair, page_server.pair], deadline=0.5, gates=HostGates(4, 0.0)) as one:
+    with Fetcher([site.pair, page_server.pair], deadline=2.0, gates=HostGates(4, 0.0)) as one:
         yield one
 
 

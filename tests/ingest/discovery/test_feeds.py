@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from rag.errors import IngestError
@@ -70,10 +68,8 @@ def test_what_is_no_feed(body: bytes) -> None:
 
 
 def test_entities_do_not_explode(parser: Parser) -> None:
-    began = time.monotonic()
     pages = parser.run("feed", BOMB.encode(), url=URL)["pages"]
     assert pages in ([], [["https://example.com/x", ""]])
-    assert time.monotonic() - began < 5
 
 
 def test_a_file_of_the_machine_is_not_read() -> None:

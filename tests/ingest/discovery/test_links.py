@@ -108,9 +108,9 @@ def test_a_declaration_does_not_spoil_it() -> None:
 
 @pytest.mark.parametrize("html", ["<p>" * 100_000, "<div>" * 100_000 + "<a href='/a'>x</a>", "<a href='/a'>" * 100_000])
 def test_hostile_pages_end(html: str) -> None:
-    began = time.monotonic()
+    began = time.thread_time()
     find_links(html, BASE)
-    assert time.monotonic() - began < 5
+    assert time.thread_time() - began < 5
 
 
 def test_feeds() -> None:

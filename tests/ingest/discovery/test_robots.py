@@ -74,10 +74,10 @@ class TestRules:
     def test_rules_for_very_many_programs(self) -> None:
         """Protego alone copies each rule to every program of its group: half a megabyte took minutes."""
         names = "".join(f"User-agent: a{number}\n" for number in range(13_000))
-        began = time.monotonic()
+        began = time.thread_time()
         rules = parse_rules((names + "Disallow: /x\n" * 20_000).encode())
         assert rules.can_fetch("https://example.com/x", "Pagelight")
-        assert time.monotonic() - began < 5
+        assert time.thread_time() - began < 5
 
     @pytest.mark.parametrize(
         "line", ["User-Agent: *", " user agent *", "USERAGENT:*", "user  agent: *", "\ufeffUser-agent: *"]

@@ -42,7 +42,7 @@ def site() -> Iterator[SiteServer]:
 
 @pytest.fixture
 def fetcher(site: SiteServer, page_server: PageServer) -> Iterator[Fetcher]:
-    with Fetcher([site.pair, page_server.pair], deadline=1.0, gates=HostGates(8, 0.0)) as one:
+    with Fetcher([site.pair, page_server.pair], deadline=2.0, gates=HostGates(8, 0.0)) as one:
         yield one
 
 
@@ -85,7 +85,7 @@ def records(count: int, text: str = "Text of page {n}, which no other page has: 
 
 def finished(jobs: Jobs, job_id: str, until: Callable[[JobView], bool] = lambda job: job.state != "running") -> JobView:
     """The job once it is at its end, or as `until` says."""
-    end = time.monotonic() + 30
+    end = time.monotonic() + 60
     while not until(job := jobs.job(job_id)):
         assert time.monotonic() < end, (job, job.items)
         time.sleep(0.01)

@@ -28,7 +28,7 @@ class Stuck:
 
     def __call__(self, library: str) -> Ingestor:
         self.asked.set()
-        self.go.wait(30)
+        self.go.wait(60)
         return self._ingestor
 
 
@@ -68,7 +68,7 @@ def test_what_a_source_held_is_forgotten_once_it_is_in(jobs: Jobs, database: Dat
 def test_a_restart_goes_on_where_it_was(make_jobs: MakeJobs, database: Database, ingestor: Ingestor) -> None:
     first, stuck = make_jobs(), Stuck(ingestor)
     job_id = make_jobs(stuck).submit(records(3), library="main")
-    stuck.asked.wait(10)
+    stuck.asked.wait(60)
     first.resume()
     assert statuses(finished(first, job_id)) == ["added"] * 3
     stuck.go.set()
@@ -108,7 +108,7 @@ def test_a_stopped_job_keeps_what_is_in(make_jobs: MakeJobs, ingestor: Ingestor)
     stuck = Stuck(ingestor)
     jobs = make_jobs(stuck)
     job_id = jobs.submit(records(3), library="main")
-    stuck.asked.wait(10)
+    stuck.asked.wait(60)
     jobs.cancel(job_id)
     job = jobs.job(job_id)
     assert (job.state, set(statuses(job))) == ("cancelled", {"skipped"})
@@ -132,7 +132,7 @@ def test_a_paused_job_begins_nothing_until_it_is_resumed(
     stuck = Stuck(ingestor)
     jobs = make_jobs(stuck)
     job_id = jobs.submit(records(2), library="main")
-    stuck.asked.wait(10)
+    stuck.asked.wait(60)
     jobs.pause(job_id)
     stuck.go.set()
     finished(jobs, jobs.submit(records(4)[2:], library="main"))
@@ -248,7 +248,7 @@ def test_a_job_carries_its_chunker_over_a_restart(make_jobs: MakeJobs, ingestor:
     text = "# Log\n\n" + "The keeper of tower {n} writes the hour into the log. " * 40
     first, stuck = make_jobs(), Stuck(ingestor)
     job_id = make_jobs(stuck).submit(records(1, text), library="main", chunker="parent")
-    stuck.asked.wait(10)
+    stuck.asked.wait(60)
     first.start()
     job = finished(first, job_id)
     stuck.go.set()
@@ -287,7 +287,7 @@ def test_ten_thousand_items_are_listed_in_no_time(jobs: Jobs, database: Database
 
 
 def _after(go: threading.Event) -> Reply:
-    go.wait(20)
+    go.wait(60)
     return Reply(generated_page(99).encode())
 
 

@@ -26,13 +26,13 @@ def test_a_short_job_does_not_wait_for_a_long_one(
 
     def slow(*args: Any, **options: Any) -> IngestResult:
         begun.set()
-        go.wait(20)
+        go.wait(60)
         return settle(*args, **options)
 
     monkeypatch.setattr(ingestor, "settle", slow)
     jobs = make_jobs(limits=Limits(readers=2, ahead=4))
     long_one = jobs.submit(records(60), library="main")
-    begun.wait(10)
+    begun.wait(60)
     short_one = jobs.submit(records(61)[60:], library="main")
     go.set()
     (only,) = finished(jobs, short_one).items
@@ -146,7 +146,7 @@ def test_reading_goes_on_while_a_page_is_taken_in(
     settle = ingestor.settle
 
     def waits_for_the_next(*args: Any, **options: Any) -> IngestResult:
-        assert fetched.wait(10), "the second page was not read while the first was taken in"
+        assert fetched.wait(60), "the second page was not read while the first was taken in"
         return settle(*args, **options)
 
     def second() -> Reply:
@@ -172,7 +172,7 @@ def test_closing_stops_after_the_page_in_hand(
     monkeypatch.setattr(ingestor, "settle", slow)
     jobs = make_jobs()
     job_id = jobs.submit(records(200), library="main")
-    begun.wait(10)
+    begun.wait(60)
     jobs.close()
     before = jobs.job(job_id)
     assert before.state == "running"
