@@ -103,9 +103,17 @@ class ConversationTable:
                 (time.time(), text, run_id, turn_id),
             )
 
-    def finish_turn(self, turn_id: str, answer: Mapping[str, Any], extra: Mapping[str, Any] | None = None) -> None:
-        """Store the answer; `extra` is added to what the turn has."""
+    def finish_turn(
+        self, turn_id: str, answer: Mapping[str, Any], extra: Mapping[str, Any] | None = None, *, searches: bytes = b""
+    ) -> None:
+        """Store the answer; `extra` is added to what the turn has. `searches` is only read when asked for."""
         with self._file.transaction() as db:
+            if searches:
+                db.execute(
+                    "INSERT OR REPLACE INTO turn_searches (turn_id, library, owner, data)"
+                    " SELECT id, library, owner, ? FROM turns WHERE id = ?",
+                    (searches, turn_id),
+                )
             db.execute(
                 "UPDATE turns SET state = 'done', answer = ?, text = ?, process = '',"
                 " extra = json_patch(extra, ?) WHERE id = ?",
@@ -139,6 +147,11 @@ class ConversationTable:
     def turn(self, turn_id: str, owner: str) -> Turn | None:
         rows = self._file.rows("SELECT * FROM turns WHERE id = ? AND owner = ?", turn_id, owner)
         return _turn(rows[0]) if rows else None
+
+    def searches(self, turn_id: str, owner: str) -> bytes:
+        """What `finish_turn` was given; empty where there is nothing, or it is somebody else's."""
+        rows = self._file.rows("SELECT data FROM turn_searches WHERE turn_id = ? AND owner = ?", turn_id, owner)
+        return bytes(rows[0]["data"]) if rows else b""
 
     def conversation(self, conversation_id: str, owner: str) -> Conversation | None:
         found = self._conversations("c.id = ? AND c.owner = ?", conversation_id, owner)
@@ -201,12 +214,18 @@ class ConversationTable:
                 " VALUES (?, ?, ?, ?, ?, ?, ?)",
                 (new_id, source.library, source.owner, title[:200], moment, moment, branch_of),
             )
+            copies = {turn.id: uuid.uuid4().hex for turn in turns}
             db.executemany(
                 "INSERT INTO turns"
                 " (id, conversation_id, library, owner, created_at, answer, question, text, state, extra)"
                 " SELECT ?, ?, library, owner, created_at, answer, question, text, state, extra"
                 " FROM turns WHERE id = ?",
-                [(uuid.uuid4().hex, new_id, turn.id) for turn in turns],
+                [(copy, new_id, source_id) for source_id, copy in copies.items()],
+            )
+            db.executemany(
+                "INSERT INTO turn_searches (turn_id, library, owner, data)"
+                " SELECT ?, library, owner, data FROM turn_searches WHERE turn_id = ?",
+                [(copy, source_id) for source_id, copy in copies.items()],
             )
         return new_id
 

@@ -129,6 +129,14 @@ VERSIONS = (
     CREATE INDEX turns_running ON turns (process) WHERE state = 'running';
     CREATE INDEX feedback_by_turn ON feedback (turn_id);
     """,
+    """
+    CREATE TABLE turn_searches (
+        turn_id TEXT PRIMARY KEY REFERENCES turns (id) ON DELETE CASCADE,
+        library TEXT NOT NULL,
+        owner TEXT NOT NULL,
+        data BLOB NOT NULL
+    );
+    """,
 )
 
 

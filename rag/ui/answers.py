@@ -1,4 +1,4 @@
-"""A turn's answer as it can be shown now: the one in memory, which knows its searches, else the stored one."""
+"""A turn's answer as it can be shown now: the one in memory, which knows its texts, else the stored one."""
 
 from __future__ import annotations
 

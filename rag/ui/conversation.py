@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -131,7 +132,9 @@ def _draw_answer(
     draw_sources(app, library, answer, turn.id, language, states=pages_now(app, library, turn))
     if answer.outcome in ("not_in_pages", "caveat") and turn.state != "interrupted":
         _draw_missing(app, library, turn, answer, language, newest=newest)
-    draw_why(answer, language, key=turn.id)
+    owner = session().owner
+    recall = partial(app.conversations.searches, turn.id, owner) if turn.searches else None
+    draw_why(answer, language, key=turn.id, recall=recall)
     draw_trace(answer.steps, language, key=turn.id)
     draw_actions(app, library, turn, answer, language, first=first)
     if newest:

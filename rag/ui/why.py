@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import streamlit as st
@@ -20,9 +20,14 @@ _LONGEST_NOTE = 400
 _LONGEST_TAB = 28
 
 
-def draw_why(answer: Answer, language: Language, *, key: str) -> None:
-    """A closed expander over the searches of `answer`; its content is drawn only while it is open."""
-    if not answer.searches:
+def draw_why(
+    answer: Answer, language: Language, *, key: str, recall: Callable[[], Sequence[Retrieval]] | None = None
+) -> None:
+    """A closed expander over the searches of `answer`; its content is drawn only while it is open.
+
+    A stored answer has none: `recall` reads them then.
+    """
+    if not answer.searches and recall is None:
         return
     panel = st.expander(
         label("why_title", language),
@@ -33,13 +38,14 @@ def draw_why(answer: Answer, language: Language, *, key: str) -> None:
     )
     if not panel.open:
         return
+    searches = answer.searches or (recall() if recall else ())
     with panel:
         st.caption(likely(answer.answerable, language))
-        if len(answer.searches) == 1:
-            _draw_search(answer.searches[0], answer, language, key=f"{key}-1")
+        if len(searches) == 1:
+            _draw_search(searches[0], answer, language, key=f"{key}-1")
             return
-        names = [f"{number} · {_short(found.question)}" for number, found in enumerate(answer.searches, 1)]
-        for number, (tab, found) in enumerate(zip(st.tabs(names), answer.searches, strict=True), 1):
+        names = [f"{number} · {_short(found.question)}" for number, found in enumerate(searches, 1)]
+        for number, (tab, found) in enumerate(zip(st.tabs(names), searches, strict=True), 1):
             with tab:
                 _draw_search(found, answer, language, key=f"{key}-{number}")
 

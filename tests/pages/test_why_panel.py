@@ -53,6 +53,17 @@ def test_opening_the_panel_searches_nothing(open_page: Open, app: FakeApp) -> No
     assert len(app.asked) == 1
 
 
+def test_yesterdays_answer_tells_it_too(open_page: Open, app: FakeApp) -> None:
+    app.filled()
+    page = answered(open_page, "en")
+    del app.runs.answers["run1"]
+    assert label("why_title", "en") in words(page.run())
+    shown = words(opened(page, app))
+    for key in ("why_kept", "why_left_out", "candidate_relevant", "strategy_mmr"):
+        assert label(key, "en") in shown
+    assert "93 %" in shown
+
+
 def test_several_searches_have_a_tab_each(open_page: Open, app: FakeApp) -> None:
     app.filled()
     page = answered(open_page, "en")

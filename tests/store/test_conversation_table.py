@@ -45,6 +45,18 @@ def test_a_turn_runs_and_ends(table: ConversationTable) -> None:
     assert table.turns("c1")[0].state == "done"
 
 
+def test_searches_go_with_their_turn(table: ConversationTable) -> None:
+    turn_id = table.begin_turn("c1", "main", "li", "q")
+    table.finish_turn(turn_id, {"question": "q"}, searches=b"found")
+    assert (table.searches(turn_id, "li"), table.searches(turn_id, "ada")) == (b"found", b"")
+    source = table.conversation("c1", "li")
+    assert source is not None
+    copy = table.branch(source, table.turns("c1"), "t", turn_id)
+    (copied,) = table.turns(copy)
+    assert table.delete("c1", "li")
+    assert (table.searches(turn_id, "li"), table.searches(copied.id, "li")) == (b"", b"found")
+
+
 def test_latest_first_and_searched(table: ConversationTable) -> None:
     table.save_turn("c1", "main", "", {"question": "When did it erupt?", "text": "In 1953, by 100 %."})
     table.save_turn("c2", "main", "", {"question": "桥是什么时候通车的？", "text": "1932 年。"})

@@ -1,37 +1,58 @@
-"""An answer as it is stored: JSON, without passage texts, and back again."""
+"""An answer and its searches as they are stored: JSON, without passage texts, and back again."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+import json
+import zlib
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import asdict, fields, is_dataclass, replace
 from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Final, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
-from rag.types import Answer
+from rag.types import Answer, Candidate, Retrieval
 
 Record = TypeVar("Record")
 
-_LONG: Final = frozenset({"grades"})  # of a step's detail: what only the live trace shows
+
+_OPENING: Final = 300  # characters of a candidate's text: what tells it from others
 
 
 def plain(answer: Answer) -> dict[str, Any]:
     """The answer as JSON values: a few kilobytes.
 
     Quotes are kept whole with their places, so that an old answer shows what it showed. Passages keep
-    where they stand and how they were found; their texts are in the library, and searches are not kept.
+    where they stand and how they were found; their texts are in the library, and searches are `packed`.
     """
     light = replace(answer, searches=(), passages=tuple(replace(passage, text="") for passage in answer.passages))
     data: dict[str, Any] = asdict(light)
     data.pop("searches")
-    for step in data["steps"]:
-        step["detail"] = {key: value for key, value in step["detail"].items() if key not in _LONG}
     return data
 
 
 def revived(data: Mapping[str, Any]) -> Answer:
     """The answer from what `plain` made; fields that are newer than the record have their defaults."""
     return _revived(Answer, data)
+
+
+def packed(searches: Sequence[Retrieval]) -> bytes:
+    """The searches of an answer as compressed JSON: about six kilobytes each; empty without any.
+
+    Of each candidate's text the opening is kept. `passages` are not: they are among the candidates.
+    """
+    if not searches:
+        return b""
+    data = [asdict(replace(one, passages=(), candidates=tuple(map(_short, one.candidates)))) for one in searches]
+    return zlib.compress(json.dumps(data, ensure_ascii=False, default=str).encode())
+
+
+def unpacked(data: bytes) -> tuple[Retrieval, ...]:
+    """The searches from what `packed` made."""
+    return tuple(_revived(Retrieval, one) for one in json.loads(zlib.decompress(data))) if data else ()
+
+
+def _short(candidate: Candidate) -> Candidate:
+    return replace(candidate, passage=replace(candidate.passage, text=candidate.passage.text[:_OPENING]))
 
 
 def _revived(kind: type[Record], data: Mapping[str, Any]) -> Record:

@@ -11,7 +11,7 @@ from uuid import uuid4
 
 from rag.agent.condensing.condense import Exchange
 from rag.agent.conversing.aftercare import propose
-from rag.agent.conversing.answer_record import plain, revived
+from rag.agent.conversing.answer_record import packed, plain, revived, unpacked
 from rag.agent.conversing.checkpoints import Checkpoints
 from rag.agent.conversing.liveness import Process
 from rag.agent.options import RunOptions
@@ -21,7 +21,7 @@ from rag.agent.usage import sum_of
 from rag.errors import RagError
 from rag.store.conversation_table import Conversation, Turn, TurnState
 from rag.store.database import Database
-from rag.types import Answer, Notice, Page, RunMode, Usage
+from rag.types import Answer, Notice, Page, Retrieval, RunMode, Usage
 
 log = logging.getLogger(__name__)
 
@@ -78,6 +78,7 @@ class TurnView:
     """A turn as it is shown. A running one has a `run_id` to attach to, an interrupted one what it had written.
 
     `stamps` are the pages of its citations as they were; `suggestions` come some time after the answer.
+    `searches` is how many `Conversations.searches` knows.
     """
 
     id: str
@@ -91,6 +92,7 @@ class TurnView:
     stamps: Mapping[str, PageStamp]
     suggestions: tuple[str, ...]
     rating: int = 0
+    searches: int = 0
 
 
 class Conversations:
@@ -149,7 +151,8 @@ class Conversations:
         hashes = list(dict.fromkeys(citation.url_hash for citation in answer.citations))
         stamps = asking.stamps(hashes) if asking.stamps and hashes else {}
         kept = {url_hash: asdict(stamp) for url_hash, stamp in stamps.items()}
-        self._table.finish_turn(turn_id, plain(answer), {"stamps": kept})
+        extra = {"stamps": kept, "searches": len(answer.searches)}
+        self._table.finish_turn(turn_id, plain(answer), extra, searches=packed(answer.searches))
         if asking.suggest:
             prices = asking.options.prices
 
@@ -178,6 +181,10 @@ class Conversations:
         if found is None:
             raise RagError("turn_unknown")
         return self._view(found)
+
+    def searches(self, turn_id: str, owner: str = "") -> tuple[Retrieval, ...]:
+        """How the passages of a turn's answer were found; of the candidates' texts the openings."""
+        return unpacked(self._table.searches(turn_id, owner))
 
     def cited(self, library: str, url_hash: str, owner: str = "") -> list[TurnView]:
         """The owner's turns whose answers cite the page, latest first."""
@@ -234,6 +241,7 @@ class Conversations:
             stamps={key: PageStamp(**kept) for key, kept in extra.get("stamps", {}).items()},
             suggestions=tuple(extra.get("suggestions", ())),
             rating=self._feedback.rating_of(turn.id, turn.owner),
+            searches=extra.get("searches", 0),
         )
 
     def _is_alive(self, turn: Turn) -> bool:

@@ -21,6 +21,7 @@ from rag.agent.options import RunOptions
 from rag.agent.runs import Runs
 from rag.errors import ConfigError, RagError
 from rag.store.database import Database
+from rag.types import Candidate, Retrieval
 from tests.agent.support import BRIDGE, FakeRetriever, ScriptedReasoner, passage
 
 FIRST, SECOND = "When did Mount Aso erupt?", "How wide is its crater?"
@@ -47,7 +48,7 @@ class Talk:
 
     def ask(self, question: str, reasoner: Any = None, **more: Any) -> tuple[Asked, TurnView]:
         asked = self.begin(question, reasoner, **more)
-        self.runs.wait(asked.run_id, 20)
+        self.runs.wait(asked.run_id, 60)
         return asked, self.kept.turn(asked.turn_id, more.get("owner", ""))
 
     def close(self) -> None:
@@ -88,6 +89,25 @@ def test_a_new_process_lists_it_shows_the_same_and_goes_on(tmp_path: Path) -> No
         assert after.retriever.queries == [STANDALONE]
     finally:
         after.close()
+
+
+class Searching(FakeRetriever):
+    def search(self, question: str) -> Retrieval:  # type: ignore[override]
+        candidates = tuple(Candidate(one, place) for place, one in enumerate(self.default, 1))
+        return Retrieval(question, "mmr", tuple(self.default), candidates, ("dense",), answerable=0.9)
+
+
+def test_how_the_passages_were_found_is_kept_for_its_owner(talk: Talk) -> None:
+    talk.retriever = Searching()
+    asked, turn = talk.ask(FIRST, owner="ann")
+    (search,) = talk.kept.searches(asked.turn_id, "ann")
+    assert (search.question, len(search.candidates), search.answerable, turn.searches) == (FIRST, 2, 0.9, 1)
+    assert talk.kept.searches(asked.turn_id, "bob") == ()
+    branch = talk.kept.branch(asked.conversation_id, asked.turn_id, "ann")
+    talk.kept.delete(asked.conversation_id, "ann")
+    assert talk.kept.searches(asked.turn_id, "ann") == ()
+    (copied,) = talk.kept.turns(branch, "ann")
+    assert talk.kept.searches(copied.id, "ann") == (search,)
 
 
 def test_a_conversation_without_its_checkpoints_goes_on_from_its_turns(talk: Talk) -> None:
