@@ -145,6 +145,8 @@ def _add_inspection(actions: argparse._SubParsersAction[argparse.ArgumentParser]
     restore = _command(actions, "restore", libraries.restore, "Make the library from such a file; encodes nothing.")
     for parser in (export, restore):
         parser.add_argument("file", metavar="FILE.zip")
+    feedback = _command(actions, "feedback", libraries.feedback, "Write what people thought of answers as test cases.")
+    feedback.add_argument("folder", metavar="FOLDER", help="gets questions.jsonl and pages.jsonl")
     _command(actions, "doctor", inspection.doctor, "Say what is real and what is a fall-back here.")
 
 

@@ -1,4 +1,4 @@
-"""The command line over sites, re-checks and whole libraries."""
+"""The command line over sites, re-checks, whole libraries and what people thought of their answers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
+from rag.app import App
 from rag.cli import main
+from rag.config import load_settings
 from tests.support.site_server import SiteServer
 
 
@@ -30,7 +32,7 @@ def test_a_site_comes_in_is_looked_at_again_and_travels(
     with SiteServer(20, delay=0.0, share=0.0) as site:
         monkeypatch.setenv("FETCH_ALLOW_PRIVATE_HOSTS", "{}:{}".format(*site.pair))
         monkeypatch.setenv("FETCH_DELAY", "0")
-        monkeypatch.setenv("FETCH_TIMEOUT", "1")
+        monkeypatch.setenv("FETCH_TIMEOUT", "20")
         _, rows = run("site", site.url("/"), "--by", "crawl", "--pages", "50", "--depth", "9")
         added = [row["url"] for row in rows if row["status"] == "added"]
         assert len(added) == len(site.paths("page"))
@@ -43,6 +45,25 @@ def test_a_site_comes_in_is_looked_at_again_and_travels(
     assert (status, row["pages"], row["versions"]) == (0, len(added), 1)
     assert run("restore", "team.zip", library="copy")[0] == 0
     assert {row["url"] for row in run("pages", library="copy")[1]} == set(added)
+
+
+def test_what_people_thought_of_answers_becomes_test_cases(run: Any, tmp_path: Path) -> None:
+    (tmp_path / "pages.jsonl").write_text('{"url": "https://a.example/1", "title": "Lamp", "text": "It is red."}')
+    assert run("import", "pages.jsonl")[0] == 0
+    app = App(load_settings(None, rag_data_dir=tmp_path / "data", qdrant_url="", llm_model=""))
+    for owner in ("ann", "bob"):
+        asked = app.converse("What colour is the lamp?", library="main", mode="fast", owner=owner)
+        app.wait(asked.run_id, 60)
+        app.feedback.give(asked.turn_id, -1, owner=owner, correction="red")
+    app.close()
+    status, (row,) = run("feedback", "set")
+    assert (status, row["questions"]) == (0, 2)
+    rows = [json.loads(line) for line in (tmp_path / "set" / "questions.jsonl").read_text().splitlines()]
+    assert [one["answers"] for one in rows] == [["red"], ["red"]]
+    (page,) = (tmp_path / "set" / "pages.jsonl").read_text().splitlines()
+    assert json.loads(page)["text"] == "It is red."
+    (tmp_path / "file").write_text("")
+    assert run("feedback", "file")[0] == 2
 
 
 def test_a_site_that_is_not_there_is_said(run: Any) -> None:

@@ -107,10 +107,11 @@ class Runs:
         """Return the answer, or None while the run goes on; raises RagError("run_unknown")."""
         return self._run(run_id).answer
 
-    def knows(self, run_id: str) -> bool:
-        """Whether the run is going on, or was not long ago."""
+    def goes_on(self, run_id: str) -> bool:
+        """Whether the run has not ended yet, or what follows its answer has not."""
         with self._lock:
-            return run_id in self._runs
+            run = self._runs.get(run_id)
+        return run is not None and not run.done.is_set()
 
     def going_on(self) -> int:
         """How many runs have not ended yet."""

@@ -36,6 +36,11 @@ class ChatOptions:
     fast_model: str = ""
     temperature: float | None = None
 
+    @property
+    def service(self) -> tuple[str, str]:
+        """Where the key belongs, as `service_of` tells it."""
+        return service_of(self.model, self.base_url)
+
 
 class Models:
     """Safe to share between threads. Methods raise ModelError."""
@@ -105,14 +110,15 @@ class Models:
 
         if options is None:
             return build_fast_model(self._settings)
-        return build_fast_model(self._chosen(options), api_key=options.api_key or None)
+        same = service_of(options.fast_model, options.base_url) == options.service
+        return build_fast_model(self._chosen(options), api_key=options.api_key or None if same else None)
 
     def _chosen(self, options: ChatOptions) -> Settings:
         """The settings with the session's choices. The key of the settings goes to no other service than theirs."""
         ours = self._settings
         chosen: dict[str, Any] = {"llm_model": options.model, "llm_base_url": options.base_url}
         chosen["fast_llm_model"] = options.fast_model
-        if (options.base_url.rstrip("/"), _provider(options)) != (ours.llm_base_url, _provider(ours)):
+        if options.service != service_of(ours.llm_model, ours.llm_base_url):
             chosen["llm_api_key"] = SecretStr("")
         return ours.model_copy(update=chosen)
 
@@ -132,12 +138,9 @@ class Models:
             gc.freeze()  # a million objects that stay: to walk them again and again would stop every thread each time
 
 
-def _provider(chosen: ChatOptions | Settings) -> str:
-    """Whose service it is where no address says so: `anthropic` of `anthropic:a-model`."""
-    model, address = (
-        (chosen.model, chosen.base_url) if isinstance(chosen, ChatOptions) else (chosen.llm_model, chosen.llm_base_url)
-    )
-    return "" if address else model.strip().partition(":")[0]
+def service_of(model: str, address: str) -> tuple[str, str]:
+    """The address of a chat model's service; without one, whose it is: `anthropic` of `anthropic:a-model`."""
+    return address.rstrip("/"), "" if address else model.strip().partition(":")[0]
 
 
 def _load_problem(error: BaseException | None) -> Notice:

@@ -30,7 +30,18 @@ MAX_CHUNKS = 20_000
 _PREVIEW = 600  # characters
 _RULES = 1  # raise it when a chunker cuts otherwise than before: pages are then cut anew when they are read again
 
-__all__ = ["MAX_CHUNKS", "Ingestor", "OnStage", "Read", "failure", "here_already", "recipe_of", "result", "take_in"]
+__all__ = [
+    "MAX_CHUNKS",
+    "Ingestor",
+    "OnStage",
+    "Read",
+    "failure",
+    "held",
+    "here_already",
+    "recipe_of",
+    "result",
+    "take_in",
+]
 
 
 class Ingestor:
@@ -160,8 +171,7 @@ class Ingestor:
         """The result for a page that the gate holds back."""
         if before is not None:
             looked_at(self.library, before)
-        row = result(read.source, read.page.url_hash, "held", notice)
-        return replace(row, preview=_preview(read.page.text), choices=("add_anyway", "skip"))
+        return held(read, notice)
 
     def _repeated(self, read: Read, duplicate: Duplicate) -> IngestResult:
         """The result for a page that is here already; an address that leads to it is remembered."""
@@ -251,6 +261,12 @@ def result(
     params: dict[str, Any] = dict(notice.params)
     words = say(notice, "en")
     return IngestResult(source.name, source.url, key, status, notice.code, words, chunks, round(seconds, 3), params)
+
+
+def held(read: Read, notice: Notice) -> IngestResult:
+    """The row of a page that is not taken in unless a person says so."""
+    row = result(read.source, read.page.url_hash, "held", notice)
+    return replace(row, preview=_preview(read.page.text), choices=("add_anyway", "skip"))
 
 
 def here_already(source: Source, key: str, known: Page) -> IngestResult:

@@ -28,6 +28,10 @@ MESSAGES: dict[str, tuple[str, str]] = {
         "The same page as {first}, given twice.",
         "与 {first} 是同一网页，重复提交。",
     ),
+    "leads_away": (
+        "This address leads to {target}, which is not part of the site that you chose.",
+        "这个网址会跳转到 {target}，不属于您选择的网站范围。",
+    ),
     "cancelled": ("Not taken in, because the import was stopped.", "导入已停止，未处理。"),
     "unexpected": (
         "Something unexpected went wrong; the log names it. Nothing of it was stored; try again.",
@@ -49,6 +53,10 @@ MESSAGES: dict[str, tuple[str, str]] = {
     "file_unreadable": (
         "The file {name} cannot be read. Check that it exists and that you may read it.",
         "无法读取文件 {name}。请确认文件存在且有读取权限。",
+    ),
+    "file_unwritable": (
+        "The file {name} cannot be written. Check that its folder exists and that you may write there.",
+        "无法写入文件 {name}。请确认文件夹存在且有写入权限。",
     ),
     "question_broken": (
         "Line {line} of {name} is not a question: it must be a JSON object with a string named question.",

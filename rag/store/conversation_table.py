@@ -105,8 +105,11 @@ class ConversationTable:
 
     def finish_turn(
         self, turn_id: str, answer: Mapping[str, Any], extra: Mapping[str, Any] | None = None, *, searches: bytes = b""
-    ) -> None:
-        """Store the answer; `extra` is added to what the turn has. `searches` is only read when asked for."""
+    ) -> bool:
+        """Store the answer; False if the turn has been removed meanwhile.
+
+        `extra` is added to what the turn has; `searches` is only read when asked for.
+        """
         with self._file.transaction() as db:
             if searches:
                 db.execute(
@@ -114,11 +117,12 @@ class ConversationTable:
                     " SELECT id, library, owner, ? FROM turns WHERE id = ?",
                     (searches, turn_id),
                 )
-            db.execute(
+            done = db.execute(
                 "UPDATE turns SET state = 'done', answer = ?, text = ?, process = '',"
                 " extra = json_patch(extra, ?) WHERE id = ?",
                 (dump(answer), str(answer.get("text", "")), dump(extra or {}), turn_id),
             )
+        return done.rowcount > 0
 
     def add_extra(self, turn_id: str, extra: Mapping[str, Any]) -> None:
         with self._file.transaction() as db:

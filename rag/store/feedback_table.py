@@ -54,7 +54,10 @@ class FeedbackTable:
         said = self.of_turn(turn_id, owner)
         return int(said["rating"]) if said else 0
 
-    def of_library(self, library: str) -> list[dict[str, Any]]:
-        """Everything said about answers of the library, oldest first."""
-        rows = self._file.rows("SELECT * FROM feedback WHERE library = ? ORDER BY rowid", library)
+    def of_library(self, library: str, owner: str | None = None) -> list[dict[str, Any]]:
+        """Everything said about answers of the library, oldest first; with `owner` only by that person."""
+        rows = self._file.rows(
+            "SELECT * FROM feedback WHERE library = ? AND (? IS NULL OR owner = ?) ORDER BY rowid",
+            *(library, owner, owner),
+        )
         return [{**dict(row), "data": json.loads(row["data"])} for row in rows]

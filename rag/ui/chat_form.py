@@ -116,8 +116,8 @@ def _is_complete(entered: ChatOptions, language: Language) -> bool:
 
 
 def _with_known_key(entered: ChatOptions) -> ChatOptions:
-    """The key field is never filled in again: an empty one keeps the key given before for the same address."""
+    """The key field is never filled in again: an empty one keeps the key given before for the same service."""
     known = session().chat
-    if entered.api_key or known is None or known.base_url != entered.base_url:
+    if entered.api_key or known is None or known.service != entered.service:
         return entered
     return replace(entered, api_key=known.api_key)

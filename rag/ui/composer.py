@@ -99,7 +99,8 @@ def _take_chat(name: str, app: App) -> None:
         return
     chat = chat_in_use(app)
     if chat is not None:
-        session().chat = replace(chat, **{name: value})
+        chosen = replace(chat, **{name: value})
+        session().chat = chosen if chosen.service == chat.service else replace(chosen, api_key="")
 
 
 def _draw_compose(language: Language) -> None:

@@ -77,9 +77,9 @@ def _send(app: App, turn: TurnView, language: Language) -> None:
 
 
 def draw_feedback_export(app: App, library: str, language: Language) -> None:
-    """How many answers were judged, and two files of test cases, made only once asked for."""
-    page_of = app.library(library).page
-    rows = app.feedback.questions(library, page_of)
+    """How many answers this person judged, and two files of test cases, made only once asked for."""
+    page_of, owner = app.library(library).page, session().owner
+    rows = app.feedback.questions(library, page_of, owner)
     if not rows:
         st.caption(label("feedback_none", language))
         return
@@ -93,7 +93,7 @@ def draw_feedback_export(app: App, library: str, language: Language) -> None:
     if files.open:
         with files, st.container(horizontal=True, gap="small"):
             _draw_download("questions", rows)
-            _draw_download("pages", app.feedback.pages(library, page_of))
+            _draw_download("pages", app.feedback.pages(library, page_of, owner))
 
 
 def _draw_download(name: str, rows: Iterable[Mapping[str, Any]]) -> None:

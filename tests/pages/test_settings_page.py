@@ -38,6 +38,18 @@ def test_a_chat_model_is_kept_for_this_session(open_page: Open, app: FakeApp) ->
     assert app.asked[0]["chat"].api_key == "a key"
 
 
+def test_a_key_goes_to_the_service_it_was_given_for(open_page: Open, app: FakeApp) -> None:
+    app.filled()
+    page = open_page("settings")
+    fill(page, "openai:large", "", "a key")
+    page.button(key="chat-use").click().run()
+    for model, key in (("openai:small", "a key"), ("anthropic:large", "")):
+        page.text_input(key="chat-model").set_value(model)
+        page.button(key="chat-use").click().run()
+        assert page.session_state["pagelight"].chat.model == model
+        assert page.session_state["pagelight"].chat.api_key == key
+
+
 @BOTH
 def test_the_connection_is_tested(open_page: Open, app: FakeApp, language: str) -> None:
     page = open_page("settings", language)

@@ -342,8 +342,8 @@ class FakeRuns:
         self.ends[run_id] = on_done
         return run_id
 
-    def knows(self, run_id: str) -> bool:
-        return run_id in self.answers
+    def goes_on(self, run_id: str) -> bool:
+        return run_id in self.answers and run_id in self.ends
 
     def cancel(self, run_id: str) -> None:
         self.cancelled.append(run_id)

@@ -15,6 +15,7 @@ from rag.agent.conversing.answer_record import packed, plain, revived, unpacked
 from rag.agent.conversing.checkpoints import Checkpoints
 from rag.agent.conversing.liveness import Process
 from rag.agent.options import RunOptions
+from rag.agent.questions import question_problem
 from rag.agent.reasoner import Quoter, Reasoner
 from rag.agent.runs import Runs, Searcher
 from rag.agent.usage import sum_of
@@ -137,7 +138,7 @@ class Conversations:
             reasoner=asking.reasoner,
             retriever=asking.retriever,
             history=history,
-            on_done=lambda answer: self._finish(turn_id, asking, answer),
+            on_done=lambda answer: self._finish(conversation_id, turn_id, asking, answer),
             on_text=lambda text: self._table.touch_turn(turn_id, text),
             options=asking.options,
             quoter=asking.quoter,
@@ -146,13 +147,15 @@ class Conversations:
         self._table.touch_turn(turn_id, "", run_id=run_id)
         return Asked(conversation_id, turn_id, run_id)
 
-    def _finish(self, turn_id: str, asking: Asking, answer: Answer) -> None:
+    def _finish(self, conversation_id: str, turn_id: str, asking: Asking, answer: Answer) -> None:
         """Store the answer, with the versions of the pages that it cites; then propose what to ask next."""
         hashes = list(dict.fromkeys(citation.url_hash for citation in answer.citations))
         stamps = asking.stamps(hashes) if asking.stamps and hashes else {}
         kept = {url_hash: asdict(stamp) for url_hash, stamp in stamps.items()}
         extra = {"stamps": kept, "searches": len(answer.searches)}
-        self._table.finish_turn(turn_id, plain(answer), extra, searches=packed(answer.searches))
+        if not self._table.finish_turn(turn_id, plain(answer), extra, searches=packed(answer.searches)):
+            self._checkpoints.forget(conversation_id)  # removed while it was answered: nothing of it stays
+            return
         if asking.suggest:
             prices = asking.options.prices
 
@@ -197,7 +200,7 @@ class Conversations:
     def delete(self, conversation_id: str, owner: str = "") -> None:
         """Remove it for good: turns, feedback, checkpoints. What runs in it is stopped."""
         for turn in self.turns(conversation_id, owner):
-            if turn.state == "running" and self._runs.knows(turn.run_id):
+            if turn.state == "running" and self._runs.goes_on(turn.run_id):
                 self._runs.cancel(turn.run_id)
         self._table.delete(conversation_id, owner)
         self._checkpoints.forget(conversation_id)
@@ -224,19 +227,18 @@ class Conversations:
         return sum_of([*answers, *asides])
 
     def _view(self, turn: Turn) -> TurnView:
-        state: TurnState = turn.state
-        if state == "running" and not self._is_alive(turn):
+        if turn.state == "running" and not self._is_alive(turn):
             self._table.interrupt([turn.id])
-            state = "interrupted"
+            turn = self._table.turn(turn.id, turn.owner) or turn  # it may have ended since it was read
         extra = turn.extra
         return TurnView(
             id=turn.id,
             conversation_id=turn.conversation_id,
             created_at=turn.created_at,
             question=turn.question,
-            state=state,
+            state=turn.state,
             run_id=turn.run_id,
-            answer=_answer(turn, state),
+            answer=_answer(turn),
             settings=extra.get("settings", {}),
             stamps={key: PageStamp(**kept) for key, kept in extra.get("stamps", {}).items()},
             suggestions=tuple(extra.get("suggestions", ())),
@@ -246,18 +248,18 @@ class Conversations:
 
     def _is_alive(self, turn: Turn) -> bool:
         if turn.process == self._process.name:
-            return not turn.run_id or self._runs.knows(turn.run_id)
+            return not turn.run_id or self._runs.goes_on(turn.run_id)
         return self._process.may_live(turn.process, turn.seen_at)
 
 
-def _answer(turn: Turn, state: TurnState) -> Answer | None:
+def _answer(turn: Turn) -> Answer | None:
     """The stored answer; for one that was cut off by the end of its process, what it had written.
 
     Nothing checked the marks of such a text, so they are not shown.
     """
     if turn.answer:
         return revived(turn.answer)
-    if state != "interrupted":
+    if turn.state != "interrupted":
         return None
     text = _MARK.sub("", turn.text).strip()
     mode: RunMode = turn.extra.get("settings", {}).get("mode", "fast")
@@ -265,9 +267,12 @@ def _answer(turn: Turn, state: TurnState) -> Answer | None:
 
 
 def _exchanges(turns: Sequence[TurnView]) -> list[Exchange]:
-    """What was said, for a conversation of which the checkpointer knows nothing."""
-    answers = [turn.answer for turn in turns if turn.answer is not None]
-    return [Exchange(one.question, one.text, one.standalone) for one in answers if one.text and one.outcome in _SPOKEN]
+    """What was said, for a conversation of which the checkpointer knows nothing.
+
+    What nothing answered stays as a question: the next may point back to it.
+    """
+    asked = [turn.answer for turn in turns if turn.answer is not None and not question_problem(turn.answer.question)]
+    return [Exchange(one.question, one.text if one.outcome in _SPOKEN else "", one.standalone) for one in asked]
 
 
 def outdated(turn: TurnView, now: Mapping[str, PageStamp]) -> dict[str, str]:

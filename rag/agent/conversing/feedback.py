@@ -62,18 +62,20 @@ class Feedback:
     def withdraw(self, turn_id: str, owner: str = "") -> None:
         self._database.feedback.withdraw(turn_id, owner)
 
-    def questions(self, library: str, page_of: PageOf | None = None) -> list[dict[str, Any]]:
+    def questions(self, library: str, page_of: PageOf | None = None, owner: str | None = None) -> list[dict[str, Any]]:
         """The rows of `questions.jsonl`, oldest first, with `rating`, `reason` and `settings` beside the usual ones.
 
         The answer is the correction, else what was quoted in an answer that was found good. Evidence are
         the quotes of a good answer; for a correction the sentences of the cited pages that hold it. An
-        answer found bad without a correction has neither: it is asked, and not scored.
+        answer found bad without a correction has neither: it is asked, and not scored. With `owner` it is
+        what that person said, else everybody.
         """
-        return [_row(kept, page_of) for kept in self._database.feedback.of_library(library)]
+        return [_row(kept, page_of) for kept in self._database.feedback.of_library(library, owner)]
 
-    def pages(self, library: str, page_of: PageOf) -> Iterator[dict[str, str]]:
+    def pages(self, library: str, page_of: PageOf, owner: str | None = None) -> Iterator[dict[str, str]]:
         """The rows of `pages.jsonl`: the pages that the answers were written from, as they are now."""
-        hashes = [one for kept in self._database.feedback.of_library(library) for one in kept["data"].get("pages", ())]
+        said = self._database.feedback.of_library(library, owner)
+        hashes = [one for kept in said for one in kept["data"].get("pages", ())]
         for url_hash in dict.fromkeys(hashes):
             if (page := page_of(url_hash)) is not None:
                 yield {"url": page.url, "title": page.title, "lang": page.language, "text": page.text}

@@ -42,6 +42,11 @@ class Walk:
         """Whether the links of a page that is `depth` links away from the start are followed."""
         return self._plan.kind == "crawl" and depth < self._plan.max_depth
 
+    def holds(self, final_url: str, depth: int) -> bool:
+        """Whether the page that redirects ended at belongs to the walk; where it starts may lead elsewhere."""
+        starts = depth == 0 and self._plan.kind == "crawl"
+        return starts or self._frontier.holds(final_url)
+
     def expand(self, url: str, depth: int, links: Iterable[str]) -> list[FoundPage]:
         """The pages that the one at `url` leads to and no other did before."""
         with self._lock:

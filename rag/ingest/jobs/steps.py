@@ -10,9 +10,10 @@ from urllib.parse import urlsplit
 
 from rag.errors import RagError, StoreError
 from rag.ingest.discovery import FoundPage
+from rag.ingest.guard import shown
 from rag.ingest.jobs.packing import new_item, unpack
 from rag.ingest.jobs.sites import Walk
-from rag.ingest.pipeline import Ingestor, Read, failure, here_already, result, take_in
+from rag.ingest.pipeline import Ingestor, Read, failure, held, here_already, result, take_in
 from rag.ingest.sources import Source, web_source
 from rag.ingest.url_key import url_hash
 from rag.store.item_table import ItemTable, JobItem, NewItem
@@ -56,6 +57,8 @@ class Steps:
             known=known if known and known.url_hash == key and self._looks_again(item, source) else None,
             links=self._wants_links(item),
         )
+        if self._leads_away(item, read):
+            return held(read, Notice("leads_away", {"target": shown(read.final_url)}))
         if self._walk is not None and read.links:
             # Before the page is taken in: once it is, a restart has no reason to read it again.
             further = self._walk.expand(item.url, item.depth, read.links)
@@ -98,6 +101,12 @@ class Steps:
         A page that a person names and wants fetched anew is fetched: it may be to be cut otherwise.
         """
         return self.job.kind != "pages" and source.kind == "web" and not item.decision
+
+    def _leads_away(self, item: JobItem, read: Read) -> bool:
+        """Whether redirects ended outside of the site, or the part of it, that the person chose."""
+        if self._walk is None or read.known or item.decision or not read.final_url:
+            return False
+        return not self._walk.holds(read.final_url, item.depth)
 
     def _wants_links(self, item: JobItem) -> bool:
         return self._walk is not None and self._walk.follows(item.depth)

@@ -19,7 +19,7 @@ from rag.agent.conversing.checkpoints import Checkpoints
 from rag.agent.conversing.conversations import Asked, Asking, Conversations, PageStamp, TurnView, outdated
 from rag.agent.options import RunOptions
 from rag.agent.runs import Runs
-from rag.errors import ConfigError, RagError
+from rag.errors import ConfigError, RagError, StoreError
 from rag.store.database import Database
 from rag.types import Candidate, Retrieval
 from tests.agent.support import BRIDGE, FakeRetriever, ScriptedReasoner, passage
@@ -115,6 +115,29 @@ def test_a_conversation_without_its_checkpoints_goes_on_from_its_turns(talk: Tal
     talk.checkpoints.forget(first.conversation_id)
     talk.ask(SECOND, ScriptedReasoner(answers=[WIDE]), conversation_id=first.conversation_id)
     assert talk.retriever.queries[-1] == STANDALONE
+
+
+def test_what_cannot_be_stored_does_not_stand_in_the_way(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(talk.database.conversations, "finish_turn", _disk_full)
+        first, turn = talk.ask(FIRST)
+    assert (turn.state, turn.run_id) == ("interrupted", first.run_id)
+    _, second = talk.ask(SECOND, ScriptedReasoner(answers=[WIDE]), conversation_id=first.conversation_id)
+    assert second.answer is not None and second.answer.outcome == "answered"
+
+
+def _disk_full(*_: Any, **__: Any) -> bool:
+    raise StoreError("store_disk_full", path="app.sqlite3")
+
+
+def test_removed_while_it_is_answered_nothing_stays(talk: Talk) -> None:
+    slow = ScriptedReasoner(answers=[["Mount Aso erupted in 1953. [1] Its crater", 600.0]])
+    asked = talk.begin(FIRST, slow)
+    _wait_for_text(talk, asked)
+    talk.kept.delete(asked.conversation_id)
+    talk.runs.wait(asked.run_id, 60)
+    assert talk.kept.conversations("main") == []
+    assert _checkpoints(talk, asked.conversation_id) == 0
 
 
 def test_a_conversation_changes_between_fast_and_deep(talk: Talk) -> None:

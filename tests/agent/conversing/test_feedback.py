@@ -62,6 +62,17 @@ def test_a_bad_answer_without_a_correction_has_no_gold(talk: Talk) -> None:
     assert (row["answers"], row["evidence"], row["reason"]) == ([], [], "")
 
 
+def test_what_one_person_said_is_not_shown_to_another(talk: Talk) -> None:
+    feedback = Feedback(talk.database, talk.kept)
+    for owner, rating in (("ann", 1), ("bob", -1)):
+        asked, _ = talk.ask(FIRST, owner=owner)
+        feedback.give(asked.turn_id, rating, owner=owner)  # type: ignore[arg-type]
+    assert [row["rating"] for row in feedback.questions("main", owner="ann")] == [1]
+    assert feedback.questions("main", owner="") == []
+    assert list(feedback.pages("main", _page, "")) == []
+    assert [row["rating"] for row in feedback.questions("main")] == [1, -1]
+
+
 def test_one_opinion_a_person_and_answer_and_it_can_be_taken_back(talk: Talk) -> None:
     asked, _ = talk.ask(FIRST, ScriptedReasoner(answers=[WIDE]))
     feedback = Feedback(talk.database, talk.kept)

@@ -106,7 +106,7 @@ class TestStatus:
         assert page_server.count("/robots.txt") == 1
 
     def test_no_answer_refuses_all(self, page_server: PageServer, robots: Robots) -> None:
-        serve(page_server, "User-agent: *\nAllow: /", pause=2.0)
+        serve(page_server, "User-agent: *\nAllow: /", pause=60)
         assert refusal(robots, page_server.url("/a")) == "robots_unreadable"
 
     def test_redirects_are_followed(self, page_server: PageServer, robots: Robots) -> None:

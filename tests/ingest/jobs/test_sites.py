@@ -68,6 +68,29 @@ def test_a_sitemap_and_a_feed_give_their_pages(jobs: Jobs, site: SiteServer) -> 
     assert "already_here" in reasons(feed)
 
 
+def test_a_redirect_out_of_the_site_waits_for_a_decision(
+    jobs: Jobs, page_server: PageServer, site: SiteServer, ingestor: Ingestor
+) -> None:
+    elsewhere = page_server.add("/elsewhere", generated_page(7))
+    page_server.add("/docs/away", b"", status=302, headers={"Location": elsewhere})
+    page_server.add("/docs/moved", b"", status=302, headers={"Location": "/docs/here"})
+    page_server.add("/docs/here", generated_page(8))
+    links = '<a href="/docs/away">Away</a> <a href="/docs/moved">Moved</a>'
+    start = page_server.add("/docs/", generated_page(9).replace("</body>", f"{links}</body>"))
+    job_id = jobs.submit_site(start, "crawl", library="main")
+    job = finished(jobs, job_id)
+    away = next(item for item in job.items if item.url.endswith("/away"))
+    assert {item.url.rpartition("/")[2]: item.result.status for item in job.items if item.result} == {
+        "": "added",
+        "away": "held",
+        "moved": "added",
+    }
+    assert away.result and (away.result.reason, away.result.choices) == ("leads_away", ("add_anyway", "skip"))
+    assert elsewhere in away.result.message and "Report 7" in away.result.preview
+    jobs.decide(job_id, away.position, "add_anyway")
+    assert statuses(finished(jobs, job_id)).count("added") == 3
+
+
 def test_a_site_without_a_sitemap_says_so_and_can_be_tried_again(jobs: Jobs, page_server: PageServer) -> None:
     job_id = jobs.submit_site(page_server.url("/"), "sitemap", library="main")
     job = finished(jobs, job_id)
