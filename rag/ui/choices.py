@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 
@@ -19,3 +20,8 @@ class Choices:
         """What was chosen, as arguments of `App.converse`."""
         standard = Choices()
         return {name: value for name, value in asdict(self).items() if value != getattr(standard, name)}
+
+    @classmethod
+    def revived(cls, kept: Mapping[str, Any]) -> Choices:
+        """The choices among the settings of a question that was asked with them."""
+        return cls(**{one.name: kept[one.name] for one in fields(cls) if one.name in kept})

@@ -8,6 +8,7 @@ import streamlit as st
 
 from rag.errors import RagError
 from rag.messages import say
+from rag.ui.choices import Choices
 from rag.ui.escape import escape_line
 from rag.ui.navigation import go
 from rag.ui.scope import Scope
@@ -37,7 +38,18 @@ def take_from_address(app: App, language: Language) -> None:
         return
     state.conversation = found.id
     if found.library != state.library:
-        state.library, state.scope, state.search = found.library, Scope(), None
+        state.library, state.search = found.library, None
+    _choose_as_before(app, found.id)
+
+
+def _choose_as_before(app: App, conversation_id: str) -> None:
+    """A tab that was loaded anew goes on with what the last question was asked with; a reload has lost it."""
+    state = session()
+    turns = app.conversations.turns(conversation_id, state.owner)
+    kept = turns[-1].settings if turns else {}
+    state.mode = kept.get("mode", state.mode)
+    state.scope = Scope.revived(kept.get("scope", {}))
+    state.choices = Choices.revived(kept)
 
 
 def current(app: App) -> Conversation | None:

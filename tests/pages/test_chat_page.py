@@ -6,6 +6,8 @@ from streamlit.testing.v1 import AppTest
 
 from rag.ingest.url_key import url_hash
 from rag.types import Usage
+from rag.ui.choices import Choices
+from rag.ui.scope import Scope
 from rag.ui.sources import anchor_of
 from rag.ui.strings import label
 from tests.pages.conftest import ROOT, Open, words
@@ -195,6 +197,17 @@ def test_another_tab_and_a_restarted_server_show_what_was_stored(open_page: Open
     assert all(quote in shown for quote in ENGLISH_QUOTES)
     assert f":yellow-background[{ENGLISH_QUOTES[0]}]" in shown
     assert label("outcome_answered", "en") in shown
+
+
+def test_a_reload_keeps_mode_and_scope(open_page: Open, app: FakeApp) -> None:
+    app.filled()
+    page = open_page("chat")
+    page.chat_input[0].set_value("How often was the lamp wound?").run()
+    state = page.session_state["pagelight"]
+    state.mode, state.scope, state.choices = "deep", Scope(languages=("en",)), Choices(compose="refine", calls=3)
+    page.chat_input[0].set_value("And the bell?").run()
+    again = open_page("chat", conversation=page.query_params["conversation"]).session_state["pagelight"]
+    assert (again.mode, again.scope, again.choices) == (state.mode, state.scope, state.choices)
 
 
 @BOTH
