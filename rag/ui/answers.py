@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from rag.errors import RagError
-from rag.types import Answer, Passage
+from rag.types import Answer
 
 if TYPE_CHECKING:
     from rag.agent.conversing.conversations import TurnView
@@ -27,19 +27,22 @@ def answer_of(app: App, library: str, turn: TurnView) -> Answer | None:
 
 
 def _with_texts(app: App, library: str, answer: Answer) -> Answer:
-    """An answer is stored without the texts of its passages; a changed page's are not made up."""
-    bare = [passage.id for passage in answer.passages if not passage.text]
+    """An answer is stored without the texts of its passages; a changed page's are not made up.
+
+    A passage may have been merged with its neighbours, so its span is cut out of the page; that its id is still
+    there tells that the page has the same text.
+    """
+    bare = [passage for passage in answer.passages if not passage.text]
     if not bare:
         return answer
-    found = {passage.id: passage for passage in app.library(library).passages(bare)}
-    whole = tuple(_filled(passage, found.get(passage.id)) for passage in answer.passages)
-    return replace(answer, passages=tuple(passage for passage in whole if passage.text))
-
-
-def _filled(passage: Passage, found: Passage | None) -> Passage:
-    if passage.text or found is None or (found.start, found.end) != (passage.start, passage.end):
-        return passage
-    return replace(passage, text=found.text)
+    store = app.library(library)
+    known = {passage.id for passage in store.passages([passage.id for passage in bare])}
+    texts = store.texts([passage.url_hash for passage in bare if passage.id in known])
+    whole = (
+        replace(one, text=texts.get(one.url_hash, "")[one.start : one.end]) if one.id in known else one
+        for one in answer.passages
+    )
+    return replace(answer, passages=tuple(one for one in whole if one.text))
 
 
 def pages_now(app: App, library: str, turn: TurnView) -> dict[str, PageNow]:

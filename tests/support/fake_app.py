@@ -147,6 +147,9 @@ class FakeLibrary:
 
     resolve = known
 
+    def texts(self, url_hashes: Sequence[str]) -> dict[str, str]:
+        return {url_hash: page.text for url_hash, page in self.known(url_hashes).items()}
+
     def chunk_count(self) -> int:
         return sum(page.chunks for page in self.stored)
 
