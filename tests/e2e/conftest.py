@@ -148,6 +148,8 @@ def settled(page: Page) -> None:
 def ask(page: Page, question: str) -> None:
     """Type a question, send it, and wait for its sources."""
     box = page.get_by_test_id("stChatInputTextArea")
+    box.wait_for()
+    settled(page)
     box.fill(question)
     box.press("Enter")
     page.locator("[class*='st-key-source-']").first.wait_for()
