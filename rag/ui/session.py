@@ -43,6 +43,7 @@ class Session:
     mode: RunMode = "fast"
     conversation: str = ""
     person: Person | None = None
+    refused: bool = False
     live: dict[str, LiveRun] = field(default_factory=dict)
     stopping: set[str] = field(default_factory=set)
     awaiting: dict[str, float] = field(default_factory=dict)

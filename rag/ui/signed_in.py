@@ -27,9 +27,9 @@ def claims() -> Mapping[str, Any] | None:
 
 
 def outside() -> bool:
-    """Whether nobody is signed in though they would have to be."""
+    """Whether nobody is signed in though they would have to be, or who is was turned away."""
     known = claims()
-    return known is not None and not known.get("is_logged_in")
+    return session().refused or (known is not None and not known.get("is_logged_in"))
 
 
 def providers() -> list[str]:
@@ -46,6 +46,7 @@ def admit(app: App, language: Language) -> None:
         session().person = None
         if allowed:
             _refuse("not_set_up", "", language, leave=False)
+        _stand_outside(False)
         return
     if not known.get("is_logged_in"):
         session().person = None
@@ -54,6 +55,7 @@ def admit(app: App, language: Language) -> None:
         session().person = None
         _refuse(why, address_of(known), language)
     session().person = person_of(known)
+    _stand_outside(False)
 
 
 def _ask(language: Language) -> NoReturn:
@@ -68,7 +70,15 @@ def _ask(language: Language) -> NoReturn:
     st.stop()
 
 
+def _stand_outside(refused: bool) -> None:
+    """Remember it, and draw again what has been drawn around the page before it was known."""
+    if session().refused != refused:
+        session().refused = refused
+        st.rerun()
+
+
 def _refuse(why: str, address: str, language: Language, *, leave: bool = True) -> NoReturn:
+    _stand_outside(True)
     with st.container(key="door", horizontal_alignment="center"):
         st.markdown(f"### {label('door_closed', language)}", anchors=False)
         st.markdown(label(f"door_{why}", language, address=escape_line(address)))

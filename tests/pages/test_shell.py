@@ -3,7 +3,7 @@ import streamlit as st
 
 from rag.errors import ConfigError, StoreError
 from rag.types import Notice
-from rag.ui import session, signed_in
+from rag.ui import session, shell, signed_in
 from rag.ui.strings import label
 from tests.pages.conftest import Open, words
 from tests.support.fake_app import FakeApp
@@ -148,6 +148,21 @@ def test_whoever_may_not_enter_is_told_why(
     assert label(f"door_{why}", language, address=claims["email"]) in words(page)
     assert [one.key for one in page.button] == ["door-out"]
     assert not page.chat_input
+
+
+def test_the_navigation_is_hidden_from_who_is_refused(
+    open_page: Open, app: FakeApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: list[bool] = []
+    draw = shell.navigation
+    monkeypatch.setattr(
+        shell, "navigation", lambda language, hidden=False: (drawn.append(hidden), draw(language, hidden=hidden))[1]
+    )
+    admit(app.filled(), monkeypatch, ANN, "bob@example.com")
+    page = open_page("chat")
+    assert drawn[-1] and not page.chat_input
+    admit(app, monkeypatch, ANN, "ann@example.com")
+    assert page.run().chat_input and not drawn[-1]
 
 
 def test_a_list_without_sign_in_closes_the_app(open_page: Open, app: FakeApp, monkeypatch: pytest.MonkeyPatch) -> None:
