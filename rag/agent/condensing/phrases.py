@@ -69,6 +69,8 @@ class Phrase:
     @property
     def plural(self) -> bool:
         head = self.head
+        if re.match(r"an?\s", self.text, re.IGNORECASE):
+            return False
         return head in ("people", "children", "men", "women") or (
             head.endswith("s") and not head.endswith(("ss", "us"))
         )
@@ -106,8 +108,15 @@ def _run_end(question: str, words: list[tuple[str, int, int]], at: int) -> int:
 
 
 def _stops(words: list[tuple[str, int, int]], at: int) -> bool:
+    if _is_named_a(words, at):
+        return False
     word = words[at][0].lower()
     return word in _STOPS or (word in _MEASURED and at > 0 and words[at - 1][0].lower() == "how")
+
+
+def _is_named_a(words: list[tuple[str, int, int]], at: int) -> bool:
+    """`Plan A`: a letter, no article."""
+    return at > 0 and words[at][0] == "A"
 
 
 def _after_verb(words: list[tuple[str, int, int]], at: int, stop: int) -> int:
@@ -116,6 +125,12 @@ def _after_verb(words: list[tuple[str, int, int]], at: int, stop: int) -> int:
     inverted = stop < len(words) and words[stop][0].lower() in AUXILIARIES
     if before in ("who", "what") and not inverted and words[at][0].islower():  # `who designed …`, not `what year did …`
         return at + 1
+    subject = words[at - 2][0].lower() if at > 1 else ""
+    if (before in ("i", "you", "we", "they", "he", "she") and subject in _INVERTING) or (subject, before) == (
+        "how",
+        "to",
+    ):
+        return at + 1  # `can I cancel …`
     verb = words[at][0].lower() in VERBS and stop - at > 1 and words[at][0].islower()
     return at + 1 if verb and before in ("i", "you", "we", "they", "he", "she", "it", "to", "who", "that") else at
 
@@ -136,7 +151,8 @@ def _without_verb(words: list[tuple[str, int, int]], at: int, stop: int) -> int:
         last = words[stop - 1][0].lower()
         alone = stop - at == 1
         subject = before in AUXILIARIES or before in _DETERMINERS
-        is_verb = last in VERBS or (passive and last.endswith(("ed", "ing")) and not alone)
+        shown = words[stop - 1][0][0].isupper() and stop > 1  # `Go`, the language
+        is_verb = (last in VERBS and not shown) or (passive and last.endswith(("ed", "ing")) and not alone)
         if not is_verb or (alone and subject and before in _DETERMINERS):
             break
         stop -= 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, RemoveMessage
@@ -28,63 +29,89 @@ def said(question: str, standalone: str = "", id: str | None = None) -> HumanMes
 
 
 def messages_of(exchanges: Sequence[Exchange]) -> list[AnyMessage]:
-    """Messages for a conversation that was kept elsewhere. A question that failed left nothing to go on from."""
-    pairs = [(said(one.question, one.standalone), AIMessage(one.answer)) for one in exchanges if one.answer.strip()]
-    return [message for pair in pairs for message in pair]
+    """Messages for a conversation that was kept elsewhere; a question without an answer stands alone."""
+    messages: list[AnyMessage] = []
+    for one in exchanges:
+        messages.append(said(one.question, one.standalone))
+        if one.answer.strip():
+            messages.append(AIMessage(one.answer))
+    return messages
 
 
-def exchanges_of(messages: Sequence[BaseMessage]) -> list[Exchange]:
-    """The answered questions among the messages, oldest first."""
-    found: list[Exchange] = []
-    asked: HumanMessage | None = None
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    asked: HumanMessage
+    answered: AIMessage | None
+
+    @property
+    def exchange(self) -> Exchange:
+        meant = str(self.asked.additional_kwargs.get(_MEANT, ""))
+        return Exchange(self.asked.text, self.answered.text if self.answered else "", meant)
+
+    @property
+    def messages(self) -> list[AnyMessage]:
+        return [self.asked, self.answered] if self.answered else [self.asked]
+
+
+def _turns(messages: Sequence[BaseMessage]) -> list[_Turn]:
+    """Each question with the first answer after it, if one came before the next question."""
+    found: list[_Turn] = []
     for message in messages:
         if isinstance(message, HumanMessage):
-            asked = message
-        elif isinstance(message, AIMessage) and message.text and asked is not None:
-            found.append(Exchange(asked.text, message.text, str(asked.additional_kwargs.get(_MEANT, ""))))
-            asked = None
+            found.append(_Turn(message, None))
+        elif isinstance(message, AIMessage) and message.text and found and found[-1].answered is None:
+            found[-1] = _Turn(found[-1].asked, message)
     return found
 
 
+def exchanges_of(messages: Sequence[BaseMessage]) -> list[Exchange]:
+    """The questions among the messages with their answers, oldest first.
+
+    One that nothing answered has an empty answer: the next may still point back to it.
+    """
+    return [turn.exchange for turn in _turns(messages)]
+
+
 def leftovers(messages: Sequence[AnyMessage]) -> list[Change]:
-    """What of an earlier question is no part of the conversation: calls of tools, what they returned, no answer."""
-    keep: set[str] = set()
-    asked: AnyMessage | None = None
-    for message in messages:
-        if isinstance(message, HumanMessage):
-            asked = message
-        elif isinstance(message, AIMessage) and message.text and asked is not None:
-            keep |= {str(asked.id), str(message.id)}
-            asked = None
+    """What of an earlier question is no part of the conversation: calls of tools, and what they returned."""
+    keep = {message.id for turn in _turns(messages) for message in turn.messages}
     return [RemoveMessage(id=message.id) for message in messages if message.id and message.id not in keep]
 
 
 def conversation(state: LoopState) -> list[AnyMessage]:
-    """What was said before the question, each message within bounds, the summary first."""
+    """What was said before the question, each message within bounds, the summary first.
+
+    Questions without an answer are left out: many services take questions and answers in turn only.
+    """
     before: list[AnyMessage] = []
     if summary := state.get("summary", ""):
         before = [HumanMessage(SUMMARY_OF), AIMessage(summary)]
-    kept: list[AnyMessage] = [m for m in state["messages"][:-1] if isinstance(m, HumanMessage | AIMessage) and m.text]
+    spoken = [turn.messages for turn in _turns(state["messages"][:-1]) if turn.answered]
+    kept = [message for messages in spoken for message in messages]
     clipped = ((HumanMessage if isinstance(m, HumanMessage) else AIMessage)(m.text[:MAX_TURN]) for m in kept)
     return [*before, *clipped]
 
 
 async def summed_up(state: LoopState, context: LoopContext) -> tuple[str, list[Change]]:
     """The summary with the exchanges that no longer fit, and the removal of their messages."""
-    before, messages = state.get("summary", ""), state["messages"][:-1]
-    exchanges = exchanges_of(messages)
-    surplus = overflowing(exchanges)
+    before, turns = state.get("summary", ""), _turns(state["messages"][:-1])
+    surplus = turns[: overflowing([turn.exchange for turn in turns])]
     if not surplus:
         return before, []
+    removed: list[Change] = [RemoveMessage(id=m.id) for turn in surplus for m in turn.messages if m.id]
+    told = [turn.exchange for turn in surplus if turn.answered]
+    return (await _summary(before, told, context) if told else before), removed
+
+
+async def _summary(before: str, told: Sequence[Exchange], context: LoopContext) -> str:
     tokens = HISTORY_TOKENS // 2
     try:
         with context.budget.keeping(2):
-            summary = await context.summariser.summarise(before, exchanges[:surplus], tokens)
+            summary = await context.summariser.summarise(before, told, tokens)
     except ModelError as error:
         log.info("a conversation is summed up by rules (%s)", error.code)
         summary = ""
-    summary = summary or summary_by_rules(before, exchanges[:surplus], tokens)
-    return summary, [RemoveMessage(id=m.id) for m in messages[: 2 * surplus] if m.id]
+    return summary or summary_by_rules(before, told, tokens)
 
 
 def is_long(state: LoopState) -> bool:

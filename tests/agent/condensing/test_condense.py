@@ -102,3 +102,44 @@ def test_the_first_question_has_nothing_to_point_back_to() -> None:
 def test_the_languages_may_change() -> None:
     assert "冷泡茶" in _condensed(["冷泡茶要放几个小时？", "How much caffeine does it have?"])
     assert "Skiff" in _condensed(["How large is Skiff?", "它多少钱？"])
+
+
+@pytest.mark.parametrize(
+    ("before", "answer", "question", "meant"),
+    [
+        ("Who wrote Dune?", "Frank Herbert wrote Dune.", "他是哪国人？", "Frank Herbert 是哪国人？"),
+        ("谁写了《红楼梦》？", "曹雪芹。", "Where was he born?", "Where was 曹雪芹 born?"),
+        ("What is the difference between TCP and UDP?", "", "哪个更快？", "TCP and UDP 哪个更快？"),
+        ("What is the difference between TCP and UDP?", "", "后者可靠吗？", "UDP 可靠吗？"),
+        (
+            "Docker 和 Podman 有什么区别？",
+            "",
+            "Which one is faster?",
+            "Which one is faster, Docker or Podman?",
+        ),
+        ("How long is the Nile?", "", "然后呢？", "How long is the Nile?"),
+        ("龙井茶产于哪里？", "", "And?", "龙井茶产于哪里？"),
+        ("How long is the Nile?", "", "亚马逊河呢？", "亚马逊河呢？"),
+    ],
+)
+def test_another_language_asks_on(before: str, answer: str, question: str, meant: str) -> None:
+    assert by_rules(question, [Exchange(before, answer)]) == meant
+
+
+def test_mostly_latin_letters_may_ask_in_chinese() -> None:
+    history = [Exchange("Redis 支持持久化吗？", "支持。")]
+    assert by_rules("那 Memcached 呢？", history) == "Memcached 支持持久化吗？"
+    assert by_rules("ThinkPad X1 Carbon Gen 11 怎么样？", history) == "ThinkPad X1 Carbon Gen 11 怎么样？"
+
+
+def test_a_question_without_an_answer_is_pointed_back_to() -> None:
+    assert by_rules("And in Paris?", [Exchange("How tall is the bridge in London?", "")]) == (
+        "How tall is the bridge in Paris?"
+    )
+
+
+def test_a_long_question_says_enough() -> None:
+    question = f"What does it do with {'a very long list of things ' * 30}?"
+    assert not needs_context(question)
+    assert by_rules(question, [Exchange("How long is the Nile?", "")]) == question
+    assert by_rules("And the Amazon?", [Exchange("it " * 1_300, "it " * 9_000)])
