@@ -5,58 +5,37 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rag.agent.citing import chinese, english
-from rag.agent.citing.coverage import stands
+from rag.agent.citing.amounts import counted_otherwise, dates_differ, rates_differ, turned
+from rag.agent.citing.coverage import are_forms, stands
+from rag.agent.citing.denials import denials_differ
 from rag.agent.citing.exchanges import exchange, exchanges, is_named, voices_differ
 from rag.agent.citing.reading import Reading, Token
+from rag.agent.citing.roles import exchanged_roles
+from rag.agent.citing.stances import stance
 
 _ENGLISH_OPPOSITES = english.opposites()
 _CHINESE_OPPOSITES = [(a, b) for a, b in chinese.opposites() if len(a) > 1 and len(b) > 1]
 
 
 def contradiction(statement: Reading, evidence: Reading, context: Reading) -> str:
-    """What contradicts the statement: a reason of Statement, or empty."""
-    if not all(stands(number, evidence) for number in statement.numbers):
+    """What contradicts the statement: a reason of Statement, or empty. `exchanged` is a doubt, the others are none."""
+    if not all(stands(number, evidence) for number in statement.numbers) or dates_differ(statement, evidence):
         return "numbers"
-    if _negations_differ(statement, evidence):
+    if rates_differ(statement, evidence):
+        return "numbers"
+    if denials_differ(statement, evidence):
         return "negation"
-    if _turns(statement, evidence):
+    how = stance(statement, evidence)
+    if how == "direction" or _turns(statement, evidence) or turned(statement, evidence):
         return "direction"
     if any(token.kind == "name" and not stands(token, evidence) and not stands(token, context)
            for token in statement.tokens):  # fmt: skip
         return "names"
     if reason := _misplaced(statement, evidence):
         return reason
-    exchanged = [exchange(statement, evidence, *places) for places in exchanges(statement, evidence)]
+    exchanged = {exchange(statement, evidence, *places) for places in exchanges(statement, evidence)}
+    exchanged |= {how, counted_otherwise(statement, evidence), exchanged_roles(statement, evidence)}
     return next((reason for reason in ("numbers", "names", "direction", "exchanged") if reason in exchanged), "")
-
-
-def _negations_differ(statement: Reading, evidence: Reading) -> bool:
-    """Whether one side denies what the other says: negations are matched by the words beside them."""
-    left = list(evidence.negated)
-    for place in statement.negated:
-        near = _nearest(statement, place, evidence, left)
-        if near is None:
-            return True
-        left.remove(near)
-    return any(_is_within(evidence, place, statement) for place in left)
-
-
-def _nearest(statement: Reading, place: int, evidence: Reading, left: Sequence[int]) -> int | None:
-    beside = [token.aligned for token in statement.tokens[max(0, place - 2) : place + 3]]
-    scored = [
-        (sum(token.aligned in beside for token in evidence.tokens[max(0, at - 2) : at + 3]), -i, at)
-        for i, at in enumerate(left)
-    ]
-    return max(scored)[2] if scored and max(scored)[0] else None
-
-
-def _is_within(evidence: Reading, place: int, statement: Reading) -> bool:
-    """Whether the statement repeats what the evidence denies at `place`, and so leaves the denial out."""
-    after = evidence.tokens[place : place + 2]
-    before = evidence.tokens[max(0, place - 2) : place]
-    return any(stands(token, statement) for token in after[:1]) and (
-        not before or any(stands(token, statement) for token in (*before, *after[1:]))
-    )
 
 
 def _turns(statement: Reading, evidence: Reading) -> bool:
@@ -68,10 +47,10 @@ def _turns(statement: Reading, evidence: Reading) -> bool:
                 return True
     for a, b in _CHINESE_OPPOSITES:
         for one, other in ((a, b), (b, a)):
-            mine, theirs = statement.text, evidence.text
+            mine, theirs = statement.unbound, evidence.unbound
             if one in mine and one not in theirs and other in theirs and other not in mine:
                 return True
-    return False
+    return any(english.are_contrary(one, other) for one in said - there for other in there - said)
 
 
 def _misplaced(statement: Reading, evidence: Reading) -> str:
@@ -106,7 +85,7 @@ def _has_another(token: Token, beside: Sequence[Token], step: int, evidence: Rea
         while 0 <= k < len(evidence.tokens) and _alike(evidence.tokens[k], token):
             near.append(evidence.tokens[k])
             k -= step
-        if any(other.same(token) or other.key == token.key for other in near):
+        if any(other.same(token) or other.key == token.key or are_forms(other, token) for other in near):
             return False
         others = others or bool(near)
     return others

@@ -7,7 +7,34 @@ from typing import Final
 
 from rag.agent.citing.reading import Reading, Token
 
-_BELONGING: Final = ("an", "n", "ish", "es", "ese", "ic", "i", "s", "er", "al")
+# What is put in the place of which end of a country's or a city's name, both as stems.
+_BELONGING: Final = {
+    "": ("n", "an", "ian", "ean", "ese", "es", "ish", "ic", "i", "er", "vian"),
+    "a": ("an", "ian", "es", "ese", "in", ""),
+    "e": ("ian", "ean", "an"),
+    "o": ("an", "ian", "ese"),
+    "y": ("ian", "ish"),
+    "ay": ("egian", "ayan"),
+    "as": ("an",),
+    "al": ("ues",),
+    "and": ("nish", "ish"),
+}
+_ENDS: Final = {
+    "n": ("a",),
+    "i": ("stan", "raq", "rael", "gal", "wait", "atar", "emen", "oman", "jab", "nepal", "desh", "rain", "mir", "jan"),
+    "er": ("land", "don", "lin", "york", "burg", "town"),
+    "es": ("n", "m", "l"),
+}
+"""How a name must end for these to be put behind it."""
+_OTHERS: Final = frozenset(
+    (
+        ("roman", "romanian"),
+        ("german", "germanic"),
+        ("niger", "nigerian"),
+        ("christ", "christian"),
+        ("victor", "victorian"),
+    )
+)
 
 
 def covered(statement: Reading, i: int, evidence: Reading) -> bool:
@@ -28,12 +55,16 @@ def stands(token: Token, evidence: Reading) -> bool:
         return any(token.same(other) for other in evidence.numbers)
     if token.key in evidence.keys or token.groups & evidence.groups:
         return True
-    return token.kind == "name" and (_abbreviates(token, evidence) or _inflects(token, evidence))
+    if token.kind == "name":
+        return _abbreviates(token, evidence) or _inflects(token, evidence)
+    return token.opens and _inflects(token, evidence)
 
 
 def _abbreviates(token: Token, evidence: Reading) -> bool:
     """NFL for National Football League, and the other way round."""
-    if token.raw.isupper() and len(token.raw) > 1:
+    if len(token.raw) == 1:
+        return False
+    if token.raw.isupper():
         initials = "".join(word[0] for word in re.findall(r"[^\W\d_]+", evidence.text))
         return token.raw.lower() in initials.lower()
     written = (other.raw for other in evidence.tokens if other.raw.isupper() and len(other.raw) > 2)
@@ -41,14 +72,22 @@ def _abbreviates(token: Token, evidence: Reading) -> bool:
 
 
 def _inflects(token: Token, evidence: Reading) -> bool:
-    """American for America, Norwegian for Norway."""
-    for other in evidence.tokens:
-        if other.kind in ("name", "word") and other.key[:4] == token.key[:4] and len(other.key) >= 4:
-            shorter, longer = sorted((other.key, token.key), key=len)
-            stem = next((i for i in range(len(shorter)) if shorter[i] != longer[i]), len(shorter))
-            if len(shorter) - stem <= 2 and len(longer) - stem <= 5 and longer.endswith(_BELONGING):
-                return True
-    return False
+    """American for America, Norwegian for Norway; Australian is of another country than Austria."""
+    return any(are_forms(token, other) for other in evidence.tokens if other.kind in ("name", "word"))
+
+
+def are_forms(one: Token, other: Token) -> bool:
+    """Whether one is the name of a place and the other what belongs to it."""
+    alike = one.key[:4] == other.key[:4] and len(other.key) >= 4
+    return alike and _is_of(*sorted((one.key, other.key), key=len))
+
+
+def _is_of(place: str, people: str) -> bool:
+    same = next((i for i in range(len(place)) if place[i] != people[i]), len(place))
+    if (place, people) in _OTHERS or people[same:] not in _BELONGING.get(place[same:], ()):
+        return False
+    needed = _ENDS.get(people[same:])
+    return needed is None or same < len(place) or place.endswith(needed)
 
 
 def resolves(statement: Reading, i: int, context: Reading) -> bool:

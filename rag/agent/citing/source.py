@@ -7,14 +7,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from rag.agent.citing.reading import Reading, squash
+from rag.agent.citing.amounts import turned
+from rag.agent.citing.coverage import stands
+from rag.agent.citing.letters import Atom, Letters, atoms, squash
+from rag.agent.citing.reading import Reading
+from rag.agent.citing.stances import stance
 from rag.agent.citing.support import PARTLY, SUPPORTED, Finding, judge
 from rag.text import split_sentences
 from rag.types import Passage
 
 _WINDOWS = (2, 3)  # neighbouring sentences that a statement may sum up
 _CLOSE = 0.3  # share of a single sentence from which on its neighbourhood is looked at
-_ALMOST_WHOLE = 0.9
+_CLEARLY = 0.15  # by how much more a sentence must share to contradict what another one bears out
+_QUOTATION = 8  # letters of what is quoted, from which on it must stand there
 _QUOTED = re.compile(r"[“\"「『]([^“”\"「」『』\n]{12,}|[\u4e00-\u9fff][^“”\"「」『』\n]{7,})[”\"」』]")
 
 
@@ -37,16 +42,16 @@ class Said:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.squashed = squash(text)
+        self.atoms = list(atoms(text))
 
     @cached_property
     def reading(self) -> Reading:
         return Reading(self.text)
 
     @cached_property
-    def quoted(self) -> list[str]:
+    def quoted(self) -> list[list[Atom]]:
         """What it puts between quotation marks, where that is long enough to be a quotation."""
-        return [body for match in _QUOTED.finditer(self.text) if len(body := squash(match[1])) >= 8]
+        return [list(atoms(match[1])) for match in _QUOTED.finditer(self.text) if len(squash(match[1])) >= _QUOTATION]
 
 
 class Source:
@@ -58,8 +63,8 @@ class Source:
         self._readings: dict[tuple[int, int], Reading] = {}
 
     @cached_property
-    def squashed(self) -> str:
-        return squash(self.passage.text)
+    def letters(self) -> Letters:
+        return Letters([self.passage.text[start:end] for start, end in self.spans])
 
     @cached_property
     def context(self) -> Reading:
@@ -76,9 +81,8 @@ class Source:
         if best.finding.reason == "language" and not best.finding.share:
             best = Quote(self, 0, len(self.passage.text), best.finding)
         closest = max(singles, key=lambda quote: quote.finding.share)
-        differs = closest.finding.against or closest.finding.reason == "exchanged"
-        contradicted = differs and closest.finding.share >= SUPPORTED
-        if best.finding.verdict != "supported":
+        contradicted = _is_contradicted(best.finding, closest.finding)
+        if best.finding.verdict != "supported" or contradicted:
             best = closest if contradicted else max([best, *self._wider(said, singles)], key=lambda q: q.finding.rank)
         return self._without_false_quotes(said, best)
 
@@ -98,34 +102,35 @@ class Source:
         return self._readings[start, end]
 
     def _verbatim(self, said: Said) -> Quote | None:
-        """The sentences that hold `said` to the letter; a part of one counts where the rest denies nothing."""
-        at = self.squashed.find(said.squashed) if said.squashed else -1
-        if at < 0 or not said.reading.tokens:
+        """The sentences that hold `said` to the letter; a part of one counts where the rest turns nothing."""
+        if not said.reading.tokens:
             return None
-        first, last, whole = self._covering(at, at + len(said.squashed))
-        start, end = self.spans[first][0], self.spans[last][1]
-        denied = len(self._reading(start, end).negated) != len(said.reading.negated)
-        if not whole and denied:
-            return None
-        return Quote(self, start, end, Finding("supported", 1.0, "verbatim"))
+        for place in self.letters.find(said.atoms):
+            first, last, whole = self.letters.covering(*place)
+            start, end = self.spans[first][0], self.spans[last][1]
+            if whole or not self._turns(said.reading, self._reading(start, end)):
+                return Quote(self, start, end, Finding("supported", 1.0, "verbatim"))
+        return None
 
-    def _covering(self, left: int, right: int) -> tuple[int, int, bool]:
-        """The sentences that hold the squashed span, and whether they hold little else."""
-        ends, total = [], 0
-        for start, end in self.spans:
-            total += len(squash(self.passage.text[start:end]))
-            ends.append(total)
-        first = next(i for i, end in enumerate(ends) if end > left)
-        last = next(i for i, end in enumerate(ends) if end >= right)
-        length = ends[last] - (ends[first - 1] if first else 0)
-        return first, last, right - left >= _ALMOST_WHOLE * length
+    def _turns(self, said: Reading, sentence: Reading) -> bool:
+        """Whether the rest of the sentence denies its part, or says it less firmly."""
+        numbers = all(stands(number, sentence) for number in said.numbers) and not turned(said, sentence)
+        return not numbers or len(sentence.negated) != len(said.negated) or bool(stance(said, sentence))
 
     def _without_false_quotes(self, said: Said, quote: Quote) -> Quote:
         """What is quoted must stand there to the letter, whatever the words around it share."""
-        if all(body in self.squashed for body in said.quoted) or quote.finding.verdict != "supported":
+        stand = all(any(self.letters.find(body)) for body in said.quoted)
+        if stand or quote.finding.verdict != "supported":
             return quote
         share = min(quote.finding.share, PARTLY)
         return Quote(self, quote.start, quote.end, Finding("unsupported", share, "quotation"))
+
+
+def _is_contradicted(best: Finding, closest: Finding) -> bool:
+    """Whether the sentence that shares most says otherwise."""
+    if best.verdict == "supported":
+        return closest.against and closest.share > best.share + _CLEARLY
+    return (closest.against or closest.reason == "exchanged") and closest.share >= SUPPORTED
 
 
 def joint(said: Said, quotes: list[Quote]) -> Finding:

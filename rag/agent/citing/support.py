@@ -46,7 +46,12 @@ class Finding:
 def judge(statement: Reading, evidence: Reading, context: Reading) -> Finding:
     """Hold `statement` against `evidence`, which stands in `context` (its passage, with title and headings)."""
     if statement.is_chinese != evidence.is_chinese:
-        return _across_languages(statement, evidence)
+        mixed = _within_language(statement, evidence, context) if statement.has_han and evidence.has_han else None
+        return mixed if mixed and mixed.reason != "nothing_close" else _across_languages(statement, evidence)
+    return _within_language(statement, evidence, context)
+
+
+def _within_language(statement: Reading, evidence: Reading, context: Reading) -> Finding:
     share, weight = _shared(statement, evidence, context)
     if share < PARTLY or weight < _LEAST:
         return Finding("unsupported", share, "nothing_close")
@@ -63,7 +68,7 @@ def _across_languages(statement: Reading, evidence: Reading) -> Finding:
         return Finding("partly", 0.0, "language")
     latin = evidence.is_chinese
     for number in statement.numbers:
-        if not any(number.value == other.value for other in evidence.numbers):
+        if not any(number.same(other) or number.value == other.value for other in evidence.numbers):
             return Finding("unsupported", 0.0, "numbers")
     names = [token for token in kept if token.kind == "name" or (token.kind == "word" and not latin)]
     if names and not any(stands(token, evidence) for token in names):
