@@ -19,11 +19,13 @@ WIDE_WEIGHT = 2.0
 """A Chinese character carries about as much as this many Latin ones, for search and for a token budget."""
 
 _CLOSERS = "\"'”’」』）)】》〉]*_`"
+# A run of marks within a word is taken whole too, or it would be read again from each of its marks.
 _END = re.compile(
     rf"(?P<zh>[。！？｡]+|…{{2,}}|[!?](?=[{_CJK}]))[{re.escape(_CLOSERS)}]*"
-    rf"|(?P<en>[.!?…]+)[{re.escape(_CLOSERS)}]*(?=\s|$|[{_CJK}])"
+    rf"|(?P<en>[.!?…]++)[{re.escape(_CLOSERS)}]*+(?:(?=\s|$|[{_CJK}])|(?P<within>))"
     r"|(?P<line>\n)"
 )
+_ELLIPSIS = re.compile(rf"…{{2,}}[{re.escape(_CLOSERS)}]*")
 _ABBREVIATIONS = frozenset(
     "mr mrs ms dr prof sr jr st vs etc e.g i.e cf al fig figs no nos vol pp p ed eds inc ltd co corp dept univ "
     "approx gen col lt sgt capt rev hon gov sen rep jan feb mar apr jun jul aug sep sept oct nov dec u.s u.k "
@@ -90,6 +92,8 @@ def _sentence_ends(text: str, start: int, stop: int) -> Iterator[int]:
         if match["line"]:
             if _breaks_line(text, start, match.start(), at, stop):
                 yield at
+        elif match["within"] is not None:
+            yield from (ellipsis.end() for ellipsis in _ELLIPSIS.finditer(text, match.start(), at))
         elif match["zh"] or not _is_inner_period(text, start, match, cased):
             yield at
 

@@ -6,6 +6,7 @@ import io
 import os
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -65,6 +66,63 @@ def test_what_is_no_library_says_so_and_leaves_nothing(app: App) -> None:
     assert "x.pagelight" in str(failed.notice.params)
     assert ".." not in str(failed.notice.params)
     assert "third" not in app.library_names()
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("a\0b.pagelight", "ab.pagelight"),
+        ("..", ".."),
+        ("", "library.pagelight"),
+        ("字" * 300 + ".pagelight", "字" * 200),
+        ("C:\\Users\\li\\图书馆.pagelight", "图书馆.pagelight"),
+    ],
+)
+def test_a_file_may_have_any_name(app: App, name: str, shown: str) -> None:
+    failed = ended(app, app.exchange.bring_in(io.BytesIO(b"not a library"), name, "third"))
+    assert failed.notice is not None
+    assert (failed.notice.code, failed.notice.params["name"]) == ("exchange_unreadable", shown)
+
+
+class Torn(io.BytesIO):
+    """An upload that breaks off."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__()
+        self._error = error
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        raise self._error
+
+
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), ValueError("read of closed file")])
+def test_a_file_that_does_not_arrive_leaves_no_transfer(app: App, error: Exception) -> None:
+    before = dict(app.exchange._transfers)
+    with pytest.raises(StoreError if isinstance(error, OSError) else ValueError):
+        app.exchange.bring_in(Torn(error), "a.pagelight", "third")
+    assert app.exchange._transfers == before
+    ended(app, app.exchange.export("main"))
+    assert {path.suffix for path in app.exchange._folder.iterdir()} <= {".pagelight"}
+
+
+def test_a_draft_may_get_its_name_while_the_folder_is_cleared(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
+    transfer = app.exchange._new("export", "main")
+    draft = app.exchange._room() / f"{transfer.id}.pagelight.draft"
+    draft.touch()
+    stat = Path.stat
+
+    def renamed_first(path: Path, **options: bool) -> os.stat_result:
+        if path == draft:
+            os.rename(draft, draft.with_suffix(""))  # noqa: PTH104 - pathlib would come here again
+        return stat(path, **options)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "stat", renamed_first)
+        app.exchange._room()
+    assert draft.with_suffix("").exists()
+    app.exchange._transfers.pop(transfer.id)
+    app.exchange._room()
+    assert not draft.with_suffix("").exists()
 
 
 @pytest.mark.parametrize("name", ["main", "Big", "../x", ""])

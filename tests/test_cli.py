@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from rag.cli import main
+from rag.ingest.sources import Source
 from rag.text import split_sentences
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -52,7 +53,7 @@ def no_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 def run(capsys: pytest.CaptureFixture[str], folder: Path, *arguments: str) -> tuple[int, list[Any]]:
     capsys.readouterr()
     status = main(["--data-dir", str(folder / "data"), *arguments])
-    return status, [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    return status, [json.loads(line) for line in capsys.readouterr().out.split("\n") if line]
 
 
 def test_import_rows(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
@@ -206,3 +207,63 @@ def test_wrong_usage_is_one_sentence(tmp_path: Path, arguments: list[str], statu
     assert ran.returncode == status
     assert word in ran.stderr + ran.stdout
     assert "Traceback" not in ran.stderr
+
+
+def test_a_list_of_addresses_has_no_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    taken: list[str] = []
+
+    def take_in(settings: object, options: object, sources: list[Source], force: bool) -> int:
+        taken.extend(source.url for source in sources)
+        return 0
+
+    monkeypatch.setattr("rag.commands.pages._take_in", take_in)
+    urls = [f"https://a.example/{'x' * 2000}/{number}" for number in range(900)]
+    (tmp_path / "list.txt").write_text("\n".join(urls))
+    assert main(["--data-dir", str(tmp_path / "data"), "ingest", "--from-file", str(tmp_path / "list.txt")]) == 0
+    assert taken == urls
+
+
+@pytest.mark.parametrize(
+    "source", ["~nosuchuser1/x", "x" * 300, "http://[::1/x", "https://a\u2100b.com/", "bad.html.gz", "cut.md.gz"]
+)
+@pytest.mark.parametrize("command", ["ingest", "extract"])
+def test_what_cannot_be_read_fails_with_its_sentence(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, command: str, source: str
+) -> None:
+    packed = gzip.compress(b"<p>Some words of a page.</p>" * 20)
+    (tmp_path / "bad.html.gz").write_bytes(packed[:12] + b"\xff" * 8 + packed[20:])
+    (tmp_path / "cut.md.gz").write_bytes(packed[:-9])
+    (tmp_path / "good.md").write_text("# Good\n\nA note about bridges.")
+    status, rows = run(capsys, tmp_path, command, "--json", source, "good.md")
+    assert status == 1
+    by_source = {row["source"]: row for row in rows}
+    assert len(by_source[source]["message"]) > 10
+    assert by_source[source].get("status", "failed") == "failed"
+    assert by_source["good.md"].get("status", "added") == "added"
+
+
+def test_a_folder_with_a_name_that_is_not_utf8(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    name = os.fsdecode(b"caf\xe9.md")
+    (tmp_path / "in" / name).write_text("# Tea\n\nA note about tea.")
+    status, (row,) = run(capsys, tmp_path, "ingest", "--json", "in")
+    assert (status, row["status"], row["source"]) == (0, "added", "in/caf\ufffd.md")
+    status, (row,) = run(capsys, tmp_path, "extract", "--json", f"in/{name}")
+    assert (status, row["source"]) == (0, "in/caf\ufffd.md")
+
+
+@pytest.mark.parametrize("mark", ["\u2028", "\x85"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
+def test_rows_end_at_line_ends_only(
+    capsys: pytest.CaptureFixture[str], folder: Path, tmp_path: Path, mark: str, encoding: str
+) -> None:
+    page = {"url": "https://a.example/rows", "title": "Rows", "text": f"The mill{mark}was built in 1850."}
+    (tmp_path / "pages.jsonl").write_text(json.dumps(page, ensure_ascii=False) + "\r\n", encoding=encoding)
+    status, rows = run(capsys, folder, "--library", "rows", "import", "--json", str(tmp_path / "pages.jsonl"))
+    assert (status, len(rows)) == (0, 1)
+    question = {"id": "m", "question": f"When was{mark}the mill built?"}
+    (tmp_path / "questions.jsonl").write_text(json.dumps(question, ensure_ascii=False), encoding=encoding)
+    asked = run(
+        capsys, folder, "--library", "rows", "search", "--json", "--questions", str(tmp_path / "questions.jsonl")
+    )
+    assert [row["id"] for row in asked[1]] == ["m"]

@@ -7,7 +7,8 @@ import shutil
 import threading
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO, Literal
@@ -22,6 +23,8 @@ log = logging.getLogger(__name__)
 SUFFIX = ".pagelight"
 _KEPT_SECONDS = 24 * 3600.0
 _PIECE = 1024 * 1024
+_ARRIVED = f"library{SUFFIX}"  # whatever the file is called where it comes from: names may be too long, or hold NUL
+_LONGEST_NAME = 200
 
 Work = Callable[[str, Callable[[int, int], object]], dict[str, int]]
 
@@ -58,7 +61,8 @@ class Exchange:
     def export(self, library: str) -> str:
         """Begin to write the library to a file; returns the transfer's id."""
         transfer = self._new("export", library)
-        path = self._room() / f"{transfer.id}{SUFFIX}"
+        with self._begun(transfer.id):
+            path = self._room() / f"{transfer.id}{SUFFIX}"
 
         def work(name: str, on_progress: Callable[[int, int], object]) -> dict[str, int]:
             return self._libraries.export(name, path, on_progress)
@@ -74,13 +78,14 @@ class Exchange:
         """
         self._libraries.check_new(library)
         transfer = self._new("import", library)
-        folder = self._room() / transfer.id
-        path = folder / (Path(name.replace("\\", "/")).name or "library")
-        _copy(stream, path)
+        with self._begun(transfer.id):
+            folder = self._room() / transfer.id
+            _copy(stream, folder / _ARRIVED)
+        called = _plain_name(name)
 
         def work(name: str, on_progress: Callable[[int, int], object]) -> dict[str, int]:
             try:
-                return self._libraries.bring_in(path, name, on_progress)
+                return self._libraries.bring_in(folder / _ARRIVED, name, on_progress, called)
             finally:
                 shutil.rmtree(folder, ignore_errors=True)
 
@@ -100,6 +105,16 @@ class Exchange:
         with self._lock:
             self._transfers[transfer.id] = transfer
         return transfer
+
+    @contextmanager
+    def _begun(self, transfer_id: str) -> Iterator[None]:
+        """Forget the transfer if the block fails: its caller is told, and nobody else waits for it."""
+        try:
+            yield
+        except BaseException:
+            with self._lock:
+                self._transfers.pop(transfer_id, None)
+            raise
 
     def _start(self, transfer_id: str, work: Work, path: Path | None) -> None:
         threading.Thread(target=self._run, args=(transfer_id, work, path), name="exchange", daemon=True).start()
@@ -124,18 +139,40 @@ class Exchange:
 
     def _room(self) -> Path:
         """The folder, without what is older than a day or was left by an earlier process and nobody can ask for."""
-        self._folder.mkdir(parents=True, exist_ok=True)
         with self._lock:
             known = set(self._transfers)
         oldest = time.time() - _KEPT_SECONDS
-        for path in self._folder.iterdir():
-            if path.name.partition(".")[0] in known and path.stat().st_mtime >= oldest:
-                continue
-            if path.is_dir():
-                shutil.rmtree(path, ignore_errors=True)
-            else:
-                path.unlink(missing_ok=True)
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            found = list(self._folder.iterdir())
+        except OSError as error:
+            raise os_fault(self._folder, error) from error
+        for path in found:
+            if path.name.partition(".")[0] not in known or _is_older(path, oldest):
+                _discard(path)
         return self._folder
+
+
+def _is_older(path: Path, moment: float) -> bool:
+    """Whether the file was last written before `moment`; not for one that is gone, as a draft is once it is done."""
+    try:
+        return path.stat().st_mtime < moment
+    except OSError:
+        return False
+
+
+def _discard(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+        return
+    with suppress(OSError):  # another transfer's look at the folder may have been faster
+        path.unlink()
+
+
+def _plain_name(given: str) -> str:
+    """The name of a file that was handed in, to show to people: no folders, nothing that cannot be read."""
+    name = given.replace("\\", "/").rpartition("/")[2]
+    return "".join(filter(str.isprintable, name))[:_LONGEST_NAME].strip() or _ARRIVED
 
 
 def _copy(stream: BinaryIO, path: Path) -> None:

@@ -26,8 +26,9 @@ class Libraries:
         self._client = client
         self._settings = settings
         self._models = models
-        self._lock = threading.RLock()
         self._open: dict[str, Library] = {}
+        self._turns: dict[str, threading.RLock] = {}
+        self._turns_lock = threading.Lock()
 
     def names(self) -> list[str]:
         """The libraries there are, with the one of the settings, which need not exist yet."""
@@ -36,10 +37,15 @@ class Libraries:
     def get(self, name: str | None = None) -> Library:
         """The library for reading, created if need be; its own embedding model counts, whichever is set now."""
         wanted = name or self._settings.rag_library
-        with self._lock:
+        with self._turn(wanted):
             if wanted not in self._open:
                 self._open[wanted] = open_library(self._client, wanted, *self._identity(wanted))
             return self._open[wanted]
+
+    def _turn(self, name: str) -> threading.RLock:
+        """The lock under which this library is opened. It may take as long as an import, and keeps no other waiting."""
+        with self._turns_lock:
+            return self._turns.setdefault(check_library_name(name), threading.RLock())
 
     def _identity(self, name: str) -> tuple[str, int]:
         """The embedding model that the library was or would be made with, and its dimension."""
@@ -56,7 +62,7 @@ class Libraries:
         Loads the embedding model; raises ModelMismatchError.
         """
         model = self._models.embedding
-        with self._lock:
+        with self._turn(name):
             held = self._open.get(name)
             if held is None or (held.embedding_model, held.dimension) != (model.name, model.dimension):
                 held = open_library(self._client, name, model.name, model.dimension)
@@ -72,10 +78,13 @@ class Libraries:
         if library_info(self._client, check_library_name(name)) is not None:
             raise StoreError("library_exists", library=name)
 
-    def bring_in(self, path: Path, name: str, on_progress: Callable[[int, int], object]) -> dict[str, int]:
+    def bring_in(
+        self, path: Path, name: str, on_progress: Callable[[int, int], object], called: str = ""
+    ) -> dict[str, int]:
         """Make a library from an exported file; returns how many pages, chunks and versions came in.
 
-        Loads the embedding model, which it must have been made with; raises ModelMismatchError.
+        `called` is what a person knows the file by, where that is not its name. Loads the embedding model,
+        which it must have been made with; raises ModelMismatchError.
         """
         model = self._models.embedding
         return import_library(
@@ -85,4 +94,5 @@ class Libraries:
             embedding_model=model.name,
             dimension=model.dimension,
             on_progress=on_progress,
+            called=called,
         )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import logging
-import sys
 import threading
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import SecretStr
 
 from rag.config import Settings
-from rag.errors import ModelError, RagError
+from rag.errors import ModelError
 from rag.models.embedding import EmbeddingModel, load_embedding_model
 from rag.models.reranker import LateReranker, Reranker
 from rag.models.sparse import SparseEncoder
@@ -58,11 +57,21 @@ class Models:
             if self._embedding is None:
                 self._problem = None
                 try:
-                    self._embedding = load_embedding_model(self._settings.embedding_model, memory=self._passes)
-                finally:
-                    if self._embedding is None:
-                        self._problem = _load_problem(sys.exception())
+                    self._embedding = self._load()
+                except ModelError as error:
+                    self._problem = error.notice
+                    raise
             return self._embedding
+
+    def _load(self) -> EmbeddingModel:
+        """Raises ModelError, whatever it is that fails: a broken install, a full disk, a card without memory."""
+        try:
+            return load_embedding_model(self._settings.embedding_model, memory=self._passes)
+        except ModelError:
+            raise
+        except Exception as error:
+            log.exception("The embedding model could not be loaded")
+            raise ModelError("model_failed") from error
 
     @cached_property
     def sparse(self) -> SparseEncoder:
@@ -134,6 +143,8 @@ class Models:
             self.embedding.encode_query("ready")
         except ModelError as error:
             log.error("%s", error)
+        except Exception:  # the thread's edge: whoever asks for the model next gets the error
+            log.exception("The embedding model could not be tried out")
         else:
             gc.freeze()  # a million objects that stay: to walk them again and again would stop every thread each time
 
@@ -141,7 +152,3 @@ class Models:
 def service_of(model: str, address: str) -> tuple[str, str]:
     """The address of a chat model's service; without one, whose it is: `anthropic` of `anthropic:a-model`."""
     return address.rstrip("/"), "" if address else model.strip().partition(":")[0]
-
-
-def _load_problem(error: BaseException | None) -> Notice:
-    return error.notice if isinstance(error, RagError) else Notice("model_failed")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import gzip
+import zlib
 from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
@@ -14,6 +15,7 @@ from rag.commands.output import put
 from rag.config import Settings
 from rag.doctor import examine
 from rag.errors import IngestError, RagError
+from rag.ingest.charset import without_surrogates
 from rag.ingest.chunking import get_chunker
 from rag.ingest.extract import Extracted
 from rag.ingest.fetch import Fetcher
@@ -27,9 +29,10 @@ def extract(settings: Settings, options: argparse.Namespace) -> int:
     status = 0
     with Parser() as parser:
         fetcher = Fetcher(settings.fetch_allow_private_hosts)
-        for name in options.sources:
+        for given in options.sources:
+            name = without_surrogates(given)
             try:
-                found = _extract(name, fetcher, parser)
+                found = _extract(given, fetcher, parser)
             except RagError as error:
                 status = 1
                 row = {
@@ -80,6 +83,6 @@ def _extract(name: str, fetcher: Fetcher, parser: Parser) -> Extracted:
         data = Path(name).read_bytes()
         if name.endswith(".gz"):
             data, name = gzip.decompress(data), name.removesuffix(".gz")
-    except (OSError, EOFError) as error:
-        raise IngestError("file_unreadable", name=name) from error
+    except (OSError, EOFError, ValueError, zlib.error) as error:
+        raise IngestError("file_unreadable", name=without_surrogates(name)) from error
     return parser.parse(data, media_type(data, "", name), None, name)

@@ -7,16 +7,16 @@ import sys
 import time
 from contextlib import closing
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 from rag.app import App
 from rag.commands.output import put, text_of
 from rag.config import Settings
 from rag.ingest.batch import ingest_all
+from rag.ingest.charset import without_surrogates
 from rag.ingest.jobs import Jobs
 from rag.ingest.paste import find_urls
-from rag.ingest.sources import Source, path_sources, record_sources, web_source
+from rag.ingest.sources import Source, full_path, path_sources, record_sources, text_lines, web_source
 from rag.ingest.url_key import url_hash
 from rag.messages import say
 from rag.types import Decision, IngestResult
@@ -27,7 +27,7 @@ _LOOK_AGAIN = 0.2  # seconds
 def ingest(settings: Settings, options: argparse.Namespace) -> int:
     given = list(options.sources)
     if options.from_file:
-        given += find_urls(text_of(options.from_file))[0]
+        given += find_urls(text_of(options.from_file), limit=None)[0]
     if not given:
         print("error: give at least one SOURCE, or --from-file LIST", file=sys.stderr)
         return 2
@@ -35,7 +35,7 @@ def ingest(settings: Settings, options: argparse.Namespace) -> int:
 
 
 def import_records(settings: Settings, options: argparse.Namespace) -> int:
-    lines = text_of(options.pages).splitlines()
+    lines = text_lines(text_of(options.pages))
     return _take_in(settings, options, list(record_sources(lines, options.pages)), force=False)
 
 
@@ -119,6 +119,14 @@ def _row(row: IngestResult) -> dict[str, Any]:
 def _sources(name: str) -> list[Source]:
     """What a SOURCE means: an address if it says so, a file if there is one, else an address without its scheme."""
     if "://" in name:
-        return [web_source(name)]
-    urls = [] if Path(name).expanduser().exists() else find_urls(name)[0]
+        return [web_source(without_surrogates(name))]
+    urls = [] if _exists(name) else find_urls(without_surrogates(name))[0]
     return [web_source(url) for url in urls] or path_sources(name)
+
+
+def _exists(name: str) -> bool:
+    """Whether there is such a file or folder; not for a text that is too long to be one's name."""
+    try:
+        return full_path(name).exists()
+    except OSError:
+        return False

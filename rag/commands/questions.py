@@ -12,6 +12,7 @@ from rag.app import App
 from rag.commands.output import put, shorten, text_of
 from rag.config import Settings
 from rag.errors import IngestError
+from rag.ingest.sources import text_lines
 from rag.ingest.url_key import url_hash
 from rag.retrieval.explain import explained, explanation
 from rag.retrieval.filters import Filters
@@ -66,7 +67,7 @@ def _questions(options: argparse.Namespace) -> Iterator[dict[str, str]]:
     if options.question is not None:
         yield {"id": "", "question": options.question}
         return
-    for number, line in enumerate(text_of(options.questions).splitlines(), 1):
+    for number, line in enumerate(text_lines(text_of(options.questions)), 1):
         if not line.strip():
             continue
         try:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
+import struct
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ from io import BytesIO
 from pathlib import Path, PurePosixPath
 
 from rag.errors import IngestError
+from rag.ingest.charset import without_surrogates
 
 MEGABYTE = 1_000_000
 MAX_FILES = 2000
@@ -31,6 +33,17 @@ _ENCRYPTED = 0x1
 # The other methods are undone by zipfile in one step of any size.
 _METHODS = frozenset([zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
 _ARCHIVES = (".zip", ".gz", ".tar", ".tgz", ".7z", ".rar", ".bz2", ".xz", ".zst")
+# What zipfile and zlib raise for bytes that make no archive: sizes that no file has, names in no charset.
+_DAMAGE = (
+    zipfile.BadZipFile,
+    EOFError,
+    OSError,
+    OverflowError,
+    RuntimeError,
+    ValueError,
+    struct.error,
+    zlib.error,
+)
 _LISTED = 3
 _PIECE = 64 * 1024
 
@@ -104,7 +117,7 @@ def _opened(name: str, data: bytes) -> zipfile.ZipFile:
         raise IngestError("archive_too_many", name=name, limit=MAX_FILES)
     try:
         return zipfile.ZipFile(BytesIO(data))
-    except (zipfile.BadZipFile, NotImplementedError, ValueError, OSError) as error:
+    except _DAMAGE as error:
         raise IngestError("archive_broken", name=name) from error
 
 
@@ -142,7 +155,7 @@ def _content(archive: zipfile.ZipFile, info: zipfile.ZipInfo, full: str, limit: 
                 content += piece
                 if len(content) > min(limit, budget):
                     raise _too_large(full, limit, budget)
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, OSError, zlib.error) as error:
+    except _DAMAGE as error:
         raise IngestError("archive_broken", name=full) from error
     return bytes(content)
 
@@ -189,14 +202,14 @@ def _paths(folder: Path, types: tuple[str, ...]) -> list[str]:
 
 def _file(path: Path, limit: int, budget: int) -> bytes:
     if path.suffix.lower() in _ARCHIVES:
-        raise IngestError("archive_nested", name=str(path))
+        raise IngestError("archive_nested", name=without_surrogates(str(path)))
     try:
         size = path.stat().st_size
         if size > min(limit, budget):
-            raise _too_large(str(path), limit, budget)
+            raise _too_large(without_surrogates(str(path)), limit, budget)
         return path.read_bytes()
     except OSError as error:
-        raise IngestError("file_unreadable", name=str(path)) from error
+        raise IngestError("file_unreadable", name=without_surrogates(str(path))) from error
 
 
 def _rest(name: str, left_out: list[str], found: bool, types: tuple[str, ...]) -> Iterator[Member]:

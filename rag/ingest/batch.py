@@ -12,7 +12,7 @@ from rag.errors import RagError
 from rag.ingest.patience import delay_before
 from rag.ingest.pipeline import Ingestor, OnStage, Read, failure, here_already, result, take_in
 from rag.ingest.readahead import Limits, ReadAhead, Taken
-from rag.ingest.sources import Source
+from rag.ingest.sources import Source, apart
 from rag.types import Decision, IngestResult, Notice, Page, Stage
 
 log = logging.getLogger(__name__)
@@ -38,6 +38,7 @@ def ingest_all(
     A source given twice, or known to the library, is not fetched again; `force` reads known ones anew.
     `decision` is what a person wants with pages that would be held back or are duplicates.
     """
+    sources = apart(sources)
     todo: list[tuple[int, str]] = []
     for position, key, settled in _dedupe(ingestor, sources, force):
         if settled is not None:
@@ -144,6 +145,9 @@ class _Batch:
         except RagError as error:
             log.info("%s: %s", source.name[:200], error, exc_info=error.__cause__)
             return failure(source, error, time.monotonic() - taken.began)
+        except Exception:  # as in a job: a fault of ours costs one source, not those that follow
+            log.exception("%s could not be taken in", source.name[:200])
+            return result(source, "", "failed", Notice("unexpected"), seconds=time.monotonic() - taken.began)
 
     def _skip(self, positions: Sequence[int]) -> Iterator[Entry]:
         for position in sorted(positions):

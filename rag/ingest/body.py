@@ -5,6 +5,7 @@ from __future__ import annotations
 import zlib
 
 _GZIP_MAGIC = b"\x1f\x8b"
+_TELLING = 2  # bytes by which a gzip member, and zlib's header, are known; a read may end between them
 _ENCODINGS = {"": None, "identity": None, "gzip": 31, "x-gzip": 31, "deflate": 15}
 
 
@@ -32,10 +33,17 @@ class BodyDecoder:
         self._stream = zlib.decompressobj(self._window) if self._window else None
         self._limit = limit
         self._body = bytearray()
+        self._begun = False
+        self._held = b""
 
     def feed(self, data: bytes) -> None:
         """Take the next piece off the wire. Raises TooLargeError or CorruptError."""
+        data, self._held = self._held + data, b""
         while data:
+            if len(data) < _TELLING and self._begins():
+                self._held = data
+                return
+            self._begun = True
             data = self._feed_member(data)
 
     def finish(self) -> bytes:
@@ -43,6 +51,10 @@ class BodyDecoder:
         if self._stream and not self._stream.eof and self._body:
             raise CorruptError
         return bytes(self._body)
+
+    def _begins(self) -> bool:
+        """Whether the next bytes tell what follows: another gzip member, or which kind of "deflate" it is."""
+        return self._stream is not None and (self._stream.eof or (self._window == 15 and not self._begun))
 
     def _feed_member(self, data: bytes) -> bytes:
         """Decode up to the end of one gzip member; returns what follows it."""

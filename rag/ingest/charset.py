@@ -36,17 +36,20 @@ _READ_AS = {
     "euc-kr": "cp949",
     "ks_c_5601-1987": "cp949",
     "tis-620": "cp874",
+    "windows-874": "cp874",
+    "windows-31j": "cp932",
     "utf8": "utf-8",
 }
 _KNOWN = re.compile(
-    r"utf-8|utf-16(?:-?[lb]e)?|gb18030|cp(?:125[0-8]|866|874|932|949|950)|windows-(?:125[0-8]|874|31j)"
-    r"|iso-8859-(?:[2-8]|1[0-6])|koi8-[ru]|euc-jp|iso-2022-jp|big5hkscs"
+    r"utf-8|utf-16(?:-?[lb]e)?|gb18030|cp(?:125[0-8]|866|874|932|949|950)|windows-125[0-8]"
+    r"|iso-8859-(?:[2-8]|1[013-6])|koi8-[ru]|euc-jp|iso-2022-jp|big5hkscs"
 )
 _META = re.compile(rb"<meta[^>]{0,300}?charset\s*=\s*[\"']?\s*([A-Za-z0-9_.:-]+)", re.IGNORECASE)
 _XML = re.compile(rb"<\?xml[^>]{0,200}?encoding\s*=\s*[\"']([A-Za-z0-9_.:-]+)", re.IGNORECASE)
 _NOT_ASCII = re.compile(rb"(?:[\x80-\xff][\x30-\xff]?)+")
-_WORDS = re.compile(rb"[A-Za-z]*[\x80-\xff][A-Za-z\x80-\xff]*")
+_WORDS = re.compile(rb"(?<![A-Za-z])[A-Za-z]*+[\x80-\xff][A-Za-z\x80-\xff]*")
 _WEAK = "cp1252"
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _SNIFFED = 8192
 _SAMPLE = 65536
 _BEFORE = 40
@@ -62,6 +65,8 @@ def decode(body: bytes, declared: str | None = None) -> str:
     for mark, codec in _MARKS:
         if body.startswith(mark):
             return body[len(mark) :].decode(codec, "replace")
+    if unmarked := unmarked_utf16(body, declared):
+        return body.decode(unmarked, "replace")
     if _is_utf8(body):
         return body.decode("utf-8")
     best: tuple[float, str] | None = None
@@ -73,6 +78,23 @@ def decode(body: bytes, declared: str | None = None) -> str:
         if best is None or wrong < best[0]:
             best = (wrong, text)
     return best[1] if best else body.decode("utf-8", "replace")
+
+
+def unmarked_utf16(body: bytes, declared: str | None) -> str | None:
+    """The codec of a body that is declared to be UTF-16 and has no byte order mark; None where its bytes disagree."""
+    codec = codec_of(declared or "") or ""
+    sample = body[: min(len(body) // 2 * 2, _SNIFFED)]
+    if not codec.startswith("utf-16") or b"\x00" not in sample:
+        return None
+    if codec == "utf-16":
+        codec = "utf-16-be" if sample[0::2].count(0) > sample[1::2].count(0) else "utf-16-le"
+    text = sample.decode(codec, "replace")
+    return codec if text.count("\ufffd") + text.count("\x00") <= _MAX_WRONG * len(text) else None
+
+
+def without_surrogates(text: str) -> str:
+    """`text` with a replacement character for each half of one: those can be neither stored nor printed."""
+    return _SURROGATE.sub("\ufffd", text)
 
 
 def codec_of(label: str) -> str | None:

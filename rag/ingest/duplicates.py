@@ -3,24 +3,29 @@
 From the surest sign to the least: an address known to lead to a stored page; a permanent redirect; a
 canonical link on the same host; an address that differs in http or www alone; the same text; nearly the
 same text. Sites err with canonical links (to their home page, or to the first page of a list), so one
-counts only where the texts are alike.
+counts only where the texts are alike. Until the address that it names was read it is a claim: kept with
+the page, so that the two are known as one whichever comes first, and no reason to leave that address alone.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl
 
-from rag.ingest.url_key import url_hash, url_key
+from rag.ingest.guard import MAX_LENGTH
+from rag.ingest.url_key import split_url, url_hash, url_key
 from rag.store.duplicates import THRESHOLD, likeness, sign
 from rag.store.library import Library
 from rag.types import Decision, Notice, Page
 
 ALIKE = 0.5
 """Two addresses that are said to be of one page are believed from this similarity of the texts on."""
+_LIKES = 3
+"""Pages with one text that are looked at when a stored page shows that text too."""
 _PAGING = frozenset(["page", "p", "pg", "paged", "start", "offset", "from", "seite", "pn", "pageno", "page_no"])
 _PAGE_PATH = re.compile(r"/(?:page|p)[/-]?\d+/?$", re.IGNORECASE)
 _ADDRESS = re.compile(r"(?P<scheme>https?)://(?P<www>www\.)?(?P<rest>[^/:\[\]]*[^/:\[\]\d.][^/:]*/.*)", re.DOTALL)
@@ -56,11 +61,44 @@ def find_duplicate(library: Library, page: Page, *, moved_to: str = "", canonica
     known = library.resolve(named)
     if found := _same_address(library, page, known, moved_to, canonical, twins):
         return found
-    if same := [one for one in library.same_text(page.text_hash) if one.url_hash != page.url_hash]:
-        return Duplicate("same_text", same[0], False)
-    signature = sign(page.text)
-    near = [one for one in library.near_texts(signature) if one[0].url_hash != page.url_hash]
-    return Duplicate("near_text", near[0][0], False, near[0][1]) if near else None
+    return next(_same_words(library, page), None)
+
+
+def _same_words(library: Library, page: Page) -> Iterator[Duplicate]:
+    """The other pages with the text of `page`, then those with nearly that text, the nearest first."""
+    for one in library.same_text(page.text_hash):
+        if one.url_hash != page.url_hash:
+            yield Duplicate("same_text", one, False)
+    for one, similarity in library.near_texts(sign(page.text)):
+        if one.url_hash != page.url_hash and one.text_hash != page.text_hash:
+            yield Duplicate("near_text", one, False, similarity)
+
+
+def stood_in_for(library: Library, before: Page, page: Page, final_url: str) -> Duplicate | None:
+    """The other stored page that the site shows by now in the place of the stored `before`; None where there is none.
+
+    `page` is what was read, `final_url` where redirects ended. Pages that were alike before were taken in
+    knowingly and may go on being alike.
+    """
+    for found in (*_arrived_at(library, before, final_url), *islice(_same_words(library, page), _LIKES)):
+        if not _were_alike(library, before, found.page):
+            return found
+    return None
+
+
+def _arrived_at(library: Library, before: Page, final_url: str) -> Iterator[Duplicate]:
+    key = url_hash(final_url) if final_url else before.url_hash
+    other = library.resolve([key]).get(key)
+    if other is not None and other.url_hash != before.url_hash:
+        yield Duplicate("now_elsewhere", other, False)
+
+
+def _were_alike(library: Library, one: Page, other: Page) -> bool:
+    """Whether the two, as they are stored, have or once had nearly the same text."""
+    ours, theirs = library.versions(one.url_hash), library.versions(other.url_hash)
+    if {version.text_hash for version in ours} & {version.text_hash for version in theirs}:
+        return True
+    return any(likeness(ours[-1].text, version.text) >= THRESHOLD for version in reversed(theirs)) if ours else False
 
 
 def _same_address(
@@ -75,8 +113,13 @@ def _same_address(
         return Duplicate("moved_address", other, True)
     signs = [(page.url_hash, "alias_address", ALIKE)]
     signs += [(url_hash(canonical), "canonical_alias", ALIKE)] if canonical else []
+    claimed = library.claimants([key for key, _, _ in signs])
     signs += [(url_hash(address), reason, THRESHOLD) for address, reason in twins.items()]
-    candidates = [(known[key], reason, least) for key, reason, least in signs if key in known]
+    candidates = [
+        (other, reason, least)
+        for key, reason, least in signs
+        for other in (*([known[key]] if key in known else []), *claimed.get(key, []))
+    ]
     texts = library.texts([other.url_hash for other, _, _ in candidates])
     for other, reason, least in candidates:
         similarity = likeness(texts.get(other.url_hash, ""), page.text)
@@ -85,11 +128,19 @@ def _same_address(
     return None
 
 
-def aliases_of(page: Page, *, moved_to: str = "", canonical: str = "") -> tuple[str, ...]:
-    """The other addresses that lead to a page which is no duplicate, spelled as their keys."""
-    given = [moved_to, believable(canonical, page.url)]
-    keys = dict.fromkeys(url_key(one) for one in given if one)
-    return tuple(key for key in keys if key != url_key(page.url))
+def aliases_of(page: Page, *, moved_to: str = "") -> tuple[str, ...]:
+    """The other addresses that are known to lead to a page which is no duplicate, spelled as their keys."""
+    key = url_key(moved_to) if moved_to else ""
+    return (key,) if key and key != url_key(page.url) else ()
+
+
+def claim_of(page: Page, canonical: str) -> str:
+    """The address that a page says is its own, spelled as its key; "" for one that cannot be or is known to lead to it.
+
+    Nobody has seen that this is so before the address was read itself.
+    """
+    key = url_key(canonical) if believable(canonical, page.url) else ""
+    return "" if key in page.aliases or len(key) > MAX_LENGTH else key
 
 
 def with_alias(page: Page, address: str) -> Page:
@@ -108,7 +159,9 @@ def believable(canonical: str, url: str) -> str:
     """The canonical address, or "" for one that cannot be: the site's root, or a list's page that names another."""
     if not canonical or url_key(canonical) == url_key(url):
         return ""
-    theirs, ours = urlsplit(url_key(canonical)), urlsplit(url_key(url))
+    theirs, ours = split_url(url_key(canonical)), split_url(url_key(url))
+    if not theirs.scheme:
+        return ""
     if theirs.path == "/" and not theirs.query and ours.path != "/":
         return ""
     return "" if _paging(ours.path, ours.query) != _paging(theirs.path, theirs.query) else canonical

@@ -211,7 +211,7 @@ class _Run:
         else:
             check_declared(essence, self.given)
             body = self._read(response, byte_limit(essence))
-            kind = media_type(body, essence, url.raw)
+            kind = media_type(body, essence, url.raw, charset)
             if len(body) > byte_limit(kind):
                 too_large(self.given, byte_limit(kind))
         return Fetched(self.given, url.raw, response.status, kind, charset, body, (), 0.0, tag, date)

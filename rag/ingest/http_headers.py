@@ -45,8 +45,8 @@ def retry_after(headers: Headers, now: datetime | None = None) -> int | None:
         return min(int(value), MAX_RETRY_AFTER)
     try:
         date = parsedate_to_datetime(value)
-    except ValueError:
+        aware = date if date.tzinfo else date.replace(tzinfo=UTC)
+        left = (aware - (now or datetime.now(UTC))).total_seconds()
+    except (ValueError, OverflowError):  # the latter for years of many digits
         return None
-    aware = date if date.tzinfo else date.replace(tzinfo=UTC)
-    left = (aware - (now or datetime.now(UTC))).total_seconds()
     return max(0, min(round(left), MAX_RETRY_AFTER))

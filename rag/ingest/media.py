@@ -6,6 +6,7 @@ import re
 from typing import Any, Literal, NoReturn
 
 from rag.errors import FetchError
+from rag.ingest.charset import unmarked_utf16
 from rag.ingest.guard import shown
 from rag.messages.ingest import because
 
@@ -65,14 +66,16 @@ _UNSAID = frozenset(
 )
 _TYPE = re.compile(r"\s*([!#$&^_.+\w-]+/[!#$&^_.+\w-]+)\s*(?:;|$)", re.ASCII)
 _CHARSET = re.compile(r";\s*charset\s*=\s*[\"']?([\w.:-]+)", re.ASCII | re.IGNORECASE)
+# What stands before the first element, one at a time: repeated within one expression, there would be so many ways
+# to divide a row of comments that a few dozen take forever.
+_ASIDE = re.compile(rb"\s+|<!--.*?-->|<\?xml[^>]*>", re.IGNORECASE | re.DOTALL)
+_LIST_ASIDE = re.compile(rb"\s+|<!--.*?-->|<\?[^>]*>", re.DOTALL)
 _MARKUP = re.compile(
-    rb"(?:\s|<!--.*?-->|<\?xml[^>]*>)*<(?:!doctype\s+html|html|head|body|title|meta|script|style|link|h[1-6]"
+    rb"<(?:!doctype\s+html|html|head|body|title|meta|script|style|link|h[1-6]"
     rb"|div|p|a|b|br|table|ul|ol|article|section|main|header)\b",
-    re.IGNORECASE | re.DOTALL,
+    re.IGNORECASE,
 )
-_LIST_MARKUP = re.compile(
-    rb"(?:\s|<!--.*?-->|<\?[^>]*>)*<(?:\w+:)?(?:rss|feed|rdf|urlset|sitemapindex)\b", re.IGNORECASE | re.DOTALL
-)
+_LIST_MARKUP = re.compile(rb"<(?:\w+:)?(?:rss|feed|rdf|urlset|sitemapindex)\b", re.IGNORECASE)
 _ZIP = b"PK\x03\x04"
 _DOCX_PART = b"word/document.xml"
 _GZIP = b"\x1f\x8b"
@@ -118,8 +121,8 @@ def check_declared(essence: str, url: str) -> None:
         _refuse(url, "other_type", type=essence)
 
 
-def media_type(body: bytes, essence: str, url: str) -> MediaType:
-    """The kind of document in `body`, whose declared type may be "" (then it is sniffed).
+def media_type(body: bytes, essence: str, url: str, charset: str | None = None) -> MediaType:
+    """The kind of document in `body`, whose declared type may be "" (then it is sniffed), and charset None.
 
     `url` may also be a file's name. Bytes that can only be PDF, a Word document or gzip are that,
     whatever they were declared to be; gzip only where it is expected. Raises FetchError("content_type") for
@@ -129,7 +132,7 @@ def media_type(body: bytes, essence: str, url: str) -> MediaType:
     certain = _by_signature(body, essence, url)
     if certain:
         return certain
-    check_is_text(body, url)
+    check_is_text(body, url, charset)
     kind = KINDS.get(essence)
     if kind in (PDF, DOCX, GZIP):
         _refuse(url, "not_as_declared", type=essence)
@@ -141,13 +144,16 @@ def media_type(body: bytes, essence: str, url: str) -> MediaType:
     return _BY_NAME.get(name) or _by_markup(body)
 
 
-def check_is_text(body: bytes, name: str) -> None:
-    """Raises FetchError("content_type") for known binary formats, and NUL bytes outside UTF-16."""
+def check_is_text(body: bytes, name: str, charset: str | None = None) -> None:
+    """Raises FetchError("content_type") for known binary formats, and NUL bytes outside UTF-16.
+
+    That shows by its byte order mark, or is declared as `charset`.
+    """
     if body.startswith(_OLD_OFFICE):
         _refuse(name, "old_office")
     if body.startswith((_ZIP, _GZIP, b"%PDF-", *_BINARY_SIGNATURES)):
         _refuse(name, "binary")
-    if b"\x00" in body and not body.startswith(_UTF16_MARKS):
+    if b"\x00" in body and not body.startswith(_UTF16_MARKS) and not unmarked_utf16(body, charset):
         _refuse(name, "binary")
 
 
@@ -164,9 +170,17 @@ def _by_signature(body: bytes, essence: str, url: str) -> MediaType | None:
 
 def _by_markup(body: bytes) -> MediaType:
     head = body[:_SNIFFED].replace(b"\x00", b"").lstrip(b"\xef\xbb\xbf\xff\xfe")
-    if _LIST_MARKUP.match(head):
+    if _LIST_MARKUP.match(head, _first_element(head, _LIST_ASIDE)):
         return XML
-    return "text/html" if _MARKUP.match(head) else "text/plain"
+    return "text/html" if _MARKUP.match(head, _first_element(head, _ASIDE)) else "text/plain"
+
+
+def _first_element(head: bytes, aside: re.Pattern[bytes]) -> int:
+    """Where `head` goes on after the comments and declarations that it begins with."""
+    at = 0
+    while match := aside.match(head, at):
+        at = match.end()
+    return at
 
 
 def _extension(url: str) -> str:

@@ -78,7 +78,10 @@ class Parser:
         return made
 
     def close(self) -> None:
-        """End the children; a later `run` starts others."""
+        """End the children at once; a `run` that is under way or waits raises "cancelled".
+
+        A later `run` starts others.
+        """
         self._pages.close()
         self._files.close()
 
@@ -101,6 +104,7 @@ class _Lane:
         self._seconds = seconds
         self._child: _Child | None = None
         self._lock = threading.Lock()
+        self._closings = 0
 
     @property
     def process_id(self) -> int | None:
@@ -108,40 +112,54 @@ class _Lane:
         return child.process.pid if child else None
 
     def close(self) -> None:
+        """End the child without waiting for what it works on, or for those who wait for it."""
+        self._closings += 1
+        if (child := self._child) is not None:
+            child.process.kill()
         with self._lock:
             self._discard()
 
     def answer(self, request: dict[str, Any], body: bytes, url: str) -> dict[str, Any]:
-        """The child's answer. Raises IngestError("unreadable") when none came."""
+        """The child's answer. Raises IngestError: "unreadable" when none came, "cancelled" when the lane was closed."""
+        closings = self._closings
         with self._lock:
             was_used = self._child is not None and self._child.pages > 0
             try:
-                answer = self._ask(request, body)
+                answer = self._ask(request, body, closings)
             except _ChildEndedError as error:
                 # A used child may have died of what earlier pages left behind: one more try in a new one.
                 if error.timed_out or not was_used:
                     raise self._unreadable(url, error) from error
-                answer = self._ask_again(request, body, url)
+                answer = self._ask_again(request, body, url, closings)
             if "exhausted" in answer:
                 self._discard()
                 raise IngestError("unreadable", url=shown(url), **because("parse_failed"))
         return answer
 
-    def _ask_again(self, request: dict[str, Any], body: bytes, url: str) -> dict[str, Any]:
+    def _ask_again(self, request: dict[str, Any], body: bytes, url: str, closings: int) -> dict[str, Any]:
         try:
-            return self._ask(request, body)
+            return self._ask(request, body, closings)
         except _ChildEndedError as error:
             raise self._unreadable(url, error) from error
 
-    def _ask(self, request: dict[str, Any], body: bytes) -> dict[str, Any]:
+    def _ask(self, request: dict[str, Any], body: bytes, closings: int) -> dict[str, Any]:
+        """`closings` is how often the lane had been closed when its caller came."""
         try:
+            self._check_open(closings)
             if self._child is None or self._child.pages >= _PAGES_A_CHILD or not self._child.is_alive():
                 self._discard()
                 self._child = _Child(self._memory, self._seconds)
+                self._check_open(closings)  # whoever closes from here on sees the child
             return self._child.ask(request, body, self._seconds)
         except _ChildEndedError:
             self._discard()
+            self._check_open(closings)
             raise
+
+    def _check_open(self, closings: int) -> None:
+        if closings != self._closings:
+            self._discard()
+            raise IngestError("cancelled")
 
     def _discard(self) -> None:
         if self._child:

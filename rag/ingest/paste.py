@@ -24,7 +24,8 @@ _CANDIDATE = re.compile(
     rf"|(?P<glued>(?<=[{_CJK}]){_BARE}(?![A-Za-z0-9@])(?:[/?#][^{_END}]{{0,{_MAX_ADDRESS}}})?)"
 )
 # Where one address is stuck to the next; after "=" or "/" it belongs to the first (archives, redirects).
-_NEXT = re.compile(r"(?<![=/%&])[,;|]*(?=https?://)", re.IGNORECASE)
+# A run of marks is looked at from its first one only, or a long one would take its length squared.
+_NEXT = re.compile(r"(?<![=/%&])(?:(?<![,;|])|(?<=[=/%&][,;|]))[,;|]*+(?=https?://)", re.IGNORECASE)
 _TRAILING = ".,;:!?'*~|(&[{"
 _CLOSERS = {")": "(", "]": "[", "}": "{"}
 _STUCK_TEXT = re.compile(rf"(?<=[A-Za-z0-9])[{_CJK}]")
@@ -42,20 +43,24 @@ _FILE = (
 _USUAL_DOMAIN = re.compile(rf"(?:www\.\S+|\S+\.(?:{_USUAL}))(?::[0-9]+)?", re.IGNORECASE)
 _FILE_NAME = re.compile(rf"\S+\.(?:{_FILE})", re.IGNORECASE)
 # A list of bare domains with nothing but a mark between them.
-_NEXT_DOMAIN = re.compile(rf"[,;|]+(?=(?:[A-Za-z0-9-]{{1,63}}\.){{1,8}}(?:{_USUAL})(?:[/?#:,;|]|$))", re.IGNORECASE)
+_NEXT_DOMAIN = re.compile(
+    rf"(?<![,;|])[,;|]++(?=(?:[A-Za-z0-9-]{{1,63}}\.){{1,8}}(?:{_USUAL})(?:[/?#:,;|]|$))", re.IGNORECASE
+)
 
 
-def find_urls(pasted: str, limit: int = MAX_URLS) -> tuple[list[str], int]:
+def find_urls(pasted: str, limit: int | None = MAX_URLS) -> tuple[list[str], int]:
     """The addresses in `pasted` in order, each page once, and how many more there were past `limit`.
+
+    Without a limit the whole of a text is read, else its first million characters.
 
     A bare domain gets `https://`. Other schemes are found too, so that the guard can say why it refuses them.
     """
     found: dict[str, str] = {}
-    for match in _CANDIDATE.finditer(pasted[:_MAX_TEXT]):
+    for match in _CANDIDATE.finditer(pasted if limit is None else pasted[:_MAX_TEXT]):
         for address in _addresses(match):
             found.setdefault(url_key(address), address)
     urls = list(found.values())
-    return urls[:limit], max(0, len(urls) - limit)
+    return urls[:limit], max(0, len(urls) - (limit or len(urls)))
 
 
 def _addresses(match: re.Match[str]) -> list[str]:

@@ -5,20 +5,27 @@ from __future__ import annotations
 import json
 import time
 from dataclasses import replace
-from typing import Any
 
 from rag.errors import IngestError, RagError
 from rag.ingest.chunking import Chunker, embedded_text, get_chunker
-from rag.ingest.duplicates import Duplicate, find_duplicate, with_alias, without_alias
+from rag.ingest.duplicates import (
+    Duplicate,
+    aliases_of,
+    claim_of,
+    find_duplicate,
+    stood_in_for,
+    with_alias,
+    without_alias,
+)
 from rag.ingest.fetch import Fetcher
+from rag.ingest.outcomes import failure, held, here_already, repeated, result
 from rag.ingest.parser import Parser
 from rag.ingest.preparing import ChunkEncoder, Prepared
 from rag.ingest.quality import judge
 from rag.ingest.reading import OnStage, Read, Reader
-from rag.ingest.recheck import looked_at, not_there, still_there
+from rag.ingest.recheck import looked_at, not_there, now_elsewhere, still_there
 from rag.ingest.sources import Source
 from rag.ingest.url_key import url_hash, url_key
-from rag.messages import say
 from rag.models.embedding import EmbeddingModel
 from rag.models.sparse import SparseEncoder
 from rag.store.duplicates import sign
@@ -27,7 +34,6 @@ from rag.store.records import content_hash
 from rag.types import Decision, IngestResult, IngestStatus, Notice, Page
 
 MAX_CHUNKS = 20_000
-_PREVIEW = 600  # characters
 _RULES = 1  # raise it when a chunker cuts otherwise than before: pages are then cut anew when they are read again
 
 __all__ = [
@@ -118,22 +124,25 @@ class Ingestor:
         except RagError:
             return read
 
-    def settle(self, read: Read, on_stage: OnStage, *, decision: Decision = "") -> IngestResult:
+    def settle(self, read: Read, on_stage: OnStage, *, decision: Decision = "", online: bool = False) -> IngestResult:
         """Take in what was read, or say why not; what a person decided about it comes as `decision`.
 
-        Raises RagError; what was stored of the page before then stays.
+        `online` tells that something else answered meanwhile, so that a page which does not is at fault
+        itself. Raises RagError; what was stored of the page before then stays.
         """
         if decision == "skip":
             return result(read.source, read.page.url_hash, "skipped", Notice("left_alone"))
-        page = read.page
+        page = replace(read.page, aliases=aliases_of(read.page, moved_to=read.moved_to))
         before = self._stored(read.known or page)
         if read.known and (read.error or read.not_modified or before is None):
-            return self._looked_again(read, before)
+            return self._looked_again(read, before, online)
         if before is not None:
             page = _in_place_of(before, page)
         objection = self._objection(read, before, decision)
         if isinstance(objection, Notice):
             return self._held(read, before, objection)
+        if objection and before is not None:
+            return self._replaced(read, before, objection)
         if objection:
             if decision != "refresh":
                 return self._repeated(read, objection)
@@ -144,13 +153,13 @@ class Ingestor:
         """The page as it is stored now; other pages may have become its aliases since it was read."""
         return self.library.known([page.url_hash]).get(page.url_hash)
 
-    def _looked_again(self, read: Read, before: Page | None) -> IngestResult:
+    def _looked_again(self, read: Read, before: Page | None, online: bool) -> IngestResult:
         """The result for a known page of which there is no text to store."""
         status: IngestStatus = "unchanged"
         if before is None:
             status, notice = "skipped", Notice("page_removed")
         elif read.error:
-            status, notice = not_there(self.library, before, read.error)
+            status, notice = not_there(self.library, before, read.error, online=online)
         else:
             notice = still_there(self.library, before)
         return result(read.source, read.page.url_hash, status, notice, chunks=before.chunks if before else 0)
@@ -163,7 +172,9 @@ class Ingestor:
             notice = judge(read.extracted, can_read=self._model.can_read, status=read.http_status)
             if notice is not None:
                 return notice
-        if before is not None or decision == "keep_both":
+        if before is not None:
+            return None if decision else stood_in_for(self.library, before, read.page, read.final_url)
+        if decision == "keep_both":
             return None
         return find_duplicate(self.library, read.page, moved_to=read.moved_to, canonical=read.canonical)
 
@@ -177,23 +188,32 @@ class Ingestor:
         """The result for a page that is here already; an address that leads to it is remembered."""
         if duplicate.is_alias:
             self.library.update_record(with_alias(duplicate.page, read.page.url))
-        row = result(read.source, read.page.url_hash, "duplicate", duplicate.notice, chunks=duplicate.page.chunks)
-        return replace(row, preview=_preview(read.page.text), choices=duplicate.choices)
+        return repeated(read, duplicate)
+
+    def _replaced(self, read: Read, before: Page, other: Duplicate) -> IngestResult:
+        """The result for a stored page in whose place its site shows another one by now: the stored text stays."""
+        if other.reason == "now_elsewhere":
+            now_elsewhere(self.library, before)
+            return held(read, other.notice, "gone")
+        return self._held(read, before, Notice(f"now_{other.reason}", other.notice.params))
 
     def _take(self, read: Read, page: Page, before: Page | None, on_stage: OnStage) -> IngestResult:
         source = read.source
         if before is None and (other := self.library.resolve([page.url_hash]).get(page.url_hash)):
             self.library.update_record(without_alias(other, page.url))
-        status, stored, code = self.store(page, on_stage, read.prepared)
+        claim = claim_of(page, read.canonical)
+        status, stored, code = self.store(page, on_stage, read.prepared, claim)
         notice = Notice(code, {"title": stored.title, "chunks": stored.chunks})
         if status == "unchanged" and source.kind == "web":
-            notice = still_there(self.library, stored, page)
+            notice = still_there(self.library, stored, page, claim)
         return result(source, stored.url_hash, status, notice, chunks=stored.chunks)
 
-    def store(self, page: Page, on_stage: OnStage, prepared: Prepared | None = None) -> tuple[IngestStatus, Page, str]:
+    def store(
+        self, page: Page, on_stage: OnStage, prepared: Prepared | None = None, claim: str = ""
+    ) -> tuple[IngestStatus, Page, str]:
         """Cut, encode and commit the page, or commit it as it was prepared; the last of the three is a message's code.
 
-        Raises RagError; what was stored of it before then stays.
+        `claim` is as `Library.commit` takes it. Raises RagError; what was stored of it before then stays.
         """
         before = self._stored(page)
         if before and self._is_current(before, page):
@@ -202,7 +222,7 @@ class Ingestor:
             prepared = self._prepared(page, before, on_stage)
         on_stage("storing")
         rows = (prepared.chunks, prepared.dense, prepared.readable, prepared.sparse)
-        stored = self.library.commit(page, *rows, chunker=self._recipe, content_hashes=prepared.hashes)
+        stored = self.library.commit(page, *rows, chunker=self._recipe, content_hashes=prepared.hashes, claim=claim)
         if before is None:
             return "added", stored, "page_added"
         return "updated", stored, "page_updated" if before.text_hash != page.text_hash else "page_reindexed"
@@ -237,51 +257,21 @@ def _in_place_of(stored: Page, page: Page) -> Page:
     return with_alias(moved, page.url)
 
 
-def _preview(text: str) -> str:
-    """The beginning of a text, for a person to judge it by."""
-    if len(text) <= _PREVIEW:
-        return text
-    return text[:_PREVIEW].rsplit(None, 1)[0] + " …"
-
-
 def recipe_of(chunker: Chunker) -> str:
     """What decides where a chunker cuts: its name, its sizes, and the number of its rules."""
     sizes = json.dumps(vars(chunker), sort_keys=True, default=str)
     return f"{chunker.name}-{_RULES}{sizes}"
 
 
-def failure(source: Source, error: RagError, seconds: float = 0.0) -> IngestResult:
-    """The row of a source that could not be taken in."""
-    return result(source, "", "failed", error.notice, seconds=seconds)
-
-
-def result(
-    source: Source, key: str, status: IngestStatus, notice: Notice, *, chunks: int = 0, seconds: float = 0.0
-) -> IngestResult:
-    params: dict[str, Any] = dict(notice.params)
-    words = say(notice, "en")
-    return IngestResult(source.name, source.url, key, status, notice.code, words, chunks, round(seconds, 3), params)
-
-
-def held(read: Read, notice: Notice) -> IngestResult:
-    """The row of a page that is not taken in unless a person says so."""
-    row = result(read.source, read.page.url_hash, "held", notice)
-    return replace(row, preview=_preview(read.page.text), choices=("add_anyway", "skip"))
-
-
-def here_already(source: Source, key: str, known: Page) -> IngestResult:
-    """The row of an address whose page is stored, as itself or as another one that it leads to, and is left alone."""
-    if known.url_hash != key:
-        duplicate = Duplicate("alias_address", known, True)
-        row = result(source, key, "duplicate", duplicate.notice, chunks=known.chunks)
-        return replace(row, choices=duplicate.choices)
-    notice = Notice("already_here", {"title": known.title, "added": known.added_at[:10]})
-    return result(source, key, "unchanged", notice, chunks=known.chunks)
-
-
 def take_in(
-    ingestor: Ingestor, source: Source, read: Read, began: float, on_stage: OnStage, decision: Decision = ""
+    ingestor: Ingestor,
+    source: Source,
+    read: Read,
+    began: float,
+    on_stage: OnStage,
+    decision: Decision = "",
+    online: bool = False,
 ) -> IngestResult:
     """Settle a page that was read since `began` (monotonic seconds); the row is named as `source` was given."""
-    row = ingestor.settle(read, on_stage, decision=decision)
+    row = ingestor.settle(read, on_stage, decision=decision, online=online)
     return replace(row, source=source.name, seconds=round(time.monotonic() - began, 3))

@@ -6,16 +6,15 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
-from urllib.parse import urlsplit
 
 from rag.errors import IngestError
-from rag.ingest.duplicates import aliases_of
 from rag.ingest.extract import Extracted
 from rag.ingest.fetch import Fetched, Fetcher
 from rag.ingest.media import media_type
 from rag.ingest.parser import Parser
 from rag.ingest.preparing import Prepared
 from rag.ingest.sources import Source
+from rag.ingest.url_key import split_url
 from rag.store.records import now
 from rag.text import detect_language
 from rag.types import Page, Stage
@@ -65,7 +64,8 @@ class Reader:
         if record:
             kind = "html" if "html" in record else "markdown"
             on_stage("reading")
-            return _read(source, key, known, self._parse(record[kind].encode(), f"text/{kind}", "utf-8", source.url))
+            body = record[kind].encode("utf-8", "replace")
+            return _read(source, key, known, self._parse(body, f"text/{kind}", "utf-8", source.url))
         if source.data is not None:
             on_stage("reading")
             kind = media_type(source.data, "", source.name)
@@ -104,8 +104,7 @@ def _read(source: Source, key: str, known: Page | None, extracted: Extracted, fe
     page = _page(source, key, extracted)
     if fetched is None:
         return Read(source, page, known, extracted)
-    aliases = aliases_of(page, moved_to=fetched.moved_to, canonical=extracted.canonical)
-    page = replace(page, aliases=aliases, etag=fetched.etag, last_modified=fetched.last_modified, checked_at=now())
+    page = replace(page, etag=fetched.etag, last_modified=fetched.last_modified, checked_at=now())
     return Read(
         source,
         page,
@@ -129,7 +128,7 @@ def _page(source: Source, key: str, extracted: Extracted) -> Page:
         url_hash=key,
         title=" ".join(title.split())[:300],
         language=language.split("-")[0].lower(),
-        site=extracted.site or (urlsplit(source.url).hostname or ""),
+        site=extracted.site or (split_url(source.url).hostname or ""),
         text=text,
         text_hash=hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest(),
         source=source.kind,

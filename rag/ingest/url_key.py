@@ -10,7 +10,7 @@ import hashlib
 import re
 import unicodedata
 from ipaddress import IPv6Address
-from urllib.parse import quote
+from urllib.parse import SplitResult, quote, urljoin, urlsplit
 
 _PARTS = re.compile(
     r"(?P<scheme>https?)://(?P<authority>[^/?#]*)(?P<path>[^?#]*)(?:\?(?P<query>[^#]*))?(?:#(?P<fragment>.*))?",
@@ -61,6 +61,22 @@ def url_hash(url: str) -> str:
     """The page's identifier: the MD5 of its key as 32 lower-case hexadecimal digits."""
     key = url_key(url).encode("utf-8", "surrogatepass")
     return hashlib.md5(key, usedforsecurity=False).hexdigest()
+
+
+def split_url(url: str) -> SplitResult:
+    """`urlsplit`, but nothing in all parts for what it cannot split, such as `http://[::1/x`."""
+    try:
+        return urlsplit(url)
+    except ValueError:
+        return SplitResult("", "", "", "", "")
+
+
+def join_url(base: str, reference: str) -> str:
+    """`urljoin`, but "" where the two make no address."""
+    try:
+        return urljoin(base, reference)
+    except ValueError:
+        return ""
 
 
 def normalise_escapes(text: str) -> str:

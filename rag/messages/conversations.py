@@ -70,6 +70,12 @@ MESSAGES: dict[str, tuple[str, str]] = {
     "export_question": ("Question", "问题"),
     "export_standalone": ("Understood as", "理解为"),
     "export_sources": ("Sources", "出处"),
+    "export_partly": ("borne out in part", "部分有依据"),
+    "export_unsupported": ("no source bears this out", "没有依据"),
+    "export_checked": (
+        "{supported} of {count} statements are supported by the pages.",
+        "{count} 句中有 {supported} 句在网页中有依据。",
+    ),
     "export_unfinished": ("Not finished", "未完成"),
     "export_made": ("Exported on {date}", "导出于 {date}"),
     # Follow-up questions that need no model

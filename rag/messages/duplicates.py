@@ -34,6 +34,21 @@ MESSAGES: dict[str, tuple[str, str]] = {
         "The same page as “{title}”, which is already here as {other}: the addresses differ in https and www alone.",
         "与已收录的“{title}”（{other}）是同一网页：两个网址只在 https 和 www 上不同。",
     ),
+    "now_elsewhere": (
+        "Its address now leads to “{title}” ({other}), which is already here, so it counts as gone. What is stored of "
+        "it stays until you remove it.",
+        "它的网址现在指向已收录的“{title}”（{other}），因此视为已消失。库中内容会保留，直到您将其移除。",
+    ),
+    "now_same_text": (
+        "In its place its site now shows, word for word, the text of “{title}” ({other}), which is already here. "
+        "What is stored of it was kept.",
+        "网站上它的正文现在与已收录的“{title}”（{other}）完全相同。库中原有内容已保留。",
+    ),
+    "now_near_text": (
+        "In its place its site now shows nearly the text of “{title}” ({other}), which is already here: about "
+        "{percent} % is the same. What is stored of it was kept.",
+        "网站上它的正文现在与已收录的“{title}”（{other}）几乎相同：约 {percent}% 一致。库中原有内容已保留。",
+    ),
     "left_alone": (
         "Not taken in, as you chose.",
         "已按您的选择跳过。",

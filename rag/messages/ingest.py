@@ -70,6 +70,10 @@ MESSAGES: dict[str, tuple[str, str]] = {
         "Line {line} of {name} is not a page: it must be a JSON object with url and one of text, html, markdown.",
         "{name} 第 {line} 行不是有效的网页记录：应为含 url 以及 text、html 或 markdown 的 JSON 对象。",
     ),
+    "record_address": (
+        "The address on line {line} of {name} cannot be one: {url}.",
+        "{name} 第 {line} 行的网址不是有效的网址：{url}。",
+    ),
     # Why an address could not be read
     "blocked": (
         "{url} was not fetched, for safety: {why_en}",

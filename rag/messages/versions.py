@@ -22,6 +22,11 @@ MESSAGES: dict[str, tuple[str, str]] = {
         "remove it. Last: {why_en}",
         "已连续 {failures} 次无法读取，视为已消失。库中内容会保留，直到您将其移除。最近一次：{why_zh}",
     ),
+    "page_unheard": (
+        "It could not be reached, and so far no other page of this check could be either, so this does not count "
+        "against it. What is stored of it stays. {why_en}",
+        "无法连接到它，到目前为止这次检查的其他网页也都无法连接，因此不计为失败。库中内容保持不变。{why_zh}",
+    ),
     "page_missed": (
         "It could not be read this time; what is stored of it stays. {why_en}",
         "这次无法读取，库中内容保持不变。{why_zh}",

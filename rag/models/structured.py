@@ -140,7 +140,7 @@ def _json_in(text: str) -> Iterator[Any]:
     while match := re.compile(r"[{\[]").search(text, place):
         try:
             value, place = decoder.raw_decode(text, match.start())
-        except ValueError:
+        except (ValueError, RecursionError):  # the latter for brackets within brackets by the thousand
             place = match.start() + 1
         else:
             yield value

@@ -11,11 +11,13 @@
     000003.weights.f4        the weights of these terms
 
 There is no pickle in it. Whoever made the file, no more than one part of it is in memory at a time,
-and what is parsed as JSON is small.
+and what is parsed as JSON is small. The writer keeps to the bounds of the reader.
 """
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import json
 import os
 import re
@@ -35,9 +37,10 @@ from rag.store.edge.faults import os_fault
 
 MANIFEST = "manifest.json"
 PART_BYTES = 64 * 1024 * 1024
-"""What one part may hold when unpacked; the writer stays far below."""
-_ROWS_BYTES = 8 * 1024 * 1024
-_LINE_BYTES = 256 * 1024  # JSON in memory is up to thirty times its size
+"""What one part may hold when unpacked."""
+ROWS_BYTES = 8 * 1024 * 1024
+"""What the rows of a part may be; JSON in memory is up to thirty times its size, hence so little."""
+_LINE_BYTES = 256 * 1024
 _MANIFEST_BYTES = 64 * 1024
 _DIRECTORY_BYTES = 16 * 1024 * 1024  # of the zip's own list of parts: some 200 000 of them
 _NAME = re.compile(r"(\d{6,9})\.(pages|versions|chunks)\.jsonl")
@@ -51,14 +54,16 @@ class ArchiveWriter:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._draft = path.with_name(f"{path.name}.draft")
+        self._draft = path.parent / f"{path.name}.draft"
         self._number = 0
 
     def __enter__(self) -> Self:
         try:
+            if self._path.is_dir():
+                raise StoreError("exchange_folder", name=str(self._path))
             self._zip = zipfile.ZipFile(self._draft, "w", allowZip64=True)
         except OSError as error:
-            raise os_fault(self._path.parent, error) from error
+            raise self._fault(error) from error
         return self
 
     def __exit__(
@@ -71,15 +76,16 @@ class ArchiveWriter:
                     os.fsync(file.fileno())
                 self._draft.replace(self._path)
         except OSError as fault:
-            raise os_fault(self._path.parent, fault) from fault
+            raise self._fault(fault) from fault
         finally:
-            self._draft.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                self._draft.unlink(missing_ok=True)
 
     def rows(self, kind: str, rows: Iterable[dict[str, Any]], **arrays: NDArray[Any]) -> None:
         """The next part: its rows, and arrays that belong to them by the name of their file (`dense.f4`)."""
         self._number += 1
-        lines = "".join(json.dumps(row, ensure_ascii=False, separators=(",", ":")) + "\n" for row in rows)
-        self._write(f"{self._number:06d}.{kind}.jsonl", lines.encode("utf-8", "surrogatepass"), zipfile.ZIP_DEFLATED)
+        lines = [self._line(kind, row) for row in rows]
+        self._write(f"{self._number:06d}.{kind}.jsonl", b"".join(lines), zipfile.ZIP_DEFLATED, ROWS_BYTES)
         for name, array in arrays.items():
             packed = zipfile.ZIP_DEFLATED if array.dtype == np.uint8 else zipfile.ZIP_STORED
             self._write(f"{self._number:06d}.{name.replace('_', '.')}", array.tobytes(), packed)
@@ -87,20 +93,39 @@ class ArchiveWriter:
     def manifest(self, data: dict[str, Any]) -> None:
         self._write(MANIFEST, json.dumps(data, indent=1).encode(), zipfile.ZIP_DEFLATED)
 
-    def _write(self, name: str, data: bytes, compression: int) -> None:
+    def _line(self, kind: str, row: dict[str, Any]) -> bytes:
+        text = json.dumps(row, ensure_ascii=False, separators=(",", ":"))
+        line = text.encode("utf-8", "surrogatepass") + b"\n"
+        if len(line) > _LINE_BYTES:
+            raise self._oversized(str(row.get("url", kind))[:100])
+        return line
+
+    def _write(self, name: str, data: bytes, compression: int, limit: int = PART_BYTES) -> None:
+        if len(data) > limit:
+            raise self._oversized(name)
         info = zipfile.ZipInfo(name, _MOMENT)
         info.compress_type = compression
         try:
             self._zip.writestr(info, data, compresslevel=6)
         except OSError as error:
-            raise os_fault(self._path.parent, error) from error
+            raise self._fault(error) from error
+
+    def _oversized(self, part: str) -> StoreError:
+        return StoreError("exchange_oversized", name=self._path.name, part=part)
+
+    def _fault(self, error: OSError) -> StoreError:
+        if error.errno in (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)):
+            return os_fault(self._path.parent, error)
+        detail = error.strerror or type(error).__name__
+        return StoreError("exchange_unwritable", name=str(self._path), detail=detail)
 
 
 class ArchiveReader:
     """Reads a file that anybody may have made. Raises StoreError for one that is not as it should be."""
 
-    def __init__(self, path: Path) -> None:
-        self.name = path.name
+    def __init__(self, path: Path, called: str = "") -> None:
+        """`called` is what a person knows the file by, where that is not its name."""
+        self.name = called or path.name
         self._path = path
 
     def __enter__(self) -> Self:
@@ -132,7 +157,7 @@ class ArchiveReader:
         return sorted(((number, kind) for number, kind in found), key=lambda part: (int(part[0]), part[1]))
 
     def rows(self, number: str, kind: str) -> Iterator[dict[str, Any]]:
-        for line in self._bytes(f"{number}.{kind}.jsonl", _ROWS_BYTES).split(b"\n"):
+        for line in self._bytes(f"{number}.{kind}.jsonl", ROWS_BYTES).split(b"\n"):
             if not line:
                 continue
             row = self._json(line) if len(line) <= _LINE_BYTES else None

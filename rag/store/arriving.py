@@ -6,6 +6,7 @@ import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from datetime import datetime
 from typing import Any, get_args
 
 from rag.store.records import chunk_payload
@@ -13,9 +14,12 @@ from rag.types import Chunk, Page, PageSource, PageStatus, PageVersion
 
 _HASH = re.compile(r"[0-9a-f]{32}")
 _NUMBERS = frozenset(["chunks", "characters", "failures", "version"])
-_OPTIONAL = frozenset(
-    field.name for field in fields(Page) if field.name not in ("url", "url_hash", "title", "text_hash", "generation")
-)
+_LARGEST = 2**31
+_NEEDED = frozenset(["url", "url_hash", "title", "text_hash", "generation", "added_at"])
+_OPTIONAL = frozenset(field.name for field in fields(Page)) - _NEEDED
+_TIMES = frozenset(["updated_at", "checked_at"])
+# Narrower than what Python takes for a time: the engine leaves out of its order what it cannot read.
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?(?:Z|[+-]\d\d:\d\d)", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +52,16 @@ def checked_page(row: Mapping[str, Any], text: str) -> Page:
     page = Page(**{"language": "", "site": "", "source": "import", **given})
     _require(bool(_HASH.fullmatch(page.url_hash)) and page.source in get_args(PageSource))
     _require(page.status in get_args(PageStatus) and page.version > 0 and bool(page.generation))
+    _require(_is_moment(page.added_at) and all(_is_moment(getattr(page, name) or page.added_at) for name in _TIMES))
     _require(page.text_hash == hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest())
     return page
+
+
+def checked_claim(row: Mapping[str, Any]) -> str:
+    """The address that the page of a row says is its own."""
+    claim = row.get("claim", "")
+    _require(isinstance(claim, str))
+    return str(claim)
 
 
 def checked_version(row: Mapping[str, Any], text: str) -> PageVersion:
@@ -85,7 +97,16 @@ def _value(name: str, given: Any) -> Any:
         _require(isinstance(given, list) and all(isinstance(one, str) for one in given))
         return tuple(given)
     _require(type(given) is (int if name in _NUMBERS else str))
+    _require(name not in _NUMBERS or 0 <= given < _LARGEST)
     return given
+
+
+def _is_moment(given: str) -> bool:
+    """Whether it is a time as the store writes them: ISO 8601, with its zone."""
+    if not _MOMENT.fullmatch(given):
+        return False
+    datetime.fromisoformat(given)  # ValueError for the 31st of February
+    return True
 
 
 def _require(holds: bool) -> None:

@@ -37,6 +37,7 @@ PAGE_INDEXES: Mapping[str, models.PayloadSchemaType] = {
     "added_at": _DATETIME,
     "status": _KEYWORD,
     "alias_hashes": _KEYWORD,
+    "claim_hashes": _KEYWORD,
     "left_out": _BOOL,
 }
 VERSION_INDEXES: Mapping[str, models.PayloadSchemaType] = {"url_hash": _KEYWORD, "settled": _BOOL}

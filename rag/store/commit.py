@@ -32,8 +32,10 @@ from rag.store.records import (
     Stored,
     chunk_id,
     chunk_payload,
+    claim_payload,
     content_hash,
     date_of,
+    joined_aliases,
     match,
     now,
     page_from,
@@ -86,6 +88,7 @@ class _Change:
     new: NewChunks
     signature: Signature
     before: Stored | None
+    claim: str = ""
 
     @property
     def left_out(self) -> bool:
@@ -116,12 +119,12 @@ class Committer:
         self._chunks = chunks
         self._locks = locks
 
-    def commit(self, page: Page, new: NewChunks) -> Page:
+    def commit(self, page: Page, new: NewChunks, claim: str = "") -> Page:
         """Replace what is stored of `page`, whose `generation` is set; StoreError leaves the old in place."""
         with self._locks.pages([page.url_hash]):
             before = self.stored(page.url_hash)
             page = _succeeding(page, before.page if before else None, len(new.chunks))
-            change = _Change(page, new, sign(page.text), before)
+            change = _Change(page, new, sign(page.text), before, claim)
             for _ in range(_ATTEMPTS):
                 found = self._attempt(change)
                 if found == page.chunks:
@@ -159,13 +162,14 @@ class Committer:
         found = self._client.retrieve(self._pages, [page_id(url_hash)], with_payload=WITHOUT_TEXT)
         return stored_from(found[0].payload or {}) if found else None
 
-    def update_state(self, page: Page) -> None:
+    def update_state(self, page: Page, claim: str | None = None) -> None:
         """Write what `page` says of its address, not of its text, into its record; nothing when it has none."""
         with self._locks.pages([page.url_hash]):
             before = self.stored(page.url_hash)
             if before is None:
                 return
-            self._client.set_payload(self._pages, state_payload(page), points=[page_id(page.url_hash)])
+            said = {} if claim is None else claim_payload(claim)
+            self._client.set_payload(self._pages, {**state_payload(page), **said}, points=[page_id(page.url_hash)])
             if before.left_out and before.page.status == "gone" and page.status == "active":
                 self.leave_out(page.url_hash, False)
 
@@ -220,20 +224,21 @@ class Committer:
         return self._client.count(self._chunks, count_filter=models.Filter(must=which), exact=True).count
 
     def _write_record(self, change: _Change) -> None:
-        point = page_point(change.page, change.signature, left_out=change.left_out, settled=False)
+        point = page_point(change.page, change.signature, left_out=change.left_out, settled=False, claim=change.claim)
         self._client.upsert(self._pages, [point], wait=True)
 
 
 def _succeeding(page: Page, before: Page | None, chunks: int) -> Page:
     """The page as it is to be stored in the place of `before`: counted, dated, under all its addresses."""
     moment = now()
-    page = replace(page, chunks=chunks, characters=len(page.text), updated_at=moment)
+    aliases = joined_aliases((), page.aliases)
+    page = replace(page, chunks=chunks, characters=len(page.text), updated_at=moment, aliases=aliases)
     if before is None:
         return replace(page, added_at=page.added_at or moment, version=1)
     return replace(
         page,
         added_at=before.added_at or page.added_at or moment,
-        aliases=tuple(dict.fromkeys((*before.aliases, *page.aliases))),
+        aliases=joined_aliases(before.aliases, page.aliases),
         version=before.version + (before.text_hash != page.text_hash),
     )
 

@@ -8,32 +8,26 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 from qdrant_client import QdrantClient, models
 
 from rag.errors import ModelMismatchError, StoreError
 from rag.store.archive import ArchiveReader, ArchiveWriter
-from rag.store.arriving import checked_chunk, checked_page, checked_version
+from rag.store.arriving import checked_chunk, checked_claim, checked_page, checked_version
 from rag.store.collections import DENSE, SPARSE
 from rag.store.duplicates import signature_from
+from rag.store.leaving import export_pages
 from rag.store.library import Library, importing, library_info
 from rag.store.records import (
     LibraryInfo,
     chunk_id,
-    match_any,
     now,
-    page_from,
-    page_id,
     page_point,
     version_id,
 )
-from rag.store.search import dense_of
-from rag.store.walking import walk
 from rag.types import Page
 
 OnProgress = Callable[[int, int], object]
@@ -41,8 +35,6 @@ OnProgress = Callable[[int, int], object]
 FORMAT = "pagelight-library"
 VERSION = 1
 _PAGES = 20  # a part
-_TEXT_BYTES = 4_000_000
-_CHUNKS = 1000
 _BATCH = 128
 
 
@@ -59,88 +51,11 @@ def export_library(
     with ArchiveWriter(Path(path)) as archive:
         for at in range(0, len(hashes), _PAGES):
             with library.held(hashes[at : at + _PAGES]):
-                _export_pages(library, hashes[at : at + _PAGES], archive, counts)
+                export_pages(library, hashes[at : at + _PAGES], archive, counts)
             on_progress(min(at + _PAGES, len(hashes)), len(hashes))
         info = LibraryInfo(library.name, library.embedding_model, library.dimension, now())
         archive.manifest({"format": FORMAT, "version": VERSION, **asdict(info), "counts": counts})
     return counts
-
-
-def _export_pages(library: Library, hashes: Sequence[str], archive: ArchiveWriter, counts: dict[str, int]) -> None:
-    records = library.client.retrieve(library.pages_collection, [page_id(one) for one in hashes], with_payload=True)
-    payloads = {page_from(record.payload or {}).url_hash: record.payload or {} for record in records}
-    for group in _by_size(list(payloads.values())):
-        _texts_part(archive, "pages", [_plain(one, "alias_hashes", "settled") for one in group])
-        counts["pages"] += len(group)
-        pages = {one["url_hash"]: page_from(one) for one in group}
-        only = models.Filter(must=[match_any("url_hash", list(pages))])
-        versions = (r.payload or {} for r in walk(library.client, library._versions.collection, only))
-        past = [one for one in versions if one["number"] < pages[one["url_hash"]].version]
-        for part in _by_size(past):
-            _texts_part(archive, "versions", [_plain(one, "settled", "written") for one in part])
-        counts["versions"] += len(past)
-        counts["chunks"] += _export_chunks(library, pages, archive)
-
-
-def _export_chunks(library: Library, pages: Mapping[str, Page], archive: ArchiveWriter) -> int:
-    generations = [page.generation for page in pages.values()]
-    only = models.Filter(
-        must=[match_any("metadata.url_hash", list(pages)), match_any("metadata.generation", generations)]
-    )
-    points = walk(library.client, library.chunks_collection, only, vectors=True)
-    count = 0
-    while part := list(islice(points, _CHUNKS)):
-        _chunks_part(archive, part, library.dimension)
-        count += len(part)
-    return count
-
-
-def _by_size(payloads: Sequence[Mapping[str, Any]]) -> Iterator[list[Mapping[str, Any]]]:
-    """The payloads in groups whose texts fit a part."""
-    group: list[Mapping[str, Any]] = []
-    size = 0
-    for one in payloads:
-        length = len(one["text"]) * 3
-        if group and size + length > _TEXT_BYTES:
-            yield group
-            group, size = [], 0
-        group.append(one)
-        size += length
-    if group:
-        yield group
-
-
-def _plain(payload: Mapping[str, Any], *without: str) -> dict[str, Any]:
-    return {key: value for key, value in payload.items() if key not in without}
-
-
-def _texts_part(archive: ArchiveWriter, kind: str, rows: Sequence[dict[str, Any]]) -> None:
-    texts = [row["text"].encode("utf-8", "surrogatepass") for row in rows]
-    slim = [{**_plain(row, "text"), "bytes": len(text)} for row, text in zip(rows, texts, strict=True)]
-    archive.rows(kind, slim, texts_u1=np.frombuffer(b"".join(texts), dtype=np.uint8))
-
-
-def _chunks_part(archive: ArchiveWriter, points: Sequence[models.Record], dimension: int) -> None:
-    rows, dense, terms, weights = [], [], [], []
-    for point in points:
-        data = (point.payload or {})["metadata"]
-        vector = dense_of(point)
-        sparse: Any = point.vector.get(SPARSE) if isinstance(point.vector, dict) else None
-        parent = [data["parent_start"], data["parent_end"], data["parent_id"]] if "parent_start" in data else None
-        row = {"page": data["url_hash"], "index": data["index"], "start": data["start"], "end": data["end"]}
-        row |= {"section": data["section"], "hash": data["content_hash"], "parent": parent}
-        rows.append({**row, "dense": vector is not None, "terms": len(sparse.indices) if sparse else 0})
-        dense += [vector] if vector is not None else []
-        terms += list(sparse.indices) if sparse else []
-        weights += list(sparse.values) if sparse else []
-    stacked = np.stack(dense) if dense else np.zeros((0, dimension))
-    archive.rows(
-        "chunks",
-        rows,
-        dense_f4=stacked.astype("<f4"),
-        terms_u4=np.asarray(terms, dtype="<u4"),
-        weights_f4=np.asarray(weights, dtype="<f4"),
-    )
 
 
 def file_info(path: str | Path) -> tuple[LibraryInfo, dict[str, int]]:
@@ -157,14 +72,16 @@ def import_library(
     embedding_model: str = "",
     dimension: int = 0,
     on_progress: OnProgress = lambda done, total: None,
+    called: str = "",
 ) -> dict[str, int]:
     """Make the library `name` from an exported file; returns how many pages, chunks and versions came in.
 
-    It appears when all of it is there; one that was cut off is cleared by the next try. Raises
-    ModelMismatchError when it was not made with `embedding_model`, if that is given, and StoreError for
-    a name that is taken, a file that is none of ours, is damaged, or is of a newer version.
+    `called` is what a person knows the file by, where that is not its name. The library appears when all of it is
+    there; one that was cut off is cleared by the next try. Raises ModelMismatchError when it was not made
+    with `embedding_model`, if that is given, and StoreError for a name that is taken, a file that is none
+    of ours, is damaged, or is of a newer version.
     """
-    with ArchiveReader(Path(path)) as archive:
+    with ArchiveReader(Path(path), called) as archive:
         info, counts = _info(archive)
         if embedding_model and (embedding_model, dimension) != (info.embedding_model, info.dimension):
             raise ModelMismatchError(
@@ -187,16 +104,19 @@ def import_library(
 
 def _info(archive: ArchiveReader) -> tuple[LibraryInfo, dict[str, int]]:
     data = archive.manifest()
-    if data.get("format") != FORMAT or not isinstance(data.get("version"), int):
+    if data.get("format") != FORMAT or type(data.get("version")) is not int:
         raise StoreError("exchange_unreadable", name=archive.name)
     if data["version"] > VERSION:
         raise StoreError("exchange_newer", name=archive.name)
     try:
         info = LibraryInfo(*(data[key] for key in ("name", "embedding_model", "dimension", "created_at")))
-        counts = {key: int(data["counts"][key]) for key in ("pages", "chunks", "versions")}
+        counts = {key: _length(data["counts"][key]) for key in ("pages", "chunks", "versions")}
     except (KeyError, TypeError, ValueError) as error:
         raise archive.damaged("manifest") from error
-    if not (isinstance(info.embedding_model, str) and isinstance(info.dimension, int) and 0 < info.dimension <= 65_536):
+    words = (info.name, info.embedding_model, info.created_at)
+    if not all(isinstance(word, str) for word in words) or type(info.dimension) is not int:
+        raise archive.damaged("manifest")
+    if not 0 < info.dimension <= 65_536:
         raise archive.damaged("manifest")
     return info, counts
 
@@ -220,7 +140,7 @@ class _Arrival:
         for number, kind in self._archive.parts():
             try:
                 counts[kind] += take[kind](number)
-            except (KeyError, TypeError, ValueError, UnicodeDecodeError) as error:
+            except (KeyError, TypeError, ValueError, OverflowError) as error:
                 raise self._archive.damaged(f"part {number}") from error
             self._on_progress(counts["pages"], self._total)
         return counts
@@ -239,7 +159,8 @@ class _Arrival:
         for row, text in self._texts(number, "pages"):
             page, left_out = checked_page(row, text), row.get("left_out") is True
             self._pages[page.url_hash] = (page, left_out)
-            points.append(page_point(page, signature_from(row), left_out=left_out, settled=True))
+            claim = checked_claim(row)
+            points.append(page_point(page, signature_from(row), left_out=left_out, settled=True, claim=claim))
         self._upsert(self._library.pages_collection, points)
         return len(points)
 
@@ -281,7 +202,7 @@ class _Arrival:
 
 
 def _length(given: Any) -> int:
-    if not isinstance(given, int) or given < 0:
+    if type(given) is not int or given < 0:
         raise ValueError(given)
     return given
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
@@ -110,14 +110,23 @@ class JobTable:
         rows = self._file.rows("SELECT state FROM jobs WHERE id = ?", job_id)
         return cast(JobState, rows[0]["state"]) if rows else None
 
-    def set_state(self, job_id: str, state: JobState, notice: Notice | None = None) -> None:
-        """Change the state; the notice is replaced, by none if none is given."""
+    def set_state(
+        self, job_id: str, state: JobState, notice: Notice | None = None, *, of: Collection[JobState] = ()
+    ) -> bool:
+        """Change the state, where it is one `of` these if any are given; False when it is another.
+
+        The look and the write are one step, so that what others did with the job meanwhile stays. The
+        notice is replaced, by none if none is given.
+        """
         told = None if notice is None else dump({"code": notice.code, "params": dict(notice.params)})
         ended = now() if state in ("done", "cancelled") else ""
+        among = f" AND state IN ({', '.join('?' * len(of))})" if of else ""
         with self._file.transaction() as db:
-            db.execute(
-                "UPDATE jobs SET state = ?, notice = ?, finished_at = ? WHERE id = ?", (state, told, ended, job_id)
+            changed = db.execute(
+                f"UPDATE jobs SET state = ?, notice = ?, finished_at = ? WHERE id = ?{among}",
+                (state, told, ended, job_id, *of),
             )
+            return bool(changed.rowcount)
 
     def end_if_done(self, job_id: str) -> bool:
         """Call a running job done if nothing of it is left to do."""

@@ -163,26 +163,28 @@ class Library(LibraryReader):
         *,
         chunker: str = "",
         content_hashes: Sequence[str] | None = None,
+        claim: str = "",
     ) -> Page:
         """Store the page, or replace it, all at once; returns it with generation, counts and times.
 
         dense: (n, d) float32, L2-normalised; row i is ignored where `dense_ok[i]` is False, and chunk i
         then takes no part in dense ranking. `content_hashes` are those of the texts that were embedded
-        (`records.content_hash`), by default of the chunks' own. StoreError leaves what was stored before.
+        (`records.content_hash`), by default of the chunks' own. `claim` is the address that the page says
+        is its own, which nobody has looked at (`claimants`). StoreError leaves what was stored before.
         """
         hashes = content_hashes or [content_hash(chunk.text) for chunk in chunks]
         new = NewChunks(chunks, dense, dense_ok, sparse, hashes)
         generation = generation_of(page, new, chunker, self.embedding_model)
-        return self._committer.commit(replace(page, generation=generation), new)
+        return self._committer.commit(replace(page, generation=generation), new, claim)
 
-    def update_record(self, page: Page) -> None:
+    def update_record(self, page: Page, *, claim: str | None = None) -> None:
         """Write what the page's site last said of it: etag, last_modified, checked_at, failures, status, aliases.
 
         One write, which touches no chunk; a page that is not stored stays so. Aliases are spelled as
         their keys (`rag.ingest.url_key`). A page that was left out because it was gone, and is back,
-        takes part in answers again.
+        takes part in answers again. `claim` is as in `commit`; None leaves the one there is.
         """
-        self._committer.update_state(page)
+        self._committer.update_state(page, claim)
 
     def set_left_out(self, url_hashes: Sequence[str], left_out: bool) -> None:
         """Keep these pages out of every search, or let them in again; they stay in the library."""

@@ -14,6 +14,7 @@ from rag.store.duplicates import THRESHOLD, Signature, signature_from, similarit
 from rag.store.records import (
     WITHOUT_TEXT,
     LibraryInfo,
+    alias_hash,
     match,
     match_any,
     page_from,
@@ -26,7 +27,8 @@ from rag.store.walking import walk
 from rag.types import Page, PageVersion, Passage, SparseVector
 
 _WITH_ALIASES = models.PayloadSelectorExclude(exclude=["text", "signature"])
-_WITH_SIGNATURE = models.PayloadSelectorExclude(exclude=["text", "alias_hashes"])
+_WITH_SIGNATURE = models.PayloadSelectorExclude(exclude=["text", "alias_hashes", "claim_hashes"])
+_CLAIMANTS = 8  # a site with a wrong canonical link has it on all of its pages
 _CANDIDATES = 500  # pages compared for one text; more share a band only where one text repeats hundreds of times
 
 
@@ -67,6 +69,22 @@ class LibraryReader:
             payload = record.payload or {}
             for alias in wanted.intersection(payload["alias_hashes"]):
                 found.setdefault(alias, page_from(payload))
+        return found
+
+    def claimants(self, url_hashes: Sequence[str]) -> dict[str, list[Page]]:
+        """Pages that say of themselves that their address is one of these, by the hash given, without their text.
+
+        Saying so proves nothing. Of many that say the same, a few.
+        """
+        if not url_hashes:
+            return {}
+        only = models.Filter(must=[match_any("claim_hashes", list(dict.fromkeys(url_hashes)))])
+        records, _ = self.client.scroll(
+            self.pages_collection, scroll_filter=only, limit=_CLAIMANTS, with_payload=WITHOUT_TEXT
+        )
+        found: dict[str, list[Page]] = {}
+        for payload in (record.payload or {} for record in records):
+            found.setdefault(alias_hash(payload["claim"]), []).append(page_from(payload))
         return found
 
     def page(self, url_hash: str) -> Page | None:

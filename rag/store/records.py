@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+import json
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from typing import Any
@@ -16,8 +17,10 @@ from rag.store.duplicates import Signature
 from rag.types import Chunk, Page, Passage
 
 _SPACE = UUID("6f1f6f0e-55a3-5c0b-9f8a-2d1c3f0a7b11")
-WITHOUT_TEXT = models.PayloadSelectorExclude(exclude=["text", "signature", "alias_hashes"])
+WITHOUT_TEXT = models.PayloadSelectorExclude(exclude=["text", "signature", "alias_hashes", "claim_hashes"])
 _PAGE_FIELDS = tuple(field.name for field in fields(Page))
+_ALIASES = 500
+_ALIAS_BYTES = 100_000  # a record's row in an exported file is read up to 256 KB
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,35 +88,61 @@ def library_from(payload: Mapping[str, Any]) -> LibraryInfo:
     return LibraryInfo(**{field.name: payload[field.name] for field in fields(LibraryInfo)})
 
 
-def page_payload(page: Page, signature: Signature, *, left_out: bool, settled: bool) -> dict[str, Any]:
+def joined_aliases(before: Iterable[str], seen: Iterable[str]) -> tuple[str, ...]:
+    """The aliases that a page has, those seen last at the end; of too many the newest stay.
+
+    An address that leads somewhere else at every look would make them grow without end.
+    """
+    fresh = dict.fromkeys(seen)
+    every = [*(one for one in dict.fromkeys(before) if one not in fresh), *fresh]
+    kept: list[str] = []
+    room = _ALIAS_BYTES
+    for address in reversed(every[-_ALIASES:]):
+        room -= len(json.dumps(address)) + 1
+        if room < 0:
+            break
+        kept.append(address)
+    return tuple(reversed(kept))
+
+
+def page_payload(page: Page, signature: Signature, *, left_out: bool, settled: bool, claim: str = "") -> dict[str, Any]:
     """The page's record. `settled` is False until the flags of its chunks agree with it."""
     return {
         **asdict(page),
         **state_payload(page),
         **signature.payload(),
+        **claim_payload(claim),
         "left_out": left_out,
         "settled": settled,
     }
 
 
-def page_point(page: Page, signature: Signature, *, left_out: bool, settled: bool) -> models.PointStruct:
+def claim_payload(claim: str) -> dict[str, Any]:
+    """What the page says its address is, where nobody has seen that it is so; spelled as its key, "" for nothing."""
+    return {"claim": claim, "claim_hashes": [alias_hash(claim)] if claim else []}
+
+
+def page_point(
+    page: Page, signature: Signature, *, left_out: bool, settled: bool, claim: str = ""
+) -> models.PointStruct:
     """The page's record as a point, found by the bands of its signature."""
     bands = signature.bands
     vector = {SPARSE: models.SparseVector(indices=bands.indices, values=bands.values)} if bands.indices else {}
-    payload = page_payload(page, signature, left_out=left_out, settled=settled)
+    payload = page_payload(page, signature, left_out=left_out, settled=settled, claim=claim)
     return models.PointStruct(id=page_id(page.url_hash), vector=vector, payload=payload)
 
 
 def state_payload(page: Page) -> dict[str, Any]:
     """What a look at the page's site changes in its record, whether or not its text changed."""
+    aliases = joined_aliases((), page.aliases)
     return {
         "etag": page.etag,
         "last_modified": page.last_modified,
         "checked_at": page.checked_at,
         "failures": page.failures,
         "status": page.status,
-        "aliases": list(page.aliases),
-        "alias_hashes": [alias_hash(address) for address in page.aliases],
+        "aliases": list(aliases),
+        "alias_hashes": [alias_hash(address) for address in aliases],
     }
 
 

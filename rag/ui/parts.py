@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from datetime import datetime
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 import streamlit as st
 
+from rag.ingest.url_key import split_url
 from rag.ui.escape import is_web_url
 from rag.ui.strings import Language, counted, label
 
@@ -60,13 +61,13 @@ def page_count(count: int, language: Language) -> str:
 def short_source(source: str) -> str:
     """A URL without its scheme and percent-encoding, a file by its name: what a reader recognises."""
     if source.startswith("file://"):
-        return unquote(urlsplit(source).path).rpartition("/")[2]
-    if not is_web_url(source):
+        return unquote(split_url(source).path).rpartition("/")[2]
+    parts = split_url(source)
+    if not is_web_url(source) or not parts.netloc:
         return source
-    parts = urlsplit(source)
     return unquote(f"{parts.netloc}{parts.path}".rstrip("/") + (f"?{parts.query}" if parts.query else ""))
 
 
 def site_of(url: str) -> str:
     """The host of a web address; any other source by its short name."""
-    return urlsplit(url).netloc if is_web_url(url) else short_source(url)
+    return (split_url(url).netloc if is_web_url(url) else "") or short_source(url)

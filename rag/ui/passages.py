@@ -81,13 +81,18 @@ def _line(line: _Span) -> str:
 
 
 def _table(rows: list[_Span]) -> str:
-    """A Markdown table; rows without the rule under a header, as the later part of a long table, as lines."""
+    """A Markdown table; rows without the rule under a header, as the later part of a long table, as lines.
+
+    Only one of the first two rows can be the rule: a later row of dashes says that there is nothing in its cells.
+    """
+    rules = [place for place, row in enumerate(rows[:2]) if _RULE.fullmatch(row.text)]
+    rule = rules[-1] if rules else None
     cells = [
         [row.cut(*match.span(1)).markdown() for match in _CELL.finditer(row.text)]
-        for row in rows
-        if not _RULE.fullmatch(row.text)
+        for place, row in enumerate(rows)
+        if place != rule
     ]
-    if len(rows) < 2 or not _RULE.fullmatch(rows[1].text):
+    if rule != 1:
         return "\n\n".join(" · ".join(filter(None, row)) for row in cells)
     width = max(map(len, cells))
     lines = [f"| {' | '.join(row + [''] * (width - len(row)))} |" for row in cells]

@@ -9,6 +9,7 @@ ever needs `unsafe_allow_html`. Page text is shown by `rag.ui.passages`.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -21,6 +22,9 @@ from rag.ui.escape import JOINER, escape, escape_line, web_link
 
 _MARK = re.compile(r"\[(\d{1,3})\]")
 _MARKS = re.compile(r"(?:\[\d{1,3}\])+")
+_BOLD = re.compile(r"(?<![*\\])\*\*(?![*\s])([^*\n]{1,400})(?<!\s)\*\*(?!\*)")
+_CODE = re.compile(r"(`{3,}[^`]*+(?:`{3,}|$)|`[^`\n]*+`)")
+_MARKUP = frozenset("[]()<>`_~\\|!")
 _FIRST_SIGN = 0xE000
 _MOST_SIGNS = 0x1000
 _SIGN = re.compile("[\ue000-\uefff]")
@@ -71,7 +75,7 @@ def answer_markdown(
     leads to `{anchor}-unsupported` or `{anchor}-partly`, with its tip as the title.
     """
     rules = _Rules(frozenset(map(_key, urls)), frozenset(marks), anchor, pending, tuple(doubtful))
-    text = _with_signs(text, rules.doubtful)
+    text = _with_bold(_with_signs(text, rules.doubtful))
     return _SIGN.sub("", _blocks(SyntaxTreeNode(_parser().parse(text)).children, rules))
 
 
@@ -85,6 +89,33 @@ def _with_signs(text: str, doubtful: Sequence[Doubtful]) -> str:
             at = len(text[:at].rstrip("*_~| "))
         text = text[:at] + chr(_FIRST_SIGN + place) + text[at:]
     return text
+
+
+def _with_bold(text: str) -> str:
+    """Move punctuation out of bold that has a letter right beside it, else CommonMark takes its stars for text.
+
+    `**注意：**请看` becomes `**注意**：请看`; between Chinese words there is no space that would tell.
+    """
+    return "".join(part if place % 2 else _BOLD.sub(_moved_out, part) for place, part in enumerate(_CODE.split(text)))
+
+
+def _moved_out(bold: re.Match[str]) -> str:
+    body, lead, tail = bold[1], "", ""
+    before, after = bold.string[: bold.start()][-1:], bold.string[bold.end() : bold.end() + 1]
+    if after.isalnum():
+        body, tail = _cut(body, len(body.rstrip(_punctuation(body))))
+    if before.isalnum():
+        lead, body = _cut(body, len(body) - len(body.lstrip(_punctuation(body))))
+    return f"{lead}**{body}**{tail}" if body.strip() else bold[0]
+
+
+def _cut(text: str, place: int) -> tuple[str, str]:
+    return text[:place], text[place:]
+
+
+def _punctuation(text: str) -> str:
+    """The punctuation in `text` that has no meaning in Markdown."""
+    return "".join(sign for sign in set(text) - _MARKUP if unicodedata.category(sign)[0] in "PS")
 
 
 @cache

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, get_args
-from urllib.parse import urlsplit
 
 import streamlit as st
 
 from rag.ingest.discovery.frontier import SiteKind
 from rag.ingest.discovery.scope import MAX_DEPTH, MAX_PAGES, SiteScope
+from rag.ingest.url_key import split_url
 from rag.ui.escape import escape_line, is_web_url
 from rag.ui.strings import Language, label
 
@@ -39,7 +39,7 @@ def draw_site_form(app: App, library: str, chunker: str, force: bool, language: 
     prefix, pages, depth = _limits(kind, start, language)
     if start and kind != "feed":
         place = SiteScope(start, prefix)
-        st.caption(label("site_within", language, place=escape_line(f"{urlsplit(start).netloc}{place.folder}")))
+        st.caption(label("site_within", language, place=escape_line(f"{split_url(start).netloc}{place.folder}")))
     if not st.button(label("site_go", language), type="primary", icon=":material/travel_explore:", key="add-site"):
         return None
     if not start:

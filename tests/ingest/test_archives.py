@@ -120,3 +120,30 @@ def test_large_files_are_refused_by_kind() -> None:
     assert outcomes(file_sources("a.txt", b"x" * 5_000_001)) == {"a.txt": "file_too_large"}
     assert outcomes(file_sources("a.pdf", b"%PDF-" + b"x" * 5_000_001)).keys() == {"a.pdf"}
     assert file_sources("a.pdf", b"%PDF-" + b"x" * 5_000_001)[0].broken is None
+
+
+@pytest.mark.parametrize(
+    ("mark", "offset", "bad"),
+    [
+        (b"PK\x03\x04", 30, b"\xff"),  # a name in no charset, in the file's own header
+        (b"PK\x03\x04", 30, b"b"),
+        (b"PK\x03\x04", 26, b"\xff\xff"),
+        (b"PK\x03\x04", 0, b"XX"),
+        (b"PK\x01\x02", 42, b"\xff\xff\xff\x7f"),
+    ],
+)
+def test_a_damaged_entry_does_not_stop_the_others(mark: bytes, offset: int, bad: bytes) -> None:
+    data = bytearray(packed({"文a.txt": b"text", "c.txt": b"more"}))
+    place = data.index(mark) + offset
+    data[place : place + len(bad)] = bad
+    assert outcomes(file_sources("x.zip", bytes(data))) == {"x.zip/文a.txt": "archive_broken", "x.zip/c.txt": b"more"}
+
+
+def test_damage_of_any_kind_is_told() -> None:
+    """Each byte of an archive in turn, set to what breaks most."""
+    whole = packed({"文a.txt": b"text" * 20, "c.md": b"# More"})
+    for place in range(len(whole)):
+        for value in (0, 0x7F, 0xFF):
+            data = bytearray(whole)
+            data[place] = value
+            assert file_sources("x.zip", bytes(data))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from rag.ingest.batch import ingest_all
 from rag.ingest.pipeline import Ingestor
-from rag.ingest.sources import web_source
+from rag.ingest.sources import Source, file_sources, web_source
 from tests.support.page_server import PageServer, Reply, generated_page
 
 
@@ -47,3 +49,42 @@ def test_a_page_that_is_known_by_another_address_is_left_alone(ingestor: Ingesto
         list(ingest_all(ingestor, [web_source(page_server.url(path))]))
     ((_, row),) = ingest_all(ingestor, [web_source(page_server.url("/old"))])
     assert (row.status, row.reason) == ("duplicate", "alias_address")
+
+
+def test_a_fault_of_ours_costs_one_source(
+    ingestor: Ingestor, page_server: PageServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    read = ingestor.read
+
+    def faulty(source: Source, *rest: Any, **more: Any) -> Any:
+        if source.url.endswith("/1"):
+            raise RuntimeError("boom")
+        return read(source, *rest, **more)
+
+    monkeypatch.setattr(ingestor, "read", faulty)
+    rows = dict(ingest_all(ingestor, [web_source(page_server.url(f"/page/{number}")) for number in range(3)]))
+    assert [(rows[place].status, rows[place].reason) for place in range(3)] == [
+        ("added", "page_added"),
+        ("failed", "unexpected"),
+        ("added", "page_added"),
+    ]
+    assert "boom" in caplog.text
+
+
+@pytest.mark.parametrize("wait", ["Mon, 01 Jan 99999999999999999999 00:00:00 GMT", "9" * 5000, "soon"])
+def test_a_server_that_asks_for_what_cannot_be(ingestor: Ingestor, page_server: PageServer, wait: str) -> None:
+    page_server.add("/busy", status=503, headers={"Retry-After": wait})
+    sources = [web_source(page_server.url(path)) for path in ("/busy", "/article")]
+    assert [row.status for _, row in sorted(ingest_all(ingestor, sources))] == ["failed", "added"]
+
+
+def test_files_of_one_name_are_two_pages(ingestor: Ingestor) -> None:
+    texts = ["The first report is about bridges. " * 20, "Quite another one, on cooking onions. " * 20]
+    sources = [source for text in (*texts, texts[0]) for source in file_sources("report.txt", text.encode())]
+    rows = dict(ingest_all(ingestor, sources))
+    assert [(rows[place].status, rows[place].url) for place in range(3)] == [
+        ("added", "file:///report.txt"),
+        ("added", "file:///report.txt?2"),
+        ("duplicate", "file:///report.txt"),
+    ]
+    assert [row.status for _, row in sorted(ingest_all(ingestor, sources))] == ["unchanged", "unchanged", "duplicate"]

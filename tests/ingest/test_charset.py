@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import codecs
+
 import pytest
 
+from rag.ingest import charset
 from rag.ingest.charset import codec_of, decode
 
 CHINESE = (
@@ -127,3 +130,37 @@ def test_a_few_wrong_bytes_do_not_change_the_charset() -> None:
 def test_never_fails(body: bytes) -> None:
     assert isinstance(decode(body, "utf-8"), str)
     assert isinstance(decode(body), str)
+
+
+@pytest.mark.parametrize(
+    ("text", "codec", "label"),
+    [
+        ("สวัสดีชาวโลก ภาษาไทย", "cp874", "windows-874"),
+        ("สวัสดีชาวโลก ภาษาไทย", "cp874", "TIS-620"),
+        ("日本語の文章です。これは試験のための文です。", "cp932", "Windows-31J"),
+    ],
+)
+def test_labels_that_python_does_not_know(text: str, codec: str, label: str) -> None:
+    assert decode(page(text).encode(codec), label) == page(text)
+    assert decode(page(text, label).encode(codec)) == page(text, label)
+
+
+def test_each_known_label_has_a_codec() -> None:
+    numbers = [*range(1, 20), 866, 874, 932, 936, 949, 950, *range(1250, 1260)]
+    families = ["cp{}", "windows-{}", "iso-8859-{}", "koi8-{}", "utf-{}"]
+    labels = [family.format(number) for family in families for number in numbers]
+    labels += ["koi8-r", "koi8-u", "windows-31j", "euc-jp", "iso-2022-jp", "big5hkscs", "gb18030", *charset._READ_AS]
+    labels += [f"utf-16{dash}{end}" for dash in ("", "-") for end in ("", "le", "be")]
+    found = [codec for label in labels if (codec := codec_of(label))]
+    assert len(found) > 50
+    assert all(codecs.lookup(codec) for codec in found)
+    assert [codec_of(label) for label in ("iso-8859-12", "utf-7", "cp037", "rot13", "unicode_escape")] == [None] * 5
+
+
+def test_a_declared_utf16_that_is_none_is_not_believed() -> None:
+    for text in (CHINESE, FRENCH, "Plain words."):
+        assert decode(page(text).encode(), "utf-16") == page(text)
+
+
+def test_without_surrogates() -> None:
+    assert charset.without_surrogates("a\ud83db\udc00 😀") == "a\ufffdb\ufffd 😀"

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from rag.ingest.duplicates import aliases_of, believable, find_duplicate, twin_addresses
+from rag.ingest.batch import ingest_all
+from rag.ingest.duplicates import aliases_of, believable, claim_of, find_duplicate, twin_addresses
 from rag.ingest.pipeline import Ingestor, Read
 from rag.ingest.sources import Source, file_sources, record_sources, web_source
 from rag.ingest.url_key import url_hash, url_key
@@ -75,9 +76,26 @@ def test_which_canonical_links_can_be_right(link: str, url: str, believed: bool)
 
 def test_aliases_are_spelled_as_keys() -> None:
     page = Page("https://x.example/b", url_hash("https://x.example/b"), "", "", "", "t", "", "web")
-    assert aliases_of(page, moved_to="HTTPS://X.example:443/c?utm_source=y#z", canonical="https://x.example/b#top") == (
-        "https://x.example/c",
-    )
+    assert aliases_of(page, moved_to="HTTPS://X.example:443/c?utm_source=y#z") == ("https://x.example/c",)
+    assert aliases_of(page, moved_to="https://x.example/b#top") == aliases_of(page) == ()
+
+
+@pytest.mark.parametrize(
+    ("canonical", "claim"),
+    [
+        ("HTTPS://X.example/c#top", "https://x.example/c"),
+        ("https://x.example/b?utm_source=y", ""),  # itself
+        ("https://x.example/old", ""),  # known to lead to it
+        ("https://x.example/", ""),
+        ("http://[::1/c", ""),
+        ("https://x.example/" + "c" * 5000, ""),
+        ("", ""),
+    ],
+)
+def test_what_a_page_claims_to_be(canonical: str, claim: str) -> None:
+    aliases = ("https://x.example/old",)
+    page = Page("https://x.example/b", url_hash("https://x.example/b"), "", "", "", "t", "", "web", aliases=aliases)
+    assert claim_of(page, canonical) == claim
 
 
 # Depth one: addresses
@@ -116,6 +134,51 @@ def test_a_canonical_link_that_lies_is_not_believed(ingestor: Ingestor, page_ser
         page_server.add(path, html(english(number), head=canonical(first)))
         assert take(ingestor, page_server.url(path)).status == "added"
     assert len(urls(ingestor)) == 3
+
+
+def given(ingestor: Ingestor, *urls: str) -> list[tuple[str, str]]:
+    """What becomes of addresses that are handed in one after another."""
+    return [(row.status, row.reason) for url in urls for _, row in ingest_all(ingestor, [web_source(url)])]
+
+
+@pytest.mark.parametrize("link", ["/start", "/start?page_id=7", "/blog/start/"])
+@pytest.mark.parametrize("pages", [1, 12])
+def test_the_page_that_others_wrongly_name_is_read_all_the_same(
+    ingestor: Ingestor, page_server: PageServer, link: str, pages: int
+) -> None:
+    start = page_server.add(link, html(english(50), head=canonical(page_server.url(link))))
+    others = [page_server.add(f"/p{n}", html(english(n), head=canonical(start))) for n in range(pages)]
+    assert given(ingestor, *others) == [("added", "page_added")] * pages
+    assert all(page.aliases == () for page in ingestor.library.pages())
+    assert given(ingestor, start, start) == [("added", "page_added"), ("unchanged", "already_here")]
+    assert urls(ingestor) == {start, *others}
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_a_canonical_link_that_is_right_is_read_once_and_then_known(
+    ingestor: Ingestor, page_server: PageServer, same: bool
+) -> None:
+    text = english(1) if same else english(1).rpartition("\n\n")[0] + "\n\n" + english(7, 8)
+    main = page_server.add("/main", html(text))
+    shown = page_server.add("/amp/main", html(english(1), head=canonical(main)))
+    expected = [("added", "page_added"), ("duplicate", "alias_address"), ("duplicate", "alias_address")]
+    assert given(ingestor, shown, main, main) == expected
+    assert page_server.count("/main") == 1
+    assert [page.aliases for page in ingestor.library.pages()] == [(url_key(main),)]
+
+
+def test_a_page_that_no_longer_claims_an_address_is_not_asked_about_it(
+    ingestor: Ingestor, page_server: PageServer
+) -> None:
+    main, shown = page_server.url("/main"), page_server.url("/amp/main")
+    page_server.add("/amp/main", html(english(1), head=canonical(main)))
+    take(ingestor, shown)
+    assert [page.url for page in ingestor.library.claimants([url_hash(main)])[url_hash(main)]] == [shown]
+    ingestor.library.update_record(ingestor.library.pages()[0])
+    assert ingestor.library.claimants([url_hash(main)])
+    page_server.add("/amp/main", html(english(1)))
+    assert take(ingestor, shown).status == "unchanged"
+    assert ingestor.library.claimants([url_hash(main)]) == {}
 
 
 def test_an_alias_that_was_wrong_is_taken_back(ingestor: Ingestor, page_server: PageServer) -> None:

@@ -48,6 +48,11 @@ def test_conditions() -> None:
         (b"-5", None),
         (b"1e9", None),
         (b"Tue, 99 Mar 2024 12:00:30 GMT", None),
+        (b"Mon, 01 Jan 99999999999999999999 00:00:00 GMT", None),
+        (b"Mon, 01 Jan 2024 00:00:00 +99999999999999999999", None),
+        (b"Mon, 01 Jan " + b"9" * 5000 + b" 00:00:00 GMT", None),
+        (b"Sat, 01 Jan 0001 00:00:00 +2300", 0),
+        (b"Fri, 31 Dec 9999 23:59:59 -2300", MAX_RETRY_AFTER),
     ],
 )
 def test_retry_after(value: bytes, seconds: int | None) -> None:

@@ -5,8 +5,11 @@ from __future__ import annotations
 import pytest
 
 from rag.errors import FetchError
+from rag.ingest.charset import decode
+from rag.ingest.fetch import Fetcher
 from rag.ingest.media import CSV, DOCX, GZIP, PDF, TSV, XML, byte_limit, check_declared, media_type
 from tests.support.hostile import packed, word
+from tests.support.page_server import PageServer
 
 MEGABYTE = 1024 * 1024
 
@@ -60,3 +63,55 @@ def test_types_that_are_not_on_the_list() -> None:
     check_declared("application/rss+xml", "x")
     with pytest.raises(FetchError, match="video/mp4"):
         check_declared("video/mp4", "x")
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        (b"<!-- a --><!-- b -->\n<p>words", "text/html"),
+        (b"<?xml version='1.0'?>\n<!-- > -->\n<!DOCTYPE html>", "text/html"),
+        (b"<!-- a --><?xml-stylesheet href='a'?><feed>", XML),
+        (b"<!-- <html> --> words", "text/plain"),
+        (b"<!-- never closed <p>words", "text/plain"),
+        (b"<?php echo 1 ?><p>words", "text/plain"),
+        (b"<!---->" * 500 + b"<p>words", "text/html"),
+        (b"<!---->" * 500 + b"words", "text/plain"),
+    ],
+)
+def test_what_stands_before_the_first_element(body: bytes, kind: str) -> None:
+    assert media_type(body, "", "x") == kind
+
+
+PAGE = "<html><head><title>桥</title></head><body><p>A bridge of 1957.</p></body></html>"
+
+
+@pytest.mark.parametrize("codec", ["utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize("declared", ["utf-16", "UTF-16", ""])
+@pytest.mark.parametrize("essence", ["text/html", ""])
+def test_utf16_without_a_byte_order_mark(codec: str, declared: str, essence: str) -> None:
+    charset = declared or codec.replace("-le", "LE").replace("-be", "BE")
+    assert media_type(PAGE.encode(codec), essence, "x", charset) == "text/html"
+    assert decode(PAGE.encode(codec), charset) == PAGE
+
+
+@pytest.mark.parametrize(
+    ("body", "charset"),
+    [
+        (PAGE.encode("utf-16-le"), None),
+        (PAGE.encode("utf-16-le"), "utf-8"),
+        (bytes(range(256)) * 40, "utf-16"),
+        (b"a\x00\x00\x00" * 50, "utf-16"),
+        (b"\x89PNG\r\n\x00\x00", "utf-16"),
+    ],
+)
+def test_nul_bytes_that_are_no_utf16(body: bytes, charset: str | None) -> None:
+    with pytest.raises(FetchError):
+        media_type(body, "text/html", "x", charset)
+
+
+def test_the_header_of_a_page_tells_that_it_is_utf16(page_server: PageServer) -> None:
+    declared = "text/html; charset=utf-16le"
+    url = page_server.add("/wide", PAGE.encode("utf-16-le"), content_type=declared)
+    with Fetcher([page_server.pair]) as fetcher:
+        fetched = fetcher.fetch(url)
+    assert (fetched.content_type, decode(fetched.body, fetched.charset)) == ("text/html", PAGE)

@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -139,6 +140,30 @@ def test_closing_ends_the_process() -> None:
         os.kill(process, 0)
     assert parser.parse(b"<p>Two.</p>", "text/html", None, "x").text == "Two."
     parser.close()
+
+
+def test_closing_waits_neither_for_a_long_page_nor_for_those_behind_it() -> None:
+    with Parser(seconds=60.0) as parser, ThreadPoolExecutor(4) as pool:
+        parser.parse(b"<p>One.</p>", "text/html", None, "x")
+        process = parser.process_id
+        assert process
+        os.kill(process, signal.SIGSTOP)
+        reading = [pool.submit(parser.parse, b"<p>Two.</p>", "text/html", None, "x") for _ in range(4)]
+        lane = parser._pages
+        while not (lane._child and lane._child.pages > 1):
+            time.sleep(0.01)
+        began = time.monotonic()
+        parser.close()
+        codes = [_code_of(one.exception(30)) for one in reading]
+        assert time.monotonic() - began < 20
+        assert "cancelled" in codes
+        assert set(codes) <= {"cancelled", ""}  # one that came late found a parser that begins anew
+        with pytest.raises(ProcessLookupError):
+            os.kill(process, 0)
+
+
+def _code_of(error: BaseException | None) -> str:
+    return error.code if isinstance(error, IngestError) else ""
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")

@@ -126,6 +126,12 @@ def test_limit() -> None:
     assert find_urls(pasted, limit=3) == ([f"https://a.example/{number}" for number in range(3)], 247)
 
 
+def test_no_limit() -> None:
+    pasted = "\n".join(f"https://a.example/{'x' * 2000}/{number}" for number in range(700))
+    urls, dropped = find_urls(pasted, limit=None)
+    assert (len(urls), dropped, urls[-1][-4:]) == (700, 0, "/699")
+
+
 @given(st.text(alphabet="htps:/.a-例，()[]'\" ,;|&=?#%\n", max_size=200))
 def test_never_raises(pasted: str) -> None:
     urls, dropped = find_urls(pasted)

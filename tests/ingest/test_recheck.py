@@ -6,12 +6,14 @@ from collections.abc import Callable
 
 import pytest
 
-from rag.errors import IngestError
+from rag.errors import FetchError, IngestError
 from rag.ingest.diff import page_diff
 from rag.ingest.pipeline import Ingestor
-from rag.ingest.recheck import PATIENCE, due
+from rag.ingest.recheck import PATIENCE, due, not_there
 from rag.ingest.sources import web_source
 from rag.ingest.url_key import url_hash
+from rag.messages import say
+from rag.messages.ingest import because
 from rag.types import Decision, IngestResult, Notice, Page
 from tests.ingest.test_duplicates import html
 from tests.store.test_duplicates import english
@@ -117,6 +119,40 @@ def test_a_page_that_fails_again_and_again_counts_as_gone(ingestor: Ingestor, pa
     assert look(ingestor, url).status == "gone"
 
 
+def failed(code: str, cause: str = "", **params: object) -> FetchError:
+    why = because(cause, **params) if cause else {}
+    return FetchError(code, **{"url": "https://x.example/", "host": "x.example", "seconds": 9, **params, **why})
+
+
+@pytest.mark.parametrize(
+    ("error", "alone", "online"),
+    [
+        (failed("unresolved"), "active", "gone"),
+        (failed("timeout"), "active", "gone"),
+        (failed("unreachable", "refused", host="x.example"), "active", "gone"),
+        (failed("unreachable", "broken_off", host="x.example"), "active", "gone"),
+        (failed("http_error", "server_fault", status=503), "gone", "gone"),
+        (failed("http_error", "forbidden", status=403), "gone", "gone"),
+        (failed("empty", "no_text"), "gone", "gone"),
+        (failed("unreadable", "corrupt"), "gone", "gone"),
+        (failed("unreadable", "parse_timeout", seconds=20), "active", "active"),
+        (failed("unreadable", "reader_missing"), "active", "active"),
+        (failed("cancelled"), "active", "active"),
+    ],
+)
+def test_only_what_a_site_has_said_counts_against_its_page(
+    ingestor: Ingestor, page_server: PageServer, error: FetchError, alone: str, online: str
+) -> None:
+    for path, is_online, expected in (("/a", False, alone), ("/b", True, online)):
+        url = page_server.add(path, html(english(ord(path[1]))))
+        look(ingestor, url)
+        for _ in range(PATIENCE):
+            status, notice = not_there(ingestor.library, page_of(ingestor, url), error, online=is_online)
+            assert status in ("failed", "gone")
+            assert all("{" not in say(notice, language) for language in ("en", "zh"))
+        assert page_of(ingestor, url).status == expected
+
+
 def test_failures_count_only_in_a_row(ingestor: Ingestor, page_server: PageServer) -> None:
     url = page_server.add("/a", html(english(1)))
     look(ingestor, url)
@@ -173,6 +209,80 @@ def test_a_wall_in_a_page_s_place_is_held_back(
     assert "Please log in" in row.preview
     assert page_of(ingestor, url).text.count("Please log in") == 0
     assert look(ingestor, url, "add_anyway").status == "updated"
+
+
+def stored_pair(ingestor: Ingestor, page_server: PageServer) -> tuple[str, str]:
+    """An article and the home page, both in the library."""
+    article, home = (page_server.add(path, html(english(n))) for n, path in enumerate(("/article", "/home")))
+    assert [look(ingestor, url).status for url in (article, home)] == ["added", "added"]
+    return article, home
+
+
+@pytest.mark.parametrize("status", [301, 302, 307])
+def test_a_page_that_leads_to_another_stored_one_counts_as_gone(
+    ingestor: Ingestor, page_server: PageServer, status: int
+) -> None:
+    article, home = stored_pair(ingestor, page_server)
+    page_server.add("/article", status=status, headers={"Location": "/home"})
+    row = look(ingestor, article)
+    assert (row.status, row.reason, row.params["other"]) == ("gone", "now_elsewhere", home)
+    assert row.choices == ("add_anyway", "skip")
+    assert all(home in say(Notice(row.reason, row.params), language) for language in ("en", "zh"))
+    page = page_of(ingestor, article)
+    assert (page.status, page.version, page.aliases) == ("gone", 1, ())
+    assert english(0).split("\n\n")[0] in page.text
+    assert look(ingestor, article).reason == "now_elsewhere"
+    page_server.add("/article", html(english(0)))
+    assert look(ingestor, article).reason == "page_back"
+    assert page_of(ingestor, article).status == "active"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "reason"),
+    [("", "", "now_same_text"), ("Seen on 5 March 2024.\n\n", "Seen on 6 April 2025.\n\n", "now_near_text")],
+)
+def test_a_page_that_shows_the_text_of_another_waits_for_a_decision(
+    ingestor: Ingestor, page_server: PageServer, before: str, after: str, reason: str
+) -> None:
+    article = page_server.add("/article", html(english(1)))
+    home = page_server.add("/home", html(before + english(2)))
+    for url in (article, home):
+        look(ingestor, url)
+    page_server.add("/article", html(after + english(2)))
+    row = look(ingestor, article)
+    assert (row.status, row.reason, row.params["other"]) == ("held", reason, home)
+    assert all("{" not in say(Notice(row.reason, row.params), language) for language in ("en", "zh"))
+    assert (page_of(ingestor, article).version, page_of(ingestor, article).status) == (1, "active")
+    assert look(ingestor, article, "skip").status == "skipped"
+    assert look(ingestor, article, "add_anyway").status == "updated"
+    assert look(ingestor, article).status == "unchanged"
+    page_server.add("/home", html(english(3)))
+    page_server.add("/article", html(english(3)))
+    assert [look(ingestor, url).status for url in (home, article)] == ["updated", "updated"]
+
+
+def test_a_page_that_leads_to_one_that_is_not_stored_takes_its_text(
+    ingestor: Ingestor, page_server: PageServer
+) -> None:
+    article = page_server.add("/article", html(english(1)))
+    look(ingestor, article)
+    page_server.add("/new", html(english(2)))
+    page_server.add("/article", status=301, headers={"Location": "/new"})
+    assert look(ingestor, article).status == "updated"
+    assert page_of(ingestor, article).aliases == (page_server.url("/new"),)
+
+
+@pytest.mark.parametrize("first", ["/one", "/two"])
+def test_pages_that_were_alike_before_may_change_together(
+    ingestor: Ingestor, page_server: PageServer, first: str
+) -> None:
+    urls = {path: page_server.add(path, html(english(1))) for path in ("/one", "/two")}
+    look(ingestor, urls["/one"])
+    look(ingestor, urls["/two"], "keep_both")
+    for path in urls:
+        page_server.add(path, html(english(2)))
+    order = sorted(urls, key=lambda path: path != first)
+    assert [look(ingestor, urls[path]).status for path in order] == ["updated", "updated"]
 
 
 def test_a_refresh_through_an_alias_updates_the_page(ingestor: Ingestor, page_server: PageServer) -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag.ingest.url_key import url_hash, url_key
+from rag.ingest.url_key import join_url, split_url, url_hash, url_key
 
 
 @pytest.mark.parametrize(
@@ -83,3 +83,16 @@ def test_key_of_a_key_is_itself(path: str, query: str, host: str) -> None:
 def test_never_raises(text: str) -> None:
     assert len(url_hash(text)) == 32
     assert len(url_hash("http://" + text)) == 32
+
+
+@pytest.mark.parametrize("url", ["http://[::1/x", "https://a\u2100b.com/", "http://[abc]/", "//[x"])
+def test_what_cannot_be_split(url: str) -> None:
+    assert not any(split_url(url))
+    assert join_url("https://a.example/b", url) == ""
+    assert url_key(url) and url_hash(url)
+
+
+def test_splitting_and_joining() -> None:
+    assert split_url("http://[::1]:80/x?y#z")[:] == ("http", "[::1]:80", "/x", "y", "z")
+    assert join_url("https://a.example/b/c", "../d") == "https://a.example/d"
+    assert join_url("http://[::1/x", "/robots.txt") == ""

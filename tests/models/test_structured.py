@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from langchain_core.messages import HumanMessage, SystemMessage
+from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from pydantic import BaseModel, Field
 
 from rag.config import load_settings
@@ -16,7 +16,7 @@ from rag.errors import ModelError
 from rag.models import openai_chat
 from rag.models import structured as ladder
 from rag.models.chat import build_chat_model
-from rag.models.structured import structured
+from rag.models.structured import read_reply, structured
 from tests.support.chat_server import Call, ChatServer, Reply, Request
 
 
@@ -147,3 +147,11 @@ def test_a_model_without_any_of_this_is_asked_in_text() -> None:
 
     model = FakeListChatModel(responses=[JSON])
     assert asyncio.run(structured(model, Verdicts, MESSAGES)).verdicts == [Verdict(number=1, relevant=True)]
+
+
+@pytest.mark.parametrize("piece", ["[", '{"a":', '[{"a":[', "[1,"])
+def test_brackets_within_brackets_are_no_answer(piece: str) -> None:
+    deep = piece * 5000
+    answer = read_reply(Verdicts, AIMessage(deep))
+    assert isinstance(answer, ValueError)
+    assert read_reply(Verdicts, AIMessage(f"{JSON}\n{deep}")) == Verdicts.model_validate(FILLED)

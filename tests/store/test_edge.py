@@ -39,6 +39,16 @@ def some(number: int, vector: list[float] | None = None) -> models.PointStruct:
 # Refusals
 
 
+@pytest.mark.parametrize("value", ["half \ud83d of it", {"deep": ["\udc00"]}, {"no JSON", "value"}])
+def test_what_the_engine_cannot_hold_is_told(three: EdgeClient, value: Any) -> None:
+    bad = models.PointStruct(id=point_id(1), vector=[1.0, 2.0, 3.0], payload={"text": value})
+    for points in ([bad], models.Batch(ids=[bad.id], vectors=[bad.vector], payloads=[bad.payload])):  # type: ignore[list-item]
+        with pytest.raises(StoreError, match="upsert"):
+            three.upsert("three", points)
+    three.upsert("three", [some(1)])
+    assert three.count("three").count == 1
+
+
 def test_every_call_that_is_not_translated_says_its_name(client: EdgeClient) -> None:
     refused = []
     for name in vars(QdrantBase):

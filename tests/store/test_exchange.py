@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import tracemalloc
@@ -15,11 +16,12 @@ import pytest
 from qdrant_client import QdrantClient, models
 
 from rag.errors import ModelMismatchError, StoreError
+from rag.messages import say
 from rag.store.collections import LIBRARIES, pages_collection
 from rag.store.edge.client import EdgeClient
 from rag.store.exchange import export_library, file_info, import_library
 from rag.store.library import Library, list_libraries, open_library
-from rag.store.records import library_id
+from rag.store.records import library_id, page_id
 from rag.types import SparseVector
 from tests.store.support import DIMENSION, MODEL, draft
 
@@ -202,6 +204,17 @@ HOSTILE: dict[str, tuple[str, Callable[[str, bytes], bytes | None]]] = {
     "no manifest": ("exchange_unreadable", lambda name, data: None if name == "manifest.json" else data),
     "another format": ("exchange_unreadable", manifest(format="something")),
     "a newer version": ("exchange_newer", manifest(version=2)),
+    "a version that is none": ("exchange_unreadable", manifest(version=True)),
+    "a name that is none": ("exchange_damaged", manifest(name=None)),
+    "a dimension that is none": ("exchange_damaged", manifest(dimension=True)),
+    "counts without end": (
+        "exchange_damaged",
+        manifest(counts={"pages": float("inf"), "chunks": float("inf"), "versions": float("-inf")}),
+    ),
+    "counts that are no numbers": (
+        "exchange_damaged",
+        manifest(counts={"pages": float("nan"), "chunks": "1", "versions": 1.5}),
+    ),
     "a large dimension": ("exchange_damaged", manifest(dimension=10**9)),
     "another dimension": ("exchange_damaged", manifest(dimension=DIMENSION + 1)),
     "counts that lie": ("exchange_damaged", manifest(counts={"pages": 1, "chunks": 1, "versions": 0})),
@@ -213,6 +226,16 @@ HOSTILE: dict[str, tuple[str, Callable[[str, bytes], bytes | None]]] = {
     "lengths below zero": ("exchange_damaged", change_rows("pages", bytes=-1)),
     "a page without a key": ("exchange_damaged", change_rows("pages", url_hash="../../etc")),
     "a title that is a number": ("exchange_damaged", change_rows("pages", title=7)),
+    "a number without end": ("exchange_damaged", change_rows("pages", bytes=float("inf"))),
+    "a number beyond all bounds": ("exchange_damaged", change_rows("pages", characters=10**30)),
+    "failures below zero": ("exchange_damaged", change_rows("pages", failures=-1)),
+    "a moment of junk": ("exchange_damaged", change_rows("pages", added_at="yesterday")),
+    "no moment": ("exchange_damaged", change_rows("pages", added_at="")),
+    "a moment without zone": ("exchange_damaged", change_rows("pages", added_at="2025-01-01T00:00:00")),
+    "a moment that never was": ("exchange_damaged", change_rows("pages", added_at="2025-02-31T00:00:00Z")),
+    "a moment by week": ("exchange_damaged", change_rows("pages", added_at="2025-W01-1T00:00:00Z")),
+    "a check at a moment of junk": ("exchange_damaged", change_rows("pages", checked_at="never")),
+    "a claim that is none": ("exchange_damaged", change_rows("pages", claim=["x"])),
     "an unknown state": ("exchange_damaged", change_rows("pages", status="deleted")),
     "a chunk of no page": ("exchange_damaged", change_rows("chunks", page="f" * 32)),
     "a chunk beyond its page": ("exchange_damaged", change_rows("chunks", end=10**9)),
@@ -236,6 +259,72 @@ def test_a_file_that_is_not_as_it_should_be_is_refused(archive: Path, client: Ed
         import_library(client, rebuilt(archive, change), "copy")
     assert caught.value.code == code
     assert list_libraries(client) == []
+
+
+@pytest.mark.parametrize("moment", ["2025-01-01T00:00:00Z", "2025-01-01T08:00:00.123456+08:00"])
+def test_a_time_of_another_spelling_is_taken(archive: Path, client: EdgeClient, moment: str) -> None:
+    import_library(client, rebuilt(archive, change_rows("pages", added_at=moment, checked_at="")), "copy")
+    copy = open_library(client, "copy", MODEL, DIMENSION)
+    assert len(copy.pages(limit=100)) == len(copy.pages()) == PAGES + 2
+
+
+def test_what_is_too_long_to_be_true_comes_back_as_far_as_it_is_read(
+    library: Library, client: EdgeClient, tmp_path: Path
+) -> None:
+    """Thousands of aliases, headings of a book's length: the file of such a library can be read."""
+    odd = draft("odd", chunks=300)
+    aliases = tuple(f"https://a.example/odd?session={number:060d}" for number in range(4000))
+    page = replace(odd.page, aliases=aliases, site="s" * 300_000, author="\x01" * 300_000)
+    heading = ("\x01" * 100_000, *["Heading"] * 40)
+    replace(odd, page=page, chunks=[replace(chunk, section=heading) for chunk in odd.chunks]).commit(library)
+    unbounded = {"aliases": list(aliases)}  # as they may lie there from before there was a bound
+    library.client.set_payload(library.pages_collection, unbounded, points=[page_id(page.url_hash)])
+    export_library(library, tmp_path / "x.pagelight")
+    assert import_library(client, tmp_path / "x.pagelight", "copy") == {"pages": 1, "chunks": 300, "versions": 0}
+    (back,) = open_library(client, "copy", MODEL, DIMENSION).pages()
+    assert back.aliases == aliases[-len(back.aliases) :] != ()
+
+
+def test_what_could_not_be_read_is_not_written(library: Library, tmp_path: Path) -> None:
+    odd = draft("odd")
+    replace(odd, page=replace(odd.page, url="https://a.example/" + "x" * 300_000)).commit(library)
+    with pytest.raises(StoreError) as caught:
+        export_library(library, tmp_path / "x.pagelight")
+    assert caught.value.code == "exchange_oversized"
+    assert "https://a.example/xxx" in str(caught.value)
+    assert not list(tmp_path.glob("x.pagelight*"))
+
+
+@pytest.mark.parametrize(
+    ("target", "code"),
+    [
+        ("no/such/folder/x.pagelight", "exchange_unwritable"),
+        ("", "exchange_folder"),
+        ("folder", "exchange_folder"),
+        ("file/x.pagelight", "exchange_unwritable"),
+        ("x" * 300, "exchange_unwritable"),
+    ],
+)
+def test_a_place_that_nothing_can_be_written_to_is_told(
+    library: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, target: str, code: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError) as caught:
+        export_library(library, target)
+    assert caught.value.code == code
+    assert all("add the pages again" not in say(caught.value.notice, language) for language in ("en", "zh"))
+
+
+def test_a_full_disk_is_told_as_one(library: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*args: object, **options: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(zipfile.ZipFile, "writestr", full)
+    with pytest.raises(StoreError) as caught:
+        export_library(library, tmp_path / "x.pagelight")
+    assert caught.value.code == "store_disk_full"
 
 
 @pytest.mark.parametrize("content", [b"", b"not a zip", b"PK\x05\x06", b"PK\x05\x06" + b"\xff" * 18, b"\x00" * 70_000])

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
+import shutil
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +15,7 @@ import numpy as np
 import pytest
 from qdrant_client import models
 
+from rag.errors import StoreError
 from rag.store.edge import indexing
 from rag.store.edge.client import EdgeClient
 from rag.store.edge.indexing import IndexBuilder
@@ -80,6 +85,47 @@ def test_writes_between_copy_and_swap_are_replayed_in_order(filled: EdgeClient) 
     assert filled.retrieve("c", [point_id(6)])[0].payload == {"n": -6}
     add(filled, 5, 6)
     assert filled.count("c").count == POINTS + 300
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+def test_a_copy_is_on_the_disk_before_it_takes_the_place_of_the_shard(
+    filled: EdgeClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shard = filled.backend.shard("c")
+    copy, points = shard.branch()
+    add(filled, POINTS, POINTS + 10)
+    done: list[str] = []
+    synced, replace, rmtree = os.fsync, Path.replace, shutil.rmtree
+
+    def fsync(file: int) -> None:
+        done.append(str(Path(f"/proc/self/fd/{file}").readlink()))
+        synced(file)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    monkeypatch.setattr(Path, "replace", lambda path, to: (done.append(f"now {to.name}"), replace(path, to))[1])
+    monkeypatch.setattr(shutil, "rmtree", lambda path, **how: (done.append(f"gone {path.name}"), rmtree(path, **how)))
+    old = shard.folder.shard
+    shard.adopt(copy, points)
+    named, gone = done.index("now current.json"), done.index(f"gone {old.name}")
+    files = {str(path) for path in copy.rglob("*")} | {str(copy)}
+    assert files - set(done[:named]) == set()
+    assert str(copy.parent) in done[named:gone]
+
+
+def test_a_copy_that_cannot_be_brought_to_the_disk_is_not_adopted(
+    filled: EdgeClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = shards(filled)
+
+    def full(folder: Path) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("rag.store.edge.shard.sync_folder", full)
+    with pytest.raises(StoreError):
+        filled.backend.builder("c").build()
+    assert shards(filled) == before
+    add(filled, POINTS, POINTS + 1)
+    assert filled.count("c").count == POINTS + 1
 
 
 def test_a_process_that_ends_during_a_build_loses_nothing(filled: EdgeClient, tmp_path: Path) -> None:

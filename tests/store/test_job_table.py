@@ -10,6 +10,7 @@ import pytest
 from rag.errors import StoreError
 from rag.store.database import Database
 from rag.store.item_table import NewItem
+from rag.store.job_table import JobState
 from rag.types import IngestResult, Notice
 
 ADDED = IngestResult("s", "https://a.example/1", "h1", "added", "page_added", "Added.")
@@ -52,6 +53,18 @@ def test_a_state_that_does_not_exist_is_refused(database: Database) -> None:
     with pytest.raises(StoreError, match="CHECK constraint"):
         database.jobs.set_state(job_id, "lost")  # type: ignore[arg-type]
     assert database.jobs.state(job_id) == "running"
+
+
+@pytest.mark.parametrize(
+    ("of", "changed"), [((), True), (["running"], True), (["paused", "running"], True), (["paused", "done"], False)]
+)
+def test_a_state_is_changed_only_from_those_that_are_named(
+    database: Database, of: list[JobState], changed: bool
+) -> None:
+    job_id = database.jobs.create("main", "")
+    assert database.jobs.set_state(job_id, "cancelled", of=of) == changed
+    assert database.jobs.state(job_id) == ("cancelled" if changed else "running")
+    assert not database.jobs.set_state("unknown", "done")
 
 
 def test_a_job_is_done_once_nothing_is_left(database: Database) -> None:

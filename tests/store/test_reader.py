@@ -6,10 +6,11 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
+import pytest
 from qdrant_client import models
 
 from rag.store.library import Library
-from rag.store.records import alias_hash, page_id
+from rag.store.records import alias_hash, joined_aliases, page_id
 from rag.types import Page
 from tests.store.support import draft
 
@@ -44,6 +45,44 @@ def test_aliases_survive_a_new_text(library: Library) -> None:
     changed = draft("a", version=1).commit(library)
     assert changed.aliases == ("https://old.example/a",)
     assert library.resolve([alias_hash("https://old.example/a")])
+
+
+def test_of_many_aliases_the_newest_stay(library: Library) -> None:
+    many = [f"https://a.example/a?session={number:04d}" for number in range(2000)]
+    kept = with_aliases(library, "a", *many).aliases
+    assert 0 < len(kept) < len(many)
+    assert kept == tuple(many[-len(kept) :])
+    again = with_aliases(library, "a", many[0], kept[0])
+    assert again.aliases == (*kept[2:], many[0], kept[0])
+    library.update_record(replace(again, aliases=(*again.aliases, many[1])))
+    stored = library.known([again.url_hash])[again.url_hash]
+    assert stored.aliases == (*again.aliases[1:], many[1])
+    assert library.resolve([alias_hash(many[1])])
+    assert library.resolve([alias_hash(again.aliases[0])]) == {}
+
+
+@pytest.mark.parametrize("sign", ["x", "字", "\ud800", '"'])
+def test_long_aliases_leave_room_for_fewer(sign: str) -> None:
+    long = [f"https://a.example/{number}/{sign * 2000}" for number in range(200)]
+    kept = joined_aliases(long[:100], long[100:])
+    assert kept == tuple(long[-len(kept) :])
+    assert 5 < len(kept) < 60
+
+
+def test_a_claim_is_no_alias(library: Library) -> None:
+    given, claim = draft("a"), "https://a.example/proper"
+    parts = (given.chunks, given.dense, given.dense_ok, given.sparse)
+    stored = library.commit(given.page, *parts, claim=claim)
+    asked = alias_hash(claim)
+    assert library.resolve([asked]) == {}
+    assert library.claimants([asked, given.page.url_hash]) == {asked: [replace(stored, text="")]}
+    library.update_record(replace(stored, etag='"x"'))
+    assert library.claimants([asked])
+    library.update_record(stored, claim="")
+    assert library.claimants([asked]) == {}
+    library.commit(given.page, *parts, claim=claim)
+    library.remove([stored.url_hash])
+    assert library.claimants([asked]) == library.claimants([]) == {}
 
 
 def test_removing_a_page_frees_its_aliases(library: Library) -> None:

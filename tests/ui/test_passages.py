@@ -30,6 +30,14 @@ def test_page_text_is_never_markup(text: str) -> None:
     assert not re.search(r":[\w+-]+:", outside_code(passage_markdown(text)))
 
 
+def test_rows_of_dashes_are_rows() -> None:
+    html = as_shown(passage_markdown(f"{TABLE}\n| - | - |\n| --- | --- |"))
+    assert (html.count("<tr>"), html.count("<td>-</td>"), html.count("<td>---</td>")) == (5, 2, 2)
+    assert as_shown(passage_markdown("| - | - |\n| - | - |")).count("<th>-</th>") == 2
+    assert as_shown(passage_markdown("| --- | --- |\n| green | 80 |")) == "<p>green · 80</p>\n"
+    assert passage_markdown("| --- | --- |") == ""
+
+
 def test_a_table_shows_as_a_table_with_its_quote_highlighted() -> None:
     row = TABLE.index("| black")
     shown = passage_markdown(f"Before\n{TABLE}\nafter", (7 + row, 7 + row + len("| black | 95 °C |")))

@@ -107,6 +107,24 @@ def test_a_reference_definition_cannot_claim_a_mark() -> None:
     assert re.findall(r'href="([^"]*)"', as_shown(markdown)) == ["#s-1", "#s-1"]
 
 
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("**注意：**请看", "<strong>注意</strong>：请看"),
+        ("请看**“注意”**一节", "请看“<strong>注意</strong>”一节"),
+        ("价格**（含税）**为五元", "价格（<strong>含税</strong>）为五元"),
+        ("**Note:**text", "<strong>Note</strong>:text"),
+        ("**Note:** text", "<strong>Note:</strong> text"),
+        ("**注意**：请看", "<strong>注意</strong>：请看"),
+        ("灯**[1]**亮", "灯**[1]**亮"),
+        ("a ** b ** c", "a ** b ** c"),
+        ("`**注意：**请看`", "<code>**注意：**请看</code>"),
+    ],
+)
+def test_bold_beside_chinese_is_bold(text: str, shown: str) -> None:
+    assert as_shown(answer_markdown(text)) == f"<p>{shown}</p>\n"
+
+
 def test_ordinary_markdown_keeps_its_shape() -> None:
     text = (
         "## Head\n\nA **bold** and *soft* ~~no~~ `code`.\n\n1. one\n2. two\n   - deep\n\n> quoted\n\n"

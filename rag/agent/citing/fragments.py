@@ -20,12 +20,13 @@ _WIDE = re.compile(f"[{_HAN}]")
 # A Latin word with what clings to it, or a run of Chinese up to where its own marks divide it.
 _IN_RUN = rf"(?:[{_HAN}0-9A-Za-z%·]|(?<=\d)[,.:](?=\d))"
 _UNIT = re.compile(rf"{_IN_RUN}*[{_HAN}]{_IN_RUN}*|[^\s{_HAN}]+")
-_EDGE = re.compile(r"^\W+|\W+$")
+_EDGE = re.compile(r"^\W++|(?<!\W)\W++$")
 _LEAD = re.compile(r"[ \t]*(?:#{1,6}[ \t]+|>[ \t]?|[-*+•][ \t]+(?:\[[ xX]\][ \t]+)?|\d{1,3}[.)][ \t]+)*")
 _FENCE = re.compile(r"[ \t]*(`|~)\1\1")
 _PIECE = re.compile(r"\S+(?: \S+)*")  # in code white space is kept, and a term holds single spaces only
 _ROW = re.compile(r"[ \t]*\|.*\|?[ \t]*")
-_RULE = re.compile(r"[ \t]*\|?(?:[ \t]*:?-{2,}:?[ \t]*\|?)+[ \t]*|[ \t]*(?:[-*_][ \t]*){3,}")
+# Possessive, as page text may hold any number of dashes, which could be divided in too many ways.
+_RULE = re.compile(r"[ \t]*+\|?+(?:[ \t]*+:?+-{2,}+:?+[ \t]*+\|?+)++[ \t]*+|[ \t]*+(?:[-*_][ \t]*+){3,}+")
 _CELL_END = re.compile(r"(?<!\\)\|")
 _EMPHASIS = re.compile(r"\*\*|__|~~|`+|(?<![\w*])\*(?=\S)|(?<=\S)\*(?![\w*])|\\(?=[^\s0-9A-Za-z])")
 _SHORT: Final = 24  # units that are given whole; longer text by its beginning and end

@@ -23,7 +23,7 @@ _HYPHEN = re.compile(rf"(?:(?:^|[\s(\[\"“=:,，：（]|(?<![{COUNTS}])[{HAN}])
 SIGN = re.compile(r"(?:minus|negative)(?=\s+\d)|(?:零下|负)(?=\s*[\d〇一二三四五六七八九十])", re.IGNORECASE)
 """A sign in words, which is read with its number."""
 _BELOW = re.compile(
-    r"\s*(?:degrees?)?\s*(?:celsius|centigrade|fahrenheit|°?\s?[CF])?\s*below (?:zero|freezing)", re.IGNORECASE
+    r"\s*+(?:degrees?\s*+)?(?:(?:celsius|centigrade|fahrenheit|°?\s?[CF])\s*+)?below (?:zero|freezing)", re.IGNORECASE
 )
 _ERA = re.compile(
     r"(?:\s*(?:-|to)\s*\d+)?(?:\s*(?:century|centuries|millennium))?\s*(?:B\.?\s?C\.?(?:\s?E)?|BCE)(?![A-Za-z])"

@@ -22,6 +22,7 @@ Kind = Literal["md", "html", "json"]
 Language = Literal["en", "zh"]
 
 _MARKS: Final = re.compile(r"\[(\d{1,3})\]")
+_MARKS_BEHIND: Final = re.compile(r"(?:\s?\[\d{1,3}\])+")
 _BLOCKS: Final = re.compile(r"\n\s*\n")
 _SPECIAL: Final = re.compile(r"([\\`*_{}\[\]<>#|~!$&])")
 _STYLE: Final = (
@@ -87,7 +88,7 @@ def _markdown(conversation: Conversation, turns: Sequence[TurnView], language: L
             parts.append(f"*{_words('export_standalone', language)}: {_bare(answer.standalone)}*")
         parts += [f"*{_bare(note)}*" for note in _notes(answer, language)]
         if answer.text:
-            parts.append(_marked_text(answer.text))
+            parts.append(_marked_text(_with_doubts(answer, language)))
         if answer.citations:
             parts.append(f"**{_words('export_sources', language)}**")
             parts.append("\n".join(_markdown_source(one) for one in answer.citations))
@@ -139,7 +140,8 @@ def _html_turn(turn: TurnView, place: int, language: Language) -> str:
             understood = f"{_words('export_standalone', language)}: {answer.standalone}"
             parts.append(f'<p class="note">{escape(understood)}</p>')
         parts += [f'<p class="note">{escape(note)}</p>' for note in _notes(answer, language)]
-        parts += [_html_block(block, answer, place) for block in _BLOCKS.split(answer.text) if block.strip()]
+        text = _with_doubts(answer, language)
+        parts += [_html_block(block, answer, place) for block in _BLOCKS.split(text) if block.strip()]
         if answer.citations:
             sources = "\n".join(_html_source(one, place) for one in answer.citations)
             parts.append(f"<h3>{escape(_words('export_sources', language))}</h3>\n<ol>\n{sources}\n</ol>")
@@ -167,7 +169,22 @@ def _html_source(citation: Citation, place: int) -> str:
 
 
 def _notes(answer: Answer, language: Language) -> list[str]:
-    return [say(answer.notice, language)] if answer.notice else []
+    notes = [say(answer.notice, language)] if answer.notice else []
+    if answer.statements:
+        supported = sum(one.verdict == "supported" for one in answer.statements)
+        notes.append(_words("export_checked", language, supported=supported, count=len(answer.statements)))
+    return notes
+
+
+def _with_doubts(answer: Answer, language: Language) -> str:
+    """The answer with a word behind each statement that its sources do not bear out, as on the screen."""
+    text = answer.text
+    for one in sorted(answer.statements, key=lambda one: -one.end):
+        if one.verdict != "supported":
+            marks = _MARKS_BEHIND.match(text, one.end)
+            at = marks.end() if marks else one.end
+            text = f"{text[:at]} ({_words(f'export_{one.verdict}', language)}){text[at:]}"
+    return text
 
 
 def _safe(url: str) -> str:

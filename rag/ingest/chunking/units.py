@@ -13,7 +13,7 @@ from typing import Literal
 
 from rag.text import split_sentences, weigh
 
-_HEADING = re.compile(r"(#{1,6})[ \t]+(.*?)[ \t]*#*[ \t]*$")
+_HEADING = re.compile(r"(#{1,6})[ \t]+")
 _FENCE = re.compile(r"[ \t]*(```|~~~)")
 _SOFT_ENDS = (", ", "; ", ": ", "，", "；", "：", "、", ") ", "）", "\n", " ")
 
@@ -58,9 +58,8 @@ def split_units(text: str, maximum: float) -> list[Unit]:
     units: list[Unit] = []
     path: list[tuple[int, str]] = []
     for kind, start, end in _blocks(text):
-        if kind == "heading" and (match := _HEADING.match(text[start:end].strip())):
-            level = len(match[1])
-            path = [step for step in path if step[0] < level] + [(level, match[2].strip("*_` ")[:MAX_TITLE].rstrip())]
+        if kind == "heading" and (heading := _heading(text[start:end].strip())):
+            path = [*(step for step in path if step[0] < heading[0]), heading]
         section = tuple(title for _, title in path if title)
         header = _table_header(text, start, end) if kind == "row" else None
         for i, (a, b) in enumerate(_pieces(text, kind, start, end, maximum)):
@@ -71,6 +70,15 @@ def split_units(text: str, maximum: float) -> list[Unit]:
                 unit = replace(last, end=b, extra=last.extra + unit.extra)
             units.append(unit)
     return units
+
+
+def _heading(line: str) -> tuple[int, str] | None:
+    """The level and the title of a heading, without its marks; None for marks alone."""
+    match = _HEADING.match(line)
+    if match is None:
+        return None
+    title = line[match.end() :].rstrip(" \t").rstrip("#").rstrip(" \t")
+    return len(match[1]), title.strip("*_` ")[:MAX_TITLE].rstrip()
 
 
 def _belong_together(one: Unit, other: Unit) -> bool:

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Literal, Self
-from urllib.parse import urljoin, urlsplit
 
 from rag.errors import IngestError
 from rag.ingest.discovery.feeds import read_feed
@@ -16,6 +15,7 @@ from rag.ingest.discovery.scope import MAX_DEPTH, MAX_PAGES, SiteScope, is_trap,
 from rag.ingest.discovery.sitemaps import sitemap_pages
 from rag.ingest.fetch import Fetcher
 from rag.ingest.guard import shown
+from rag.ingest.url_key import join_url, split_url
 
 SiteKind = Literal["sitemap", "crawl", "feed"]
 
@@ -141,8 +141,9 @@ def begin(
     Raises IngestError when it ends up without any: what robots.txt says of the start, "sitemap_missing",
     "sitemap_empty", "feed_missing", "feed_empty", and what fetching raises.
     """
+    fetcher.check(plan.start)
     # The start of a site need not be a page that may be read: only that its rules can be had matters.
-    frontier.robots.check(urljoin(plan.start, "/robots.txt") if plan.kind == "sitemap" else plan.start)
+    frontier.robots.check(join_url(plan.start, "/robots.txt") if plan.kind == "sitemap" else plan.start)
     if plan.kind == "crawl":
         return frontier.admit([FoundPage(plan.start)])
     if plan.kind == "feed":
@@ -154,6 +155,6 @@ def begin(
     found = sitemap_pages(fetcher, parser, frontier.robots, plan.start, plan.max_pages, admits=takes, stopped=stopped)
     pages = frontier.admit(found)
     if frontier.is_empty:
-        host = urlsplit(plan.start).hostname or ""
+        host = split_url(plan.start).hostname or ""
         raise IngestError("sitemap_empty", host=shown(host), prefix=shown(plan.scope.folder))
     return pages

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from typing import Any
-from urllib.parse import urljoin, urlsplit
 
 from rag.ingest.charset import decode
 from rag.ingest.discovery.scope import is_page_name, page_address
+from rag.ingest.url_key import join_url, split_url
 
 MAX_LINKS = 2000
 _MAX_HREF = 2048
@@ -91,8 +91,8 @@ def _says_nofollow(tree: Any) -> bool:
 def _base(tree: Any, url: str) -> str:
     """The address that relative links start from: the first base element's, if it is one of the web."""
     for base in _first_base(tree):
-        address = _join(url, base)
-        if urlsplit(address).scheme in ("http", "https"):
+        address = join_url(url, base.strip())
+        if split_url(address).scheme in ("http", "https"):
             return address
     return url
 
@@ -109,19 +109,9 @@ def _absolute(base: str, href: str) -> str:
     text = href.strip()
     if not text or len(text) > _MAX_HREF or text.startswith("#"):
         return ""
-    joined = _join(base, text)
-    try:
-        usable = urlsplit(joined).scheme in ("http", "https") and bool(urlsplit(joined).hostname)
-        return page_address(joined) if usable else ""
-    except ValueError:
-        return ""
-
-
-def _join(base: str, href: str) -> str:
-    try:
-        return urljoin(base, href.strip())
-    except ValueError:
-        return ""
+    joined = join_url(base, text)
+    parts = split_url(joined)
+    return page_address(joined) if parts.scheme in ("http", "https") and parts.hostname else ""
 
 
 def _tokens(value: str | None) -> set[str]:

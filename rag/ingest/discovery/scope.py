@@ -6,9 +6,8 @@ import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
-from urllib.parse import urlsplit
 
-from rag.ingest.url_key import url_key
+from rag.ingest.url_key import split_url, url_key
 
 MAX_DEPTH = 3
 MAX_PAGES = 200
@@ -52,7 +51,7 @@ class SiteScope:
 
     def holds(self, url: str) -> bool:
         """Whether `url` lies within the host and path: what a page's redirects should end in too."""
-        parts = urlsplit(url_key(url))
+        parts = split_url(url_key(url))
         site, folder = _place(self.start, self.prefix)
         if parts.scheme not in ("http", "https") or _site(parts.netloc) != site:
             return False
@@ -66,12 +65,12 @@ class SiteScope:
 
 def same_site(first: str, second: str) -> bool:
     """Whether two addresses have one host and port, `www.` and the scheme aside."""
-    return _site(urlsplit(url_key(first)).netloc) == _site(urlsplit(url_key(second)).netloc)
+    return _site(split_url(url_key(first)).netloc) == _site(split_url(url_key(second)).netloc)
 
 
 def is_page_name(url: str) -> bool:
     """Whether the ending of an address may be one of a document that is read."""
-    name = urlsplit(url).path.rpartition("/")[2].lower()
+    name = split_url(url).path.rpartition("/")[2].lower()
     return "." not in name or name.rpartition(".")[2] not in _UNREAD
 
 
@@ -85,7 +84,7 @@ def page_address(url: str) -> str:
 
 def is_trap(url: str) -> bool:
     """Whether an address looks like one of endlessly many: too long, repeating itself, a far-off date, an action."""
-    parts = urlsplit(url)
+    parts = split_url(url)
     segments = [segment for segment in parts.path.split("/") if segment]
     parameters = [part for part in parts.query.split("&") if part]
     return (
@@ -101,8 +100,8 @@ def is_trap(url: str) -> bool:
 @lru_cache(maxsize=256)
 def _place(start: str, prefix: str) -> tuple[str, str]:
     """The site of a scope and its folder."""
-    parts = urlsplit(url_key(start))
-    given = urlsplit(url_key(f"http://x/{prefix.lstrip('/')}")).path
+    parts = split_url(url_key(start))
+    given = split_url(url_key(f"http://x/{prefix.lstrip('/')}")).path
     return _site(parts.netloc), given if prefix else parts.path.rpartition("/")[0] + "/"
 
 

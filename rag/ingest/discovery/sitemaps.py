@@ -13,7 +13,6 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import urljoin, urlsplit
 
 from rag.errors import IngestError
 from rag.ingest.discovery.feeds import feed_pages
@@ -22,6 +21,7 @@ from rag.ingest.discovery.robots import Robots
 from rag.ingest.discovery.scope import page_address, same_site
 from rag.ingest.fetch import Fetcher
 from rag.ingest.guard import shown
+from rag.ingest.url_key import join_url, split_url
 
 log = logging.getLogger(__name__)
 
@@ -133,9 +133,9 @@ class _Hunt:
 
 def _places(robots: Robots, start: str) -> list[list[str]]:
     """Where to look, one list after the other until one holds a sitemap."""
-    named = [urljoin(start, address) for address in robots.sitemaps(start)][:MAX_FILES]
-    usual = [urljoin(start, place) for place in _USUAL_PLACES]
-    given = [[start]] if _LOOKS_LIKE_ONE.search(urlsplit(start).path) else []
+    named = [place for address in robots.sitemaps(start) if (place := _absolute(start, address))][:MAX_FILES]
+    usual = [join_url(start, place) for place in _USUAL_PLACES]
+    given = [[start]] if _LOOKS_LIKE_ONE.search(split_url(start).path) else []
     return [*given, *([named] if named else []), usual]
 
 
@@ -203,8 +203,6 @@ def _listed(data: bytes, url: str) -> list[tuple[str, str]]:
 
 
 def _absolute(base: str, text: str) -> str:
-    try:
-        joined = urljoin(base, text) if text else ""
-        return joined if urlsplit(joined).scheme in ("http", "https") and urlsplit(joined).hostname else ""
-    except ValueError:
-        return ""
+    joined = join_url(base, text) if text else ""
+    parts = split_url(joined)
+    return joined if parts.scheme in ("http", "https") and parts.hostname else ""

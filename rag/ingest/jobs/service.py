@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
-from urllib.parse import urlsplit
 
 from rag.errors import IngestError, RagError, StoreError
 from rag.ingest.discovery import FoundPage, SiteKind, SitePlan
@@ -18,8 +17,8 @@ from rag.ingest.jobs.view import JobView, job_view
 from rag.ingest.jobs.worker import Worker
 from rag.ingest.pipeline import Ingestor, result
 from rag.ingest.readahead import Limits
-from rag.ingest.sources import Source
-from rag.ingest.url_key import url_hash
+from rag.ingest.sources import Source, apart
+from rag.ingest.url_key import split_url, url_hash
 from rag.store.database import Database
 from rag.store.item_table import JobItem, NewItem
 from rag.store.job_table import Discovery, Job, JobKind
@@ -130,24 +129,25 @@ class Jobs:
 
     def pause(self, job_id: str) -> None:
         """Begin no more of its pages; those that are under way are finished."""
-        if self._known(job_id).state == "running":
-            self._jobs.set_state(job_id, "paused")
+        self._known(job_id)
+        if self._jobs.set_state(job_id, "paused", of=["running"]):
             self._worker.wake()
 
     def resume(self, job_id: str | None = None) -> None:
         """Go on with a paused job; without `job_id`, take up what an earlier process left (`start`)."""
         if job_id is None:
             self.start()
-        elif self._known(job_id).state == "paused":
-            self._run(job_id)
+            return
+        self._known(job_id)
+        if self._jobs.set_state(job_id, "running", of=["paused"]):
+            self._worker.wake()
 
     def cancel(self, job_id: str) -> None:
         """Stop after the page in hand; what is stored stays, the rest ends as skipped."""
-        if self._known(job_id).state not in ("running", "paused"):
-            return
+        self._known(job_id)
         with self._worker.between_pages(job_id) as in_hand, self._database.transaction():
-            self._items.skip_open(job_id, cancelled, in_hand)
-            self._jobs.set_state(job_id, "cancelled")
+            if self._jobs.set_state(job_id, "cancelled", of=["running", "paused"]):
+                self._items.skip_open(job_id, cancelled, in_hand)
         self._worker.wake()
 
     def retry_failed(self, job_id: str) -> str:
@@ -166,7 +166,8 @@ class Jobs:
 
         Raises StoreError: "item_unknown", or "decision_unfit" for a choice that its result does not offer.
         """
-        job, item = self._known(job_id), self._items.item(job_id, position)
+        self._known(job_id)
+        item = self._items.item(job_id, position)
         if item is None:
             raise StoreError("item_unknown")
         offered = {*item.result.choices, *_ALWAYS} if item.result else set()
@@ -177,8 +178,8 @@ class Jobs:
                 self._items.replace(job_id, position, left_out(item))
                 return
             self._items.requeue(job_id, position, "" if decision == "retry" else decision)
-            if job.state != "paused":
-                self._run(job_id)
+            if self._jobs.set_state(job_id, "running", of=["running", "done", "cancelled"]):
+                self._worker.wake()
 
     def delete(self, job_id: str) -> None:
         """Remove a job from the history, a running one after its page in hand; its pages stay in the library."""
@@ -254,7 +255,7 @@ def _new_items(sources: Sequence[Source]) -> list[NewItem]:
     """An item for each source; one that repeats the address of another has its result at once."""
     first: dict[str, Source] = {}
     items = []
-    for source in sources:
+    for source in apart(sources):
         key = _key(source)
         if key and key in first:
             notice = Notice("same_address", {"url": source.url, "first": first[key].name})
@@ -268,7 +269,7 @@ def _new_items(sources: Sequence[Source]) -> list[NewItem]:
 
 def _key(source: Source) -> str:
     """The source's url_hash; empty for one that has none, which its turn will tell."""
-    if source.broken is not None or not urlsplit(source.url).scheme:
+    if source.broken is not None or not split_url(source.url).scheme:
         return ""
     try:
         return url_hash(source.url)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from urllib.parse import urlsplit
 
 from rag.errors import RagError, StoreError
 from rag.ingest.discovery import FoundPage
@@ -14,11 +14,14 @@ from rag.ingest.guard import shown
 from rag.ingest.jobs.packing import new_item, unpack
 from rag.ingest.jobs.sites import Walk
 from rag.ingest.pipeline import Ingestor, Read, failure, held, here_already, result, take_in
+from rag.ingest.recheck import UNHEARD, is_answer
 from rag.ingest.sources import Source, web_source
-from rag.ingest.url_key import url_hash
+from rag.ingest.url_key import split_url, url_hash
 from rag.store.item_table import ItemTable, JobItem, NewItem
 from rag.store.job_table import Job
 from rag.types import IngestResult, Notice, Page
+
+log = logging.getLogger(__name__)
 
 
 class Steps:
@@ -30,6 +33,8 @@ class Steps:
         self._ingestor = ingestor
         self._items = items
         self._walk = walk
+        self._online = False
+        self._unheard: list[tuple[JobItem, Read]] = []
 
     def find(self, stopped: Callable[[], bool] = lambda: False) -> int:
         """Add the pages that the job begins with to it; returns how many there are. Twice is as good as once."""
@@ -57,6 +62,8 @@ class Steps:
             known=known if known and known.url_hash == key and self._looks_again(item, source) else None,
             links=self._wants_links(item),
         )
+        if source.kind == "web" and (read.error is None or is_answer(read.error)):
+            self._online = True
         if self._leads_away(item, read):
             return held(read, Notice("leads_away", {"target": shown(read.final_url)}))
         if self._walk is not None and read.links:
@@ -67,6 +74,15 @@ class Steps:
 
     def settle(self, item: JobItem, read: Read, began: float) -> IngestResult:
         """Take in what was read since `began`, as time.monotonic tells it."""
+        online = self._online
+        row = self._taken_in(item, read, began, online)
+        if online:
+            self._count_unheard()
+        elif row.reason == UNHEARD:
+            self._unheard.append((item, read))
+        return row
+
+    def _taken_in(self, item: JobItem, read: Read, began: float, online: bool) -> IngestResult:
         return take_in(
             self._ingestor,
             replace(read.source, name=item.source),
@@ -74,7 +90,20 @@ class Steps:
             began,
             partial(self._items.move, self.job.id, item.position),
             item.decision,
+            online,
         )
+
+    def _count_unheard(self) -> None:
+        """Something answered: that pages before it did not is held against them after all."""
+        while self._unheard:
+            item, read = self._unheard.pop()
+            try:
+                present = self._items.item(self.job.id, item.position)
+                if present is not None and present.result is not None and present.result.reason == UNHEARD:
+                    row = self._taken_in(item, read, time.monotonic(), online=True)
+                    self._items.replace(self.job.id, item.position, row)
+            except RagError as error:  # the page keeps its row, and the one that was just taken in its own
+                log.info("%s: %s", item.source[:200], error, exc_info=error.__cause__)
 
     def failed(self, item: JobItem, error: RagError, began: float) -> IngestResult:
         """The result of an item that could not be read or taken in."""
@@ -118,7 +147,7 @@ class Steps:
         if chosen is not None:
             wanted = frozenset(chosen)
             return [page for page in pages if page.url_hash in wanted]
-        return [page for page in pages if not site or site in (page.site, urlsplit(page.url).hostname)]
+        return [page for page in pages if not site or site in (page.site, split_url(page.url).hostname)]
 
 
 def _found_item(page: FoundPage, parent: int | None = None) -> NewItem:

@@ -117,15 +117,13 @@ class Worker:
 
     def _fail(self, job_id: str, notice: Notice) -> None:
         """End a job that cannot begin: each item fails with the reason."""
-        with self._turn:
-            if self._jobs.state(job_id) != "running":
+        with self._turn, self._database.transaction():
+            if not self._jobs.set_state(job_id, "done", notice, of=["running"]):
                 return
-            with self._database.transaction():
-                self._items.skip_open(job_id, partial(told, notice=notice))
-                job = self._jobs.job(job_id)
-                if job is not None and job.discovery == "waiting":
-                    self._jobs.set_discovery(job_id, "failed")
-                self._jobs.set_state(job_id, "done", notice)
+            self._items.skip_open(job_id, partial(told, notice=notice))
+            job = self._jobs.job(job_id)
+            if job is not None and job.discovery == "waiting":
+                self._jobs.set_discovery(job_id, "failed", notice)
 
     def _retire(self, job_id: str, is_running: bool) -> None:
         """Let go of a job that is done, paused, cancelled or deleted, once nothing of it is under way."""
@@ -247,7 +245,7 @@ class Worker:
         run.store_faults += 1
         if run.store_faults >= _STORE_FAULTS:
             params = {"why_en": say(error.notice, "en"), "why_zh": say(error.notice, "zh")}
-            self._jobs.set_state(run.job_id, "paused", Notice("store_stopped_job", params))
+            self._jobs.set_state(run.job_id, "paused", Notice("store_stopped_job", params), of=["running"])
             run.store_faults = 0
 
     def _found(self, run: Run, taken: Taken[Outcome]) -> None:

@@ -28,6 +28,25 @@ def copy_folder(source: Path, target: Path) -> None:
             copy_file(Path(folder) / name, made / name)
 
 
+def sync_folder(folder: Path) -> None:
+    """Return once all files in a folder, and their names, are on the disk: a power cut then leaves them whole."""
+    for path, _, names in os.walk(folder):
+        for name in names:
+            with contextlib.suppress(FileNotFoundError), (Path(path) / name).open("rb+") as file:
+                os.fsync(file.fileno())
+        sync_names(Path(path))
+
+
+def sync_names(folder: Path) -> None:
+    """The same for the names in one folder, where the system can do that: Windows and some networks cannot."""
+    with contextlib.suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
 def read_ahead(folder: Path) -> None:
     """Bring into the page cache what the engine reads of a shard when it opens it, and what it is asked for then.
 

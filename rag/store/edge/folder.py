@@ -20,6 +20,7 @@ import qdrant_edge as edge
 
 from rag.errors import StoreError
 from rag.store.edge.config import CollectionParams
+from rag.store.edge.copying import sync_names
 from rag.store.edge.faults import engine_faults, os_fault
 from rag.store.edge.space import TO_ADD, require_space
 
@@ -68,6 +69,7 @@ class CollectionFolder:
             _write(draft / _PARAMS, params.to_json())
             _write(draft / _CURRENT, json.dumps({"shard": shard.name, "indexed": 0}))
             draft.rename(root / _file_name(name))
+            sync_names(root)
         except OSError as error:
             raise os_fault(root, error) from error
         finally:
@@ -119,3 +121,4 @@ def _write(path: Path, text: str) -> None:
         file.flush()
         os.fsync(file.fileno())
     draft.replace(path)
+    sync_names(path.parent)

@@ -18,13 +18,20 @@ Model = TypeVar("Model", bound=BaseModel)
 
 
 def to_points(given: Any) -> list[edge.Point]:
-    """Translate a Batch or a sequence of PointStruct; StoreError for a vector that is not finite.
+    """Translate a Batch or a sequence of PointStruct; StoreError for what the engine cannot hold.
 
-    The engine takes a vector with NaN silently and never finds it again, hence the check.
+    It would take a vector with NaN silently and never find it again, hence a check of our own.
     """
     if isinstance(given, models.Batch):
-        return [edge.Point(i, _vectors(i, v), p) for i, v, p in _rows(given)]
-    return [edge.Point(_id(p.id), _vectors(p.id, p.vector), p.payload) for p in given]
+        return [_point(i, _vectors(i, v), p) for i, v, p in _rows(given)]
+    return [_point(_id(p.id), _vectors(p.id, p.vector), p.payload) for p in given]
+
+
+def _point(given: Any, vectors: Any, payload: Any) -> edge.Point:
+    try:
+        return edge.Point(given, vectors, payload)
+    except (TypeError, ValueError) as error:  # a text with half a character, a value that JSON has not
+        raise StoreError("store_failed", call="upsert", detail=f"{type(error).__name__}: {error}"[:300]) from error
 
 
 def _rows(batch: models.Batch) -> Iterable[tuple[Any, Any, Any]]:

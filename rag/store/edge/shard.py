@@ -13,7 +13,7 @@ from typing import TypeVar
 import qdrant_edge as edge
 
 from rag.errors import StoreError
-from rag.store.edge.copying import copy_folder, read_ahead
+from rag.store.edge.copying import copy_folder, read_ahead, sync_folder
 from rag.store.edge.faults import engine_faults, os_fault
 from rag.store.edge.folder import CollectionFolder
 from rag.store.edge.space import TO_ADD, TO_CHANGE, occupied, require_space
@@ -98,7 +98,8 @@ class Shard:
             return copy, points
 
     def adopt(self, copy: Path, indexed: int) -> None:
-        """Bring the copy up to date from the journal and make it the live shard."""
+        """Bring the copy up to date from the journal and make it the live shard, once all of it is on the disk."""
+        _sync(copy)
         with self._writing:
             replacement = _load(copy)
             try:
@@ -106,6 +107,7 @@ class Shard:
                     for operation in self._journal or []:
                         replacement.update(operation)
                     replacement.flush()
+                _sync(copy)  # what the journal added; nothing was held up by the rest
                 with self._engine:
                     old, old_path = self._live(), self.folder.shard
                     self.folder.make_current(copy, indexed)
@@ -138,6 +140,13 @@ class Shard:
         if self._shard is None:
             raise StoreError("store_closed")
         return self._shard
+
+
+def _sync(folder: Path) -> None:
+    try:
+        sync_folder(folder)
+    except OSError as error:
+        raise os_fault(folder.parent, error) from error
 
 
 def _give_back() -> None:

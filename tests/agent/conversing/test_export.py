@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
+from dataclasses import replace
 from html.parser import HTMLParser
+from typing import Any
 
 import pytest
 
@@ -11,7 +14,7 @@ from rag.agent.conversing.conversations import TurnView
 from rag.agent.conversing.export import export, file_name
 from rag.errors import RagError
 from rag.store.conversation_table import Conversation
-from rag.types import Answer, Citation, Notice
+from rag.types import Answer, Citation, Notice, Statement
 
 EVIL = '<script>alert(1)</script><img src=x onerror="alert(2)">'
 
@@ -41,6 +44,21 @@ class _Seen(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.append((tag, dict(attrs)))
+
+
+@pytest.mark.parametrize(("language", "word"), [("en", "no source bears this out"), ("zh", "没有依据")])
+@pytest.mark.parametrize("kind", ["md", "html"])
+def test_a_doubtful_statement_is_told_from_a_supported_one(kind: str, language: Any, word: str) -> None:
+    text = "In 1953. [1] It sleeps. It is high. [1]"
+    statements = (
+        Statement(0, 8, "supported", (1,)),
+        Statement(13, 23, "unsupported"),
+        Statement(24, 35, "partly", (1,)),
+    )
+    made, _ = export(TALK, [_turn(replace(_answer(text), statements=statements))], kind, language)
+    plain = re.sub(r"\\|<[^>]*>", "", made)
+    assert f"In 1953. [1] It sleeps. ({word}) It is high. [1] (" in plain
+    assert plain.count(word) == 1 and ("1 of 3" in plain or "3 句中有 1 句" in plain)
 
 
 @pytest.mark.parametrize("kind", ["md", "html", "json"])

@@ -99,3 +99,10 @@ class TestReading:
         with pytest.raises(IngestError) as raised:
             read_feed(fetcher, tasks, page_server.url("/article"))
         assert raised.value.code == "feed_missing"
+
+
+def test_an_entry_with_an_address_that_is_none_is_left_out() -> None:
+    entries = ["http://[bad/x", "https://example.com/ok"]
+    items = "".join(f"<item><title>T</title><link>{link}</link></item>" for link in entries)
+    feed = f'<?xml version="1.0"?><rss version="2.0"><channel><title>f</title>{items}</channel></rss>'
+    assert [page.url for page in feed_pages(feed.encode(), "https://example.com/feed")] == ["https://example.com/ok"]

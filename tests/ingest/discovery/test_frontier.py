@@ -157,6 +157,17 @@ class TestBeginning:
         assert raised.value.code == code
 
     @pytest.mark.parametrize("kind", ["crawl", "sitemap", "feed"])
+    @pytest.mark.parametrize(
+        "start", ["http://[::1/x", "https://a\u2100b.com/", "https://[domain]/", "ftp://a.example/"]
+    )
+    def test_a_start_that_is_no_address(
+        self, fetcher: Fetcher, robots: Robots, tasks: Tasks, kind: SiteKind, start: str
+    ) -> None:
+        with pytest.raises(IngestError) as raised:
+            self.start(SitePlan(start, kind), fetcher, robots, tasks)
+        assert raised.value.code == "blocked" and start in str(raised.value)
+
+    @pytest.mark.parametrize("kind", ["crawl", "sitemap", "feed"])
     def test_rules_that_cannot_be_had(
         self, page_server: PageServer, fetcher: Fetcher, robots: Robots, tasks: Tasks, kind: SiteKind
     ) -> None:

@@ -112,6 +112,27 @@ class TestFinding:
         assert {page.modified for page in pages} == {"2024-03-05"}
         assert site.counts["/sitemap.xml"] == 0
 
+    @pytest.mark.parametrize(
+        "named", ["https://[domain]/sitemap.xml", "http://[::1/map.xml", "ftp://a.example/map.xml", ""]
+    )
+    def test_one_of_robots_txt_that_is_no_address(
+        self, page_server: PageServer, fetcher: Fetcher, robots: Robots, tasks: Tasks, named: str
+    ) -> None:
+        rules = f"User-agent: *\nAllow: /\nSitemap: {named}\n"
+        page_server.add("/robots.txt", rules, content_type="text/plain")
+        page_server.add("/sitemap.xml", page_map("/usual", base=page_server.url("")), content_type="text/xml")
+        assert sitemap_pages(fetcher, tasks, robots, page_server.url("/"), 10) == [FoundPage(page_server.url("/usual"))]
+
+    def test_the_others_of_robots_txt_count(
+        self, page_server: PageServer, fetcher: Fetcher, robots: Robots, tasks: Tasks
+    ) -> None:
+        rules = f"Sitemap: https://[domain]/map.xml\nSitemap: {page_server.url('/own.xml')}\nSitemap: /more.xml\n"
+        page_server.add("/robots.txt", rules, content_type="text/plain")
+        for name in ("own", "more"):
+            page_server.add(f"/{name}.xml", page_map(f"/{name}", base=page_server.url("")), content_type="text/xml")
+        pages = sitemap_pages(fetcher, tasks, robots, page_server.url("/"), 10)
+        assert [page.url for page in pages] == [page_server.url("/own"), page_server.url("/more")]
+
     def test_the_limit(self, site: SiteServer, fetcher: Fetcher, robots: Robots, tasks: Tasks) -> None:
         assert len(sitemap_pages(fetcher, tasks, robots, site.url("/"), 7)) == 7
         assert site.counts["/map1.xml"] == 0, "what is not needed is not fetched"

@@ -14,6 +14,7 @@ from rag.ingest.pipeline import Ingestor
 from rag.ingest.sources import Source, file_sources, web_source
 from rag.store.database import Database
 from rag.store.item_table import NewItem
+from rag.store.job_table import Job
 from rag.types import IngestResult
 from tests.ingest.jobs.conftest import MakeJobs, finished, reasons, records, statuses
 from tests.support.page_server import PageServer, Reply, generated_page
@@ -142,6 +143,37 @@ def test_a_paused_job_begins_nothing_until_it_is_resumed(
     assert again.job(job_id).state == "paused"
     again.resume(job_id)
     assert statuses(finished(again, job_id)) == ["added", "added"]
+
+
+@pytest.mark.parametrize(
+    ("act", "meanwhile", "state"),
+    [
+        ("pause", "done", "done"),
+        ("pause", "cancelled", "cancelled"),
+        ("pause", "running", "paused"),
+        ("resume", "cancelled", "cancelled"),
+        ("resume", "done", "done"),
+        ("resume", "paused", "running"),
+        ("cancel", "done", "done"),
+        ("cancel", "paused", "cancelled"),
+    ],
+)
+def test_what_happens_to_a_job_between_look_and_write_stays(
+    jobs: Jobs, database: Database, monkeypatch: pytest.MonkeyPatch, act: str, meanwhile: str, state: str
+) -> None:
+    jobs._worker.close()
+    job_id = jobs.submit(records(1), library="main")
+    database.jobs.set_state(job_id, "paused" if act == "resume" else "running")
+    known = jobs._known
+
+    def overtaken(asked: str) -> Job:
+        job = known(asked)
+        database.jobs.set_state(asked, meanwhile)  # type: ignore[arg-type]
+        return job
+
+    monkeypatch.setattr(jobs, "_known", overtaken)
+    getattr(jobs, act)(job_id)
+    assert database.jobs.state(job_id) == state
 
 
 def test_a_page_that_failed_is_never_blocked(jobs: Jobs, page_server: PageServer) -> None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from rag.errors import FetchError
 from rag.ingest.jobs import Jobs, JobView
-from rag.ingest.pipeline import Ingestor
-from rag.ingest.sources import file_sources, web_source
+from rag.ingest.pipeline import Ingestor, Read
+from rag.ingest.recheck import PATIENCE
+from rag.ingest.sources import Source, file_sources, web_source
 from rag.store.database import Database
 from tests.ingest.jobs.conftest import MakeJobs, finished, reasons, statuses
 from tests.support.hashed_model import HashedModel
@@ -168,6 +172,62 @@ def test_a_page_that_is_gone_is_told(jobs: Jobs, page_server: PageServer, ingest
     job = finished(jobs, jobs.recheck("main"))
     assert statuses(job) == ["gone"]
     assert [page.status for page in ingestor.library.pages()] == ["gone"]
+
+
+def cut_off(monkeypatch: pytest.MonkeyPatch, ingestor: Ingestor, urls: set[str]) -> None:
+    """Let these addresses be out of reach, as they are without a network."""
+    read = ingestor.read
+
+    def reading(source: Source, *args: Any, **options: Any) -> Read:
+        if source.url not in urls:
+            return read(source, *args, **options)
+        error = FetchError("unresolved", url=source.url, host="x.example")
+        return Read(source, options["known"], options["known"], error=error)
+
+    monkeypatch.setattr(ingestor, "read", reading)
+
+
+def test_without_a_network_no_page_counts_as_gone(
+    jobs: Jobs, page_server: PageServer, ingestor: Ingestor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    urls = [page_server.url(f"/page/{number}") for number in range(4)]
+    finished(jobs, jobs.submit([web_source(url) for url in urls], library="main"))
+    before = ingestor.library.pages()
+    cut_off(monkeypatch, ingestor, set(urls))
+    for _ in range(PATIENCE + 1):
+        assert set(reasons(finished(jobs, jobs.recheck("main")))) == {"page_unheard"}
+    assert ingestor.library.pages() == before
+
+
+@pytest.mark.parametrize("lost", [0, 3])
+def test_a_site_that_does_not_answer_while_others_do_is_gone_in_the_end(
+    jobs: Jobs, page_server: PageServer, ingestor: Ingestor, monkeypatch: pytest.MonkeyPatch, lost: int
+) -> None:
+    """Whether its page is the first that is looked at or the last."""
+    urls = [page_server.url(f"/page/{number}") for number in range(4)]
+    for url in urls:
+        finished(jobs, jobs.submit([web_source(url)], library="main"))
+    cut_off(monkeypatch, ingestor, {urls[lost]})
+    rows = []
+    for _ in range(PATIENCE):
+        job = finished(jobs, jobs.recheck("main"))
+        rows += [item.result.reason for item in job.items if item.url == urls[lost] and item.result]
+        assert job.counts["unchanged"] == 3
+    assert rows == ["page_missed"] * (PATIENCE - 1) + ["page_lost"]
+    assert {page.url for page in ingestor.library.pages() if page.status == "gone"} == {urls[lost]}
+
+
+def test_a_page_that_now_leads_to_another_is_decided_by_a_person(
+    jobs: Jobs, page_server: PageServer, ingestor: Ingestor
+) -> None:
+    urls = [page_server.add(f"/{n}", generated_page(n)) for n in range(2)]
+    finished(jobs, jobs.submit([web_source(url) for url in urls], library="main"))
+    page_server.add("/0", status=301, headers={"Location": "/1"})
+    job = finished(jobs, jobs.recheck("main"))
+    (moved,) = (item for item in job.items if item.url == urls[0])
+    assert moved.result and (moved.result.status, moved.result.reason) == ("gone", "now_elsewhere")
+    jobs.decide(job.id, moved.position, "add_anyway")
+    assert finished(jobs, job.id).counts == {"unchanged": 1, "updated": 1}
 
 
 @pytest.mark.parametrize("kind", ["sitemap", "crawl"])

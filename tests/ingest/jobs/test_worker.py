@@ -13,6 +13,7 @@ from rag.ingest.jobs import Jobs
 from rag.ingest.pipeline import Ingestor
 from rag.ingest.readahead import Limits
 from rag.ingest.sources import web_source
+from rag.store.database import Database
 from rag.types import IngestResult
 from tests.ingest.jobs.conftest import MakeJobs, finished, reasons, records, statuses
 from tests.support.page_server import PageServer, Reply, generated_page
@@ -137,6 +138,23 @@ def test_a_database_that_is_down_pauses_the_job(
     finished(jobs, job_id)
     jobs.retry_failed(job_id)
     assert finished(jobs, job_id).counts == {"added": 40}
+
+
+def test_a_database_that_is_down_brings_no_cancelled_job_back(
+    make_jobs: MakeJobs, ingestor: Ingestor, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs = make_jobs(limits=Limits(readers=1, ahead=1))
+
+    def down(*args: Any, **options: Any) -> IngestResult:
+        for job_id in database.jobs.running():
+            if database.items.counts([job_id])[job_id].get("failed", 0) == 2:
+                database.jobs.set_state(job_id, "cancelled")  # while the third page is in hand
+        raise StoreError("store_disk_full", path="/data")
+
+    monkeypatch.setattr(ingestor, "settle", down)
+    job = finished(jobs, jobs.submit(records(6), library="main"))
+    jobs.close()
+    assert jobs.job(job.id).state == "cancelled"
 
 
 def test_reading_goes_on_while_a_page_is_taken_in(

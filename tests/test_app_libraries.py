@@ -1,0 +1,68 @@
+"""The libraries that are open: each opened once, and none in the way of another."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from rag.app import libraries as module
+from rag.app.libraries import Libraries
+from rag.app.models import Models
+from rag.config import load_settings
+from rag.store.edge.client import EdgeClient
+from rag.store.library import Library, importing
+from rag.store.records import LibraryInfo
+
+
+@pytest.fixture
+def client(tmp_path: Path) -> Iterator[EdgeClient]:
+    opened = EdgeClient(tmp_path / "qdrant")
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def libraries(client: EdgeClient, tmp_path: Path) -> Libraries:
+    settings = load_settings(None, rag_data_dir=tmp_path, embedding_model="builtin")
+    return Libraries(client, settings, Models(settings))
+
+
+def test_a_library_that_is_being_imported_keeps_no_other_waiting(client: EdgeClient, libraries: Libraries) -> None:
+    begun, go = threading.Event(), threading.Event()
+
+    def bring_in() -> None:
+        with importing(client, LibraryInfo("slow", "builtin", 384)):
+            begun.set()
+            assert go.wait(60)
+
+    with ThreadPoolExecutor(3) as pool:
+        arriving = pool.submit(bring_in)
+        assert begun.wait(60)
+        waiting = pool.submit(libraries.get, "slow")
+        try:
+            other = pool.submit(libraries.get, "other")
+            assert other.result(30).name == "other"
+            assert not waiting.done()
+        finally:
+            go.set()
+        arriving.result(60)
+        assert waiting.result(60).name == "slow"
+
+
+def test_a_library_is_opened_once_however_many_ask(libraries: Libraries, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[str] = []
+    open_library = module.open_library
+
+    def counted(client: EdgeClient, name: str, model: str, dimension: int) -> Library:
+        opened.append(name)
+        return open_library(client, name, model, dimension)
+
+    monkeypatch.setattr(module, "open_library", counted)
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(libraries.get, ["main", "other"] * 8))
+    assert sorted(opened) == ["main", "other"]
+    assert len({id(one) for one in found}) == 2
