@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
 _CJK = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
@@ -13,6 +13,24 @@ _HAN = re.compile(f"[{_CJK}]")
 _WORD = re.compile(f"[{_CJK}]+|[^\\W_{_CJK}]+")
 _ASCII_WORD = re.compile("[a-z0-9]+")
 _LETTER = re.compile(r"[^\W\d_]")
+
+_HAN_RUN = re.compile(f"[{_CJK}]+")
+_CHINESE_ASKS = re.compile(
+    "什么|啥|怎|如何|为何|多少|多[久大长高快]|哪|谁|几|吗|呢|何时|是否|[能会要有可]不|能否|有没有|是不是|区别|差别|不同"
+    "|请|帮|介绍|解释|说明|比较|对比|推荐|总结|列出|查"
+)
+_CHINESE_JOINS = re.compile(f"{_CHINESE_ASKS.pattern}|[的是和与跟或有在从到用对被把比了吧能会要]|支持|可以|应该|需要")
+_ENGLISH_FRAME = re.compile(
+    r"^\W*(?:what|who|when|where|why|which|how)(?:'s|’s)?\s+(?:many |much |long |old |often )?"
+    r"(?:is|are|was|were|do|does|did|can|could|should|would|will|has|have|the)\b"
+    r"|^\W*(?:can|could|is|are|was|were|do|does|did|should|would|will|please|tell)\s+[a-z]"
+    r"|^\W*(?:explain|translate|define|describe|pronounce|meaning|pinyin)\b",
+    re.IGNORECASE,
+)
+_ENGLISH_JOINS = re.compile(  # not with a capital: titles are made of them
+    r"\b(?:the|an?|is|are|was|were|of|and|or|in|on|at|to|for|with|from|by|it|its|this|that|what|which|who|when|where"
+    r"|why|how|does|do|did|can|has|have|be|mean|means|between)\b"
+)
 
 _WIDE = re.compile("[\u2e80-\u2fff\u3001-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef]")
 WIDE_WEIGHT = 2.0
@@ -32,11 +50,41 @@ _ABBREVIATIONS = frozenset(
     "u.n a.m p.m ca".split()
 )
 _BLOCK_LINE = re.compile(r"[ \t]*(?:#{1,6} |[-*+•] |\d{1,3}[.)、] |[|>]|```|~~~)")
+_FENCE = re.compile(r"^[ \t]*+(?P<marks>`{3,}+(?=[^`\n]*+$)|~{3,}+)(?P<info>[^\n]*+)$", re.MULTILINE)
+_NEWLINE = re.compile(r"\n")
 
 
 def is_chinese(text: str) -> bool:
-    """Whether `text` reads as Chinese: Han characters are a fifth of its letters or more, with no kana or hangul."""
-    return detect_language(text) == "zh"
+    """Whether `text` reads as Chinese: Han characters are a fifth of its letters or more, with no kana or hangul.
+
+    A question that names things in Latin letters may have fewer: there it counts what it is asked in.
+    """
+    language = detect_language(text)
+    return language == "zh" or (
+        language in ("en", "") and _asks_in_chinese(unicodedata.normalize("NFKC", text[:20_000]))
+    )
+
+
+def question_language(text: str) -> str:
+    """As `detect_language`, of something that a person wrote: Latin names in a Chinese sentence do not make it English.
+
+    Wide forms of Latin letters count as Latin ones.
+    """
+    return "zh" if is_chinese(text) else detect_language(unicodedata.normalize("NFKC", text))
+
+
+def _asks_in_chinese(text: str) -> bool:
+    """Whether a text that is mostly in Latin letters is a Chinese sentence about names, or an English one about a word.
+
+    The frame decides: the words that ask and join, and the language in which the text begins or ends.
+    """
+    if len(_HAN.findall(text)) < 2 or _KANA_HANGUL.search(text) or _ENGLISH_FRAME.search(text):
+        return False
+    runs, english = _HAN_RUN.findall(text), len(_ENGLISH_JOINS.findall(text))
+    first, last = (bool(_CHINESE_ASKS.search(run)) for run in (runs[0], runs[-1]))
+    begins, ends = text.lstrip().startswith(runs[0]), text.rstrip(" \n\t?？!！。").endswith(runs[-1])
+    named = ends and not english and len(runs[-1]) > 1
+    return named or (ends and last) or (begins and first) or len(_CHINESE_JOINS.findall(text)) > english
 
 
 def detect_language(text: str) -> str:
@@ -66,17 +114,64 @@ def split_sentences(text: str, start: int = 0, end: int | None = None) -> list[t
     """Spans of the sentences of `text[start:end]`, in order, without the white space around them.
 
     Ends are 。！？ and . ! ? with their closing quotes, and line ends, except where a wrapped line
-    goes on in lower case. Every character that is not white space lies in exactly one span.
+    goes on in lower case. Fenced code is cut into its lines. Every character that is not white space
+    lies in exactly one span.
     """
     stop = len(text) if end is None else end
-    spans, begin = [], start
-    for cut in _sentence_ends(text, start, stop):
+    spans: list[tuple[int, int]] = []
+    begin = start
+    for code_start, code_end in fenced_blocks(text, start, stop):
+        spans += _cut(text, begin, code_start, _sentence_ends(text, begin, code_start))
+        spans += _cut(text, code_start, code_end, _line_ends(text, code_start, code_end))
+        begin = code_end
+    return [*spans, *_cut(text, begin, stop, _sentence_ends(text, begin, stop))]
+
+
+def fenced_blocks(text: str, start: int = 0, end: int | None = None) -> list[tuple[int, int]]:
+    """Spans of the fenced code in `text[start:end]`, with its fences; one that nothing closes runs to the end.
+
+    A passage may begin within code: where the fences do not pair, a first one that closes ends a block there.
+    """
+    stop = len(text) if end is None else end
+    fences = list(_FENCE.finditer(text, start, stop))
+    blocks, opened = _paired(fences)
+    if opened and _only_closes(text, start, fences[0]):
+        blocks, opened = _paired(fences[1:])
+        blocks = [(start, fences[0].end()), *blocks]
+    return [*blocks, (opened.start(), stop)] if opened else blocks
+
+
+def _paired(fences: Sequence[re.Match[str]]) -> tuple[list[tuple[int, int]], re.Match[str] | None]:
+    """The blocks between fences, and the fence that was left open."""
+    blocks: list[tuple[int, int]] = []
+    opened: re.Match[str] | None = None
+    for fence in fences:
+        if opened is None:
+            opened = fence
+        elif fence["marks"].startswith(opened["marks"]) and not fence["info"].strip():
+            blocks.append((opened.start(), fence.end()))
+            opened = None
+    return blocks, opened
+
+
+def _only_closes(text: str, start: int, fence: re.Match[str]) -> bool:
+    """Whether a fence follows its code at once and is followed by none."""
+    before = text[start : fence.start()].rstrip(" \t")
+    after = text[fence.end() : fence.end() + 80].lstrip(" \t")
+    blank_after = not after or after.startswith("\n\n") or after == "\n"
+    return not fence["info"].strip() and before.endswith("\n") and before[-2:] not in ("\n\n", "\n") and blank_after
+
+
+def _cut(text: str, start: int, end: int, cuts: Iterable[int]) -> Iterator[tuple[int, int]]:
+    begin = start
+    for cut in (*cuts, end):
         if span := _stripped(text, begin, cut):
-            spans.append(span)
+            yield span
         begin = cut
-    if span := _stripped(text, begin, stop):
-        spans.append(span)
-    return spans
+
+
+def _line_ends(text: str, start: int, end: int) -> Iterator[int]:
+    return (newline.end() for newline in _NEWLINE.finditer(text, start, end))
 
 
 @lru_cache(maxsize=4096)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag.text import detect_language, is_chinese, split_sentences, terms
+from rag.text import detect_language, fenced_blocks, is_chinese, question_language, split_sentences, terms
 
 
 def sentences(text: str) -> list[str]:
@@ -40,6 +40,27 @@ def sentences(text: str) -> list[str]:
         ("So……”he said. Yes……no. And..……so!……x", ["So……”", "he said.", "Yes……", "no.", "And..……", "so!……", "x"]),
         ("“Really?!” Yes…” No...他说.好", ["“Really?!”", "Yes…”", "No...", "他说.", "好"]),
         ("…. Well. a….b ……. C", ["….", "Well. a….b ……", ".", "C"]),
+        (
+            "Install it:\n\n```sh\n./install.sh --here\nskiff status\nrm -rf ~/tmp\n```\nThen begin. It is quick.",
+            [
+                "Install it:",
+                "```sh",
+                "./install.sh --here",
+                "skiff status",
+                "rm -rf ~/tmp",
+                "```",
+                "Then begin.",
+                "It is quick.",
+            ],
+        ),
+        ("~~~\nx = 1. y = 2!\n  z = 3\n\n```\n~~~", ["~~~", "x = 1. y = 2!", "z = 3", "```", "~~~"]),
+        (
+            "先安装：\n```\npip install x\npip check\n```\n完成。好。",
+            ["先安装：", "```", "pip install x", "pip check", "```", "完成。", "好。"],
+        ),
+        ("```\nnever closed\nskiff go", ["```", "never closed", "skiff go"]),
+        ("second line\nthird line\n```\n\nOut of it. Now.", ["second line", "third line", "```", "Out of it.", "Now."]),
+        ("Inline ```code``` stays. Yes.", ["Inline ```code``` stays.", "Yes."]),
         ("", []),
         (" \n\t ", []),
     ],
@@ -88,3 +109,54 @@ def test_language_by_script(text: str, language: str) -> None:
 def test_terms_fold_width_and_case() -> None:
     assert terms("ＡＢＣ abc") == ["abc", "abc"]
     assert terms("知识库 RAG") == ["知识", "识库", "rag"]
+
+
+def test_fenced_blocks_hold_their_fences() -> None:
+    text = "One.\n````md\n```\ninner\n```\n````\nTwo.\n  ~~~\nx"
+    assert [text[a:b] for a, b in fenced_blocks(text)] == ["````md\n```\ninner\n```\n````", "  ~~~\nx"]
+    assert fenced_blocks("No code `here` at all.") == []
+    assert fenced_blocks(text, 0, 4) == []
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Kubernetes StatefulSet 和 Deployment 有什么区别？",
+        "ThinkPad X1 Carbon Gen 11 怎么样？",
+        "Attention Is All You Need 的作者是谁？",
+        "How to Win Friends and Influence People 讲了什么？",
+        "请问 Visual Studio Code Insiders 怎么安装 Python extension",
+        "ChatGPT Enterprise Edition 支持 Single Sign-On 吗",
+        "Microsoft Visual Studio Code 下载地址",
+        "介绍 Amazon Simple Storage Service",
+        "ＰｏｓｔｇｒｅＳＱＬ　Ｅｎｔｅｒｐｒｉｓｅ 怎么安装？",
+    ],
+)
+def test_a_chinese_question_about_latin_names_is_chinese(question: str) -> None:
+    assert is_chinese(question) and question_language(question) == "zh"
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What does the phrase 为什么 mean?",
+        "How do I say 谢谢 in Chinese?",
+        "Difference between 的 and 得 in written Mandarin",
+        "What is the meaning of the word 什么?",
+        "Where is Longjing tea (龙井) grown?",
+        "the restaurant named 外婆家 in Hangzhou opening hours",
+        "How much does the Team plan cost?",
+        "ＴＥＡＭ　ｐｌａｎ cost?",
+    ],
+)
+def test_an_english_question_about_chinese_words_is_english(question: str) -> None:
+    assert not is_chinese(question) and question_language(question) == "en"
+
+
+@pytest.mark.parametrize(("question", "language"), [("東京タワーの高さは？", "ja"), ("도쿄 타워", "ko"), ("42", "")])
+def test_other_scripts_keep_their_language(question: str, language: str) -> None:
+    assert question_language(question) == language and not is_chinese(question)
+
+
+def test_the_language_of_a_page_is_told_by_its_letters_alone() -> None:
+    assert detect_language("Kubernetes StatefulSet 和 Deployment 有什么区别？") == "en"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -15,7 +14,9 @@ from rag.agent.composing.compose import Plan, composed
 from rag.agent.condensing.condense import Exchange
 from rag.agent.conversing import prompts as prompts_conversation
 from rag.agent.prompts import NOT_IN_PAGES, Prompt
-from rag.agent.stream import ShownText, without_thinking
+from rag.agent.replies import listed, one_line, prose, reply_lines, reply_text
+from rag.agent.stream import ShownText
+from rag.agent.surrogates import joined
 from rag.errors import ModelError
 from rag.types import Passage
 
@@ -32,8 +33,6 @@ log = logging.getLogger(__name__)
 StructuredCall = Callable[["BaseChatModel", type[BaseModel], Sequence["BaseMessage"]], Awaitable[Any]]
 
 _MAX_ANSWER: Final = 40_000  # characters; a model that goes round in circles is cut off there
-_LINE_MARK: Final = re.compile(r"^\s*(?:[-*•]\s+|\d{1,2}[.)、．]\s*(?!\d))")
-_AROUND: Final = " \t-*\"'“”「」`"
 _STREAMS_A_REASON: Final = "openai-chat"
 
 
@@ -74,26 +73,29 @@ class ChatReasoner:
 
     async def decide(self, question: str, history: Sequence[BaseMessage], tools: Sequence[BaseTool]) -> AIMessage:
         """Ask with the tools bound. A server that takes none is not asked again: the question is searched."""
-        from langchain_core.exceptions import ModelInvalidRequestError
         from langchain_core.messages import HumanMessage, SystemMessage
 
         from rag.agent.tools import call_for, unreadable_call
+        from rag.models.chat import failures
+        from rag.models.refusals import refuses_tools, remember_no_tools, takes_tools
 
-        if not self._takes_tools:
+        if not (self._takes_tools and takes_tools(self._fast)):
             return call_for([question])
+        refusals: tuple[type[Exception], ...] = (*failures(), NotImplementedError)
         messages = [SystemMessage(prompts.decide(question)), *history, HumanMessage(question)]
         with _failures_named():
             try:
                 reply = await self._fast.bind_tools(tools).ainvoke(messages)
-            except (ModelInvalidRequestError, NotImplementedError) as error:
-                if "tool" not in str(error).lower() and not isinstance(error, NotImplementedError):
+            except ValidationError:  # arguments that are JSON but no object: langchain makes no message of them
+                return unreadable_call()
+            except refusals as error:
+                if not refuses_tools(error, self._fast):
                     raise
                 log.info("%s takes no tools; questions are searched for as they stand", self.name)
                 self._takes_tools = False
+                remember_no_tools(self._fast)
                 return call_for([question])
-            except ValidationError:  # arguments that are JSON but no object: langchain makes no message of them
-                return unreadable_call()
-        return reply.model_copy(update={"content": without_thinking(reply.text)})
+        return reply.model_copy(update={"content": reply_text(reply.text)})
 
     async def grade(self, question: str, passages: Sequence[Passage]) -> list[bool]:
         """Judge all passages in one call; those that the model passed over count as relevant."""
@@ -112,14 +114,17 @@ class ChatReasoner:
         return read_verdicts(reply, len(doubts))
 
     async def rewrite(self, question: str, tried: Sequence[str], passages: Sequence[Passage]) -> str:
-        return next(iter(await self.lines(prompts.rewrite(question, tried, passages))), "")
+        return one_line(await self.lines(prompts.rewrite(question, tried, passages)))
 
     async def lines(self, prompt: Prompt) -> list[str]:
-        """The lines of one whole reply, without thoughts, list marks, quotation marks and empty ones."""
+        """The lines of one whole reply, without list marks and marks that enclose a line."""
+        return reply_lines(await self.whole(prompt))
+
+    async def whole(self, prompt: Prompt) -> str:
+        """One whole reply as it was written, without thoughts."""
         with _failures_named():
             reply = await self._fast.ainvoke(_messages(prompt))
-        stripped = (_LINE_MARK.sub("", line).strip(_AROUND) for line in without_thinking(reply.text).splitlines())
-        return [line for line in stripped if line]
+        return reply_text(reply.text)
 
     def answer(self, question: str, passages: Sequence[Passage]) -> AsyncIterator[str]:
         return self.stream(prompts.answer(question, passages))
@@ -132,7 +137,7 @@ class ChatReasoner:
         shown = ShownText(NOT_IN_PAGES)
         source = _Source(self._model, _messages(prompt))
         with _failures_named():
-            async for piece in shown.of(source.pieces()):
+            async for piece in shown.of(joined(source.pieces())):
                 yield piece
         if source.unfinished:
             raise ModelError(source.unfinished)
@@ -141,15 +146,15 @@ class ChatReasoner:
 
     async def condense(self, question: str, history: Sequence[Exchange], summary: str = "") -> str:
         """Implements Condenser."""
-        return next(iter(await self.lines(prompts_conversation.condense(question, history, summary))), "")
+        return one_line(await self.lines(prompts_conversation.condense(question, history, summary)))
 
     async def summarise(self, before: str, exchanges: Sequence[Exchange], tokens: int) -> str:
         """Implements Summariser."""
-        return "\n".join(await self.lines(prompts_conversation.summarise(before, exchanges, tokens)))
+        return prose(await self.whole(prompts_conversation.summarise(before, exchanges, tokens)))
 
     async def suggest(self, question: str, answer: str, passages: Sequence[Passage]) -> list[str]:
         """Implements Suggester."""
-        return await self.lines(prompts_conversation.suggest(question, answer, passages))
+        return listed(await self.lines(prompts_conversation.suggest(question, answer, passages)))
 
     async def _fill(self, schema: type[BaseModel], messages: Sequence[BaseMessage]) -> Any:
         if self._structured is not None:

@@ -13,6 +13,7 @@ from rag.agent.chat import ChatReasoner
 from rag.agent.extractive import ExtractiveReasoner
 from rag.agent.prompts import Prompt
 from rag.agent.reasoner import Reasoner
+from rag.agent.replies import listed, one_line
 from rag.errors import ModelError
 from rag.retrieval.strategies import Expander, Need
 from rag.retrieval.strategies.auto import ASKS
@@ -59,12 +60,11 @@ class ChatExpander:
         return " ".join(self._lines(prompts.hypothetical(question)))[:_MAX_PASSAGE]
 
     def phrasings(self, question: str, near: Sequence[Passage] = ()) -> list[str]:
-        return [line[:_MAX_QUERY] for line in self._lines(prompts.phrasings(question))]
+        return [line[:_MAX_QUERY] for line in listed(self._lines(prompts.phrasings(question)))]
 
     def translation(self, question: str, language: str) -> str:
         """Empty where the reply is in another language after all."""
-        lines = self._lines(prompts.translation(question, language))
-        query = lines[0][:_MAX_QUERY] if lines else ""
+        query = one_line(self._lines(prompts.translation(question, language)))[:_MAX_QUERY]
         return query if detect_language(query) == language else ""
 
     def need(self, question: str) -> Need:

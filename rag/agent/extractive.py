@@ -10,13 +10,15 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal, Protocol
 
+from rag.agent.citing.statements import is_statement
 from rag.agent.composing.distill import distilled
 from rag.agent.condensing.condense import Exchange, by_rules
 from rag.agent.conversing.memory import recalled
 from rag.agent.questions import is_small_talk
+from rag.agent.quotable import Quotable, quotables
 from rag.messages import say
 from rag.text import is_chinese, split_sentences
 from rag.types import Notice, Passage, SparseVector
@@ -61,10 +63,7 @@ _ASKS_DEGREE = re.compile(
     re.IGNORECASE,
 )
 _DEGREE = 0.3  # of its weight: "how large" is answered by a size, seldom by the word
-_HEADING = re.compile(r"#{1,6}\s")
 _WORD = re.compile(r"\w")
-_FENCE = re.compile(r"\s*(?:```|~~~)")
-_MARKUP = re.compile(r"^(?:\s*(?:[-*+•>]|\d{1,3}[.)])\s+)+|\*\*|__|`")
 _ASKING = re.compile(
     r"\b(?:what|which|who|whom|whose|when|where|why|how|many|much|does|do|did|is|are|was|were|can|could|should|would"
     r"|will|may|the|a|an|of|in|on|at|to|for|by|with|from|and|or|that|this|it|its|please|tell|me|about|there|have|has"
@@ -89,10 +88,18 @@ class Encoder(Protocol):
 class _Sentence:
     passage: int
     place: int
-    text: str
+    quoted: Quotable
     terms: frozenset[int]
     score: float
     own: float
+
+    @property
+    def text(self) -> str:
+        return self.quoted.text
+
+    @property
+    def written(self) -> str:
+        return "\n\n".join(f"{line} [{self.passage + 1}]" for line in self.quoted.lines)
 
 
 class ExtractiveReasoner:
@@ -129,11 +136,13 @@ class ExtractiveReasoner:
         return await asyncio.to_thread(self._rewrite, question, tried, passages)
 
     async def answer(self, question: str, passages: Sequence[Passage]) -> AsyncIterator[str]:
-        """Yield up to three sentences, best first, each with its mark; none if the passages cover too little."""
+        """Yield up to three sentences, best first, each with its mark; none if the passages cover too little.
+
+        A few commands that stand together count as one.
+        """
         chosen = await asyncio.to_thread(self._choose, question, passages)
         for i, sentence in enumerate(chosen):
-            gap = "\n\n" if i else ""
-            yield f"{gap}{_readable(sentence.text)} [{sentence.passage + 1}]"
+            yield ("\n\n" if i else "") + sentence.written
 
     async def condense(self, question: str, history: Sequence[Exchange], summary: str = "") -> str:
         """Implements Condenser."""
@@ -156,6 +165,8 @@ class ExtractiveReasoner:
             left.remove(best)
             if any(_plain(best.text) in _plain(other.text) for other in chosen):
                 continue
+            if chosen and not any(map(is_statement, best.quoted.lines)):
+                continue
             adds = _share(weights, best.terms - said) >= _NEW_SUBJECT
             if not chosen or adds or best.own >= _WORTH_SAYING * chosen[0].own:
                 chosen.append(best)
@@ -170,7 +181,8 @@ class ExtractiveReasoner:
         passage: Passage,
         passages: Sequence[Passage],
     ) -> list[_Sentence]:
-        texts = [passage.text[a:b] for a, b in split_sentences(passage.text)]
+        parts = quotables(passage.text)
+        texts = [part.text for part in parts]
         terms = [self._terms(text) for text in texts]
         above = self._terms(" ".join((passage.title, *passage.section)))
         found = passage.score / max(1e-9, *(p.score for p in passages))
@@ -180,11 +192,11 @@ class ExtractiveReasoner:
         for i, text in enumerate(texts):
             if _is_table_header(texts, i):
                 above |= terms[i]
-            elif not _HEADING.match(text) and not _FENCE.match(text) and _WORD.search(text):
+            elif (parts[i].asks or not parts[i].is_heading) and _WORD.search(text):
                 score = self._own_score(weights, terms, i, above)
                 score += _KIND if any(has.search(text) for has in wanted) else 0.0
-                scored.append(_Sentence(index, i, text, terms[i], base + score, score))
-        return scored
+                scored.append(_Sentence(index, i, parts[i], terms[i], base + score, score))
+        return _answers_for_questions(scored)
 
     def _own_score(
         self, weights: Mapping[int, float], terms: Sequence[frozenset[int]], i: int, above: frozenset[int]
@@ -236,16 +248,25 @@ def _share(weights: Mapping[int, float], terms: frozenset[int]) -> float:
     return sum(weight for term, weight in weights.items() if term in terms) / total if total else 0.0
 
 
+def _answers_for_questions(scored: Sequence[_Sentence]) -> list[_Sentence]:
+    """The sentences that state something. One that asks hands what it is worth on to the one after it, as in an FAQ."""
+    kept: list[_Sentence] = []
+    asked: _Sentence | None = None
+    for sentence in scored:
+        if sentence.quoted.asks:
+            asked = sentence
+            continue
+        if asked is not None:
+            better = sentence if sentence.score >= asked.score else asked
+            terms = sentence.terms | asked.terms
+            sentence = replace(sentence, terms=terms, score=better.score, own=better.own)
+            asked = None
+        kept.append(sentence)
+    return kept
+
+
 def _is_table_header(texts: Sequence[str], i: int) -> bool:
     return texts[i].startswith("|") and i + 1 < len(texts) and not texts[i + 1].strip("|-: \t")
-
-
-def _readable(text: str) -> str:
-    """The sentence as prose: no list marks, table bars or emphasis, and one line."""
-    bare = _MARKUP.sub("", text).strip()
-    if bare.startswith("|"):
-        bare = " · ".join(cell for cell in (c.strip() for c in bare.strip("|").split("|")) if cell)
-    return " ".join(bare.split())
 
 
 def _plain(text: str) -> str:

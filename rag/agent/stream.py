@@ -11,6 +11,12 @@ from rag.agent.reasoner import RESET
 _OPEN: Final = re.compile(r"<(?:think|thinking|thought)>", re.IGNORECASE)
 _CLOSE: Final = re.compile(r"</(?:think|thinking|thought)>", re.IGNORECASE)
 _TAGS: Final = ("<think>", "<thinking>", "<thought>", "</think>", "</thinking>", "</thought>")
+_OPENERS: Final = tuple("\"'“‘「『《`*(（[【")
+_ENDINGS: Final = tuple("\r\n.!?…。！？")
+_NAMES_IT: Final = re.compile(
+    r"(?:标[签记志识]|符号|字[样符]|[和与及或以用由到在是为的叫写现])$"
+)  # no space tells in Chinese
+_KEPT: Final = 40  # characters of what was shown: enough to see how the text stood before a tag
 _MARK: Final = re.compile(r"\[\d+\]")
 
 
@@ -27,38 +33,58 @@ class ThoughtFilter:
     """Removes `<think>…</think>` from pieces of text, wherever the pieces are cut.
 
     Only what stands before the first visible word is a thought: an answer may well speak of the tag
-    itself. Some servers swallow the opening tag, so a closing one that nothing opened turns all
-    before it into a thought, and RESET takes that back.
+    itself. Some servers swallow the opening tag, so a closing one that nothing opened, and that stands
+    where a text could end, turns all before it into a thought, and RESET takes that back.
     """
 
     def __init__(self) -> None:
         self._held = ""
         self._thinking = False
         self._visible = False
-        self._tagged = False
+        self._opened = False
+        self._quoting = False  # within backticks, which pair on one line
+        self._last = ""  # the end of what was yielded
 
     def feed(self, piece: str) -> Iterator[str]:
         """Yield what can be shown now, RESET on its own."""
         self._held += piece
-        while tag := self._next_tag():
-            before, after = self._held[: tag.start()], self._held[tag.end() :]
-            closes = tag[0].startswith("</")
-            if self._thinking:
-                self._thinking, self._held = False, after
-            elif closes and not self._tagged:
-                self._held, self._visible = after, False
-                yield RESET
-            elif closes or self._visible or before.strip():
-                self._held, self._visible = after, True
-                yield before + tag[0]
-            else:
-                self._thinking, self._held = True, after
-            self._tagged = True
-        yield from self._release(_ending(self._held, _TAGS))
+        yield from self._sort_out(final=False)
 
     def end(self) -> Iterator[str]:
         """Yield what was held back because it might have become a tag."""
-        yield from self._release(0)
+        yield from self._sort_out(final=True)
+
+    def _sort_out(self, *, final: bool) -> Iterator[str]:
+        while tag := self._next_tag():
+            before, after = self._held[: tag.start()], self._held[tag.end() :]
+            if self._thinking:
+                self._thinking, self._held = False, after
+            elif not tag[0].startswith("</") and not self._visible and not before.strip():
+                self._thinking, self._opened, self._held = True, True, after
+            elif self._opened or not tag[0].startswith("</"):
+                self._opened = True
+                yield from self._release(tag.end())
+            else:
+                yield from self._release(tag.start())
+                ends = self._ends_thoughts(after, final)
+                if ends is None:
+                    return
+                yield from self._take_back(after) if ends else self._release(len(tag[0]))
+        yield from self._release(len(self._held) - (0 if final else _ending(self._held, _TAGS)))
+
+    def _ends_thoughts(self, after: str, final: bool) -> bool | None:
+        """Whether a closing tag here ends thoughts, as against being spoken of; None if what follows must tell."""
+        shown, follows = self._last.rstrip(" \t"), after.lstrip(" \t")
+        if self._quoting or shown.endswith(_OPENERS):
+            return False
+        within = bool(shown) and not shown.endswith(_ENDINGS) and (shown != self._last or bool(_NAMES_IT.search(shown)))
+        if not within or (final and not follows):
+            return True
+        return follows[0] in "\r\n" if follows else None
+
+    def _take_back(self, after: str) -> Iterator[str]:
+        self._held, self._visible, self._opened, self._last = after, False, True, ""
+        yield RESET
 
     def _next_tag(self) -> re.Match[str] | None:
         if self._thinking:
@@ -66,11 +92,13 @@ class ThoughtFilter:
         found = [tag for pattern in (_OPEN, _CLOSE) if (tag := pattern.search(self._held))]
         return min(found, key=re.Match.start, default=None)
 
-    def _release(self, keep: int) -> Iterator[str]:
-        cut = len(self._held) - keep
-        ready, self._held = self._held[:cut], self._held[cut:]
+    def _release(self, size: int) -> Iterator[str]:
+        ready, self._held = self._held[:size], self._held[size:]
         if ready and not self._thinking:
             self._visible = self._visible or bool(ready.strip())
+            _, broken, line = ready.rpartition("\n")
+            self._quoting = (self._quoting and not broken) ^ bool(line.count("`") % 2)
+            self._last = (self._last + ready)[-_KEPT:]
             yield ready
 
 

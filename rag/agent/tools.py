@@ -18,6 +18,7 @@ from langgraph.prebuilt import ToolNode
 from langgraph.runtime import get_runtime
 
 from rag.agent.loop.state import LoopContext
+from rag.agent.surrogates import mended
 from rag.types import Passage
 
 RETRIEVE: Final = "retrieve"
@@ -82,7 +83,7 @@ def read_wish(message: AIMessage) -> Wish:
 def _query_of(arguments: object) -> str:
     if isinstance(arguments, dict):
         query = arguments.get("query")
-        return query.strip()[:MAX_QUERY_CHARACTERS] if isinstance(query, str) else ""
+        return _clean(query) if isinstance(query, str) else ""
     return _query_in(arguments) if isinstance(arguments, str) else ""
 
 
@@ -92,9 +93,13 @@ def _query_in(raw: str) -> str:
     if not match:
         return ""
     try:
-        return str(json.loads(match[1], strict=False)).strip()[:MAX_QUERY_CHARACTERS]
+        return _clean(str(json.loads(match[1], strict=False)))
     except json.JSONDecodeError:
         return ""
+
+
+def _clean(query: str) -> str:
+    return mended(query).strip()[:MAX_QUERY_CHARACTERS]
 
 
 def call_for(queries: Sequence[str]) -> AIMessage:

@@ -117,10 +117,10 @@ def _hits_as_text(question: str, hits: Iterable[dict[str, Any]]) -> str:
 
 def _answer_as_text(answer: Answer) -> str:
     from rag.messages import say
-    from rag.text import detect_language
+    from rag.text import question_language
 
     lines = [f"? {answer.question}", answer.text]
     lines += [f"  [{c.n}] {c.title}  {c.url}\n      {shorten(c.quote)}" for c in answer.citations]
     if answer.notice:
-        lines.append(f"  ({say(answer.notice, detect_language(answer.question))})")
+        lines.append(f"  ({say(answer.notice, question_language(answer.question))})")
     return "\n".join(filter(None, lines)) + "\n"

@@ -34,6 +34,10 @@ MESSAGES: dict[str, tuple[str, str]] = {
         "No passage that clearly answers was found in {searches} searches; this is the best there is.",
         "检索了 {searches} 次，没有找到明确的答案；以下是网页中最接近的内容。",
     ),
+    "ungraded": (
+        "The chat model could not judge which passages bear on the question; check the quotes before you rely on them.",
+        "对话模型未能判断哪些段落与问题相关，请核对引文后再采用。",
+    ),
     "in_doubt": (
         "Your pages may not hold the answer; check the quotes before you rely on them.",
         "您的网页中可能没有答案，请核对引文后再采用。",
@@ -90,6 +94,10 @@ MESSAGES: dict[str, tuple[str, str]] = {
     ),
     "step_answered_without_searching": ("Answered without searching.", "未检索，直接回答。"),
     "step_graded": ("Judged which passages bear on the question.", "判断了哪些段落与问题相关。"),
+    "step_ungraded": (
+        "The model's judgement of the passages could not be read; all are kept.",
+        "无法读取模型对段落的判断；保留全部段落。",
+    ),
     "step_rewritten": ("Put the question in other words.", "换了一种说法。"),
     "step_call_limit": ("No model call is left for this step.", "没有剩余的模型调用用于这一步。"),
     "step_nothing_left_to_try": ("No other words are left to try.", "没有其他说法可试。"),

@@ -143,14 +143,14 @@ def _status(error: BaseException) -> int | None:
 def _openai_protocol(name: str, temperature: float, key: str | None, server: str | None) -> BaseChatModel:
     from openai import OpenAIError
 
-    from rag.models.openai_chat import ServerChat
+    from rag.models.wire import AnyServerChat
 
     options: dict[str, Any] = {} if key is None else {"api_key": SecretStr(key)}
     if server is not None:
         # OpenAI's newer protocol is OpenAI's own; every compatible server speaks chat completions.
         options |= {"base_url": server, "use_responses_api": False}
     try:
-        return ServerChat(
+        return AnyServerChat(
             model=name,
             temperature=temperature,
             timeout=TIMEOUT_SECONDS,

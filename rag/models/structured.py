@@ -1,7 +1,7 @@
 """A filled schema from any chat model, by the strictest way that its server takes.
 
 The ladder: json_schema, a forced function call, JSON mode, and at last plain text. A server that
-answers a rung with 400 is asked by the next one, and from then on begins there.
+refuses a rung is asked by the next one, and from then on begins there.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from rag.errors import ModelError
+from rag.models.refusals import ServerKey, refuses_form, server_key
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -27,11 +28,10 @@ Filled = TypeVar("Filled", bound=BaseModel)
 
 _ALL_RUNGS: tuple[Rung, ...] = ("json_schema", "function_calling", "json_mode", "text")
 _RUNGS_OF_OTHERS: tuple[Rung, ...] = ("function_calling", "text")
-_REFUSALS = (400, 422, 501)
 _THOUGHT = re.compile(r"<(think|thinking|thought)>.*?(</\1>|\Z)", re.DOTALL | re.IGNORECASE)
 
 # The rung where to begin with a server, for as long as the process lives: (address, model) -> rung.
-_begin: dict[tuple[str, str], Rung] = {}
+_begin: dict[ServerKey, Rung] = {}
 
 
 async def structured(model: BaseChatModel, schema: type[Filled], messages: Sequence[BaseMessage]) -> Filled:
@@ -73,14 +73,14 @@ async def _climb_down(
     from rag.models.chat import failures, model_error
 
     expected: tuple[type[Exception], ...] = (*failures(), NotImplementedError)
-    key = _key(model)
+    key = server_key(model)
     rungs = _ALL_RUNGS if model._llm_type == "openai-chat" else _RUNGS_OF_OTHERS
     rungs = rungs[rungs.index(_begin[key]) :] if _begin.get(key) in rungs else rungs
     for rung in rungs[:-1]:
         try:
             reply = await _ask(model, schema, messages, rung)
         except expected as error:
-            if not _refused(error) or model_error(error).code == "chat_too_long":
+            if not refuses_form(error, model) or model_error(error).code == "chat_too_long":
                 raise
             log.info("The chat server refused %s (%s)", rung, type(error).__name__)
             continue
@@ -109,19 +109,6 @@ def _bound(model: BaseChatModel, schema: type[BaseModel], rung: Rung) -> Any:
     function = convert_to_openai_function(schema, strict=True)
     form = {"name": function["name"], "strict": True, "schema": function["parameters"]}
     return model.bind(response_format={"type": "json_schema", "json_schema": form})
-
-
-def _refused(error: Exception) -> bool:
-    """Whether the server, or the model's class, does not know this way of asking."""
-    if isinstance(error, NotImplementedError):
-        return True
-    return getattr(error, "status_code", None) in _REFUSALS
-
-
-def _key(model: BaseChatModel) -> tuple[str, str]:
-    address = getattr(model, "openai_api_base", None) or model._llm_type
-    name = getattr(model, "model_name", None) or getattr(model, "model", None) or type(model).__name__
-    return (str(address), str(name))
 
 
 def _values(reply: AIMessage) -> Iterator[Any]:

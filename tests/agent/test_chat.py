@@ -113,6 +113,35 @@ def test_a_rewrite_is_one_clean_line(reply: str, query: str) -> None:
     assert asyncio.run(ChatReasoner(model).rewrite(QUESTION, ["tried"], PASSAGES)) == query
 
 
+@pytest.mark.parametrize(
+    ("reply", "question"),
+    [
+        ("When did it erupt?", "When did it erupt?"),
+        ("Standalone question:\nWhen did Mount Aso erupt?", "When did Mount Aso erupt?"),
+        ("“碳中和”是什么意思？", "“碳中和”是什么意思？"),
+    ],
+)
+def test_a_completed_question_is_the_question_alone(reply: str, question: str) -> None:
+    reasoner = ChatReasoner(QueueModel(replies=[reply]))
+    assert asyncio.run(reasoner.condense("And then?", [])) == question
+
+
+def test_questions_to_ask_next_keep_their_marks() -> None:
+    reply = "Here are three:\n1. “碳达峰”是什么意思？\n2. 什么时候实现？\n3. -5 °C 会怎样？"
+    reasoner = ChatReasoner(QueueModel(replies=[reply]))
+    assert asyncio.run(reasoner.suggest("问", "答", PASSAGES)) == [
+        "“碳达峰”是什么意思？",
+        "什么时候实现？",
+        "-5 °C 会怎样？",
+    ]
+
+
+def test_halves_of_a_character_are_joined() -> None:
+    assert _answer(QueueModel(replies=[["In 1953 \ud83d", "\ude00 [1] \ud83d"]])) == "In 1953 😀 [1] \ufffd"
+    assert _decide(QueueModel(replies=["Hello \ud83d\ude00"])).text == "Hello 😀"
+    assert asyncio.run(ChatReasoner(QueueModel(replies=["阿苏山 \ude00"])).rewrite(QUESTION, [], [])) == "阿苏山 \ufffd"
+
+
 def test_an_answer_streams_without_thoughts() -> None:
     model = QueueModel(replies=[["<thi", "nk>1066?</think>", "In ", "1953.[1]"]])
     assert _answer(model) == "In 1953.[1]"

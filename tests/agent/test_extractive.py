@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from rag.agent.citing.citations import check
 from rag.agent.extractive import MAX_SENTENCES, ExtractiveReasoner
 from rag.models.sparse import SparseEncoder
 from rag.types import Passage
@@ -67,6 +68,71 @@ def test_headings_and_fences_are_no_answers(reasoner: ExtractiveReasoner) -> Non
 def test_table_rows_read_as_text(reasoner: ExtractiveReasoner) -> None:
     page = passage(1, "| Plan | Price |\n| --- | --- |\n| Team | 9 euros |\n| Solo | 4 euros |")
     assert answer(reasoner, "What is the price of the Team plan?", [page]).startswith("Team · 9 euros")
+
+
+SHELL = """Set up the harbour tool:
+
+```bash
+curl -O https://example.org/harbour.tgz
+harbour init \\
+  --port 80
+harbour status
+```
+
+Then restart the terminal."""
+
+
+def test_commands_are_quoted_line_by_line_behind_what_leads_to_them(reasoner: ExtractiveReasoner) -> None:
+    parts = answer(reasoner, "How do I set up the harbour tool?", [passage(1, SHELL)]).split("\n\n")
+    assert parts[:4] == [
+        "Set up the harbour tool: [1]",
+        "`curl -O https://example.org/harbour.tgz` [1]",
+        "`harbour init --port 80` [1]",
+        "`harbour status` [1]",
+    ]
+
+
+def test_each_command_is_supported_by_its_own_lines(reasoner: ExtractiveReasoner) -> None:
+    page = passage(1, SHELL)
+    checked = check(answer(reasoner, "How do I set up the harbour tool?", [page]), [page])
+    assert {one.verdict for one in checked.statements} == {"supported"}
+    quotes = [citation.quote for citation in checked.citations]
+    assert quotes[:2] == ["curl -O https://example.org/harbour.tgz", "harbour init \\\n  --port 80"]
+    assert all(page.text[c.start - page.start : c.end - page.start] == c.quote for c in checked.citations)
+
+
+@pytest.mark.parametrize(
+    ("question", "page", "expected"),
+    [
+        ("Can I pay by card?", "Can I pay by card?\nYes, from 10 euros.\n", "Yes, from 10 euros. [1]"),
+        ("Is there a lift?", "### Is there a lift?\n\nOnly in the north wing.\n", "Only in the north wing. [1]"),
+        ("可以带狗吗？", "问：可以带狗吗？\n答：小型犬可以，需牵绳。\n", "答：小型犬可以，需牵绳。 [1]"),
+        (
+            "Can I pay by card?",
+            "Can I pay in cash? Yes, always.\nCan I pay by card? In the summer months it is possible too.",
+            "In the summer months it is possible too. [1]",
+        ),
+    ],
+)
+def test_an_answer_stands_for_its_question(
+    reasoner: ExtractiveReasoner, question: str, page: str, expected: str
+) -> None:
+    assert answer(reasoner, question, [passage(1, page)]).split("\n\n")[0] == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "How can I use the museum pass?",
+        "What can I do about noisy neighbours?",
+        "Did we set the deadline?",
+        "What was the first message from orbit?",
+        "我们之前订的酒店几点入住？",
+        "这个对话框怎么调整大小？",
+    ],
+)
+def test_what_only_looks_like_small_talk_is_searched(reasoner: ExtractiveReasoner, text: str) -> None:
+    assert asyncio.run(reasoner.decide(text, [], [])).tool_calls
 
 
 def test_grading_is_lenient_and_by_overlap(reasoner: ExtractiveReasoner) -> None:

@@ -120,6 +120,64 @@ def test_a_server_that_takes_no_tools(runs: Runs) -> None:
     assert (first.model_calls, second.model_calls) == (2, 1)
 
 
+@pytest.mark.parametrize("mode", ["fast", "deep"])
+@pytest.mark.parametrize(
+    ("status", "refusal"),
+    [
+        (404, "No endpoints found that support tool use."),
+        (500, "tools param requires --jinja flag"),
+        (501, "tool calling is not implemented"),
+        (400, "该模型不支持工具调用"),
+    ],
+)
+def test_a_server_that_takes_no_tools_says_so_in_its_own_way(
+    runs: Runs, mode: RunMode, status: int, refusal: str
+) -> None:
+    retriever = FakeRetriever()
+    with ChatServer(rules, refuse=["tools"], refuse_with=status, refusal=refusal) as server:
+        first, _ = ask(runs, _reasoner(server), retriever, mode=mode)
+        second, _ = ask(runs, _reasoner(server), retriever, mode=mode)
+        asked = [request for request in server.requests if request.tools == ["retrieve"]]
+    assert first.outcome == second.outcome == "answered"
+    assert retriever.queries == [QUESTION, QUESTION]
+    assert len(asked) == 1  # it is the server that takes none, not the reasoner of one question
+
+
+def test_verdicts_that_cannot_be_read_leave_all_passages(runs: Runs) -> None:
+    prose = "Both passages look relevant to me."
+    with ChatServer(_by_kind(decide=SEARCH, grade=prose, answer=ANSWER)) as server:
+        answer, _ = ask(runs, _reasoner(server), mode="deep")
+    assert (answer.outcome, answer.text) == ("caveat", "Mount Aso erupted in 1953.[1]")
+    assert answer.notice and answer.notice.code == "ungraded"
+    assert [p.id for p in answer.passages] == ["p1", "p2"]
+    assert [s.detail["decision"] for s in answer.steps if s.node == "grade"] == ["ungraded"]
+
+
+def test_a_rewrite_that_cannot_be_read_ends_the_search(runs: Runs) -> None:
+    no = '{"verdicts": [{"number": 1, "relevant": false}, {"number": 2, "relevant": false}]}'
+    with ChatServer(_by_kind(decide=SEARCH, grade=no, rewrite=Reply(fault="garbled"), answer=ANSWER)) as server:
+        answer, _ = ask(runs, _reasoner(server), mode="deep")
+    assert answer.outcome == "caveat" and answer.text.startswith("Mount Aso erupted")
+    assert answer.notice and answer.notice.code == "best_found"
+
+
+@pytest.mark.parametrize("oddity", ["no_reason", "empty_reason", "whole", "message"])
+def test_a_stream_of_its_own_kind_is_a_whole_answer(runs: Runs, oddity: Any) -> None:
+    with ChatServer([SEARCH, Reply(ANSWER, oddity=oddity)]) as server:
+        answer, _ = ask(runs, _reasoner(server))
+        assert len(server.requests) == 2
+    assert (answer.outcome, answer.text) == ("answered", "Mount Aso erupted in 1953.[1]")
+
+
+def test_an_answer_with_halves_of_characters_can_be_stored(runs: Runs) -> None:
+    parts = ["Mount Aso erupted ", "\ud83c", "\udf0b in 1953. [1]", " \ud83d"]
+    with ChatServer([SEARCH, Reply(parts=parts)]) as server:
+        answer, events = ask(runs, _reasoner(server))
+    assert "erupted 🌋 in 1953." in answer.text
+    for text in (answer.text, *(e.data for e in events if e.kind == "token")):
+        text.encode()
+
+
 @pytest.mark.parametrize("refuse", [["json_schema"], ["response_format"], ["response_format", "tool_choice"]])
 def test_grading_steps_down_with_what_the_server_takes(runs: Runs, refuse: Sequence[Any]) -> None:
     with ChatServer(rules, refuse=refuse) as server:

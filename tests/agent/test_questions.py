@@ -63,6 +63,10 @@ def test_what_needs_a_page_is_no_small_talk(text: str) -> None:
         "東京タワーの高さは？",
         "도쿄 타워의 높이는?",
         "Какова высота башни?",
+        "Combien coûte le billet ?",
+        "Wo ist der Bahnhof?",
+        "Où se trouve le musée ?",
+        "Quando è stato costruito il ponte?",
     ],
 )
 def test_third_languages(text: str) -> None:
@@ -79,6 +83,15 @@ def test_third_languages(text: str) -> None:
         "塔有多高？",
         "BGE-M3 的维度是多少",
         "42",
+        "Los Angeles vs El Paso",
+        "las vegas vs los angeles",
+        "Come as you are lyrics",
+        "Del Mar to Los Gatos by train",
+        "La Paz del Sur hotel",
+        "MIT vs UND",
+        "Ｐｒｏ　ｐｌａｎ price",
+        "Ｄｏｃｋｅｒ 怎么安装？",
+        "Kubernetes Ingress Controller 多少钱",
     ],
 )
 def test_english_and_chinese_are_not_third(text: str) -> None:

@@ -88,6 +88,22 @@ def test_it_steps_down_once_and_remembers(refuse: Any, rungs: list[str]) -> None
         assert len(server.requests) == len(rungs) + 1
 
 
+@pytest.mark.parametrize("status", [404, 405, 500, 503])
+@pytest.mark.parametrize(
+    ("refuse", "refusal", "rung"),
+    [
+        (["response_format"], "No endpoints found that support response_format", "tool"),
+        (["json_schema"], "json_schema is not supported", "tool"),
+        (["response_format", "tools"], "No endpoints found that support tool use", "text"),
+    ],
+)
+def test_it_steps_down_whatever_the_status(refuse: Any, refusal: str, rung: str, status: int) -> None:
+    with ChatServer(well_behaved, refuse=refuse, refuse_with=status, refusal=refusal) as server:
+        assert fill(server).verdicts == [Verdict(number=1, relevant=True)]
+        assert rung_of(server.requests[-1]) == rung
+        assert len(server.requests) <= 4
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -130,6 +146,7 @@ def test_no_second_repair() -> None:
     ("reply", "code"),
     [
         (Reply("bad key", status=401), "chat_wrong_key"),
+        (Reply("The model `m` does not exist", status=404), "chat_unknown_model"),
         (Reply("maximum context length is 10", status=400), "chat_too_long"),
         (Reply("half of it", fault="garbled"), "chat_unusable"),
     ],

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 Fault = Literal["", "hang", "cut", "garbled"]
+Oddity = Literal["", "no_reason", "empty_reason", "no_reason_no_done", "whole", "message"]
 Feature = Literal[
     "json_schema", "json_object", "response_format", "tools", "tool_choice", "stream_options", "temperature"
 ]
@@ -33,6 +34,9 @@ class Reply:
     `status` other than 200 sends an error with `text` as its message. Faults: `hang` sends nothing (in a
     stream: nothing after half of the pieces) until the server closes, `cut` closes the connection after
     half of the answer, `garbled` sends JSON that does not parse. `pause` is seconds between pieces.
+    Oddities, of streams alone: `no_reason` and `empty_reason` never say why it finished, the one without
+    `[DONE]` ends without a word; `whole` sends no stream at all, `message` names each piece so. `parts`
+    are the pieces to send, if not the words of the text.
     """
 
     text: str = ""
@@ -42,13 +46,15 @@ class Reply:
     pause: float = 0.0
     finish: str = ""
     headers: dict[str, str] = field(default_factory=dict)
+    oddity: Oddity = ""
+    parts: Sequence[str] = ()
 
     @property
     def finish_reason(self) -> str:
         return self.finish or ("tool_calls" if self.tool_calls else "stop")
 
     def pieces(self) -> list[str]:
-        return re.findall(r"\s*[^\s\u2e80-\uffef]+|\s*[\u2e80-\uffef]{1,2}|\s+$", self.text)
+        return list(self.parts) or re.findall(r"\s*[^\s\u2e80-\uffef]+|\s*[\u2e80-\uffef]{1,2}|\s+$", self.text)
 
 
 @dataclass(frozen=True)
@@ -93,6 +99,23 @@ class Request:
         if feature == "tool_choice":
             return self.body.get("tool_choice") not in (None, "auto", "none")
         return bool(self.body.get(feature) is not None)
+
+
+def encoded(body: dict[str, Any]) -> bytes:
+    """The body as JSON; with escapes where half of a character is in it, which no encoding takes."""
+    try:
+        return json.dumps(body, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return json.dumps(body).encode()
+
+
+def choice_of(delta: dict[str, Any], reply: Reply, *, last: bool = False) -> dict[str, Any]:
+    """A piece of a stream, with the reason if it is the last one."""
+    choice: dict[str, Any] = {"index": 0, "message" if reply.oddity == "message" else "delta": delta}
+    if last and reply.oddity in ("no_reason", "no_reason_no_done"):
+        return choice
+    reason = "" if reply.oddity == "empty_reason" else reply.finish_reason
+    return choice | {"finish_reason": reason if last else None}
 
 
 def deltas_of(reply: Reply) -> list[dict[str, Any]]:

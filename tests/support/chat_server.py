@@ -22,7 +22,17 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Self
 
-from tests.support.chat_protocol import Call, Fault, Feature, Reply, Request, deltas_of, usage_of
+from tests.support.chat_protocol import (
+    Call,
+    Fault,
+    Feature,
+    Reply,
+    Request,
+    choice_of,
+    deltas_of,
+    encoded,
+    usage_of,
+)
 from tests.support.chat_rules import rules
 
 __all__ = ["Call", "ChatServer", "Reply", "Request", "rules"]
@@ -33,6 +43,7 @@ Script = Sequence[Reply | str] | Callable[[Request], Reply | str]
 class ChatServer:
     """Serves a script until closed. `refuse` answers requests that use these features with 400.
 
+    The refusal has another status with `refuse_with`, and other words with `refusal`.
     With `key` every request needs it as a bearer token (else 401); with `models` others get 404.
     """
 
@@ -41,12 +52,15 @@ class ChatServer:
         script: Script = (),
         *,
         refuse: Collection[Feature] = (),
+        refuse_with: int = 400,
+        refusal: str = "",
         key: str = "",
         models: Collection[str] = (),
         port: int = 0,
     ) -> None:
         self.requests: list[Request] = []
         self.refuse = set(refuse)
+        self._refuse_with, self._refusal = refuse_with, refusal
         self.closing = threading.Event()
         self._key = key
         self._models = models
@@ -86,7 +100,8 @@ class ChatServer:
                 return Reply(f"The model `{request.body.get('model')}` does not exist.", status=404)
             for feature in sorted(self.refuse):
                 if request.asks_for(feature):
-                    return Reply(f"{feature} is not supported by this server.", status=400)
+                    said = self._refusal or f"{feature} is not supported by this server."
+                    return Reply(said, status=self._refuse_with)
             reply = self._respond(request)
         return Reply(reply) if isinstance(reply, str) else reply
 
@@ -130,12 +145,12 @@ class _Handler(BaseHTTPRequestHandler):
         if reply.status != 200:
             error = {"message": reply.text, "type": "error", "code": str(reply.status)}
             return self._send(reply.status, {"error": error}, reply.headers)
-        if request.stream:
+        if request.stream and reply.oddity != "whole":
             return self._stream(request, reply)
         return self._whole(request, reply)
 
     def _whole(self, request: Request, reply: Reply) -> None:
-        message: dict[str, Any] = {"role": "assistant", "content": reply.text or None}
+        message: dict[str, Any] = {"role": "assistant", "content": reply.text or "".join(reply.parts) or None}
         if reply.tool_calls:
             message["tool_calls"] = [call.wire(place) for place, call in enumerate(reply.tool_calls)]
         choice = {"index": 0, "message": message, "finish_reason": reply.finish_reason}
@@ -159,7 +174,7 @@ class _Handler(BaseHTTPRequestHandler):
         if reply.fault:
             deltas = deltas[: max(1, len(deltas) // 2)]
         for delta in deltas:
-            self._event(frame | {"choices": [{"index": 0, "delta": delta, "finish_reason": None}]})
+            self._event(frame | {"choices": [choice_of(delta, reply)]})
             self.server.chat.closing.wait(reply.pause)
         if reply.fault == "hang":
             self.server.chat.closing.wait()
@@ -167,10 +182,11 @@ class _Handler(BaseHTTPRequestHandler):
             self._chunk(b'data: {"id": "chatcmpl-0", "choi\n\n')
         if reply.fault in ("hang", "cut"):
             return self._drop()
-        self._event(frame | {"choices": [{"index": 0, "delta": {}, "finish_reason": reply.finish_reason}]})
+        self._event(frame | {"choices": [choice_of({}, reply, last=True)]})
         if (request.body.get("stream_options") or {}).get("include_usage"):
             self._event(frame | {"choices": [], "usage": usage_of(request, reply)})
-        self._chunk(b"data: [DONE]\n\n")
+        if reply.oddity != "no_reason_no_done":
+            self._chunk(b"data: [DONE]\n\n")
         return self._chunk(b"")
 
     def _frame(self, request: Request, kind: str) -> dict[str, Any]:
@@ -178,7 +194,7 @@ class _Handler(BaseHTTPRequestHandler):
         return {"id": f"chatcmpl-{next(self._ids)}", "object": kind, "created": 1_700_000_000, "model": model}
 
     def _event(self, body: dict[str, Any]) -> None:
-        self._chunk(b"data: " + json.dumps(body, ensure_ascii=False).encode() + b"\n\n")
+        self._chunk(b"data: " + encoded(body) + b"\n\n")
 
     def _chunk(self, data: bytes) -> None:
         self.wfile.write(f"{len(data):x}\r\n".encode() + data + b"\r\n")
@@ -187,7 +203,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _send(
         self, status: int, body: dict[str, Any], headers: dict[str, str] | None = None, *, fault: Fault = ""
     ) -> None:
-        data = json.dumps(body, ensure_ascii=False).encode()
+        data = encoded(body)
         if fault == "garbled":
             data = data[: len(data) // 2]
         self.send_response(status)

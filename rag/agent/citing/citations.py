@@ -7,23 +7,25 @@ passage does, and dropped elsewhere.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from rag.agent.citing.addresses import held_addresses, without_links
+from rag.agent.citing.code import with_code_marked
+from rag.agent.citing.marks import find_marks
 from rag.agent.citing.source import Quote, Said, Source, joint
-from rag.agent.citing.statements import Stated, find_statements
+from rag.agent.citing.statements import LONGEST, Stated, find_statements, without_list_sign, without_reply
 from rag.agent.citing.support import Finding
 from rag.types import Citation, Passage, Statement, Verdict
 
-_LINK = re.compile(r"!?\[([^\]\n]*)\]\((?:[^()\s]|\([^()\s]*\))*(?:\s+\"[^\"\n]*\")?\)")
-_BARE_URL = re.compile(r"<?\b(?:https?://|www\.)[^\s<>\[\]，。；、）)]+>?", re.IGNORECASE)
 CLEARLY: Final = 0.7
 """The share from which on a passage that was not named is cited after all."""
 LIFTED: Final = 0.2
 """Below this share a model's word alone does not make a passage support what it hardly mentions."""
 MAX_QUOTES: Final = 3
+MOST_SEARCHED: Final = 60
+"""Statements of one answer whose support is looked for in passages that they do not name."""
 
 
 @dataclass(slots=True)
@@ -52,26 +54,38 @@ class _Weighed:
     finding: Finding
     quotes: list[Quote] = field(default_factory=list)
 
+    @property
+    def counts(self) -> bool:
+        """Whether it is a statement: what only reads like a remark is one where its passage settles it."""
+        settled = self.finding.verdict == "supported" or (bool(self.stated.marks) and self.finding.against)
+        return self.stated.checked or (self.stated.excused and settled)
+
 
 class Check:
     """The statements of one answer, weighed; a model's opinion may be added before it is put together.
 
     Marks are `[n]`, 1-based places in `passages`, after or inside the statement they support. Links and
-    images lose their targets, and addresses are taken out: a model cites by number only. May take tens of
-    milliseconds: call it in a thread.
+    images lose their targets, and addresses that no passage holds are taken out: a model cites by number only.
+    Code stays as it is. May take tens of milliseconds: call it in a thread.
     """
 
     def __init__(self, text: str, passages: Sequence[Passage]) -> None:
-        self._text = _BARE_URL.sub("", _LINK.sub(r"\1", text))
+        texts = [passage.text for passage in passages]
+        self._text = without_links(with_code_marked(text, texts), held_addresses(texts))
         self._sources = [Source(passage) for passage in passages]
-        self._weighed = [self._weigh(stated) for stated in find_statements(self._text)]
+        self._quotes: dict[tuple[str, int], Quote] = {}
+        self._looked_elsewhere = 0
+        self._weighed = [self._weigh(stated) for stated in find_statements(self._text, find_marks(self._text, texts))]
 
     def doubts(self) -> list[Doubt]:
         """The statements that a model should judge: those neither verbatim nor plainly wrong."""
         return [
             Doubt(place, weighed.stated.bare, tuple(_surroundings(quote) for quote in weighed.quotes))
             for place, weighed in enumerate(self._weighed)
-            if weighed.quotes and weighed.finding.reason != "verbatim" and not weighed.finding.against
+            if weighed.counts
+            and weighed.quotes
+            and weighed.finding.reason != "verbatim"
+            and not weighed.finding.against
         ]
 
     def settle(self, verdicts: Mapping[int, Verdict]) -> None:
@@ -92,14 +106,14 @@ class Check:
         out, length, at = [], 0, 0
         for weighed in self._weighed:
             stated = weighed.stated
-            shown = weighed.quotes if weighed.finding.verdict != "unsupported" else []
+            shown = weighed.quotes if weighed.counts and weighed.finding.verdict != "unsupported" else []
             marks = tuple(dict.fromkeys(numbering.number(quote) for quote in shown))
             gap = self._text[at : stated.start]
             written = _with_marks(stated.bare, marks)
-            if stated.checked:
+            if weighed.counts:
                 start = length + len(gap)
                 finding = weighed.finding
-                end = start + len(stated.bare)
+                end = start + len(written if _is_row(stated.bare) else stated.bare)
                 statements.append(Statement(start, end, finding.verdict, marks, finding.reason))
             out += [gap, written]
             length += len(gap) + len(written)
@@ -108,20 +122,41 @@ class Check:
 
     def _weigh(self, stated: Stated) -> _Weighed:
         nothing = Finding("unsupported", 0.0, "nothing_close")
-        if not stated.checked:
+        if not (stated.checked or stated.excused) or len(stated.bare) > LONGEST:
             return _Weighed(stated, nothing)
-        said = Said(stated.bare)
-        named = [self._sources[n - 1].best(said) for n in stated.marks if 0 < n <= len(self._sources)]
+        text = without_list_sign(stated.bare)
+        finding, quotes = self._borne_out(Said(text), stated.marks)
+        rest = without_reply(text)
+        if finding.reason != "verbatim" and rest != text:
+            finding, quotes = self._borne_out(Said(rest), stated.marks)
+        return _Weighed(stated, finding, quotes)
+
+    def _borne_out(self, said: Said, marks: Sequence[int]) -> tuple[Finding, list[Quote]]:
+        """What the passages that were named say to it; another one where it says it clearly."""
+        named = [self._best(said, n) for n in marks if 0 < n <= len(self._sources)]
         kept = [quote for quote in named if quote.finding.verdict == "supported"]
         if kept:
-            return _Weighed(stated, max((q.finding for q in kept), key=lambda f: f.rank), kept[:MAX_QUOTES])
+            return max((q.finding for q in kept), key=lambda f: f.rank), kept[:MAX_QUOTES]
         if together := _together(said, named):
-            return _Weighed(stated, together, named[:MAX_QUOTES])
-        others = [s.best(said) for i, s in enumerate(self._sources, 1) if i not in stated.marks]
-        if other := _clear(others):
-            return _Weighed(stated, other.finding, [other])
+            return together, named[:MAX_QUOTES]
+        if other := _clear(self._elsewhere(said, marks)):
+            return other.finding, [other]
         best = max(named, key=lambda quote: quote.finding.rank, default=None)
-        return _Weighed(stated, best.finding, [best]) if best else _Weighed(stated, nothing)
+        return (best.finding, [best]) if best else (Finding("unsupported", 0.0, "nothing_close"), [])
+
+    def _elsewhere(self, said: Said, marks: Sequence[int]) -> list[Quote]:
+        """What the passages that were not named say to it: all of them, for as many statements as people read."""
+        self._looked_elsewhere += 1
+        if self._looked_elsewhere > MOST_SEARCHED:
+            return []
+        return [self._best(said, n) for n in range(1, len(self._sources) + 1) if n not in marks]
+
+    def _best(self, said: Said, n: int) -> Quote:
+        """What passage `n` says to it, looked up once for a sentence that comes again."""
+        key = (said.text, n)
+        if key not in self._quotes:
+            self._quotes[key] = self._sources[n - 1].best(said)
+        return self._quotes[key]
 
 
 def cite(text: str, passages: Sequence[Passage]) -> tuple[str, tuple[Citation, ...]]:
@@ -169,9 +204,13 @@ def _surroundings(quote: Quote, around: int = 300) -> str:
 def _with_marks(bare: str, marks: Sequence[int]) -> str:
     """The marks stand behind the sentence, in a row of a table within its last cell."""
     shown = "".join(f"[{n}]" for n in marks)
-    if bare.startswith("|") and bare.endswith("|") and marks:
+    if _is_row(bare) and marks:
         return f"{bare[:-1].rstrip()} {shown} |"
     return bare + shown
+
+
+def _is_row(bare: str) -> bool:
+    return bare.startswith("|") and bare.endswith("|") and len(bare) > 1
 
 
 def _stripped(text: str, citations: Sequence[Citation], statements: Sequence[Statement]) -> Checked:

@@ -3,36 +3,43 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
+from rag.agent.citing.code import inside
 from rag.agent.citing.english import COMMON
+from rag.agent.citing.marks import Mark, between, cut, find_marks
 from rag.agent.citing.reading import Reading, Token
-from rag.text import split_sentences
+from rag.agent.citing.remarks import declines, is_on_sources, is_remark
+from rag.text import fenced_blocks, split_sentences
 
-MARK = re.compile(r"\s*[\[【]\s*\^?(\d{1,3}(?:\s*[,，、;；]\s*\d{1,3})*)\s*[\]】]")
-_HEADING = re.compile(r"\s*#{1,6}\s|\s*\*\*[^*]+\*\*\s*[:：]?\s*$")
+_HEADING = re.compile(r"\s*#{1,6}\s")
+_BOLD_LINE = re.compile(r"\s*(?:\*\*[^*]+\*\*|__[^_]+__)\s*[:：]?\s*$")
+_ENDED = re.compile(r"[.。!！][*_\s]*$")
 _QUESTION = re.compile(r"[?？][\"'”’」』）)*_\s]*$")
 _LEADS_ON = re.compile(r"[:：][*_\s]*$")
 _RULE = re.compile(r"[|\s:=*_-]+")
-_FENCE = re.compile(r"^[ \t]*(?:```|~~~)")
-_ABOUT_ITSELF = re.compile(
-    r"\b(?:passages?|pages?|sources?|text|articles?|documents?|context|they|it)\b.{0,30}"
-    r"\b(?:do|does|did)(?: not|n't|n’t) "
-    r"(?:contain|mention|hold|say|provide|include|cover|answer|specify|give|state|explain|tell)"
-    r"|\bno (?:information|mention|answer)\b|\b(?:cannot|can't|could not|unable to) (?:find|answer|be found|tell)"
-    r"|^(?:I|We) (?:hope|can|could|will|am|found|searched|don't|do not|cannot|apologi[sz]e)\b|^(?:let me|please) "
-    r"|(?:段落|网页|资料|文章|文中|原文|页面|来源).{0,12}(?:没有|未|并未|不)(?:曾)?(?:提到|提及|包含|涉及|说明|找到|给出|提供)"
-    r"|无法(?:回答|找到|确定|得知)|找不到|^(?:希望|如果您|如需|请)",
+_REPLY = re.compile(
+    r"[*_\s]*(?:yes|no|yeah|nope|correct|right|indeed|certainly|of course"
+    r"|是的?|不是?的?|否|对的?|没错|没有|不会|不能|不可以|不行|可以|能|会|有|行|(?P<verb>[不没未][^\W\d]{1,3})(?=[,，].{0,30}(?P=verb)))"
+    r"[*_]*\s*(?:[,，、;；:：—–]|\s-\s|[.!]\s+(?=\D))[*_\s]*",
     re.IGNORECASE,
 )
+_LISTED = re.compile(r"\s*(?:(?:[-*+•>]|\d{1,3}[.)、]|[(（]\d{1,3}[)）])\s+){1,4}(?=\S)")
+LONGEST = 5_000
+"""Characters of a sentence. What is longer was never ended, and nothing bears it out."""
 _LONGEST_TRANSITION = 3  # content words of a line that only leads on to the next
+
+Kind = Literal["statement", "excused", "nothing"]
 
 
 @dataclass(frozen=True, slots=True)
 class Stated:
     """`text[start:stop]` with its marks; `bare` is what it says, `marks` the passages it names.
 
-    `checked` is whether it states something that a passage can bear out.
+    `checked` is whether it states something that a passage can bear out. One that is `excused` reads like a
+    remark or a heading, and counts only where a passage does bear it out.
     """
 
     start: int
@@ -40,25 +47,37 @@ class Stated:
     bare: str
     marks: tuple[int, ...]
     checked: bool
+    excused: bool = False
 
 
-def find_statements(text: str) -> list[Stated]:
+def find_statements(text: str, marks: Sequence[Mark] | None = None) -> list[Stated]:
     """All sentences of `text` in order, together with the marks that follow them."""
-    marks = list(MARK.finditer(text))
-    masked = MARK.sub(lambda mark: " " * len(mark.group()), text)
+    marks = find_marks(text) if marks is None else marks
+    masked = _masked(text, marks)
     spans = _with_ends(masked, split_sentences(masked))
-    fenced = _fenced_lines(text)
+    fenced = fenced_blocks(masked)
     found = []
     for i, (start, end) in enumerate(spans):
         limit = spans[i + 1][0] if i + 1 < len(spans) else len(text)
-        own = [mark for mark in marks if start <= mark.start() < limit]
-        stop = max([end, *(mark.end() for mark in own)])
-        bare = MARK.sub("", text[start:stop]).strip()
-        numbers = [int(number) for mark in own for number in re.findall(r"\d+", mark[1])]
+        own = between(marks, start if i else 0, limit)
+        start = min([start, *(mark.start for mark in own)])
+        stop = max([end, *(mark.stop for mark in own)])
+        bare = cut(text, own, start, stop).strip()
+        numbers = tuple(dict.fromkeys(number for mark in own for number in mark.numbers))
         heads_table = bare.startswith("|") and bool(_RULE.fullmatch(masked[limit:].split("\n", 1)[0]))
-        checked = is_statement(bare) and not heads_table and not any(a <= start < b for a, b in fenced)
-        found.append(Stated(start, stop, bare, tuple(dict.fromkeys(numbers)), checked))
+        states = not heads_table and not inside(fenced, start)
+        kind = _kind(bare, bool(numbers), alone=len(spans) == 1) if states else "nothing"
+        found.append(Stated(start, stop, bare, numbers, kind == "statement", kind == "excused"))
     return found
+
+
+def _masked(text: str, marks: Sequence[Mark]) -> str:
+    """`text` with blanks in the place of its marks; a line ends where it ended."""
+    parts, at = [], 0
+    for mark in marks:
+        parts += [text[at : mark.start], re.sub(r"[^\n]", " ", text[mark.start : mark.stop])]
+        at = mark.stop
+    return "".join([*parts, text[at:]])
 
 
 def _with_ends(text: str, spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -72,12 +91,6 @@ def _with_ends(text: str, spans: list[tuple[int, int]]) -> list[tuple[int, int]]
     return joined
 
 
-def _fenced_lines(text: str) -> list[tuple[int, int]]:
-    """Spans of code blocks: code states nothing."""
-    edges = [match.start() for match in re.finditer(_FENCE.pattern, text, re.MULTILINE)]
-    return [(a, b + 3) for a, b in zip(edges[::2], [*edges[1::2], len(text)], strict=False)]
-
-
 def _says_something(tokens: list[Token]) -> bool:
     """A name or a number may answer by itself, a word alone does not."""
     return len(tokens) > 1 or any(
@@ -85,14 +98,43 @@ def _says_something(tokens: list[Token]) -> bool:
     )
 
 
+def without_reply(bare: str) -> str:
+    """Without the yes or no that it opens with: `No, it does not` denies once."""
+    reply = _REPLY.match(bare)
+    return bare[reply.end() :] if reply else bare
+
+
+def without_list_sign(bare: str) -> str:
+    """Without what makes it an entry of a list: its number is none of what it says."""
+    listed = _LISTED.match(bare)
+    return bare[listed.end() :] if listed else bare
+
+
 def is_statement(bare: str) -> bool:
     """Whether `bare` states something: not a heading, a question, a transition, or a remark on the passages."""
-    if not re.search(r"\w", bare) or _HEADING.match(bare) or _QUESTION.search(bare) or _RULE.fullmatch(bare):
-        return False
+    return _kind(bare, marked=False, alone=False) == "statement"
+
+
+def _kind(bare: str, marked: bool, alone: bool) -> Kind:
+    if not re.search(r"\w", bare) or _QUESTION.search(bare) or _RULE.fullmatch(bare):
+        return "nothing"
+    if len(bare) > LONGEST:
+        return "statement"
+    heading = bool(_HEADING.match(bare))
+    bold = bool(_BOLD_LINE.match(bare)) and not marked
+    if (heading and not marked) or (bold and not (alone or _ENDED.search(bare))):
+        return "nothing"
     tokens = Reading(bare).tokens
-    if not _says_something(tokens) or _ABOUT_ITSELF.search(bare):
-        return False
+    if not _says_something(tokens) or _only_leads_on(bare, tokens):
+        return "nothing"
+    if not marked and declines(bare):
+        return "nothing"
+    remark = is_on_sources(bare) if marked else is_remark(bare)
+    return "excused" if heading or bold or remark else "statement"
+
+
+def _only_leads_on(bare: str, tokens: list[Token]) -> bool:
     if not _LEADS_ON.search(bare):
-        return True
+        return False
     weight = sum(0.5 if token.kind == "han" else 1.0 for token in tokens)
-    return weight > _LONGEST_TRANSITION and any(token.kind == "number" for token in tokens)
+    return weight <= _LONGEST_TRANSITION or not any(token.kind == "number" for token in tokens)

@@ -52,6 +52,8 @@ class Writer(Protocol):
 
     async def lines(self, prompt: Prompt) -> list[str]: ...
 
+    async def whole(self, prompt: Prompt) -> str: ...
+
     def stream(self, prompt: Prompt) -> AsyncIterator[str]: ...
 
 
@@ -97,8 +99,8 @@ async def _refine(writer: Writer, question: str, numbered: Sequence[Numbered], p
     groups = grouped(numbered, plan)
     draft = ""
     for group in groups[:-1]:
-        reply = "\n".join(await writer.lines(_refining(question, group, draft, plan)))
-        draft = draft if NOT_IN_PAGES in reply else reply
+        reply = await writer.whole(_refining(question, group, draft, plan))
+        draft = draft if NOT_IN_PAGES in reply or not reply else reply
     written = ""
     async for piece in writer.stream(_refining(question, groups[-1], draft, plan)):
         written = "" if piece == RESET else written + piece

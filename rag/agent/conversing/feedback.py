@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 
 from rag.agent.conversing.conversations import Conversations
 from rag.store.database import Database
-from rag.text import detect_language, split_sentences
+from rag.text import question_language, split_sentences
 from rag.types import Answer, Page
 
 REASONS: Final = ("wrong", "incomplete", "wrong_source", "not_in_pages", "outdated", "language", "other")
@@ -106,7 +106,7 @@ def _row(kept: Mapping[str, Any], page_of: PageOf | None) -> dict[str, Any]:
     return {
         "id": kept["id"],
         "question": question,
-        "lang": detect_language(question),
+        "lang": question_language(question),
         "answers": answers,
         "evidence": evidence,
         "rating": kept["rating"],

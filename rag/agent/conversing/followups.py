@@ -10,7 +10,7 @@ from typing import Final, Protocol, runtime_checkable
 
 from rag.errors import ModelError, RagError
 from rag.messages import say
-from rag.text import detect_language, is_chinese, terms
+from rag.text import detect_language, is_chinese, question_language, terms
 from rag.types import Answer, Notice, Passage
 
 log = logging.getLogger(__name__)
@@ -57,7 +57,7 @@ def from_headings(question: str, answer: Answer) -> list[str]:
 
     Those of passages that were not cited come first: they say something new.
     """
-    language = detect_language(question)
+    language = question_language(question)
     cited = {citation.section for citation in answer.citations}
     ordered = sorted(answer.passages, key=lambda passage: passage.section in cited)
     asked = set(terms(question))
@@ -79,10 +79,10 @@ def from_headings(question: str, answer: Answer) -> list[str]:
 def _chosen(question: str, candidates: Sequence[str], likely: Likely | None) -> list[str]:
     """The first three that are new, short, in the right language, and likely to be answered."""
     chosen: list[str] = []
-    language, seen = detect_language(question), {_same(question)}
+    language, seen = question_language(question), {_same(question)}
     for candidate in candidates:
         text = " ".join(candidate.split())
-        if not text or len(text) > _LONGEST or _same(text) in seen or detect_language(text) != language:
+        if not text or len(text) > _LONGEST or _same(text) in seen or question_language(text) != language:
             continue
         seen.add(_same(text))
         if likely is None or _is_likely(likely, text):

@@ -42,8 +42,11 @@ def suggest(question: str, answer: str, passages: Sequence[Passage]) -> Prompt:
 
 
 def _told(exchanges: Sequence[Exchange], chinese: bool, limit: int) -> str:
-    asked, answered = ("用户", "回答") if chinese else ("Person", "Answer")
-    return "\n".join(f"{asked}: {one.meant}\n{answered}: {one.answer[:limit]}" for one in exchanges)
+    """An answer that is missing is named: after an empty label a model goes on to write one."""
+    asked, answered, none = (
+        ("用户", "回答", "（没有得到回答）") if chinese else ("Person", "Answer", "(none was given)")
+    )
+    return "\n".join(f"{asked}: {one.meant}\n{answered}: {one.answer.strip()[:limit] or none}" for one in exchanges)
 
 
 _CONDENSE_EN = """\

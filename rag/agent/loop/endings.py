@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any, Final
 
+from rag.agent.citing.remarks import declines
 from rag.agent.loop.state import LoopState, record
 from rag.agent.questions import is_third_language
 from rag.agent.usage import BUDGET_CODES
@@ -14,14 +14,6 @@ from rag.retrieval.answerable import DOUBT
 from rag.types import Citation, Notice
 
 _SHORTENED: Final = "answer_too_long"  # the model's own limit: what it wrote is whole up to there
-
-_DECLINES = re.compile(
-    r"\b(?:do|does|did) not (?:contain|mention|hold|say|provide|include|cover|answer|specify|give)"
-    r"|\b(?:don't|doesn't) (?:contain|mention|hold|say|provide|include|cover|answer|specify|give)"
-    r"|\bno (?:information|answer|mention)\b|\b(?:cannot|can't|could not|unable to) (?:find|answer|be found)"
-    r"|(?:没有|未|并未)(?:提到|提及|包含|涉及|说明|找到|给出|提供|相关)|无法(?:回答|找到|确定|得知)|找不到|不包含|不涉及",
-    re.IGNORECASE,
-)
 
 
 def judged(
@@ -35,7 +27,7 @@ def judged(
     """Say how the question ended, and why it did not end simply well."""
     if error and not (error.code == _SHORTENED and text):
         return failed(error.notice)
-    if not text.strip() or (not citations and _DECLINES.search(text)):
+    if not text.strip() or (not citations and declines(text)):
         return missing(state, Notice("not_in_pages"))
     if error:
         return caveat(error.notice)

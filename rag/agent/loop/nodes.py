@@ -30,6 +30,8 @@ Result = tuple[LoopState, dict[str, Any]]
 Emit = Callable[[dict[str, Any]], None]
 
 MAX_PASSAGES = 10
+UNGRADED = "ungraded"
+_UNUSABLE = "chat_unusable"
 
 
 async def enter(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
@@ -146,22 +148,30 @@ def _interleaved(lists: Sequence[Sequence[Passage]]) -> list[Passage]:
 
 
 async def grade(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
-    """Keep the passages that bear on the question; those that an earlier search brought were judged then."""
+    """Keep the passages that bear on the question; those that an earlier search brought were judged then.
+
+    A model whose verdicts cannot be read has judged nothing: all are kept, as in a fast run.
+    """
     context = runtime.context
     passages = await _read([ref for ref in state["passages"] if ref["id"] not in state["graded"]], context)
-    decision = "graded"
     try:
         with context.budget.keeping(1):
             verdicts = await context.reasoner.grade(asked(state), passages) if passages else []
+        decision = "graded"
     except ModelError as error:
-        if error.code not in BUDGET_CODES:
+        if error.code == _UNUSABLE:
+            verdicts, decision = [True] * len(passages), UNGRADED
+        elif error.code in BUDGET_CODES:
+            verdicts, decision = [False] * len(passages), error.code
+        else:
             return failed(error.notice), decided("failed", reason=error.code)
-        verdicts, decision = [False] * len(passages), error.code
     kept = {p.id for p, relevant in zip(passages, verdicts, strict=False) if relevant}
     grades = [{"id": p.id, "relevant": p.id in kept} for p in passages]
     update: LoopState = {"relevant": len(kept), "graded": [*state["graded"], *(p.id for p in passages)]}
     if kept:
         update["passages"] = [ref for ref in state["passages"] if ref["id"] in kept]
+    if decision == UNGRADED:
+        return update, decided(UNGRADED, of=len(passages))
     return update, decided(decision, relevant=len(kept), of=len(passages), grades=grades)
 
 
@@ -174,7 +184,7 @@ async def rewrite(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
         with context.budget.keeping(1):
             query = await context.reasoner.rewrite(asked(state), state["tried"], passages)
     except ModelError as error:
-        if error.code not in BUDGET_CODES:
+        if error.code not in BUDGET_CODES and error.code != _UNUSABLE:
             detail = decided("failed", reason=error.code, attempt=attempt)
             return {**update, **failed(error.notice)}, detail
         query = ""
@@ -193,8 +203,8 @@ async def generate(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
     runtime.stream_writer({"passages": update["passages"]})
     if not passages:
         return {**update, **missing(state, Notice("nothing_found"))}, decided("nothing_found", passages=0)
-    likely = runtime.context.answerable()
-    if likely < REFUSE and not state["relevant"]:
+    likely, unjudged = runtime.context.answerable(), _unjudged(state)
+    if likely < REFUSE and (unjudged or not state["relevant"]):
         return {**update, **missing(state, Notice("not_in_pages"))}, decided("not_in_pages", answerable=likely)
     pieces: list[str] = []
     way, error, quoted = await write(state, passages, runtime, pieces)
@@ -202,6 +212,8 @@ async def generate(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
     checked = await verified("".join(pieces), passages, runtime.context, ask=deep)
     text, citations = checked.text, checked.citations
     update |= caveat(quoted) if quoted and text else judged(state, text, citations, error, unsure, likely)
+    if unjudged and update["outcome"] == "answered":
+        update |= caveat(Notice(UNGRADED))
     update["text"], update["citations"] = text, [asdict(citation) for citation in citations]
     update["statements"] = [asdict(statement) for statement in checked.statements]
     if text:
@@ -211,6 +223,11 @@ async def generate(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
         str(update["outcome"]), passages=len(passages), citations=len(citations), answerable=likely, way=way
     )
     return update, detail | ({"reason": error.code} if error else {})
+
+
+def _unjudged(state: LoopState) -> bool:
+    gradings = [step["detail"].get("decision") for step in state["steps"] if step["node"] == "grade"]
+    return gradings[-1:] == [UNGRADED]
 
 
 def _best(found: Sequence[PassageRef]) -> list[PassageRef]:

@@ -11,7 +11,7 @@ from qdrant_client import models
 from rag.errors import ModelError
 from rag.retrieval.strategies.base import Engine, Found, SearchRequest, Strategy, fell_back
 from rag.store.search import Hit
-from rag.text import detect_language
+from rag.text import question_language
 
 WEAK = 0.5
 """Below this share of its terms, weighted by IDF, in any of the first passages, a search found little."""
@@ -49,7 +49,7 @@ class AcrossLanguages:
 
 def _readers_language(request: SearchRequest, engine: Engine) -> str:
     """The language to translate into: that of most pages in another than the question's, where that is needed."""
-    asked = detect_language(request.question)
+    asked = question_language(request.question)
     counts = {language: _chunks(language, request, engine) for language in _SAMPLES if language != asked}
     target = max(counts, key=lambda language: counts[language])
     bridged = engine.model.can_read(request.question) and engine.model.can_read(_SAMPLES[target])

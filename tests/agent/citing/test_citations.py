@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from rag.agent.citing.citations import cite
+from rag.agent.citing.citations import check, cite
 from tests.agent.support import BRIDGE, TEA, VOLCANO, passage
 
 PASSAGES = [passage(1, VOLCANO), passage(2, BRIDGE), passage(3, TEA)]
@@ -79,3 +79,67 @@ def test_lists_keep_their_shape() -> None:
 def test_nothing_to_cite() -> None:
     assert cite("", PASSAGES) == ("", ())
     assert cite("Hello!", []) == ("Hello!", ())
+
+
+@pytest.mark.parametrize(
+    ("text", "page"),
+    [
+        ("Use `sys.argv[1]` to read the first argument.", "Use `sys.argv[1]` to read the first argument."),
+        ("Values lie in the range [0, 1] after scaling.", "Values lie in the range [0, 1] after scaling."),
+        ("Run `git clone https://x.example/a/b` first.", "Run `git clone https://x.example/a/b` first."),
+        ("Call `handlers[key](event)` at the end.", "Call `handlers[key](event)` at the end."),
+        (
+            "```python\nx = items[0]\nget('https://x.example')\n```\nThat prints the first item",
+            "It prints the first item.",
+        ),
+    ],
+)
+def test_code_and_brackets_come_through(text: str, page: str) -> None:
+    shown, citations = cite(f"{text} [1]", [passage(1, page)])
+    assert shown == f"{text}[1]"
+    assert len(citations) == 1
+
+
+def test_code_without_its_signs_gets_them_back() -> None:
+    page = "The script name is `sys.argv[0]` and the first argument is `sys.argv[1]`."
+    assert cite(f"{page.replace('`', '')} [1]", [passage(1, page)])[0] == f"{page}[1]"
+
+
+def test_an_address_of_the_page_is_the_answer() -> None:
+    page = "The API of the service is at https://api.example.com/v1 and needs a key."
+    text, _ = cite("The API is at https://api.example.com/v1. [1] More is at https://evil.example.", [passage(1, page)])
+    assert text == "The API is at `https://api.example.com/v1`.[1] More is at."
+
+
+@pytest.mark.parametrize(
+    ("text", "page", "verdict"),
+    [
+        ("No, it does not include breakfast [1].", "The room price does not include breakfast.", "supported"),
+        ("No, it includes breakfast [1].", "The room price does not include breakfast.", "unsupported"),
+        ("Yes, it includes breakfast [1].", "The room price does not include breakfast.", "unsupported"),
+        ("No, you cannot enter the tower [1].", "No, you cannot enter the tower.", "supported"),
+        ("**The limit is 30 days.** [1]", "The limit is 30 days.", "supported"),
+        ("**The limit is 45 days.** [1]", "The limit is 30 days.", "unsupported"),
+        ("2. The limit is 30 days [1]", "The limit is 30 days.", "supported"),
+        ("The article does not cover damage by water [1].", "The article does not cover damage by water.", "supported"),
+        ("The pages do not say when the bridge was opened [1].", "The bridge was opened in 1932.", "unsupported"),
+    ],
+)
+def test_denials_and_lines_in_bold_are_checked(text: str, page: str, verdict: str) -> None:
+    (statement,) = check(text, [passage(1, page)]).statements
+    assert statement.verdict == verdict
+
+
+@pytest.mark.parametrize(
+    "text", ["The pages do not mention the price [1].", "I hope this helps.", "无法确定。", "## Overview [1]"]
+)
+def test_remarks_that_nothing_bears_out_are_no_statements(text: str) -> None:
+    checked = check(text, PASSAGES)
+    assert checked.statements == ()
+    assert checked.citations == ()
+
+
+def test_a_row_of_a_table_ends_behind_its_mark() -> None:
+    checked = check("| Name | Opened |\n| --- | --- |\n| The bridge | 1932 [2] |", PASSAGES)
+    (row,) = checked.statements
+    assert checked.text[row.start : row.end] == "| The bridge | 1932 [1] |"

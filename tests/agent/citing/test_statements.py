@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from rag.agent.citing.statements import find_statements, is_statement
+from rag.agent.citing.statements import find_statements, is_statement, without_list_sign, without_reply
 
 
 @pytest.mark.parametrize(
@@ -55,3 +55,67 @@ def test_marks_belong_to_the_sentence_before_them() -> None:
 def test_tables_state_in_their_rows_and_code_states_nothing() -> None:
     text = "| Name | Opened |\n| --- | --- |\n| Bridge | 1932 |\n\n```\nprint(1953)\n```\n"
     assert [one.bare for one in find_statements(text) if one.checked] == ["| Bridge | 1932 |"]
+
+
+def test_a_mark_makes_a_statement_of_a_line_in_bold() -> None:
+    for text in ("**1994** [1]", "**1994 [1]**", "__1994__[1]", "**The limit is 30 days.** [1]"):
+        (stated,) = find_statements(text)
+        assert stated.checked, text
+        assert stated.marks == (1,)
+    for text in (
+        "**Opening hours**\n\nIt opens at 9.",
+        "## Overview\n\nIt opens at 9.",
+        "**Results:** [1]\n\nIt is so.",
+    ):
+        heading = find_statements(text)[0]
+        assert not heading.checked, text
+        assert not heading.excused, text
+
+
+@pytest.mark.parametrize(
+    "text", ["Please bring a passport", "We will open in Rome", "请带护照", "They do not mention tea farms"]
+)
+def test_what_names_a_passage_is_a_statement_however_it_opens(text: str) -> None:
+    (stated,) = find_statements(f"{text} [1].")
+    assert stated.checked
+
+
+def test_a_remark_on_the_sources_counts_only_where_they_bear_it_out() -> None:
+    (stated,) = find_statements("The article does not cover damage by water [1].")
+    assert (stated.checked, stated.excused) == (False, True)
+
+
+def test_a_mark_before_the_first_sentence_belongs_to_it() -> None:
+    (stated,) = find_statements("[2] It was so.")
+    assert (stated.start, stated.bare, stated.marks) == (0, "It was so.", (2,))
+
+
+@pytest.mark.parametrize(
+    ("text", "rest"),
+    [
+        ("No, it does not.", "it does not."),
+        ("**No**, it does not.", "it does not."),
+        ("No. The price does not.", "The price does not."),
+        ("Yes – dogs are allowed.", "dogs are allowed."),
+        ("不，房价不含早餐。", "房价不含早餐。"),
+        ("不包含，房价不包含早餐。", "房价不包含早餐。"),
+        ("No. 5 is the bridge.", "No. 5 is the bridge."),
+        ("No dogs are allowed.", "No dogs are allowed."),
+        ("没有预约，不能入场。", "没有预约，不能入场。"),
+        ("会员免费。", "会员免费。"),
+    ],
+)
+def test_the_reply_is_taken_off(text: str, rest: str) -> None:
+    assert without_reply(text) == rest
+
+
+@pytest.mark.parametrize(
+    ("text", "rest"), [("1. Opened", "Opened"), ("- (2) It", "It"), ("> x", "x"), ("3.5 m", "3.5 m")]
+)
+def test_the_sign_of_a_list_is_taken_off(text: str, rest: str) -> None:
+    assert without_list_sign(text) == rest
+
+
+def test_a_sentence_that_never_ends_is_not_read() -> None:
+    (stated,) = find_statements("word " * 3_000)
+    assert stated.checked

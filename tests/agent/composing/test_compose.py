@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 
 import pytest
 
 from rag.agent.chat import ChatReasoner
-from rag.agent.composing.compose import Plan, grouped, plan_for, share_that_fits, tokens_of
+from rag.agent.composing.compose import Plan, Way, grouped, plan_for, share_that_fits, tokens_of
 from rag.agent.composing.distill import distilled
 from rag.agent.composing.prompts import answer as answer_prompt
 from rag.agent.extractive import ExtractiveReasoner
@@ -141,6 +142,31 @@ def test_deep_answers_tell_sources_apart_by_their_dates() -> None:
     assert "A（2023）说" in answer_prompt("什么时候？", [(1, old), (2, new)], deep=True).system
     same = [(1, old), (2, replace(old, id="p9"))]
     assert "A (2023) says" not in answer_prompt("When?", same, deep=True).system
+
+
+def _composed(way: Way, replies: list[str]) -> tuple[str, list[Request]]:
+    with ChatServer(replies) as server:
+
+        async def read() -> str:
+            passages = [passage(1, BRIDGE), passage(2, TEA)]
+            calls = len(replies)
+            return "".join(
+                [piece async for piece in _reasoner(server).compose("How?", passages, Plan(way, 16_000, calls))]
+            )
+
+        return asyncio.run(read()), server.requests
+
+
+def test_a_draft_that_nothing_was_added_to_is_the_answer_as_it_was_written() -> None:
+    draft = "**In short:** it opened in 1932 [1].\n\n1. Bring a card [1].\n2. Pay -5 points [1]."
+    text, _ = _composed("refine", [draft, "NOT_IN_PAGES"])
+    assert text == draft
+
+
+def test_notes_keep_signs_and_marks() -> None:
+    notes = ["-5 °C was measured [1]\n**Note:** two steps [1]\n“碳中和”是目标 [1]", "NOT_IN_PAGES", "It is so [1]."]
+    _, requests = _composed("map_reduce", notes)
+    assert "-5 °C was measured\n**Note:** two steps\n“碳中和”是目标\n" in requests[-1].last
 
 
 def test_what_fits() -> None:

@@ -1,0 +1,81 @@
+"""What can be quoted of a passage as one: a sentence, a line of code, or a few commands with what leads to them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from rag.agent.quoting import as_code, as_prose
+from rag.text import fenced_blocks, split_sentences
+
+MOST_COMMANDS: Final = 6
+_FENCE: Final = re.compile(r"\s*(?:```|~~~)")
+_GOES_ON: Final = re.compile(r"[ \t]*\\$")
+_LEADS_ON: Final = re.compile(r"[:：][*_\s]*$")
+_QUESTION: Final = re.compile(r"[?？][\s)）\"”」』*_#`]*$")
+_HEADING: Final = re.compile(r"#{1,6}\s")
+_WORD: Final = re.compile(r"\w")
+
+
+@dataclass(frozen=True, slots=True)
+class Quotable:
+    """`text` is how it stands in the page, `lines` how it is written into an answer, each with a mark of its own."""
+
+    text: str
+    lines: tuple[str, ...]
+    is_code: bool = False
+
+    @property
+    def is_heading(self) -> bool:
+        return not self.is_code and bool(_HEADING.match(self.text))
+
+    @property
+    def asks(self) -> bool:
+        return not self.is_code and bool(_QUESTION.search(self.text))
+
+
+def quotables(text: str) -> list[Quotable]:
+    """All that can be quoted of `text`, in order; the fences of code are left out."""
+    found: list[Quotable] = []
+    at = 0
+    for start, end in fenced_blocks(text):
+        found += _sentences(text, at, start)
+        found = _with_code(found, text[start:end].splitlines())
+        at = end
+    return found + _sentences(text, at, len(text))
+
+
+def _sentences(text: str, start: int, end: int) -> list[Quotable]:
+    return [Quotable(text[a:b], (as_prose(text[a:b]),)) for a, b in split_sentences(text, start, end)]
+
+
+def _with_code(before: list[Quotable], block: list[str]) -> list[Quotable]:
+    """A few commands belong together, in their order and behind the line that ends in a colon; of other code each line
+    stands for itself."""
+    lines = [line for line in block if _WORD.search(line) and not _FENCE.match(line)]
+    commands = _commands(lines)
+    if not 0 < len(commands) <= MOST_COMMANDS:
+        return before + [Quotable(line.strip(), (as_code(line),), is_code=True) for line in lines]
+    written = tuple(as_code(command) for command in commands)
+    text = "\n".join(lines)
+    if before and not before[-1].is_code and _LEADS_ON.search(before[-1].text):
+        *before, lead = before
+        text, written = f"{lead.text}\n{text}", (*lead.lines, *written)
+    return [*before, Quotable(text, written, is_code=True)]
+
+
+def _commands(lines: list[str]) -> list[str]:
+    """The lines as commands, one that a backslash continues as a whole; none where indentation shows other code."""
+    commands: list[str] = []
+    goes_on = False
+    for line in lines:
+        bare = _GOES_ON.sub("", line).strip()
+        if goes_on:
+            commands[-1] += f" {bare}"
+        elif line[:1].isspace() and commands:
+            return []
+        else:
+            commands.append(bare)
+        goes_on = line.rstrip().endswith("\\")
+    return commands

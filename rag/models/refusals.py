@@ -1,0 +1,85 @@
+"""What a chat server does not offer, how that is told from other failures, and what is remembered of it."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+
+ServerKey = tuple[str, str]
+
+NOT_UNDERSTOOD: Final = frozenset({400, 422, 501})
+"""Statuses by which a server says that it does not know what is asked, whatever else it says."""
+
+# The key, the credit, the size or the rate was refused, or a gateway gave up: it would be so without tools too.
+_OF_ANOTHER_KIND: Final = frozenset({401, 402, 408, 413, 429, 504})
+_TOOLS: Final = re.compile(r"(?<![a-z])tool(?!ong|kit|box)|function[ _-]?call|工具|函数调用")
+_FORM: Final = re.compile(
+    r"response[ _-]?format|schema|json[ _-]?(?:object|mode|output)|structured[ _-]?output|guided[ _-]|grammar"
+    r"|结构化|json ?(?:模式|格式)"
+)
+_PAGE: Final = re.compile(r"<(?:!doctype|html|body)\b")
+
+# Servers that were seen to take no tools, for as long as the process lives.
+_without_tools: set[ServerKey] = set()
+
+
+def server_key(model: BaseChatModel) -> ServerKey:
+    """What is remembered about a server is remembered under its address and the model's name."""
+    return (_address(model) or model._llm_type, _name(model))
+
+
+def takes_tools(model: BaseChatModel) -> bool:
+    return server_key(model) not in _without_tools
+
+
+def remember_no_tools(model: BaseChatModel) -> None:
+    """Remember it of a server that can be told from others."""
+    if _address(model):
+        _without_tools.add(server_key(model))
+
+
+def refuses_tools(error: BaseException, model: BaseChatModel) -> bool:
+    """Whether the server says that it takes no tools. Servers say it with many a status, so its words decide."""
+    from langchain_core.exceptions import ModelInvalidRequestError
+
+    if isinstance(error, NotImplementedError):
+        return True
+    said = _said(error, model) if _status(error) or isinstance(error, ModelInvalidRequestError) else ""
+    return bool(_TOOLS.search(said))
+
+
+def refuses_form(error: BaseException, model: BaseChatModel) -> bool:
+    """Whether the server, or the model's class, does not know this way of asking for a filled form."""
+    if isinstance(error, NotImplementedError) or _status(error) in NOT_UNDERSTOOD:
+        return True
+    said = _said(error, model) if _status(error) else ""
+    return bool(_TOOLS.search(said) or _FORM.search(said))
+
+
+def _said(error: BaseException, model: BaseChatModel) -> str:
+    """The server's words about the request: none where they are about something else, or a gateway's page.
+
+    The model's name is left out: it can hold any of the words that are looked for.
+    """
+    from rag.models.chat import model_error
+
+    text = str(error).lower()
+    if _status(error) in _OF_ANOTHER_KIND or _PAGE.search(text) or model_error(error).code == "chat_too_long":
+        return ""
+    return re.sub(rf"(?<![\w-]){re.escape(_name(model).lower())}(?![\w-])", " ", text)
+
+
+def _status(error: BaseException) -> int | None:
+    status = getattr(error, "status_code", None)
+    return status if isinstance(status, int) else None
+
+
+def _address(model: BaseChatModel) -> str:
+    return str(getattr(model, "openai_api_base", None) or getattr(model, "base_url", None) or "")
+
+
+def _name(model: BaseChatModel) -> str:
+    return str(getattr(model, "model_name", None) or getattr(model, "model", None) or type(model).__name__)
