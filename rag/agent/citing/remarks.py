@@ -47,6 +47,7 @@ _ZH_ON: Final = "[^。！？\n]"
 _CHINESE: Final = (
     rf"{_ZH_SOURCES}{_ZH_ON}{{0,12}}{_ZH_NOT}(?:{_ZH_SPEAKS}|包含|包括|找到|显示|列出|相关|有关|关于|答案)"
     rf"|{_ZH_SOURCES}{_ZH_ON}{{0,12}}(?:无法|不能|难以)(?:{_ZH_FINDS})"
+    rf"|(?:无法|不能|难以)(?:根据|依据|从|由){_ZH_ON}{{0,8}}{_ZH_SOURCES}{_ZH_ON}{{0,6}}(?:{_ZH_FINDS})"
     rf"|{_ZH_SOURCES}{_ZH_ON}{{0,10}}找不到|找不到{_ZH_ON}{{0,10}}{_ZH_SOURCES}"
     rf"|我(?!们)(?:无法|不能|未能|没有|没能?)(?:{_ZH_FINDS})"
 )
@@ -66,8 +67,13 @@ _COURTESY = re.compile(
     re.IGNORECASE,
 )
 
+# Not as the first part of a name: "no information desk".
+_FOLLOWED: Final = (
+    r"(?=\W*(?:$|[.,;:!?)]|(?:about|on|of|as|regarding|concerning|in|to|that|for|from|is|was|were|has|had|can|could"
+    r"|available|found|here|there|given|provided)\b))"
+)
 _NOTHING_FOUND = re.compile(
-    rf"\bno (?:(?:relevant|specific|further) )?(?:information|answer|mention)\b|^\W*not (?:{_TOLD})\b"
+    rf"\bno (?:(?:relevant|specific|further) )?(?:information|answer|mention)\b{_FOLLOWED}|^\W*not (?:{_TOLD})\b"
     r"|(?:找不到|没有找到|未找到|未能找到|没找到|没有|没|无|缺乏|缺少)(?:任何|足够)?(?:的)?(?:相关|有关|关于|与此|答案)"
     rf"|^\W*(?:抱歉|很?遗憾|对不起)?\W*(?:目前|暂时|其中)?(?:没有|未|并未)(?:{_ZH_SPEAKS}|包含)"
     rf"|^\W*(?:抱歉|很?遗憾|对不起)?\W*(?:目前|暂时)?(?:无法|不能)(?:{_ZH_FINDS})",
