@@ -73,7 +73,7 @@ def _abbreviates(token: Token, evidence: Reading) -> bool:
 
 def _inflects(token: Token, evidence: Reading) -> bool:
     """American for America, Norwegian for Norway; Australian is of another country than Austria."""
-    return any(are_forms(token, other) for other in evidence.tokens if other.kind in ("name", "word"))
+    return any(are_forms(token, other) for other in evidence.by_beginning.get(token.key[:4], ()))
 
 
 def are_forms(one: Token, other: Token) -> bool:
@@ -99,6 +99,5 @@ def resolves(statement: Reading, i: int, context: Reading) -> bool:
 
 def _is_scattered(statement: Reading, i: int, context: Reading) -> bool:
     """Whether a Chinese sign is no part of a longer run of the context: pairs of signs recur by chance."""
-    text = "".join(token.key for token in context.tokens)
     around = "".join(token.key for token in statement.tokens[max(0, i - 2) : i + 3])
-    return not any(around[j : j + 3] in text for j in range(max(1, len(around) - 2)))
+    return not any(around[j : j + 3] in context.line for j in range(max(1, len(around) - 2)))

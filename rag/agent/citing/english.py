@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from types import MappingProxyType
 
 FUNCTION_WORDS = frozenset(
@@ -211,6 +212,7 @@ _GIVEN = frozenset(
 """Given names that a surname is made of: Williams is another name than William."""
 
 
+@lru_cache(maxsize=1 << 16)
 def stem(word: str) -> str:
     """A form that a word shares with its inflections; not always a word itself."""
     if word in _LEMMAS:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from rag.agent.citing import chinese, numerals
 
@@ -35,6 +35,7 @@ _NAMED = re.compile(r"(noon|midnight)\b", re.IGNORECASE)
 _UNTIL = re.compile(r"\s*(?:-|to|until|till|and)\s*\d{1,2}(?:[:.][0-5]\d)?\s*(?P<half>[ap])\.?\s?m\b", re.IGNORECASE)
 _NUMERAL = r"\d{1,2}|[零〇一二两三四五六七八九十]{1,3}"
 _PART = "凌晨|清晨|清早|早晨|早上|早|上午|正午|中午|午后|下午|傍晚|今晚|当晚|晚上|晚间|夜间|夜里|深夜|半夜|晚"
+PART_BEGINNINGS: Final = frozenset(part[0] for part in _PART.split("|"))
 _CHINESE_CLOCK = re.compile(
     rf"(?P<part>{_PART})?\s?(?P<h>{_NUMERAL})\s?(?::(?P<colon>[0-5]\d)|(?P<sign>[点點时時])(?![间候代期段常尚]|分之)"
     rf"(?:(?P<rest>半|整|钟|[一三1-3]刻)|(?P<m>{_NUMERAL})(?P<minute>分)?)?)"

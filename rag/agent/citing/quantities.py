@@ -51,6 +51,7 @@ _HALF_UNIT = re.compile("半(?=个?(?:小时|钟头|年|月|公里|里|公斤|�
 _THEN_HALF = re.compile("个?半(?=个?(?:小时|钟头|年|月|公里|里|公斤|斤|吨|世纪|天|米|升))")
 _UNIT_HALF = re.compile("半(?![夜岛径])")
 _POINT = re.compile("点([零〇一二三四五六七八九]+)")
+_FIRST_WORDS: Final = frozenset((*numerals.NUMBER_WORDS, *numerals.SCALES, "one", "a", "an", "half"))
 _COMMON_WORDS: Final = frozenset(("won", "second", "cup", "mark"))
 
 
@@ -154,6 +155,9 @@ def _digits(text: str, found: _Found, unit: str, written: str) -> str:
 
 def in_words(text: str, start: int) -> Quantity | None:
     """Twenty-five, two hundred and six, one million, a dozen, two thirds, half of them."""
+    first = _SPELLED.match(text, start)
+    if first is None or first.group().lower() not in _FIRST_WORDS:
+        return None
     if half := _HALF.match(text, start):
         if half[1]:
             unit, end = measures.latin_unit(text, half.start(1))
