@@ -1,6 +1,5 @@
 """Holds what an answer says against the passages that it cites.
 
-`statements` finds what is stated, `reading` turns text into comparable tokens, `support` compares a
-statement with a sentence, `source` looks for the best sentences of a passage. `rag.agent.citing.citations`
-puts it together.
+`marks`, `code`, `addresses` and `remarks` tell what is no statement; `statements` finds what is stated, `source` looks
+for the sentences of a passage that bear it out, `comparing` judges them. `rag.agent.citing.citations` puts it together.
 """

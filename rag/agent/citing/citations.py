@@ -13,10 +13,10 @@ from typing import Final
 
 from rag.agent.citing.addresses import held_addresses, without_links
 from rag.agent.citing.code import with_code_marked
+from rag.agent.citing.comparing.support import Finding
 from rag.agent.citing.marks import find_marks
 from rag.agent.citing.source import Quote, Said, Source, joint
 from rag.agent.citing.statements import LONGEST, Stated, find_statements, without_list_sign, without_reply
-from rag.agent.citing.support import Finding
 from rag.types import Citation, Passage, Statement, Verdict
 
 CLEARLY: Final = 0.7

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from rag.agent.citing.amounts import turned
-from rag.agent.citing.coverage import stands
-from rag.agent.citing.letters import Atom, Letters, atoms, squash
-from rag.agent.citing.reading import Reading
-from rag.agent.citing.stances import stance
-from rag.agent.citing.support import PARTLY, SUPPORTED, Finding, judge
+from rag.agent.citing.comparing.amounts import turned
+from rag.agent.citing.comparing.coverage import stands
+from rag.agent.citing.comparing.letters import Atom, Letters, atoms, squash
+from rag.agent.citing.comparing.reading import Reading
+from rag.agent.citing.comparing.stances import stance
+from rag.agent.citing.comparing.support import PARTLY, SUPPORTED, Finding, judge
 from rag.text import split_sentences
 from rag.types import Passage
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from rag.agent.citing.code import inside
-from rag.agent.citing.english import COMMON
+from rag.agent.citing.comparing.english import COMMON
+from rag.agent.citing.comparing.reading import Reading, Token
 from rag.agent.citing.marks import Mark, between, cut, find_marks
-from rag.agent.citing.reading import Reading, Token
 from rag.agent.citing.remarks import declines, is_on_sources, is_remark
 from rag.text import fenced_blocks, split_sentences
 

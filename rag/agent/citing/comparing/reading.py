@@ -6,9 +6,9 @@ import re
 from functools import cached_property
 
 from rag import text as script
-from rag.agent.citing import bounds, english
-from rag.agent.citing.letters import plain, squash, without_markdown
-from rag.agent.citing.tokens import HAN_SIGN, WORD, Token, Tokenizer, lowered
+from rag.agent.citing.comparing import bounds, english
+from rag.agent.citing.comparing.letters import plain, squash, without_markdown
+from rag.agent.citing.comparing.tokens import HAN_SIGN, WORD, Token, Tokenizer, lowered
 
 __all__ = ["Reading", "Token", "squash"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple
 
-from rag.agent.citing import chinese, numerals
+from rag.agent.citing.comparing import chinese, numerals
 
 CLOCK, TIME = "clock", "time"
 """Units of an hour of the day: one that is known, and one that may be before or after noon."""

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from rag.agent.citing.reading import Reading
-from rag.agent.citing.support import Finding, judge
+from rag.agent.citing.comparing.reading import Reading
+from rag.agent.citing.comparing.support import Finding, judge
 
 ASO = "Mount Aso erupted in 1953, and its crater is 24 kilometres wide."
 TEAM = "The Panthers defense gave up just 308 points, while Denver led the league in interceptions with 24."

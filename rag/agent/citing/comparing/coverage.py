@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from rag.agent.citing.reading import Reading, Token
+from rag.agent.citing.comparing.reading import Reading, Token
 
 # What is put in the place of which end of a country's or a city's name, both as stems.
 _BELONGING: Final = {

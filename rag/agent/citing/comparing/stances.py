@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
-from rag.agent.citing.coverage import stands
-from rag.agent.citing.reading import Reading, Token
+from rag.agent.citing.comparing.coverage import stands
+from rag.agent.citing.comparing.reading import Reading, Token
 
 _BE = r"(?:is|are|was|were|be|been|being|get|gets)(?: also| only| always)?"
 _DUTY = (

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from rag.agent.citing.reading import Reading, squash
+from rag.agent.citing.comparing.reading import Reading, squash
 
 
 def numbers(text: str) -> list[tuple[float, str]]:

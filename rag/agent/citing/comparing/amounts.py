@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from rag.agent.citing import bounds, english
-from rag.agent.citing.coverage import stands
-from rag.agent.citing.measures import measured
-from rag.agent.citing.reading import Reading, Token
+from rag.agent.citing.comparing import bounds, english
+from rag.agent.citing.comparing.coverage import stands
+from rag.agent.citing.comparing.measures import measured
+from rag.agent.citing.comparing.reading import Reading, Token
 
 _DAY_BEFORE = re.compile(r"\s*(?:of\s+)?$|\s*(?:-|–|to|and|,|or)\s*$")
 _DAY_BEHIND = re.compile(r"\s*(?:the\s+)?|[-/.]")

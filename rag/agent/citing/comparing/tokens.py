@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
-from rag.agent.citing import bounds, chinese, english, moments, numerals, quantities
-from rag.agent.citing.letters import HAN
-from rag.agent.citing.measures import same_amount
-from rag.agent.citing.moments import Quantity
+from rag.agent.citing.comparing import bounds, chinese, english, moments, numerals, quantities
+from rag.agent.citing.comparing.letters import HAN
+from rag.agent.citing.comparing.measures import same_amount
+from rag.agent.citing.comparing.moments import Quantity
 
 Kind = Literal["word", "name", "number", "han"]
 

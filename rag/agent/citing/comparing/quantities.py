@@ -6,9 +6,9 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from rag.agent.citing import chinese, measures, numerals
-from rag.agent.citing.letters import COUNTS, HAN
-from rag.agent.citing.moments import Quantity
+from rag.agent.citing.comparing import chinese, measures, numerals
+from rag.agent.citing.comparing.letters import COUNTS, HAN
+from rag.agent.citing.comparing.moments import Quantity
 
 NUMBER = re.compile(r"\d+(?:,\d{3})+(?!\d)(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+")
 _VERSION = re.compile(r"\d+(?:\.\d+){2,}")

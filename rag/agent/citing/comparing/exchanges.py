@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import Final
 
-from rag.agent.citing import chinese, english
-from rag.agent.citing.coverage import covered, stands
-from rag.agent.citing.reading import Reading, Token
+from rag.agent.citing.comparing import chinese, english
+from rag.agent.citing.comparing.coverage import covered, stands
+from rag.agent.citing.comparing.reading import Reading, Token
 
 _SHORTEST: Final = 5  # tokens of a clause that is aligned by itself
 _PASSIVE = re.compile(r"\b(?:is|are|was|were|been|being|be)\b.{0,60}\bby\b|[被由遭]", re.IGNORECASE)

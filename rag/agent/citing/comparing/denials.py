@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from rag.agent.citing.coverage import stands
-from rag.agent.citing.reading import Reading, Token
+from rag.agent.citing.comparing.coverage import stands
+from rag.agent.citing.comparing.reading import Reading, Token
 
 _SCOPE: Final = 3  # tokens behind a negation that it denies
 

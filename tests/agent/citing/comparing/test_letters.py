@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from rag.agent.citing.letters import Letters, atoms, squash
+from rag.agent.citing.comparing.letters import Letters, atoms, squash
 
 
 def stands(said: str, text: str) -> bool:

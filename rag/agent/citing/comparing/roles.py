@@ -9,9 +9,9 @@ from difflib import SequenceMatcher
 from itertools import combinations
 from typing import Final
 
-from rag.agent.citing import english
-from rag.agent.citing.coverage import stands
-from rag.agent.citing.reading import Reading, Token
+from rag.agent.citing.comparing import english
+from rag.agent.citing.comparing.coverage import stands
+from rag.agent.citing.comparing.reading import Reading, Token
 
 _NEAR: Final = 3  # tokens that may stand between a verb and who does it
 _MARKER = re.compile(r"\b(?:by|from|to|than|into|before|after)\b|[被把由将从是]", re.IGNORECASE)

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from rag.agent.citing.contradictions import contradiction
-from rag.agent.citing.coverage import covered, resolves, stands
-from rag.agent.citing.reading import Reading
+from rag.agent.citing.comparing.contradictions import contradiction
+from rag.agent.citing.comparing.coverage import covered, resolves, stands
+from rag.agent.citing.comparing.reading import Reading
 from rag.types import Verdict
 
 SUPPORTED: Final = 0.6

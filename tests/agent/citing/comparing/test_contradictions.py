@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from rag.agent.citing.reading import Reading
+from rag.agent.citing.comparing.reading import Reading
+from rag.agent.citing.comparing.support import Finding
 from rag.agent.citing.source import Said, Source
-from rag.agent.citing.support import Finding
 from rag.types import Passage
-from tests.agent.citing import borne_out_chinese, borne_out_english, contradicted_chinese, contradicted_english
+from tests.agent.citing.comparing import (
+    borne_out_chinese,
+    borne_out_english,
+    contradicted_chinese,
+    contradicted_english,
+)
 
 
 def found(statement: str, page: str) -> Finding:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rag.agent.citing import chinese, english
-from rag.agent.citing.amounts import counted_otherwise, dates_differ, rates_differ, turned
-from rag.agent.citing.coverage import are_forms, stands
-from rag.agent.citing.denials import denials_differ
-from rag.agent.citing.exchanges import exchange, exchanges, is_named, voices_differ
-from rag.agent.citing.reading import Reading, Token
-from rag.agent.citing.roles import exchanged_roles
-from rag.agent.citing.stances import stance
+from rag.agent.citing.comparing import chinese, english
+from rag.agent.citing.comparing.amounts import counted_otherwise, dates_differ, rates_differ, turned
+from rag.agent.citing.comparing.coverage import are_forms, stands
+from rag.agent.citing.comparing.denials import denials_differ
+from rag.agent.citing.comparing.exchanges import exchange, exchanges, is_named, voices_differ
+from rag.agent.citing.comparing.reading import Reading, Token
+from rag.agent.citing.comparing.roles import exchanged_roles
+from rag.agent.citing.comparing.stances import stance
 
 _ENGLISH_OPPOSITES = english.opposites()
 _CHINESE_OPPOSITES = [(a, b) for a, b in chinese.opposites() if len(a) > 1 and len(b) > 1]
