@@ -18,6 +18,7 @@ from rag.agent.composing.distill import distilled
 from rag.agent.condensing.condense import Exchange, by_rules
 from rag.agent.conversing.memory import recalled
 from rag.agent.questions import is_small_talk
+from rag.agent.small_talk import is_thanks
 from rag.agent.quotable import Quotable, quotables
 from rag.messages import say
 from rag.text import is_chinese, split_sentences
@@ -122,7 +123,8 @@ class ExtractiveReasoner:
         if recall := recalled(question, exchanges_of(history)):
             return AIMessage(recall)
         if is_small_talk(question):
-            return AIMessage(say(Notice("small_talk"), "zh" if is_chinese(question) else "en"))
+            code = "small_talk_thanks" if is_thanks(question) else "small_talk"
+            return AIMessage(say(Notice(code), "zh" if is_chinese(question) else "en"))
         return call_for([question])
 
     async def grade(self, question: str, passages: Sequence[Passage]) -> list[bool]:

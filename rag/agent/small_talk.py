@@ -170,6 +170,9 @@ _OF_TALK_CHINESE: Final = re.compile(
 )
 
 
+_THANKS = re.compile(r"\b(?:thanks?|thx|ty|cheers|grateful)\b|[谢謝]|感激|辛苦了", re.IGNORECASE)
+
+
 def is_small_talk(question: str) -> bool:
     """Whether no page can be needed: pleasantries alone, or something about the helper or this conversation.
 
@@ -177,6 +180,11 @@ def is_small_talk(question: str) -> bool:
     """
     asked = _folded(question)
     return _is_pleasant(asked) or _is_about_helper(asked) or is_about_conversation(question)
+
+
+def is_thanks(question: str) -> bool:
+    """Whether small talk is a thank-you."""
+    return bool(_THANKS.search(_folded(question)))
 
 
 def is_about_conversation(question: str) -> bool:

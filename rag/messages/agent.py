@@ -16,6 +16,10 @@ MESSAGES: dict[str, tuple[str, str]] = {
         "Hello! Ask me anything that your pages may answer, and I will quote what they say.",
         "您好！请就您的网页提问，我会引用其中的原文来回答。",
     ),
+    "small_talk_thanks": (
+        "You are welcome. Ask on whenever you like.",
+        "不客气。还有问题请随时提出。",
+    ),
     # How a run ended
     "nothing_found": (
         "Nothing in your pages matches this question.",

@@ -152,4 +152,6 @@ def test_rewrites_differ_keep_key_terms_and_end(reasoner: ExtractiveReasoner) ->
 def test_small_talk_is_answered_and_questions_are_searched(reasoner: ExtractiveReasoner) -> None:
     assert asyncio.run(reasoner.decide("hello", [], [])).text
     assert "您好" in asyncio.run(reasoner.decide("你好", [], [])).text
+    assert "不客气" in asyncio.run(reasoner.decide("好的，谢谢！", [], [])).text
+    assert "welcome" in asyncio.run(reasoner.decide("Thanks a lot", [], [])).text
     assert asyncio.run(reasoner.decide("When was the bridge opened?", [], [])).tool_calls

@@ -21,6 +21,10 @@ _PEOPLE: Final = re.compile(
     r"|contractors|managers)$",
     re.IGNORECASE,
 )
+_SUBJECT: Final = re.compile(
+    r"(?:^|\b(?:does|did|do|is|are|was|were|has|have|had|can|could|will|would|should|may|of|than))\s+(?:the\s+)?$",
+    re.IGNORECASE,
+)
 _DAYS: Final = re.compile(
     r"^(?:(?:mon|tues|wednes|thurs|fri|satur|sun)days?|weekends?|weekdays|(?:public |bank )?holidays)$", re.IGNORECASE
 )
@@ -70,6 +74,8 @@ def in_its_slot(bare: str, frame: str, answer: str) -> str:
     slot = slot or _like(new, frame)
     if slot is None:
         return _beside(new, frame)
+    if not governed and _is_one_of_several(slot, frame):
+        return as_question(f"{frame.rstrip(' ?')}, and what about {new}")
     before = frame[: slot.start]
     if governed and slot.preposition and slot.preposition != first.lower():
         before = before.rstrip()[: -len(slot.preposition)] + f"{first} "
@@ -107,6 +113,13 @@ def _like(new: str, frame: str) -> Phrase | None:
             return group[0]
     last = ([one for one in found if not one.preposition] or found)[-1] if sample.kind == "bare" else found[-1]
     return last if not _is_time(new) and _fits(sample, last, frame) else None
+
+
+def _is_one_of_several(slot: Phrase, frame: str) -> bool:
+    """Whether another name may be meant as well: of `install Skiff on Linux` either; a subject is what is compared."""
+    if slot.kind != "name" or _SUBJECT.search(frame[: slot.start]):
+        return False
+    return any(one.kind == "name" and one.start != slot.start for one in phrases(frame, whole=False))
 
 
 def _is_time(new: str) -> bool:
