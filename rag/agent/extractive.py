@@ -17,9 +17,8 @@ from rag.agent.citing.statements import is_statement
 from rag.agent.composing.distill import distilled
 from rag.agent.condensing.condense import Exchange, by_rules
 from rag.agent.conversing.memory import recalled
-from rag.agent.questions import is_small_talk
-from rag.agent.small_talk import is_thanks
 from rag.agent.quotable import Quotable, quotables
+from rag.agent.small_talk import is_small_talk, is_thanks
 from rag.messages import say
 from rag.text import is_chinese, split_sentences
 from rag.types import Notice, Passage, SparseVector
