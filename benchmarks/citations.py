@@ -5,7 +5,8 @@
 For each set: (a) answers of the extractive reasoner: statements supported, and quotes that stand in the
 page to the letter; (b) gold sentences reworded by rules: share supported by their paragraph; (c) gold
 sentences of another paragraph of the page, and of another page: share supported; (d) gold sentences with a
-number, a denial or a name changed: share supported. Whoever checks it with rules of their own replaces
+number, a denial or a name changed: share supported; (e) answers of six reworded sentences: milliseconds of the
+processor that a check takes. Whoever checks it with rules of their own replaces
 `benchmarks.rewording`.
 """
 
@@ -14,6 +15,8 @@ from __future__ import annotations
 import argparse
 import asyncio
 import random
+import statistics
+import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -24,6 +27,8 @@ from benchmarks.datasets import DEFAULT_FOLDER, Dataset, find, load
 from benchmarks.rewording import falsify, reword
 from rag.agent.citing.citations import check
 from rag.types import Passage, Statement
+
+_PASSAGES, _SENTENCES, _MARKED = 10, 6, 0.8
 
 
 @dataclass(frozen=True)
@@ -157,6 +162,25 @@ def extractive(data: Dataset, limit: int) -> str:
     return f"answered {answered}, supported {supported}/{statements}, exact quotes {exact}/{quotes}"
 
 
+def speed(all_golds: Sequence[Gold], language: str, chance: random.Random) -> str:
+    """The check of answers made of reworded sentences of one page, most with their mark, over its paragraphs."""
+    by_page: dict[str, list[Gold]] = defaultdict(list)
+    for gold in all_golds:
+        by_page[gold.url].append(gold)
+    spent, lengths = [], []
+    for page in by_page.values():
+        passages = list({gold.passage.id: gold.passage for gold in page}.values())[:_PASSAGES]
+        stated = [gold for gold in page if gold.passage in passages][:_SENTENCES]
+        marks = [f" [{passages.index(gold.passage) + 1}]" if chance.random() < _MARKED else "" for gold in stated]
+        pairs = zip(stated, marks, strict=True)
+        answer = " ".join(reword(gold.sentence, language, chance) + mark for gold, mark in pairs)
+        began = time.thread_time()
+        check(answer, passages)
+        spent.append(1000 * (time.thread_time() - began))
+        lengths.append(len(answer))
+    return f"median {statistics.median(spent):.1f} ms, {statistics.median(lengths):.0f} characters"
+
+
 async def _written(reasoner: Any, question: str, passages: Sequence[Passage]) -> str:
     return "".join([piece async for piece in reasoner.answer(question, passages)])
 
@@ -178,6 +202,7 @@ def main() -> None:
         print(f"\n{data.name}")
         if options.questions:
             print("  extractive:", extractive(data, options.questions))
+        print("  a check:", speed(all_golds, language, random.Random(options.seed)))
         for name, tally in (
             ("reworded", reworded(all_golds, language, options.count, chance)),
             ("elsewhere", elsewhere(all_golds, options.count, chance)),

@@ -53,6 +53,12 @@ def make_dataset() -> Dataset:
     return Dataset("tiny-en", pages, questions)
 
 
+def test_the_time_of_a_check_is_told() -> None:
+    data = make_dataset()
+    told = citations.speed(citations.golds(data, random.Random(1)), "en", random.Random(1))
+    assert told.startswith("median ") and " ms, " in told and not told.startswith("median 0.0 ms")
+
+
 def test_gold_sentences_stand_in_their_paragraphs() -> None:
     data = make_dataset()
     found = citations.golds(data, random.Random(1))

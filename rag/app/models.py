@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+# What torch, transformers and the files of a model fail with.
+_LOAD_FAULTS = (OSError, RuntimeError, ValueError, TypeError, LookupError, AttributeError, ImportError, MemoryError)
+
 
 @dataclass(frozen=True, slots=True)
 class ChatOptions:
@@ -67,9 +70,7 @@ class Models:
         """Raises ModelError, whatever it is that fails: a broken install, a full disk, a card without memory."""
         try:
             return load_embedding_model(self._settings.embedding_model, memory=self._passes)
-        except ModelError:
-            raise
-        except Exception as error:
+        except _LOAD_FAULTS as error:
             log.exception("The embedding model could not be loaded")
             raise ModelError("model_failed") from error
 

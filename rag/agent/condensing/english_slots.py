@@ -16,8 +16,7 @@ _SIDES: Final = frozenset(
 _PLACES: Final = ("in", "on", "at")
 _PEOPLE: Final = re.compile(
     r"(?:children|kids|students|seniors|adults|members|non-members|visitors|tourists|foreigners|employees|interns"
-    r"|teachers"
-    r"|veterans|families|groups|guests|pensioners|beginners|women|men|teenagers|babies|infants|residents|locals"
+    r"|teachers|veterans|families|groups|guests|pensioners|beginners|women|men|teenagers|babies|infants|residents|locals"
     r"|contractors|managers)$",
     re.IGNORECASE,
 )

@@ -34,8 +34,7 @@ _RANGE = frozenset("to and or - ~ 至 到 或 比".split())
 _NUMERALS = frozenset("〇零一二三四五六七八九十百千万亿两半")
 _SPELLED = frozenset(
     "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
-    "eighteen "
-    "nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million".split()
+    "eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million".split()
 )
 _TURNING = frozenset("负 minus negative 零下".split())
 
