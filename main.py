@@ -17,6 +17,7 @@ from streamlit.runtime.pages_manager import PagesManager
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from rag.errors import RagError
+from rag.ui.browser import BrowserCookie
 from rag.ui.headers import SecurityHeaders
 from rag.ui.session import get_app
 from rag.ui.shell import draw_shell, report_unexpected
@@ -43,7 +44,7 @@ if get_script_run_ctx(suppress_warning=True) is None:
     app = st.App(
         Path(__file__).resolve(),
         lifespan=serving,
-        middleware=[Middleware(SecurityHeaders)],
+        middleware=[Middleware(SecurityHeaders), Middleware(BrowserCookie)],
         on_script_error=report_unexpected,
     )
 else:

@@ -15,7 +15,7 @@ def respond(headers: list[tuple[bytes, bytes]]) -> dict[bytes, list[bytes]]:
     async def send(message: Any) -> None:
         sent.append(message)
 
-    asyncio.run(SecurityHeaders(app)({"type": "http"}, None, send))  # type: ignore[arg-type]
+    asyncio.run(SecurityHeaders(app)({"type": "http", "headers": []}, None, send))  # type: ignore[arg-type]
     found: dict[bytes, list[bytes]] = {}
     for name, value in sent[0]["headers"]:
         found.setdefault(name.lower(), []).append(value)

@@ -1,0 +1,65 @@
+"""Which browser asks: an opaque random id in a cookie that lasts until the browser closes."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from typing import TYPE_CHECKING
+
+import streamlit as st
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import cookie_parser
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+COOKIE = "pagelight_browser"
+
+_ID = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
+
+
+def browser_id() -> str:
+    """The id of the browser session behind this tab: 43 random characters, or nothing where cookies are off.
+
+    It tells browsers apart and cannot be guessed; it says nothing of who sits before one.
+    """
+    return _valid(st.context.cookies.get(COOKIE, ""))
+
+
+class BrowserCookie:
+    """ASGI middleware that gives each browser its id with the page, before the page opens its socket.
+
+    Only pages carry it: scripts and styles may be kept by caches that several people share. `SecurityHeaders`,
+    which stands before it, adds Secure behind TLS.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if not _opens_page(scope):
+            await self._app(scope, receive, send)
+            return
+        cookie = f"{COOKIE}={secrets.token_urlsafe(32)}; Path=/; HttpOnly; SameSite=Lax"
+
+        async def send_with_cookie(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                headers.append("set-cookie", cookie)
+                headers["cache-control"] = "private, no-cache"
+            await send(message)
+
+        await self._app(scope, receive, send_with_cookie)
+
+
+def _opens_page(scope: Scope) -> bool:
+    """Whether a browser without an id asks for a page, and not for a part of one."""
+    if scope["type"] != "http" or scope["method"] != "GET":
+        return False
+    headers = Headers(scope=scope)
+    known = cookie_parser(headers.get("cookie", "")).get(COOKIE, "")
+    return "text/html" in headers.get("accept", "") and not _valid(known)
+
+
+def _valid(value: str) -> str:
+    return value if _ID.fullmatch(value) else ""
