@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks import figures, machine, report
+from benchmarks import figures, machine, report, startup
 from benchmarks.datasets import DEFAULT_FOLDER
 from benchmarks.figures import FIGURES, Figures
 from benchmarks.samples import find_sets
@@ -33,6 +33,9 @@ TUTORIAL = "the pipeline that tutorials show"
 
 def main(arguments: list[str] | None = None) -> int:
     options = _options(arguments)
+    if _wanted("startup", options) and (told := startup.lacking()):
+        print(told, file=sys.stderr)
+        return 2
     folders = find_sets(options.data, options.sets) or find_sets(options.data / "none", [])
     names = [folder.name for folder in folders]
     known = {**machine.describe(), "limits": f"{', '.join(names)}; medians of {options.runs} imports of {names[0]}"}

@@ -11,6 +11,7 @@ in CHROMIUM or on the path, driven by Playwright.
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import os
 import shutil
@@ -47,6 +48,9 @@ app.close()
 
 def main(arguments: list[str] | None = None) -> int:
     options = _options(arguments)
+    if told := lacking():
+        print(told, file=sys.stderr)
+        return 2
     with tempfile.TemporaryDirectory() as folder:
         load_samples(Path(folder))
         with chromium() as browser:
@@ -60,6 +64,13 @@ def main(arguments: list[str] | None = None) -> int:
         found |= {"chunks": options.chunks, "opened_s": opened(options.chunks, options.runs)}
     print(json.dumps(found))
     return 0
+
+
+def lacking() -> str:
+    """What to do where Playwright is missing, which the app itself does without; empty where it is there."""
+    if importlib.util.find_spec("playwright") is not None:
+        return ""
+    return "The start-up is measured in a browser, by Playwright, which is not installed. Run: make install-dev"
 
 
 def load_samples(data: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -53,6 +54,14 @@ def test_the_sample_pages_go_in(app: App) -> None:
     assert len(pages) == len(example_sources()) >= 12
     assert {page.language for page in pages} == {"en", "zh"}
     assert all(page.title and page.url.startswith("https://") and page.chunks for page in pages)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows knows no modes")
+def test_nobody_else_reads_what_it_keeps(app: App) -> None:
+    folder = app.settings.rag_data_dir
+    files = [folder, *folder.rglob("*")]
+    assert len(files) > 10
+    assert not [path for path in files if path.lstat().st_mode & 0o077]
 
 
 @pytest.mark.parametrize("mode", ["fast", "deep"])

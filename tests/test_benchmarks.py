@@ -6,6 +6,7 @@ import importlib.util
 import json
 import runpy
 import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks import bench, datasets, report, retrieval, samples
+from benchmarks import bench, datasets, report, retrieval, samples, startup
 from benchmarks.datasets import Dataset
 from benchmarks.figures import FIGURES
 from benchmarks.ours import Counted
@@ -304,6 +305,14 @@ class TestBench:
         assert "from page 1,000 to page 10,000 of an import | **27.1 MB** | 100 MB |" in text
         assert "encoding its chunks and nothing else | 1.4 times (missed) | 1.25 times |" in text
         assert "| benchmarks.startup could not run here | – |" in text
+
+    def test_without_a_browser_driver_it_says_at_once_what_to_install(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        monkeypatch.setitem(sys.modules, "playwright", None)
+        monkeypatch.setattr(bench, "_measure", lambda *_: pytest.fail("nothing is measured before it is told"))
+        assert bench.main(["some"]) == startup.main([]) == 2
+        assert capsys.readouterr().err.count("make install-dev") == 2
 
     def test_each_figure_has_its_benchmark(self) -> None:
         assert all(importlib.util.find_spec(f"benchmarks.{one.name}") for one in FIGURES)

@@ -32,6 +32,7 @@ from rag.retrieval.strategies import WRITTEN
 from rag.store.client import connect
 from rag.store.database import Database
 from rag.store.library import Library, list_libraries
+from rag.store.private import keep_private
 from rag.types import Answer, Notice, Retrieval, RunMode
 
 __all__ = ["App", "ChatOptions", "Event", "JobItem", "JobView"]
@@ -54,7 +55,7 @@ class App:
         Raises ConfigError for a data folder that cannot be written, StoreError.
         """
         self.settings = settings
-        _check_writable(settings.rag_data_dir)
+        _prepare(settings.rag_data_dir)
         self._client = connect(settings)
         self._database = Database(settings.rag_data_dir / "app.sqlite3")
         self.models = models or Models(settings)
@@ -77,6 +78,7 @@ class App:
     def close(self) -> None:
         """Stop what runs, and close the database."""
         self._runs.close()
+        self.conversations.close()
         self.imports.close()
         self._database.close()
         self._client.close()
@@ -206,11 +208,13 @@ class App:
         return ScopedSearch(lambda: self.retriever(library, reasoner), pages, question, **chosen)
 
 
-def _check_writable(folder: Path) -> None:
+def _prepare(folder: Path) -> None:
+    """Make the data folder, for its owner alone. Raises ConfigError where it cannot be written."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         probe = folder / ".writable"
         probe.touch()
         probe.unlink()
+        keep_private(folder)
     except OSError as error:
         raise ConfigError("data_dir_unwritable", path=folder) from error

@@ -5,6 +5,11 @@ MESSAGES: dict[str, tuple[str, str]] = {
         "The package {package} is not installed. Run `pip install -r requirements.txt` again.",
         "未安装 {package}。请重新运行 `pip install -r requirements.txt`。",
     ),
+    "weights_changed": (
+        "The built-in model's weights are not the published ones: {file} was changed or damaged, so it is not loaded. "
+        "Remove .venv and install again.",
+        "内置模型的权重与发布的不一致：{file} 被改动或已损坏，未加载。请删除 .venv 后重新安装。",
+    ),
     "embedding_no_folder": (
         "There is no embedding model at {name}. Set EMBEDDING_MODEL to builtin, to a model name such as "
         "BAAI/bge-m3, or to a folder that exists.",

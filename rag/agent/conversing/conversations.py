@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 from uuid import uuid4
@@ -108,6 +109,12 @@ class Conversations:
         self._runs = runs
         self._checkpoints = checkpoints
         self._process = Process()
+        self._asides: set[Future[None]] = set()
+
+    def close(self) -> None:
+        """Give up what follows answers: once the database is closed, none of it could be kept."""
+        for aside in list(self._asides):
+            aside.cancel()
 
     def recover(self) -> int:
         """Mark the turns of processes that are gone; returns how many. Called once at start."""
@@ -162,7 +169,9 @@ class Conversations:
             def keep(extra: Mapping[str, Any]) -> None:
                 self._table.add_extra(turn_id, extra)
 
-            propose(answer, asking.reasoner, asking.likely, keep, prices=prices)
+            aside = propose(answer, asking.reasoner, asking.likely, keep, prices=prices)
+            self._asides.add(aside)
+            aside.add_done_callback(self._asides.discard)
 
     def conversations(self, library: str, owner: str = "", search: str = "") -> list[Conversation]:
         """The owner's conversations in the library, latest first; `search` looks into questions and answers."""

@@ -53,6 +53,7 @@ class Talk:
 
     def close(self) -> None:
         self.runs.close()
+        self.kept.close()
         self.database.close()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -90,3 +91,25 @@ def test_they_come_after_the_answer_and_are_counted(talk: Talk) -> None:
         time.sleep(0.02)
     assert talk.kept.turn(asked.turn_id).suggestions[:2] == ("How wide is the crater?", "Which town lies inside it?")
     assert talk.kept.usage(asked.conversation_id).calls == 3
+
+
+def test_an_app_that_closes_meanwhile_gives_them_up_in_silence(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    closing, asked = Talk(tmp_path), threading.Event()
+    closed = threading.Event()
+
+    def likely(_: str) -> float:
+        asked.set()
+        closed.wait(10)
+        return 1.0
+
+    from tests.agent.test_usage import SEARCH
+
+    model = QueueModel(replies=[SEARCH, ["It erupted in 1953.[1]"], "How wide is the crater?"])
+    closing.ask(FIRST, ChatReasoner(model), suggest=True, likely=likely)
+    assert asked.wait(10)
+    closing.close()
+    closed.set()
+    time.sleep(0.2)  # for a thread that would still try to keep them
+    assert not caplog.records
