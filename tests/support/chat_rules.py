@@ -159,3 +159,13 @@ def _terms(text: str) -> set[str]:
     words = {word for word in re.findall(r"[a-z0-9]+", text.lower()) if word not in _COMMON}
     runs = re.findall(r"[\u4e00-\u9fff]+", text)
     return words | {run[i : i + 2] for run in runs for i in range(len(run) - 1)}
+
+
+def quote_each(request: Request) -> Reply:
+    """A model that, where `rules` quotes the best sentence, quotes the first one of each of three passages."""
+    reply = rules(request)
+    passages = _passages(request.last)
+    if reply.tool_calls or request.body.get("response_format") or not passages:
+        return reply
+    quotes = (f"{_SENTENCE.findall(text)[-1].strip()} [{number}]" for number, text in passages[:3])
+    return Reply("\n\n".join(quotes))
