@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from examples import langchain_program
 from rag.app import App, ChatOptions
 from rag.app.models import Models
 from rag.config import Settings, load_settings
@@ -143,17 +144,12 @@ def test_a_data_folder_that_cannot_be_written(tmp_path: Path) -> None:
         App(settings_for(tmp_path / "file" / "data"))
 
 
-def test_langchains_view_of_the_library(app: App) -> None:
-    from rag.models.langchain import ModelEmbeddings
-
-    retriever = (
-        app.library("main")
-        .vector_store(ModelEmbeddings(app.models.embedding))
-        .as_retriever(search_type="mmr", search_kwargs={"k": 10, "fetch_k": 20, "lambda_mult": 0.7})
-    )
-    found = retriever.invoke("What does the Team plan cost?")
-    assert len(found) == 10
-    assert any("pricing" in document.metadata["url"] for document in found)
+def test_a_langchain_program_over_the_library(app: App) -> None:
+    """The example, as it stands."""
+    prompt, *chunks = langchain_program.run(app, "main", "What does the Team plan cost?")
+    assert prompt.startswith("[1] Skiff plans and prices: ")
+    assert "The Team plan costs 9 euros per person and month" in prompt
+    assert len(chunks) == 3 and all(chunk.startswith("https://") for chunk in chunks)
 
 
 def test_a_model_that_cannot_be_loaded_is_remembered(tmp_path: Path) -> None:

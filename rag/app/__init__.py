@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rag.agent.conversing.checkpoints import Checkpoints
 from rag.agent.conversing.conversations import Asked, Asking, Conversations, PageStamp
@@ -26,7 +26,7 @@ from rag.config import Settings
 from rag.errors import ConfigError
 from rag.ingest.jobs import JobItem, JobView
 from rag.retrieval.filters import Filters
-from rag.retrieval.retriever import Retriever
+from rag.retrieval.retriever import K, Retriever
 from rag.retrieval.scoped import ScopedSearch
 from rag.retrieval.strategies import WRITTEN
 from rag.store.client import connect
@@ -34,6 +34,11 @@ from rag.store.database import Database
 from rag.store.library import Library, list_libraries
 from rag.store.private import keep_private
 from rag.types import Answer, Notice, Retrieval, RunMode
+
+if TYPE_CHECKING:
+    from langchain_core.vectorstores import VectorStore
+
+    from rag.retrieval.langchain import LibraryRetriever
 
 __all__ = ["App", "ChatOptions", "Event", "JobItem", "JobView"]
 
@@ -185,6 +190,22 @@ class App:
         models, expander = self.models, expander_for(reasoner or self._quoter(library))
         working = self.libraries.working(library)
         return Retriever(working, models.embedding, models.sparse, expander=expander, reranker=models.reranker)
+
+    def as_retriever(self, library: str, *, k: int = K, **options: Any) -> LibraryRetriever:
+        """The library's search for a LangChain program; `options` are those of `Retriever.search`."""
+        from rag.retrieval.langchain import LibraryRetriever
+
+        return LibraryRetriever(search=lambda asked, k: self.search(asked, library=library, k=k, **options), k=k)
+
+    def vector_store(self, library: str) -> VectorStore:
+        """The library's chunks as langchain-qdrant's vector store, dense and sparse, for reading.
+
+        It is Qdrant's plain hybrid search, without what the app's own search adds. Loads the embedding model.
+        """
+        from rag.models.langchain import Bm25Embeddings, ModelEmbeddings
+
+        dense, sparse = ModelEmbeddings(self.models.embedding), Bm25Embeddings(self.models.sparse)
+        return self.libraries.working(library).vector_store(dense, sparse)
 
     def reasoner(self, library: str, chat: ChatOptions | None = None) -> Reasoner:
         """The chat model of the session or of the settings, else the extractive reasoner."""

@@ -1,0 +1,241 @@
+"""The size and the roads of the code: how much there is, how it hangs together, how far a question and a page travel.
+
+    python -m benchmarks.house [--json] [--tree rag]
+
+Counted from the source: files, lines, lines of a function (median, ninth decile, longest), share of functions whose
+types are all given, own packages imported inside functions, cycles at import and with those imports taken in, and
+how many modules know each outside library. Profiled while the sample pages are imported and two questions asked in
+fast mode: modules that a question and a page pass, calls between modules, and the longest line, which is the number
+of files that stand on the call stack at once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import json
+import statistics
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+QUESTIONS = ("How much does the Team plan cost?", "地铁票价是多少？")
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@dataclass(frozen=True)
+class Source:
+    """The modules of a tree by name, each with its syntax tree."""
+
+    trees: Mapping[str, ast.Module]
+    lines: int
+
+    @classmethod
+    def of(cls, package: str) -> Source:
+        paths = sorted((ROOT / package).rglob("*.py"))
+        texts = {_name(path): path.read_text("utf-8") for path in paths}
+        return cls({name: ast.parse(text) for name, text in texts.items()}, sum(t.count("\n") for t in texts.values()))
+
+    def functions(self) -> Iterator[Function]:
+        for tree in self.trees.values():
+            yield from (node for node in ast.walk(tree) if isinstance(node, Function))
+
+    def module_of(self, name: str) -> str:
+        """The module that an imported name lies in: `rag.types.Page` is of `rag.types`; "" for an outside one."""
+        while name and name not in self.trees:
+            name = name.rpartition(".")[0]
+        return name
+
+    def imports(self, module: str, *, late: bool) -> set[str]:
+        """Own modules that `module` imports, at import or inside its functions; what only types need is left out."""
+        tree = self.trees[module]
+        inside = {
+            id(node) for function in ast.walk(tree) if isinstance(function, Function) for node in ast.walk(function)
+        }
+        typed = {id(node) for block in ast.walk(tree) if _for_types(block) for node in ast.walk(block)}
+        nodes = (node for node in ast.walk(tree) if id(node) not in typed and (id(node) in inside) == late)
+        found = {self.module_of(name) for node in nodes for name in _names(node)}
+        return found - {"", module}
+
+    def outside(self) -> Counter[str]:
+        """How many modules import each library that is neither ours nor Python's."""
+        tops = (
+            {name.partition(".")[0] for node in ast.walk(tree) for name in _names(node)} for tree in self.trees.values()
+        )
+        ours = {name.partition(".")[0] for name in self.trees}
+        return Counter(top for found in tops for top in found - ours if top not in sys.stdlib_module_names)
+
+
+def _name(path: Path) -> str:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def _for_types(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+
+
+def _names(node: ast.AST) -> Iterator[str]:
+    if isinstance(node, ast.Import):
+        yield from (alias.name for alias in node.names)
+    elif isinstance(node, ast.ImportFrom) and not node.level:
+        yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def _typed(function: Function) -> bool:
+    given = function.args
+    arguments = [*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg]
+    return function.returns is not None and all(
+        one is None or one.annotation is not None or one.arg in ("self", "cls") for one in arguments
+    )
+
+
+def cycles(graph: Mapping[str, set[str]]) -> list[list[str]]:
+    """The groups of modules that import each other, by Tarjan's strongly connected components."""
+    index: dict[str, int] = {}
+    low: dict[str, int] = {}
+    stack: list[str] = []
+    found: list[list[str]] = []
+
+    def visit(module: str) -> None:
+        index[module] = low[module] = len(index)
+        stack.append(module)
+        for other in graph.get(module, ()):
+            if other not in index:
+                visit(other)
+            if other in stack:
+                low[module] = min(low[module], low[other])
+        if low[module] == index[module]:
+            group = [stack.pop()]
+            while group[-1] != module:
+                group.append(stack.pop())
+            if len(group) > 1:
+                found.append(sorted(group))
+
+    for module in graph:
+        if module not in index:
+            visit(module)
+    return found
+
+
+def shape(package: str) -> dict[str, Any]:
+    source = Source.of(package)
+    sizes = sorted((node.end_lineno or node.lineno) - node.lineno + 1 for node in source.functions())
+    typed = [_typed(function) for function in source.functions()]
+    at_import = {module: source.imports(module, late=False) for module in source.trees}
+    late = {module: source.imports(module, late=True) for module in source.trees}
+    both = {module: at_import[module] | late[module] for module in source.trees}
+    return {
+        "files": len(source.trees),
+        "lines": source.lines,
+        "functions": {
+            "count": len(sizes),
+            "median": statistics.median(sizes),
+            "p90": sizes[len(sizes) * 9 // 10],
+            "max": sizes[-1],
+        },
+        "typed": round(sum(typed) / len(typed), 4),
+        "own imports inside functions": sum(map(len, late.values())),
+        "cycles at import": cycles(at_import),
+        "cycles with late imports": cycles(both),
+        "modules that know": dict(source.outside().most_common()),
+    }
+
+
+@dataclass
+class Road:
+    """What a profiled piece of work passed. Calls between modules count once for each call."""
+
+    modules: set[str] = field(default_factory=set)
+    calls: int = 0
+    longest: list[str] = field(default_factory=list)
+
+    def __call__(self, frame: FrameType, event: str, _: object) -> None:
+        if event != "call" or not (module := _own(frame)):
+            return
+        self.modules.add(module)
+        line = _line(frame)
+        self.calls += len(line) > 1 and _own(frame.f_back) != module
+        if len(set(line)) > len(set(self.longest)):
+            self.longest = line
+
+    def report(self) -> dict[str, Any]:
+        return {
+            "modules": len(self.modules),
+            "calls between modules": self.calls,
+            "longest line": len(set(self.longest)),
+            "modules named": sorted(self.modules),
+            "line": self.longest,
+        }
+
+
+def _own(frame: FrameType | None) -> str:
+    name = frame.f_globals.get("__name__", "") if frame else ""
+    return name if name.startswith("rag.") else ""
+
+
+def _line(frame: FrameType | None) -> list[str]:
+    """Our modules on the stack from the outermost in, each once where calls stay within it."""
+    passed: list[str] = []
+    while frame:
+        if module := _own(frame):
+            passed.append(module)
+        frame = frame.f_back
+    return [module for module, inner in pairwise([*reversed(passed), ""]) if module != inner]
+
+
+def roads() -> dict[str, Any]:
+    """The road of a page and of a question, through an App all of whose threads start under the profile."""
+    from rag.app import App
+    from rag.config import load_settings
+
+    passed = {"page": Road(), "question": Road()}
+    on = [Road()]  # the one that counts now; the first is for opening the app and loading the models
+
+    def profile(frame: FrameType, event: str, given: object) -> None:
+        on[0](frame, event, given)
+
+    threading.setprofile(profile)
+    with tempfile.TemporaryDirectory() as folder:
+        app = App(load_settings(None, rag_data_dir=folder, qdrant_url="", embedding_model="builtin", llm_model=""))
+        app.models.embedding  # noqa: B018 - loaded before, so that loading is on nobody's road
+        app.library("main")
+        on[0] = passed["page"]
+        job = app.imports.add_examples(library="main")
+        while app.imports.jobs.job(job).state == "running":
+            time.sleep(0.1)
+        for question in QUESTIONS:
+            on[0] = passed["question"]
+            app.wait(app.converse(question, mode="fast", library="main").run_id, 60)
+        app.close()
+    threading.setprofile(None)
+    return {name: road.report() for name, road in passed.items()}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tree", default="rag", help="the package to count")
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    report = {**shape(options.tree), **roads()}
+    if options.json:
+        print(json.dumps(report))
+        return
+    for name, value in report.items():
+        if name in ("page", "question"):
+            value = {key: value[key] for key in ("modules", "calls between modules", "longest line", "line")}
+        print(f"{name}: {json.dumps(value, ensure_ascii=False)}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,32 @@
+"""The counts of the code."""
+
+from __future__ import annotations
+
+import threading
+
+from benchmarks.house import Road, cycles, shape
+from rag.text import split_sentences
+
+
+def test_groups_that_import_each_other_are_found() -> None:
+    graph = {"a": {"b"}, "b": {"c"}, "c": {"a", "d"}, "d": {"e"}, "e": {"d"}, "f": {"a"}}
+    assert sorted(cycles(graph)) == [["a", "b", "c"], ["d", "e"]]
+    assert cycles({"a": {"b"}, "b": set()}) == []
+
+
+def test_the_house_is_counted() -> None:
+    counted = shape("rag")
+    assert counted["cycles at import"] == []
+    assert counted["typed"] == 1.0
+    assert counted["functions"]["max"] <= 45
+    assert counted["modules that know"]["streamlit"] > 0
+
+
+def test_a_road_names_what_was_passed() -> None:
+    road = Road()
+    threading.setprofile(road)
+    thread = threading.Thread(target=lambda: list(split_sentences("One. Two.")))
+    thread.start()
+    thread.join()
+    threading.setprofile(None)
+    assert "rag.text" in road.report()["modules named"]
