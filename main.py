@@ -16,9 +16,12 @@ from starlette.middleware import Middleware
 from streamlit.runtime.pages_manager import PagesManager
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
+from rag.config import load_settings
 from rag.errors import RagError
 from rag.ui.browser import BrowserCookie
+from rag.ui.disclosure import NoDisclosure
 from rag.ui.headers import SecurityHeaders
+from rag.ui.hosts import AllowedHosts
 from rag.ui.session import get_app
 from rag.ui.shell import draw_shell, report_unexpected
 
@@ -27,6 +30,13 @@ def open_early() -> None:
     """Open the application while the first browser still loads the frame; why it cannot be opened, a page says."""
     with suppress(RagError):
         get_app()
+
+
+def allowed_hosts() -> tuple[str, ...]:
+    """The names that the settings allow; none where a setting is wrong, which a page says."""
+    with suppress(RagError):
+        return load_settings().allowed_hosts
+    return ()
 
 
 @asynccontextmanager
@@ -44,7 +54,12 @@ if get_script_run_ctx(suppress_warning=True) is None:
     app = st.App(
         Path(__file__).resolve(),
         lifespan=serving,
-        middleware=[Middleware(SecurityHeaders), Middleware(BrowserCookie)],
+        middleware=[
+            Middleware(SecurityHeaders),
+            Middleware(AllowedHosts, allowed_hosts()),
+            Middleware(NoDisclosure),
+            Middleware(BrowserCookie),
+        ],
         on_script_error=report_unexpected,
     )
 else:

@@ -13,6 +13,7 @@ from rag.errors import ConfigError
 
 _LIBRARY = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}", re.ASCII)
 _HOST_PORT = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^\s:/@\[\]]+):(?P<port>[0-9]{1,5})", re.ASCII)
+_HOST = re.compile(r"[a-z0-9_.-]+|\[?[0-9a-f:.]+\]?", re.ASCII)
 _ADMITTED = re.compile(r"\*|[^\s@,]*@[^\s@,]+")
 
 CHUNKERS = ("semantic", "recursive", "fixed", "markdown", "parent", "breakpoints")
@@ -47,6 +48,7 @@ class Settings(BaseSettings):
     answer_max_tokens: int | None = Field(default=None, ge=100)
     answer_max_seconds: float | None = Field(default=None, gt=0.0)
     checkpoint_url: SecretStr = SecretStr("")
+    allowed_hosts: Annotated[tuple[str, ...], NoDecode] = Field(default=())
     auth_allow: Annotated[tuple[str, ...], NoDecode] = Field(default=())
     fetch_per_host: int = Field(default=2, ge=1, le=64)
     fetch_delay: float = Field(default=0.1, ge=0, le=60)
@@ -92,6 +94,16 @@ class Settings(BaseSettings):
         if value.get_secret_value() and not value.get_secret_value().startswith(("postgresql://", "postgres://")):
             raise ValueError("must begin with postgresql://")
         return value
+
+    @field_validator("allowed_hosts", mode="before")
+    @classmethod
+    def _hosts(cls, value: Any) -> Any:
+        if not isinstance(value, str):
+            return value
+        names = tuple(name.lower() for name in re.split(r"[\s,]+", value) if name)
+        if any(not _HOST.fullmatch(name) for name in names):
+            raise ValueError("must be names or addresses without ports, such as pages.lan,192.168.1.20")
+        return tuple(name.strip("[]").rstrip(".") for name in names)
 
     @field_validator("auth_allow", mode="before")
     @classmethod

@@ -52,9 +52,18 @@ def test_who_may_enter(monkeypatch: pytest.MonkeyPatch) -> None:
     assert load_settings(None).auth_allow == ("ann@example.com", "@team.example", "*")
 
 
+def test_under_which_names_the_app_is_served(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert load_settings(None).allowed_hosts == ()
+    monkeypatch.setenv("ALLOWED_HOSTS", "Pages.LAN., 192.168.1.20\n[fd00::7]")
+    assert load_settings(None).allowed_hosts == ("pages.lan", "192.168.1.20", "fd00::7")
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [
+        ("ALLOWED_HOSTS", "pages.lan:8501"),
+        ("ALLOWED_HOSTS", "http://pages.lan"),
+        ("ALLOWED_HOSTS", "*"),
         ("AUTH_ALLOW", "example.com"),
         ("AUTH_ALLOW", "a@b@c"),
         ("AUTH_ALLOW", "*.example"),

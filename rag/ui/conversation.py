@@ -21,6 +21,7 @@ from rag.ui.missing import draw_missing
 from rag.ui.navigation import go
 from rag.ui.render import answer_markdown
 from rag.ui.scope import Scope
+from rag.ui.scripts import SHOW, run_script
 from rag.ui.session import session
 from rag.ui.sources import anchor_of, draw_sources
 from rag.ui.strings import Language, label
@@ -61,12 +62,11 @@ def draw_turns(app: App, library: str, turns: Sequence[TurnView], language: Lang
 
 
 def _come_into_view(turn: TurnView) -> None:
-    """Scroll to a question that was just asked. Streamlit has no other way; the script holds nothing but an id."""
-    if session().asked == turn.id and turn.id.isalnum():
+    """Scroll to a question that was just asked."""
+    if session().asked == turn.id:
         session().asked = ""
-        find = f"document.querySelector('.st-key-question-{turn.id}')"
         with st.container(key="come-into-view"):
-            st.html(f"<script>{find}?.scrollIntoView({{block: 'start'}})</script>", unsafe_allow_javascript=True)
+            run_script(SHOW, f".st-key-question-{turn.id}")
 
 
 def _draw_running(app: App, turn: TurnView, language: Language) -> None:

@@ -2,39 +2,71 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+import streamlit as st
+from lxml import html
 from starlette.datastructures import Headers
+
+from rag.ui.scripts import SCRIPTS
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-CONTENT_SECURITY_POLICY = "; ".join(
-    (
-        "default-src 'self'",
-        "script-src 'self' 'unsafe-inline'",
-        "img-src 'self' data: blob:",
-        "style-src 'self' 'unsafe-inline'",
-        "font-src 'self' data:",
-        "connect-src 'self'",
-        "worker-src 'self' blob:",
-        "object-src 'none'",
-        "base-uri 'self'",
-        "form-action 'self'",
-        "frame-ancestors 'none'",
-    )
-)
-
-SECURITY_HEADERS: tuple[tuple[bytes, bytes], ...] = (
-    (b"content-security-policy", CONTENT_SECURITY_POLICY.encode("ascii")),
+_FIXED: tuple[tuple[bytes, bytes], ...] = (
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
     (b"x-frame-options", b"DENY"),
 )
 
 
+def content_security_policy(scripts: Sequence[str]) -> str:
+    """The policy: everything from the app itself, and of scripts inside a page only these texts.
+
+    WebAssembly may be compiled, since Streamlit reads its messages with it; text cannot become a script.
+    """
+    return "; ".join(
+        (
+            "default-src 'self'",
+            " ".join(("script-src 'self' 'wasm-unsafe-eval'", *map(_digest, scripts))),
+            "img-src 'self' data: blob:",
+            "style-src 'self' 'unsafe-inline'",
+            "font-src 'self' data:",
+            "connect-src 'self'",
+            "worker-src 'self' blob:",
+            "object-src 'none'",
+            "base-uri 'self'",
+            "form-action 'self'",
+            "frame-ancestors 'none'",
+        )
+    )
+
+
+def _digest(script: str) -> str:
+    """How a policy names a script inside a page (CSP 3, section 2.3.1)."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
+
+
+def inline_scripts(page: str) -> list[str]:
+    """The scripts that stand inside an HTML page."""
+    return [script.text or "" for script in html.fromstring(page).iter("script") if "src" not in script.attrib]
+
+
+@cache
+def security_headers() -> tuple[tuple[bytes, bytes], ...]:
+    """The headers. Which scripts Streamlit needs is read from the one page that it serves."""
+    page = Path(st.__file__).with_name("static") / "index.html"
+    scripts = (*inline_scripts(page.read_text(encoding="utf-8")), *SCRIPTS)
+    return ((b"content-security-policy", content_security_policy(scripts).encode("ascii")), *_FIXED)
+
+
 class SecurityHeaders:
-    """ASGI middleware that sets `SECURITY_HEADERS` on each response, in place of any the app set.
+    """ASGI middleware that sets `security_headers` on each response, in place of any the app set.
 
     Behind TLS, every cookie becomes Secure.
     """
@@ -46,14 +78,14 @@ class SecurityHeaders:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        encrypted = _encrypted(scope)
+        encrypted, ours = _encrypted(scope), security_headers()
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                ours = {name for name, _ in SECURITY_HEADERS}
-                kept = [(name, value) for name, value in message["headers"] if name.lower() not in ours]
+                names = {name for name, _ in ours}
+                kept = [(name, value) for name, value in message["headers"] if name.lower() not in names]
                 kept = [_secured(*header) for header in kept] if encrypted else kept
-                message["headers"] = [*kept, *SECURITY_HEADERS]
+                message["headers"] = [*kept, *ours]
             await send(message)
 
         await self._app(scope, receive, send_with_headers)

@@ -4,7 +4,7 @@ import urllib.request
 import pytest
 from playwright.sync_api import Page, expect
 
-from rag.ui.headers import SECURITY_HEADERS
+from rag.ui.headers import security_headers
 from rag.ui.strings import label
 from tests.e2e.conftest import OpenTab, ask
 from tests.support.chat_protocol import Reply, Request
@@ -27,7 +27,7 @@ def test_every_response_carries_the_headers(address: str) -> None:
                 headers = response.headers
         except urllib.error.HTTPError as error:
             headers = error.headers
-        for name, value in SECURITY_HEADERS:
+        for name, value in security_headers():
             assert headers.get_all(name.decode()) == [value.decode()], path
 
 

@@ -1,6 +1,16 @@
-"""Words about signing in."""
+"""Words about who gets in: the name in the address, signing in."""
 
 LABELS: dict[str, tuple[str, str]] = {
+    "refused_host": (
+        "This app is not served under the name {name}. Open it under one that is allowed, or have whoever runs it "
+        "add this name to ALLOWED_HOSTS.",
+        "本应用不以 {name} 这个名称提供服务。请使用允许的名称打开，或请管理员将它加入 ALLOWED_HOSTS。",
+    ),
+    "refused_origin": (
+        "This request came from a page of another site or port than {name}, which this app does not answer. Behind a "
+        "proxy, have it pass the Host header on unchanged.",
+        "此请求来自 {name} 以外的网站或端口的页面，本应用不予响应。如在代理之后，请让代理原样传递 Host 请求头。",
+    ),
     "door_title": ("Sign in to Pagelight", "登录 Pagelight"),
     "door_lead": (
         "Your conversations belong to you; nobody else sees them.",

@@ -1,0 +1,56 @@
+"""What the server below the app would tell strangers, and tells nobody: metrics, interfaces not in use, versions."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import sys
+from typing import TYPE_CHECKING
+
+from starlette.responses import PlainTextResponse
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+_CLOSED = re.compile(r"/_stcore/(?:metrics|agent|script-health-check)(?:/|$)")
+_PYTHON = ".".join(map(str, sys.version_info)).encode()
+
+
+class NoDisclosure:
+    """ASGI middleware that closes those paths, and takes versions out of what opens a session.
+
+    A session opens before anybody has signed in: the page that asks them to runs in one.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and _CLOSED.search(scope["path"]):
+            await PlainTextResponse("Not Found", status_code=404)(scope, receive, send)
+            return
+
+        async def send_without_versions(message: Message) -> None:
+            # Almost no message says it, and most are large: they are searched, and not read.
+            if message["type"] == "websocket.send" and _PYTHON in (message.get("bytes") or b""):
+                message["bytes"] = without_versions(message["bytes"])
+            await send(message)
+
+        await self._app(scope, receive, send_without_versions if scope["type"] == "websocket" else send)
+
+
+def without_versions(data: bytes) -> bytes:
+    """A message of Streamlit's without Python's version and the kind of system.
+
+    Streamlit's own becomes a digest: a tab that is open across an upgrade must see that it changed, and reloads.
+    """
+    message = ForwardMsg.FromString(data)
+    if message.WhichOneof("type") != "new_session":
+        return data
+    told = message.new_session.initialize.environment_info
+    digest = hashlib.sha256(told.streamlit_version.encode()).hexdigest()[:16]
+    told.Clear()
+    told.streamlit_version = digest
+    cleared: bytes = message.SerializeToString()
+    return cleared
