@@ -1,6 +1,6 @@
 """A LangGraph checkpointer that opens its database for each read and write, and closes it again.
 
-A run reads once and writes once (`durability="exit"`), so an open connection would serve no one: it would
+Most runs read once and write once (`durability="exit"`), so an open connection would serve no one: it would
 only tie the conversation to one event loop, and its thread would keep a process from ending.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Any
+from typing import Any, Final
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import (
@@ -21,19 +21,26 @@ from langgraph.checkpoint.base import (
 )
 
 Opens = Callable[[], AbstractAsyncContextManager[BaseCheckpointSaver[Any]]]
-Prunes = Callable[[Any, str, str], Awaitable[None]]
+Prunes = Callable[[Any, str, str, str], Awaitable[None]]
+Bounds = Callable[[Any], Awaitable[None]]
+
+HISTORY: Final = "keeps_history"
+"""A key of `configurable`: a run that sets it keeps the checkpoint of each step."""
 
 
 class ConversationSaver(BaseCheckpointSaver[str]):
     """Hands each call on to a saver that `opens` gives.
 
-    `prunes` (saver, thread, newest checkpoint) removes what came before: a state holds all that is remembered.
+    `prunes` (saver, thread, namespace, newest checkpoint) removes what came before in that namespace, unless the
+    run keeps its history: a state holds all that is remembered. `bounds` (saver) removes what is too old or too
+    much of the histories, whenever a run begins one.
     """
 
-    def __init__(self, opens: Opens, prunes: Prunes | None = None) -> None:
+    def __init__(self, opens: Opens, prunes: Prunes | None = None, bounds: Bounds | None = None) -> None:
         super().__init__()
         self._opens = opens
         self._prunes = prunes
+        self._bounds = bounds
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         async with self._opens() as saver:
@@ -60,8 +67,12 @@ class ConversationSaver(BaseCheckpointSaver[str]):
     ) -> RunnableConfig:
         async with self._opens() as saver:
             written = await saver.aput(config, checkpoint, metadata, new_versions)
-            if self._prunes is not None:
-                await self._prunes(saver, str(config["configurable"]["thread_id"]), checkpoint["id"])
+            given = config["configurable"]
+            if self._prunes is not None and not given.get(HISTORY):
+                namespace = str(given.get("checkpoint_ns", ""))
+                await self._prunes(saver, str(given["thread_id"]), namespace, checkpoint["id"])
+            elif self._bounds is not None and metadata.get("source") == "input":
+                await self._bounds(saver)
             return written
 
     async def aput_writes(
