@@ -40,6 +40,7 @@ class Settings(BaseSettings):
     llm_base_url: str = ""
     llm_api_key: SecretStr = SecretStr("")
     fast_llm_model: str = ""
+    own_models: bool = True
     llm_temperature: float = Field(default=0.0, ge=0.0, le=2.0)
     llm_context_tokens: int = Field(default=16_000, ge=2_000)
     llm_price_in: float | None = Field(default=None, ge=0.0)

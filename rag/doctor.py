@@ -62,7 +62,7 @@ def _chat(app: App) -> Finding:
     if not app.settings.has_chat_model:
         return Finding("chat model", True, True, say(Notice("doctor_chat_none"), "en"))
     notice = Notice("doctor_chat", {"model": app.settings.llm_model})
-    return _tried("chat model", False, notice, app.models.test_chat)
+    return _tried("chat model", False, notice, app.chats.test)
 
 
 def _tried(part: str, fallback: bool, notice: Notice, test: Callable[[], object]) -> Finding:

@@ -11,7 +11,6 @@ import pytest
 
 from examples import langchain_program
 from rag.app import App, ChatOptions
-from rag.app.models import Models
 from rag.config import Settings, load_settings
 from rag.errors import ConfigError, ModelError, ModelMismatchError, StoreBusyError
 from rag.ingest.samples import example_sources
@@ -111,7 +110,7 @@ def test_when_the_chat_model_fails_the_passages_are_shown(app: App) -> None:
     assert answer.passages
     assert answer.notice is not None
     with pytest.raises(ModelError):
-        app.models.test_chat(chat)
+        app.chats.test(chat)
 
 
 def test_a_library_refuses_another_embedding_model(tmp_path: Path) -> None:
@@ -162,15 +161,3 @@ def test_a_model_that_cannot_be_loaded_is_remembered(tmp_path: Path) -> None:
     assert problem.code == "embedding_no_folder"
     assert not app.models.ready()
     app.close()
-
-
-def test_the_key_of_the_settings_goes_to_no_other_service(tmp_path: Path) -> None:
-    ours = {"llm_model": "a", "llm_base_url": "http://127.0.0.1:9/v1", "llm_api_key": "operators"}
-    models = Models(load_settings(None, rag_data_dir=tmp_path, **ours))
-    for chat, key in (
-        (ChatOptions("b", "http://127.0.0.1:9/v1"), "operators"),
-        (ChatOptions("b", "http://127.0.0.1:8/v1"), "not-needed"),
-        (ChatOptions("b", "http://127.0.0.1:8/v1", "own", fast_model="c"), "own"),
-    ):
-        for model in filter(None, (models.chat(chat), models.fast_chat(chat))):
-            assert model.openai_api_key.get_secret_value() == key  # type: ignore[attr-defined]

@@ -48,6 +48,7 @@ PLACES: dict[str, tuple[str, ...]] = {
     "markdown_it": ("rag.ui",),
     "langgraph": ("rag.agent",),
     "httpx": ("rag.ingest", "rag.models"),  # models: only to name what the hub raises
+    "httpx2": ("rag.models",),
     "httpcore": ("rag.ingest",),
     "trafilatura": ("rag.ingest",),
     "bs4": ("rag.ingest",),

@@ -1,7 +1,7 @@
 """The one place that builds everything from the settings, and the one object that pages and commands know.
 
-`App` answers and searches; `app.conversations`, `app.feedback`, `app.imports`, `app.exchange`, `app.models` and
-`app.library(name)` do what their names say.
+`App` answers and searches; `app.conversations`, `app.feedback`, `app.imports`, `app.exchange`, `app.models`,
+`app.chats` and `app.library(name)` do what their names say.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ from rag.agent.extractive import ExtractiveReasoner
 from rag.agent.options import options_from
 from rag.agent.reasoner import Reasoner
 from rag.agent.runs import Event, Runs
+from rag.app.chat_models import ChatModels, ChatOptions
 from rag.app.exchange import Exchange
 from rag.app.imports import Imports
 from rag.app.libraries import Libraries
-from rag.app.models import ChatOptions, Models
+from rag.app.models import Models
 from rag.config import Settings
 from rag.errors import ConfigError
 from rag.ingest.jobs import JobItem, JobView
@@ -64,6 +65,7 @@ class App:
         self._client = connect(settings)
         self._database = Database(settings.rag_data_dir / "app.sqlite3")
         self.models = models or Models(settings)
+        self.chats = ChatModels(settings)
         self.libraries = Libraries(self._client, settings, self.models)
         self.imports = Imports(settings, self._database, self.libraries, self.models)
         self.exchange = Exchange(settings.rag_data_dir / "exchange", self.libraries)
@@ -213,7 +215,7 @@ class App:
             return self._quoter(library)
         from rag.agent.chat import ChatReasoner
 
-        return ChatReasoner(self.models.chat(chat), fast=self.models.fast_chat(chat))
+        return ChatReasoner(self.chats.chat(chat), fast=self.chats.fast_chat(chat))
 
     def test_database(self) -> Notice:
         """Ask the database for its libraries. Raises StoreError."""

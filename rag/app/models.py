@@ -1,16 +1,12 @@
-"""The models that the settings name, each loaded by whoever needs it first."""
+"""The models that search, as the settings name them, each loaded by whoever needs it first."""
 
 from __future__ import annotations
 
 import gc
 import logging
 import threading
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-from pydantic import SecretStr
 
 from rag.config import Settings
 from rag.errors import ModelError
@@ -19,29 +15,10 @@ from rag.models.reranker import LateReranker, Reranker
 from rag.models.sparse import SparseEncoder
 from rag.types import Notice
 
-if TYPE_CHECKING:
-    from langchain_core.language_models import BaseChatModel
-
 log = logging.getLogger(__name__)
 
 # What torch, transformers and the files of a model fail with.
 _LOAD_FAULTS = (OSError, RuntimeError, ValueError, TypeError, LookupError, AttributeError, ImportError, MemoryError)
-
-
-@dataclass(frozen=True, slots=True)
-class ChatOptions:
-    """A chat model for one session, instead of the one in the settings; never stored."""
-
-    model: str
-    base_url: str = ""
-    api_key: str = ""
-    fast_model: str = ""
-    temperature: float | None = None
-
-    @property
-    def service(self) -> tuple[str, str]:
-        """Where the key belongs, as `service_of` tells it."""
-        return service_of(self.model, self.base_url)
 
 
 class Models:
@@ -105,40 +82,6 @@ class Models:
         thread.name, thread.daemon = "models", True
         thread.start()
 
-    def chat(self, options: ChatOptions | None = None) -> BaseChatModel:
-        """The chat model of `options`, or of the settings. Raises ModelError when it is set up wrong."""
-        from rag.models.chat import build_chat_model
-
-        if options is None:
-            return build_chat_model(self._settings)
-        key = options.api_key or None
-        return build_chat_model(self._chosen(options), api_key=key, temperature=options.temperature)
-
-    def fast_chat(self, options: ChatOptions | None = None) -> BaseChatModel | None:
-        """The model for all but the answer, where it is another one."""
-        from rag.models.chat import build_fast_model
-
-        if options is None:
-            return build_fast_model(self._settings)
-        same = service_of(options.fast_model, options.base_url) == options.service
-        return build_fast_model(self._chosen(options), api_key=options.api_key or None if same else None)
-
-    def _chosen(self, options: ChatOptions) -> Settings:
-        """The settings with the session's choices. The key of the settings goes to no other service than theirs."""
-        ours = self._settings
-        chosen: dict[str, Any] = {"llm_model": options.model, "llm_base_url": options.base_url}
-        chosen["fast_llm_model"] = options.fast_model
-        if options.service != service_of(ours.llm_model, ours.llm_base_url):
-            chosen["llm_api_key"] = SecretStr("")
-        return ours.model_copy(update=chosen)
-
-    def test_chat(self, options: ChatOptions | None = None) -> Notice:
-        """Ask the chat model for one word. Raises ModelError with the reason when none comes."""
-        from rag.models.chat import check_chat_model
-
-        check_chat_model(self.chat(options))
-        return Notice("chat_works", {"model": options.model if options else self._settings.llm_model})
-
     def _warm(self) -> None:
         try:
             self.embedding.encode_query("ready")
@@ -148,8 +91,3 @@ class Models:
             log.exception("The embedding model could not be tried out")
         else:
             gc.freeze()  # a million objects that stay: to walk them again and again would stop every thread each time
-
-
-def service_of(model: str, address: str) -> tuple[str, str]:
-    """The address of a chat model's service; without one, whose it is: `anthropic` of `anthropic:a-model`."""
-    return address.rstrip("/"), "" if address else model.strip().partition(":")[0]

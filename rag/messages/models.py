@@ -104,20 +104,20 @@ MESSAGES: dict[str, tuple[str, str]] = {
         "对话模型需要密钥。请设置 LLM_API_KEY，或在“设置”页填写密钥。",
     ),
     "chat_wrong_key": (
-        "The chat service refused the key. Check LLM_API_KEY, and that it belongs to this service.",
-        "对话服务拒绝了该密钥。请检查 LLM_API_KEY，并确认它属于此服务。",
+        "The chat service refused the key. Check it in Settings, or LLM_API_KEY: it must belong to this service.",
+        "对话服务拒绝了该密钥。请在“设置”页或 LLM_API_KEY 中检查密钥，并确认它属于此服务。",
     ),
     "chat_forbidden": (
-        "The chat service does not allow this key to use this model. Check the account, or choose another LLM_MODEL.",
-        "该密钥无权使用此模型。请检查账户权限，或更换 LLM_MODEL。",
+        "The chat service does not allow this key to use this model. Check the account, or choose another model.",
+        "该密钥无权使用此模型。请检查账户权限，或更换模型。",
     ),
     "chat_no_credit": (
         "The chat service says that the account has no credit left. Top it up, or use another key.",
         "对话服务提示账户余额不足。请充值，或更换密钥。",
     ),
     "chat_unknown_model": (
-        "The chat service knows no such model or address. Check LLM_MODEL, and LLM_BASE_URL, which often ends in /v1.",
-        "对话服务中没有该模型或地址。请检查 LLM_MODEL 和 LLM_BASE_URL（通常以 /v1 结尾）。",
+        "The chat service knows no such model. Choose another in Settings, or with LLM_MODEL.",
+        "对话服务中没有该模型。请在“设置”页或用 LLM_MODEL 更换模型。",
     ),
     "chat_rate_limit": (
         "The chat service is receiving too many requests. Wait a minute and try again.",
@@ -128,8 +128,8 @@ MESSAGES: dict[str, tuple[str, str]] = {
         "对话服务未在时限内回应。请重试，或选用更快的模型。",
     ),
     "chat_unreachable": (
-        "The chat service cannot be reached. Check that it runs, and that LLM_BASE_URL is right.",
-        "无法连接对话服务。请确认服务已启动，且 LLM_BASE_URL 正确。",
+        "The chat service cannot be reached. Check that it runs, and its address in Settings or LLM_BASE_URL.",
+        "无法连接对话服务。请确认服务已启动，并检查“设置”页或 LLM_BASE_URL 中的地址。",
     ),
     "chat_server_error": (
         "The chat service failed (status {status}). Try again later.",
@@ -145,8 +145,73 @@ MESSAGES: dict[str, tuple[str, str]] = {
         "问题和段落超出了该模型的上下文长度。请缩短问题，或选用上下文更大的模型。",
     ),
     "chat_refused": (
-        "The chat service refused the request (status {status}). It may not suit this use: choose another LLM_MODEL.",
-        "对话服务拒绝了请求（状态码 {status}）。该模型可能不适用，请更换 LLM_MODEL。",
+        "The chat service refused the request (status {status}). It may not suit this use: choose another model.",
+        "对话服务拒绝了请求（状态码 {status}）。该模型可能不适用，请更换模型。",
+    ),
+    "chat_wrong_address": (
+        "There is no chat service at this address (status {status}). Check it in Settings, or LLM_BASE_URL: it "
+        "often ends in /v1.",
+        "该地址没有对话服务（状态码 {status}）。请检查“设置”页或 LLM_BASE_URL 中的地址（通常以 /v1 结尾）。",
+    ),
+    "chat_redirected": (
+        "The chat service sends on to another address, which is not followed. Enter the final address.",
+        "对话服务要求跳转到其他地址，出于安全考虑不予跟随。请填写最终地址。",
+    ),
+    "chat_address_blocked": (
+        "The chat service was not asked, for safety: {why_en}",
+        "出于安全考虑，未连接该对话服务：{why_zh}",
+    ),
+    "chat_own_forbidden": (
+        "Connecting a chat model of one's own is switched off here (OWN_MODELS).",
+        "此处不允许接入自己的对话模型（OWN_MODELS）。",
+    ),
+    # Said at the form, in its words
+    "connect_works": ("Connected: {model} answers.", "已接入：{model} 可用。"),
+    "connect_no_model": ("Give the model's name.", "请填写模型名称。"),
+    "connect_no_address": (
+        "Give the service's address, such as https://api.deepseek.com/v1.",
+        "请填写服务地址，例如 https://api.deepseek.com/v1。",
+    ),
+    "connect_not_http": (
+        "The address begins with http:// or https://, and holds no name, password, ? or #.",
+        "服务地址须以 http:// 或 https:// 开头，且不含用户名、密码、? 或 #。",
+    ),
+    "connect_key_missing": ("This service needs a key.", "此服务需要密钥。"),
+    "connect_wrong_key": (
+        "The service at {address} refused the key. Check that the key is whole and belongs to this service.",
+        "{address} 拒绝了该密钥。请确认密钥完整，并且属于此服务。",
+    ),
+    "connect_forbidden": (
+        "This key may not use the model {model}. Choose another model, or check the account.",
+        "该密钥无权使用模型 {model}。请更换模型，或检查账户权限。",
+    ),
+    "connect_unreachable": (
+        "Nothing answers at {address}. Check the address, and that the service runs.",
+        "{address} 没有回应。请检查服务地址，并确认服务已启动。",
+    ),
+    "connect_unknown_model": (
+        "The service at {address} has no model named {model}. Check the model's name.",
+        "{address} 没有名为 {model} 的模型。请检查模型名称。",
+    ),
+    "connect_wrong_address": (
+        "There is no chat service at {address} (status {status}). Check the address: it often ends in /v1.",
+        "{address} 处没有对话服务（状态码 {status}）。请检查服务地址（通常以 /v1 结尾）。",
+    ),
+    "connect_unusable": (
+        "What answers at {address} does not speak the OpenAI protocol. Check the address: it often ends in /v1.",
+        "{address} 的回应不符合 OpenAI 协议。请检查服务地址（通常以 /v1 结尾）。",
+    ),
+    "connect_redirected": (
+        "{address} sends on to another address, which is not followed. Enter the final address.",
+        "{address} 要求跳转到其他地址，出于安全考虑不予跟随。请填写最终地址。",
+    ),
+    "connect_refused": (
+        "The service at {address} refused the request (status {status}). Check the model {model}.",
+        "{address} 拒绝了请求（状态码 {status}）。请检查模型 {model}。",
+    ),
+    "connect_no_list": (
+        "The service at {address} does not tell its models. Type the model's name.",
+        "{address} 没有提供模型列表。请直接填写模型名称。",
     ),
     "chat_unusable": (
         "The chat model's reply could not be used: it was not in the form that was asked for. Try "

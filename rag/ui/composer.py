@@ -9,7 +9,7 @@ import streamlit as st
 
 from rag.agent.options import COMPOSE
 from rag.ui.choices import Choices
-from rag.ui.session import session
+from rag.ui.session import keep_chat, session
 from rag.ui.strings import Language, counted, label
 
 if TYPE_CHECKING:
@@ -66,11 +66,12 @@ def _height(app: App) -> int:
 
 
 def _draw_model(chat: ChatOptions, app: App, language: Language) -> None:
-    left, right = st.columns(2)
-    with left:
-        _text("model", chat.model, app, language)
-    with right:
-        _text("fast_model", chat.fast_model, app, language)
+    if app.chats.own_allowed:
+        left, right = st.columns(2)
+        with left:
+            _text("model", chat.model, app, language)
+        with right:
+            _text("fast_model", chat.fast_model, app, language)
     temperature = app.settings.llm_temperature if chat.temperature is None else chat.temperature
     st.session_state["option-temperature"] = float(temperature)
     st.slider(
@@ -100,7 +101,7 @@ def _take_chat(name: str, app: App) -> None:
     chat = chat_in_use(app)
     if chat is not None:
         chosen = replace(chat, **{name: value})
-        session().chat = chosen if chosen.service == chat.service else replace(chosen, api_key="")
+        keep_chat(app, chosen if chosen.service == chat.service else replace(chosen, api_key=""))
 
 
 def _draw_compose(language: Language) -> None:

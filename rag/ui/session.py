@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import secrets
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import streamlit as st
 
 from rag.types import Retrieval, RunMode
+from rag.ui.browser import browser_id
 from rag.ui.choices import Choices
 from rag.ui.scope import Scope
 
@@ -35,7 +37,7 @@ class Session:
 
     `conversation` is the open one's id. `live` are the runs that this tab follows, by turn; `stopping` those it asked
     to stop; `awaiting` until when (monotonic seconds) it looks for questions to ask next. `asked` is the
-    turn that was asked a moment ago.
+    turn that was asked a moment ago. `id` is a secret of this tab; `chat` the browser's chat model, see `recall_chat`.
     """
 
     language: str = ""
@@ -48,6 +50,7 @@ class Session:
     stopping: set[str] = field(default_factory=set)
     awaiting: dict[str, float] = field(default_factory=dict)
     asked: str = ""
+    id: str = field(default_factory=lambda: secrets.token_urlsafe(32))
     chat: ChatOptions | None = None
     notes: list[str] = field(default_factory=list)
     scope: Scope = field(default_factory=Scope)
@@ -66,6 +69,26 @@ def session() -> Session:
         st.session_state[_KEY] = Session()
     state: Session = st.session_state[_KEY]
     return state
+
+
+def browser() -> str:
+    """What a connected chat model is kept under: the browser, or where cookies are off this tab."""
+    return browser_id() or session().id
+
+
+def recall_chat(app: App) -> None:
+    """Take up the chat model that was connected in this browser, in whichever of its tabs."""
+    session().chat = app.chats.connected.of(browser(), session().owner)
+
+
+def keep_chat(app: App, chat: ChatOptions) -> None:
+    app.chats.connected.keep(browser(), session().owner, chat)
+    session().chat = chat
+
+
+def forget_chat(app: App) -> None:
+    app.chats.connected.forget(browser())
+    session().chat = None
 
 
 def build_app() -> App:

@@ -19,7 +19,7 @@ from rag.ui.language import current_language, language_switch
 from rag.ui.navigation import navigation
 from rag.ui.parts import page_count
 from rag.ui.scope import Scope
-from rag.ui.session import count_pages, current_library, get_app, session, set_param
+from rag.ui.session import count_pages, current_library, get_app, recall_chat, session, set_param
 from rag.ui.signed_in import admit, draw_person, outside
 from rag.ui.strings import Language, label
 
@@ -44,6 +44,7 @@ def draw_shell() -> None:
     page = navigation(language, hidden=True) if outside() else navigation(language)
     app = open_app(language)
     admit(app, language)
+    recall_chat(app)
     with told_in(language):
         take_from_address(app, language)
         _sidebar(app, language)

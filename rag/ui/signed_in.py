@@ -13,7 +13,7 @@ import streamlit as st
 from rag.access import address_of, person_of, refusal
 from rag.ui.escape import escape_line
 from rag.ui.language import language_switch
-from rag.ui.session import session
+from rag.ui.session import forget_chat, get_app, session
 from rag.ui.strings import Language, label
 
 if TYPE_CHECKING:
@@ -90,6 +90,7 @@ def _refuse(why: str, address: str, language: Language, *, leave: bool = True) -
 
 def _leave(language: Language, key: str) -> None:
     if st.button(label("sign_out", language), icon=":material/logout:", type="tertiary", key=key):
+        forget_chat(get_app())
         st.logout()
 
 

@@ -154,6 +154,8 @@ def test_malformed_arguments_are_kept_apart() -> None:
         (402, "Insufficient Balance", "chat_no_credit", 1),
         (403, "Forbidden", "chat_forbidden", 1),
         (404, "no such model", "chat_unknown_model", 1),
+        (404, "404 page not found", "chat_wrong_address", 1),
+        (403, "model_not_found", "chat_unknown_model", 1),
         (413, "too large", "chat_too_long", 1),
         (429, "slow down", "chat_rate_limit", 3),
         (429, "insufficient_quota", "chat_no_credit", 1),
@@ -200,10 +202,13 @@ def test_no_server_at_all() -> None:
 
 
 def test_the_check_is_quiet_or_says_why() -> None:
-    with ChatServer(["ready"], key="right") as server:
-        check_chat_model(build_chat_model(settings("m", server.base_url), api_key="right"))
-        with pytest.raises(ModelError) as caught:
-            check_chat_model(build_chat_model(settings("m", server.base_url), api_key="secret-key-1234"))
+    async def checks(server: ChatServer) -> None:
+        for key in ("right", "secret-key-1234"):
+            await check_chat_model(build_chat_model(settings("m", server.base_url), api_key=key))
+
+    with ChatServer(["ready"], key="right") as server, pytest.raises(ModelError) as caught:
+        asyncio.run(checks(server))
+    assert len(server.requests) == 2
     assert caught.value.code == "chat_wrong_key"
     assert "secret" not in str(caught.value)
 

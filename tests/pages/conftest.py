@@ -28,6 +28,7 @@ def app(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeApp]:
     """The application that the pages are given."""
     fake = FakeApp()
     monkeypatch.setattr(session, "build_app", lambda: fake)
+    monkeypatch.setattr(session, "browser_id", str)  # the test runner has no cookies
     session.get_app.clear()
     yield fake
     session.get_app.clear()

@@ -2,7 +2,7 @@ import pytest
 
 from rag.ui.strings import label
 from tests.pages.conftest import Open, page_file, words
-from tests.support.fake_app import FakeApp
+from tests.support.fake_app import FakeApp, FakeChats
 
 BOTH = pytest.mark.parametrize("language", ["en", "zh"])
 
@@ -30,6 +30,7 @@ def test_a_chat_model_is_kept_for_this_session(open_page: Open, app: FakeApp) ->
     page.button(key="chat-use").click().run()
     assert not page.exception
     assert label("chat_in_use", "en", model="qwen3:8b") in words(page)
+    assert app.chats.tested[0].api_key == "a key"
     assert "a key" not in words(page)
     assert page.text_input(key="chat-key-1").value == ""
     page.switch_page(page_file("chat")).run()
@@ -41,9 +42,10 @@ def test_a_chat_model_is_kept_for_this_session(open_page: Open, app: FakeApp) ->
 def test_a_key_goes_to_the_service_it_was_given_for(open_page: Open, app: FakeApp) -> None:
     app.filled()
     page = open_page("settings")
-    fill(page, "openai:large", "", "a key")
+    fill(page, "large", "http://127.0.0.1:11434/v1", "a key")
     page.button(key="chat-use").click().run()
-    for model, key in (("openai:small", "a key"), ("anthropic:large", "")):
+    for model, address, key in (("small", "http://127.0.0.1:11434/v1", "a key"), ("m", "http://127.0.0.1:8000/v1", "")):
+        page.text_input(key="chat-base-url").set_value(address)
         page.text_input(key="chat-model").set_value(model)
         page.button(key="chat-use").click().run()
         assert page.session_state["pagelight"].chat.model == model
@@ -51,26 +53,38 @@ def test_a_key_goes_to_the_service_it_was_given_for(open_page: Open, app: FakeAp
 
 
 @BOTH
-def test_the_connection_is_tested(open_page: Open, app: FakeApp, language: str) -> None:
+def test_what_is_entered_is_tested_before_it_is_used(open_page: Open, app: FakeApp, language: str) -> None:
     page = open_page("settings", language)
     fill(page, "qwen3:8b", "http://127.0.0.1:11434/v1", "wrong")
-    page.button(key="chat-test").click().run()
-    assert len(page.error) == 1
+    page.button(key="chat-use").click().run()
+    assert [str(error.value) for error in page.error] and page.session_state["pagelight"].chat is None
     fill(page, "qwen3:8b", "http://127.0.0.1:11434/v1", "right")
-    page.button(key="chat-test").click().run()
-    assert len(page.success) == 1
-    assert not page.error
+    page.button(key="chat-use").click().run()
+    assert not page.error and page.session_state["pagelight"].chat.api_key == "right"
+    page.button(key="chat-disconnect").click().run()
+    assert page.session_state["pagelight"].chat is None
+    assert label("use_chat_none", language) in words(page)
 
 
 @BOTH
-def test_what_is_missing_is_said_before_anything_is_asked(open_page: Open, app: FakeApp, language: str) -> None:
+def test_a_service_and_one_of_its_models_are_chosen(open_page: Open, app: FakeApp, language: str) -> None:
     page = open_page("settings", language)
-    page.button(key="chat-test").click().run()
-    assert label("chat_needs_model", language) in words(page)
-    fill(page, "m", "ftp://x", "")
-    page.button(key="chat-use").click().run()
-    assert label("chat_needs_http", language) in words(page)
-    assert app.models.tested == []
+    page.button_group(key="chat-service").set_value("Ollama").run()
+    assert page.text_input(key="chat-base-url").value == "http://127.0.0.1:11434/v1"
+    assert page.text_input(key="chat-model").value == "qwen3:8b"
+    page.button(key="chat-list").click().run()
+    page.selectbox(key="chat-served-model").set_value("qwen3:32b").run()
+    assert page.text_input(key="chat-model").value == "qwen3:32b"
+
+
+@BOTH
+def test_where_own_models_are_off_there_is_no_form(open_page: Open, app: FakeApp, language: str) -> None:
+    app.settings = app.settings.model_copy(update={"own_models": False})
+    app.chats = FakeChats(app.settings)
+    page = open_page("settings", language)
+    assert not page.exception
+    assert label("settings_chat_off", language) in words(page)
+    assert not [field for field in page.text_input if (field.key or "").startswith("chat-")]
 
 
 def test_the_database_is_tested(open_page: Open) -> None:

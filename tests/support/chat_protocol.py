@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-Fault = Literal["", "hang", "cut", "garbled"]
+Fault = Literal["", "hang", "cut", "garbled", "html", "drip", "flood"]
 Oddity = Literal["", "no_reason", "empty_reason", "no_reason_no_done", "whole", "message"]
 Feature = Literal[
     "json_schema", "json_object", "response_format", "tools", "tool_choice", "stream_options", "temperature"
@@ -33,7 +33,8 @@ class Reply:
 
     `status` other than 200 sends an error with `text` as its message. Faults: `hang` sends nothing (in a
     stream: nothing after half of the pieces) until the server closes, `cut` closes the connection after
-    half of the answer, `garbled` sends JSON that does not parse. `pause` is seconds between pieces.
+    half of the answer, `garbled` sends JSON that does not parse. Instead of an answer, `html` is a web page, `drip`
+    headers that never end, `flood` a body that never ends. `pause` is seconds between pieces.
     Oddities, of streams alone: `no_reason` and `empty_reason` never say why it finished, the one without
     `[DONE]` ends without a word; `whole` sends no stream at all, `message` names each piece so. `parts`
     are the pieces to send, if not the words of the text.

@@ -17,7 +17,7 @@ import itertools
 import json
 import socket
 import threading
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Self
@@ -44,7 +44,8 @@ class ChatServer:
     """Serves a script until closed. `refuse` answers requests that use these features with 400.
 
     The refusal has another status with `refuse_with`, and other words with `refusal`.
-    With `key` every request needs it as a bearer token (else 401); with `models` others get 404.
+    With `key` every request needs it as a bearer token (else 401); with `models` others get 404. `lists` are the
+    names that it lists, None for a server without a list.
     """
 
     def __init__(
@@ -56,6 +57,7 @@ class ChatServer:
         refusal: str = "",
         key: str = "",
         models: Collection[str] = (),
+        lists: Collection[str] | None = ("test",),
         port: int = 0,
     ) -> None:
         self.requests: list[Request] = []
@@ -63,6 +65,7 @@ class ChatServer:
         self._refuse_with, self._refusal = refuse_with, refusal
         self.closing = threading.Event()
         self._key = key
+        self._lists = lists
         self._models = models
         self._lock = threading.Lock()
         self._respond = script if callable(script) else _from_queue(script)
@@ -89,6 +92,14 @@ class ChatServer:
         self._http.shutdown()
         self._http.server_close()
         self._thread.join()
+
+    def listing(self, headers: Mapping[str, str]) -> tuple[int, dict[str, Any]]:
+        """Status and body of the list of models."""
+        if self._key and headers.get("authorization") != f"Bearer {self._key}":
+            return 401, {"error": {"message": "Incorrect API key provided."}}
+        if self._lists is None:
+            return 404, {"error": {"message": "404 page not found"}}
+        return 200, {"object": "list", "data": [{"id": name, "object": "model"} for name in self._lists]}
 
     def reply_to(self, request: Request) -> Reply:
         """The script's reply, unless the request is refused before that."""
@@ -133,7 +144,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Quiet."""
 
     def do_GET(self) -> None:
-        self._send(200, {"object": "list", "data": [{"id": "test", "object": "model", "owned_by": "test"}]})
+        self._send(*self.server.chat.listing({name.lower(): value for name, value in self.headers.items()}))
 
     def do_POST(self) -> None:
         raw = self.rfile.read(int(self.headers.get("content-length", 0)))
@@ -142,6 +153,8 @@ class _Handler(BaseHTTPRequestHandler):
         headers = {name.lower(): value for name, value in self.headers.items()}
         request = Request(self.path, headers, json.loads(raw))
         reply = self.server.chat.reply_to(request)
+        if reply.fault in ("html", "drip", "flood"):
+            return self._misbehave(reply.fault)
         if reply.status != 200:
             error = {"message": reply.text, "type": "error", "code": str(reply.status)}
             return self._send(reply.status, {"error": error}, reply.headers)
@@ -163,6 +176,21 @@ class _Handler(BaseHTTPRequestHandler):
             return self._drop()
         self.server.chat.closing.wait(reply.pause)
         return self._send(200, body, reply.headers, fault=reply.fault)
+
+    def _misbehave(self, fault: Fault) -> None:
+        """What no chat server sends."""
+        self.close_connection = True
+        if fault == "html":
+            page = b"<!doctype html><title>Welcome</title>"
+            self.wfile.write(
+                b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n" % len(page) + page
+            )
+            return
+        kind = b"X-Header: 1\r\n" if fault == "drip" else b"\r\n" + b" " * 2**20
+        self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n")
+        while not self.server.chat.closing.wait(0.05 if fault == "drip" else 0):
+            self.wfile.write(kind)
+            self.wfile.flush()
 
     def _stream(self, request: Request, reply: Reply) -> None:
         self.send_response(200)

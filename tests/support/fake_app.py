@@ -15,6 +15,7 @@ from typing import Any, BinaryIO, get_args
 from rag.agent.conversing.conversations import Asked, Asking, Conversations, PageStamp, TurnView
 from rag.agent.conversing.feedback import Feedback
 from rag.agent.runs import Event
+from rag.app.chat_models import ChatModels, ChatOptions
 from rag.app.exchange import Transfer
 from rag.config import Settings
 from rag.errors import ModelError, RagError, StoreError
@@ -315,7 +316,6 @@ class FakeModels:
     def __init__(self) -> None:
         self.is_ready = True
         self.why_not: Notice | None = None
-        self.tested: list[Any] = []
 
     def ready(self) -> bool:
         return self.is_ready
@@ -323,11 +323,23 @@ class FakeModels:
     def problem(self) -> Notice | None:
         return self.why_not
 
-    def test_chat(self, chat: Any) -> Notice:
-        self.tested.append(chat)
-        if chat.api_key == "wrong":
+
+class FakeChats(ChatModels):
+    """The real thing but for the network: the key `wrong` is refused, and two models are listed."""
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__(settings)
+        self.tested: list[ChatOptions] = []
+
+    def test(self, options: ChatOptions | None = None) -> Notice:
+        assert options
+        self.tested.append(options)
+        if options.api_key == "wrong":
             raise ModelError("chat_wrong_key")
-        return Notice("chat_works", {"model": chat.model})
+        return Notice("chat_works", {"model": options.model})
+
+    def served(self, options: ChatOptions) -> list[str]:
+        return ["qwen3:32b", "qwen3:8b"]
 
 
 class FakeRuns:
@@ -408,6 +420,7 @@ class FakeApp:
         self.runs = FakeRuns(lambda question, mode: self._answer(question, mode, self.asked[-1]["library"]))
         self.conversations = Conversations(self.database, self.runs, _Forgetful())  # type: ignore[arg-type]
         self.feedback = Feedback(self.database, self.conversations)
+        self.chats = FakeChats(self.settings)
 
     @property
     def cancelled(self) -> list[str]:

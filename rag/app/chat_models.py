@@ -1,0 +1,216 @@
+"""The chat model of the settings, and those that people connect for themselves."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from rag.agent.background import BACKGROUND
+from rag.app.connected import Connected
+from rag.config import Settings
+from rag.errors import FetchError, ModelError
+from rag.ingest.guard import allow_list, check_addresses, check_url
+from rag.ingest.transport import resolve_host
+from rag.types import Notice
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from langchain_core.language_models import BaseChatModel
+
+    from rag.models.own_client import Admit
+
+T = TypeVar("T")
+
+SERVICES: Final = {
+    "DeepSeek": ("https://api.deepseek.com/v1", "deepseek-chat"),
+    "DashScope": ("https://dashscope.aliyuncs.com/compatible-mode/v1", "qwen-plus"),
+    "Ollama": ("http://127.0.0.1:11434/v1", "qwen3:8b"),
+    "OpenAI": ("https://api.openai.com/v1", "gpt-5-mini"),
+}
+"""Services by name: address, and a model of theirs."""
+
+_OPENAI: Final = SERVICES["OpenAI"][0]
+_ADDRESS: Final = re.compile(r"https?://[^\s/@?#\\]+(?:/[^\s?#\\]*)?", re.ASCII)
+_KEY: Final = re.compile(r"[\x21-\x7e]*")
+_LONGEST: Final = 2000
+# Failures that have a sentence in the words of the form, `connect_…` instead of `chat_…`.
+_FORM: Final = frozenset(
+    "key_missing wrong_key forbidden unreachable unknown_model wrong_address unusable redirected refused".split()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ChatOptions:
+    """A chat model for one browser, instead of the one in the settings; never stored."""
+
+    model: str
+    base_url: str = ""
+    api_key: str = field(default="", repr=False)
+    fast_model: str = ""
+    temperature: float | None = None
+
+    @property
+    def service(self) -> tuple[str, str]:
+        """Where the key belongs, as `service_of` tells it."""
+        return service_of(self.model, self.base_url)
+
+
+class ChatModels:
+    """Safe to share between threads. Methods raise ModelError.
+
+    Options that name the settings' service and bring no key choose among the operator's models, over the operator's
+    connection. All others are a person's own: see `rag.models.own_client`, and where people sign in the address
+    passes the guard of page fetching too.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self.connected = Connected()
+
+    def chat(self, options: ChatOptions | None = None) -> BaseChatModel:
+        """The chat model of `options`, or of the settings. Raises ModelError when it is set up wrong."""
+        from rag.models.chat import build_chat_model
+
+        if options is None:
+            return build_chat_model(self._settings)
+        self._check_allowed(options)
+        if self._is_own(options):
+            return self._own(options)
+        return build_chat_model(self._chosen(options), temperature=options.temperature)
+
+    def fast_chat(self, options: ChatOptions | None = None) -> BaseChatModel | None:
+        """The model for all but the answer, where it is another one."""
+        from rag.models.chat import build_fast_model
+
+        if options is None:
+            return build_fast_model(self._settings)
+        if not self._is_own(options):
+            return build_fast_model(self._chosen(options))
+        if options.fast_model in ("", options.model):
+            return None
+        return self._own(replace(options, model=options.fast_model, temperature=0.0))
+
+    def test(self, options: ChatOptions | None = None) -> Notice:
+        """Ask the models for one word each. Raises ModelError with the reason when none comes."""
+        from rag.models.chat import check_chat_model
+
+        for model in filter(None, (self.chat(options), self.fast_chat(options))):
+            _wait(check_chat_model(model))
+        return Notice("chat_works", {"model": options.model if options else self._settings.llm_model})
+
+    def connect(self, options: ChatOptions, browser: str, owner: str = "") -> Notice:
+        """Test what was entered in the form, and keep it for this browser. Raises ModelError in the form's words."""
+        if not options.model:
+            raise ModelError("connect_no_model")
+        _in_form(lambda: self.test(options), options)
+        self.connected.keep(browser, owner, options)
+        return Notice("connect_works", {"model": options.model})
+
+    def served(self, options: ChatOptions) -> list[str]:
+        """The models that the service says it has, `options.model` aside. Raises ModelError in the form's words."""
+        from rag.models.chat import served_models
+
+        asking = replace(options, model=options.model or "any")
+        names = _in_form(lambda: _wait(served_models(self.chat(asking))), options)
+        if not names:
+            raise ModelError("connect_no_list", address=_shown(options))
+        return names
+
+    @property
+    def own_allowed(self) -> bool:
+        return self._settings.own_models
+
+    def _check_allowed(self, options: ChatOptions) -> None:
+        ours = self._settings
+        named = (options.model, options.base_url, options.fast_model, options.api_key)
+        if not ours.own_models and named != (ours.llm_model, ours.llm_base_url, ours.fast_llm_model, ""):
+            raise ModelError("chat_own_forbidden")
+
+    def _is_own(self, options: ChatOptions) -> bool:
+        ours = self._settings
+        return bool(options.api_key) or options.service != service_of(ours.llm_model, ours.llm_base_url)
+
+    def _chosen(self, options: ChatOptions) -> Settings:
+        """The settings with the session's choices."""
+        chosen = {"llm_model": options.model, "fast_llm_model": options.fast_model}
+        return self._settings.model_copy(update=chosen)
+
+    def _own(self, options: ChatOptions) -> BaseChatModel:
+        from rag.models.chat import build_own_model
+
+        address = options.base_url or (_OPENAI if options.model.startswith("openai:") else "")
+        _check_form(address, options.api_key)
+        address, admit = self._admitted(address)
+        usual = self._settings.llm_temperature
+        temperature = usual if options.temperature is None else options.temperature
+        return build_own_model(options.model, address, options.api_key, temperature=temperature, admit=admit)
+
+    def _admitted(self, address: str) -> tuple[str, Admit | None]:
+        """The address as it is asked, and what judges the answers of the DNS; the operator's own needs no judge."""
+        if not self._settings.auth_allow or address.rstrip("/") == self._settings.llm_base_url:
+            return address, None
+        try:
+            checked = check_url(address, allow_list(self._settings.fetch_allow_private_hosts))
+        except FetchError as error:
+            raise _blocked(error) from error
+
+        def admit(host: str, port: int) -> Sequence[str]:
+            found = resolve_host(host, port)
+            try:
+                check_addresses(checked, found)
+            except FetchError as error:
+                raise _blocked(error) from error
+            return found
+
+        return f"{checked.scheme}://{checked.authority}{checked.target}", admit
+
+
+def service_of(model: str, address: str) -> tuple[str, str]:
+    """The address of a chat model's service; without one, whose it is: `anthropic` of `anthropic:a-model`."""
+    return address.rstrip("/"), "" if address else model.strip().partition(":")[0]
+
+
+def entered(model: str, base_url: str, api_key: str, fast_model: str, temperature: float) -> ChatOptions:
+    """What was typed into the form, without white space around it."""
+    model, base_url, api_key, fast_model = (text.strip()[:_LONGEST] for text in (model, base_url, api_key, fast_model))
+    return ChatOptions(model, base_url, api_key, fast_model, temperature)
+
+
+def _check_form(address: str, key: str) -> None:
+    if not address:
+        raise ModelError("connect_no_address")
+    if not _ADDRESS.fullmatch(address):
+        raise ModelError("connect_not_http")
+    if not key and address == _OPENAI:
+        raise ModelError("connect_key_missing")
+    if not _KEY.fullmatch(key):
+        raise ModelError("connect_wrong_key", address=address)
+
+
+def _in_form(work: Callable[[], T], options: ChatOptions) -> T:
+    """What `work` returns; a failure is put into the words of the form."""
+    try:
+        return work()
+    except ModelError as error:
+        kind = error.code.removeprefix("chat_")
+        if kind not in _FORM:
+            raise
+        values = {"address": _shown(options), "model": options.model, **error.notice.params}
+        raise ModelError(f"connect_{kind}", **values) from error
+
+
+def _shown(options: ChatOptions) -> str:
+    return options.base_url or _OPENAI
+
+
+def _blocked(error: FetchError) -> ModelError:
+    return ModelError("chat_address_blocked", **error.notice.params)
+
+
+def _wait(work: Coroutine[Any, Any, T]) -> T:
+    """Do `work` in the one event loop that chat models are asked in."""
+    return asyncio.run_coroutine_threadsafe(work, BACKGROUND.loop()).result()
