@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-Refusal = Literal["", "no_list", "no_address", "unverified", "not_listed"]
+Refusal = Literal["", "no_list", "no_address", "foreign_letters", "unverified", "unsaid", "not_listed"]
 
 _ADDRESS = re.compile(r"[^\s@]+@[^\s@]+")
 
@@ -41,20 +41,25 @@ def address_of(claims: Mapping[str, Any]) -> str:
     return address if _ADDRESS.fullmatch(address) else ""
 
 
-def refusal(claims: Mapping[str, Any], allowed: Sequence[str]) -> Refusal:
+def refusal(claims: Mapping[str, Any], allowed: Sequence[str], verified_issuers: Sequence[str] = ()) -> Refusal:
     """Why the person may not enter; empty for one who may.
 
     `allowed` holds addresses (`ann@example.com`), domains (`@example.com`, without those below them), or `*` for
     everybody who can sign in. An empty list admits nobody: most providers give an account to anyone. An address
-    that the provider says is not verified counts for nothing; one of which it says nothing is taken.
+    counts when the provider says that it is verified; one of which it says nothing (Microsoft Entra, where whoever
+    administers a tenant writes what they like) only when `verified_issuers` names the issuer.
     """
     if not allowed:
         return "no_list"
     if "*" in allowed:
         return ""
+    if not str(claims.get("email") or "").isascii():
+        return "foreign_letters"  # small letters of some are ASCII's: the Kelvin sign becomes a k
     address = address_of(claims)
     if not address:
         return "no_address"
+    if "email_verified" not in claims and claims.get("iss") not in verified_issuers:
+        return "unsaid"
     if claims.get("email_verified", True) not in (True, "true"):
         return "unverified"
     entries = {entry.strip().lower() for entry in allowed}

@@ -51,6 +51,7 @@ class Settings(BaseSettings):
     checkpoint_url: SecretStr = SecretStr("")
     allowed_hosts: Annotated[tuple[str, ...], NoDecode] = Field(default=())
     auth_allow: Annotated[tuple[str, ...], NoDecode] = Field(default=())
+    auth_verified_issuers: Annotated[tuple[str, ...], NoDecode] = Field(default=())
     fetch_per_host: int = Field(default=2, ge=1, le=64)
     fetch_delay: float = Field(default=0.1, ge=0, le=60)
     fetch_timeout: float = Field(default=30.0, ge=1, le=300)
@@ -111,10 +112,20 @@ class Settings(BaseSettings):
     def _addresses(cls, value: Any) -> Any:
         if not isinstance(value, str):
             return value
-        entries = tuple(entry.lower() for entry in re.split(r"[\s,]+", value) if entry)
-        if any(not _ADMITTED.fullmatch(entry) for entry in entries):
+        entries = tuple(filter(None, re.split(r"[\s,]+", value)))
+        if any(not entry.isascii() or not _ADMITTED.fullmatch(entry) for entry in entries):
             raise ValueError("must be addresses (ann@example.com), domains (@example.com) or *, with commas between")
-        return entries
+        return tuple(entry.lower() for entry in entries)
+
+    @field_validator("auth_verified_issuers", mode="before")
+    @classmethod
+    def _issuers(cls, value: Any) -> Any:
+        if not isinstance(value, str):
+            return value
+        issuers = tuple(filter(None, re.split(r"[\s,]+", value)))
+        if any(not re.fullmatch(r"https?://[^\s/]+.*", issuer) or "/common/" in issuer for issuer in issuers):
+            raise ValueError("must be the addresses of issuers (https://id.example.com), each of one organisation")
+        return issuers
 
     @field_validator("fetch_allow_private_hosts", mode="before")
     @classmethod

@@ -50,6 +50,11 @@ def test_who_may_enter(monkeypatch: pytest.MonkeyPatch) -> None:
     assert load_settings(None).auth_allow == ()
     monkeypatch.setenv("AUTH_ALLOW", "Ann@Example.com, @team.example\n*")
     assert load_settings(None).auth_allow == ("ann@example.com", "@team.example", "*")
+    monkeypatch.setenv("AUTH_VERIFIED_ISSUERS", "https://id.example, https://login.microsoftonline.com/0b1c/v2.0")
+    assert load_settings(None).auth_verified_issuers == (
+        "https://id.example",
+        "https://login.microsoftonline.com/0b1c/v2.0",
+    )
 
 
 def test_under_which_names_the_app_is_served(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -65,6 +70,9 @@ def test_under_which_names_the_app_is_served(monkeypatch: pytest.MonkeyPatch) ->
         ("ALLOWED_HOSTS", "http://pages.lan"),
         ("ALLOWED_HOSTS", "*"),
         ("AUTH_ALLOW", "example.com"),
+        ("AUTH_ALLOW", "\u212aim@example.com"),
+        ("AUTH_VERIFIED_ISSUERS", "login.microsoftonline.com"),
+        ("AUTH_VERIFIED_ISSUERS", "https://login.microsoftonline.com/common/v2.0"),
         ("AUTH_ALLOW", "a@b@c"),
         ("AUTH_ALLOW", "*.example"),
         ("RAG_LIBRARY", "Has Spaces"),

@@ -41,19 +41,19 @@ def providers() -> list[str]:
 
 def admit(app: App, language: Language) -> None:
     """Let those through who may enter; for others the page ends here, saying why."""
-    known, allowed = claims(), app.settings.auth_allow
+    known, allowed, issuers = claims(), app.settings.auth_allow, app.settings.auth_verified_issuers
     if known is None:
         session().person = None
         if allowed:
-            _refuse("not_set_up", "", language, leave=False)
+            _refuse("not_set_up", {}, language, leave=False)
         _stand_outside(False)
         return
     if not known.get("is_logged_in"):
         session().person = None
         _ask(language)
-    if why := refusal(known, allowed):
+    if why := refusal(known, allowed, issuers):
         session().person = None
-        _refuse(why, address_of(known), language)
+        _refuse(why, known, language)
     session().person = person_of(known)
     _stand_outside(False)
 
@@ -77,11 +77,12 @@ def _stand_outside(refused: bool) -> None:
         st.rerun()
 
 
-def _refuse(why: str, address: str, language: Language, *, leave: bool = True) -> NoReturn:
+def _refuse(why: str, known: Mapping[str, Any], language: Language, *, leave: bool = True) -> NoReturn:
     _stand_outside(True)
     with st.container(key="door", horizontal_alignment="center"):
         st.markdown(f"### {label('door_closed', language)}", anchors=False)
-        st.markdown(label(f"door_{why}", language, address=escape_line(address)))
+        said = {"address": address_of(known), "issuer": str(known.get("iss") or "")}
+        st.markdown(label(f"door_{why}", language, **{name: escape_line(value) for name, value in said.items()}))
         if leave:
             _leave(language, "door-out")
         language_switch("door-language")

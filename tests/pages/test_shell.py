@@ -93,8 +93,9 @@ def test_nothing_heavy_is_imported_to_draw() -> None:
     assert done.stdout.strip().endswith("[]")
 
 
-ANN = {"is_logged_in": True, "iss": "https://id.example", "sub": "1", "email": "ann@example.com", "name": "Ann"}
-BOB = {"is_logged_in": True, "iss": "https://id.example", "sub": "2", "email": "bob@example.com", "name": "Bob"}
+SIGNED_IN: dict[str, object] = {"is_logged_in": True, "iss": "https://id.example", "email_verified": True}
+ANN = SIGNED_IN | {"sub": "1", "email": "ann@example.com", "name": "Ann"}
+BOB = SIGNED_IN | {"sub": "2", "email": "bob@example.com", "name": "Bob"}
 
 
 def admit(app: FakeApp, monkeypatch: pytest.MonkeyPatch, claims: dict[str, object] | None, *allowed: str) -> None:
@@ -130,6 +131,7 @@ def test_whoever_is_not_signed_in_sees_the_door_only(
         ({"email": "eve@evil.example"}, ["@example.com"], "not_listed"),
         ({"email_verified": False}, ["@example.com"], "unverified"),
         ({"email": ""}, ["@example.com"], "no_address"),
+        ({"email": "\u212aim@example.com"}, ["@example.com"], "foreign_letters"),
         ({}, [], "no_list"),
     ],
 )
@@ -148,6 +150,16 @@ def test_whoever_may_not_enter_is_told_why(
     assert label(f"door_{why}", language, address=claims["email"]) in words(page)
     assert [one.key for one in page.button] == ["door-out"]
     assert not page.chat_input
+
+
+def test_a_provider_that_says_nothing_of_an_address_is_named_in_the_refusal(
+    open_page: Open, app: FakeApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claims = {name: value for name, value in ANN.items() if name != "email_verified"}
+    admit(app.filled(), monkeypatch, claims, "@example.com")
+    assert "AUTH_VERIFIED_ISSUERS: https://id.example" in words(open_page("chat"))
+    app.settings = app.settings.model_copy(update={"auth_verified_issuers": ("https://id.example",)})
+    assert open_page("chat").chat_input
 
 
 def test_the_navigation_is_hidden_from_who_is_refused(

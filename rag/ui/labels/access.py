@@ -31,6 +31,17 @@ LABELS: dict[str, tuple[str, str]] = {
         "The address {address} is not verified. Verify it with the account's provider, then sign in again.",
         "邮箱 {address} 尚未验证。请先在账号服务商处验证，再重新登录。",
     ),
+    "door_unsaid": (
+        "Your provider does not say whether the address {address} is yours. If it gives addresses to its own people "
+        "only, whoever runs this app can name it in AUTH_VERIFIED_ISSUERS: {issuer}",
+        "您的账号服务商没有说明邮箱 {address} 是否属于您。如果它只为自己的成员分配邮箱，管理员可以将它加入 "
+        "AUTH_VERIFIED_ISSUERS：{issuer}",
+    ),
+    "door_foreign_letters": (
+        "The address of your account has letters outside a to z, which this app cannot tell apart safely. Use another "
+        "account, or ask whoever runs this app.",
+        "您账号的邮箱含有 a 到 z 以外的字母，本应用无法可靠地加以区分。请换一个账号，或联系管理员。",
+    ),
     "door_not_listed": (
         "{address} is not on the list of those who may enter. Ask whoever runs this app, or use another account.",
         "{address} 不在允许进入的名单上。请联系管理员，或换一个账号登录。",
