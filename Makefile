@@ -10,7 +10,7 @@ endif
 PY := .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-dev run test lint format demo eval bench bench-scale clean
+.PHONY: help install install-dev run test lint format demo eval bench bench-scale lock pin-images clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | awk -F '\t' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -50,6 +50,14 @@ bench: install ## measure speed beside what people would otherwise use; see benc
 
 bench-scale: install ## how a library grows to a million chunks; a quarter of an hour, 15 GB of disk; SIZES=10000,100000 for less
 	@$(PY) -m benchmarks.scale $(if $(SIZES),--sizes $(SIZES))
+
+lock: install-dev ## write locks/ and constraints.txt anew after a change of requirements.txt, and NOTICE
+	$(PY) scripts/lock.py
+	@$(PYTHON) scripts/install.py --dev
+	$(PY) scripts/notice.py
+
+pin-images: ## write the digests of the images of Docker into Dockerfile and docker-compose.yml; needs docker
+	@$(PYTHON) scripts/pin_images.py
 
 clean: ## remove .venv and caches; the library in data/ stays
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis benchmarks/out

@@ -1,9 +1,11 @@
-"""Make .venv and install the pinned requirements; a second call returns at once.
+"""Make .venv and install what locks/ names, each file checked by its SHA-256; a second call returns at once.
 
     python3 scripts/install.py [--dev] [--venv DIR]
 
 Runs on the system's Python with nothing installed, and says in one sentence what is missing.
-Where there is no NVIDIA GPU, torch comes as its CPU build: one short try, then the plain pin.
+Where there is no NVIDIA GPU, torch comes as its CPU build: one short try, then PyPI's. The CPU build alone
+is not checked: it comes from PyTorch's own index, or a mirror or folder that pip was told of, and these
+publish other files than PyPI.
 """
 
 from __future__ import annotations
@@ -80,16 +82,25 @@ def has_torch(python: Path) -> bool:
 
 
 def install_torch(python: Path) -> None:
-    """Put the CPU build in place; without a word to the contrary, pip would fetch CUDA's gigabytes on Linux.
-
-    Only the label `+cpu` is asked for, so whichever index answers, no other build can come.
-    """
-    if sys.platform == "darwin" or has_nvidia_gpu() or has_torch(python):
+    """Put torch in place, as its CPU build where that will do: pip would fetch CUDA's gigabytes on Linux."""
+    if has_torch(python) or (wants_cpu_build() and install_cpu_build(python)):
         return
+    say("Installing torch from PyPI ...")
+    install_locked(python, ["torch"])
+
+
+def wants_cpu_build() -> bool:
+    return sys.platform != "darwin" and not has_nvidia_gpu()
+
+
+def install_cpu_build(python: Path) -> bool:
+    """Only the label `+cpu` is asked for, so whichever index answers, no other build can come."""
     say("No NVIDIA GPU found: installing the CPU build of torch ...")
     one_short_try = ["--retries", "0", "--timeout", "8", "--extra-index-url", CPU_INDEX]
-    if subprocess.call([*pip(python), "--no-deps", *one_short_try, pinned("torch") + "+cpu"]):
-        confirm_large_download()
+    if not subprocess.call([*pip(python), "--no-deps", *one_short_try, pinned("torch") + "+cpu"]):
+        return True
+    confirm_large_download()
+    return False
 
 
 def confirm_large_download() -> None:
@@ -107,28 +118,37 @@ def pip(python: Path) -> list[str]:
     return [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
 
 
+def locked(names: list[str]) -> list[Path]:
+    return [ROOT / "locks" / f"{name}.txt" for name in names]
+
+
+def install_locked(python: Path, names: list[str]) -> None:
+    """Install these lock files: nothing that they do not name, and no file whose hash is another."""
+    lists = [argument for path in locked(names) for argument in ("-r", str(path))]
+    if subprocess.call([*pip(python), "--no-deps", "--require-hashes", *lists]):
+        stop("The requirements could not be installed; pip says why above. Then run the same command again.")
+
+
 def fingerprint(names: list[str]) -> str:
     digest = hashlib.sha256(platform.python_version().encode())
-    for name in names:
-        digest.update((ROOT / name).read_bytes())
+    for path in locked(names):
+        digest.update(path.read_bytes())
     return digest.hexdigest()
 
 
 def install(python: Path, *, dev: bool) -> None:
-    """Install what the requirement files name, unless the same files were installed before."""
-    names = ["requirements.txt", "constraints.txt"] + (["requirements-dev.txt"] if dev else [])
-    stamp = python.parent.parent / (".installed-dev" if dev else ".installed")
-    wanted = fingerprint(names)
-    if stamp.exists() and stamp.read_text(encoding="utf-8") == wanted:
+    """Install what the lock files name, unless the same files were installed before."""
+    stamps = {python.parent.parent / ".installed": ["app"]}
+    if dev:
+        stamps[python.parent.parent / ".installed-dev"] = ["app", "dev"]
+    wanted = {stamp: fingerprint([*names, "torch"]) for stamp, names in stamps.items()}
+    if all(stamp.exists() and stamp.read_text(encoding="utf-8") == mark for stamp, mark in wanted.items()):
         return
     install_torch(python)
-    say(f"Installing {names[-1] if dev else names[0]} (a few minutes the first time) ...")
-    arguments = ["-r", str(ROOT / (names[-1] if dev else names[0])), "-c", str(ROOT / "constraints.txt")]
-    if subprocess.call([*pip(python), *arguments]):
-        stop("The requirements could not be installed; pip says why above. Then run the same command again.")
-    stamp.write_text(wanted, encoding="utf-8")
-    if dev:
-        install(python, dev=False)
+    say("Installing the requirements (a few minutes the first time) ...")
+    install_locked(python, ["app", "dev"] if dev else ["app"])
+    for stamp, mark in wanted.items():
+        stamp.write_text(mark, encoding="utf-8")
 
 
 def main() -> None:

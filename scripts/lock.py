@@ -1,0 +1,63 @@
+"""Write the lock files anew: `make lock`, or with uv's options, such as --upgrade-package lxml.
+
+    .venv/bin/python scripts/lock.py [OPTION …]
+
+    locks/app.txt     what the app needs: every release with the SHA-256 of each of its files, for all platforms
+    locks/torch.txt   torch as PyPI has it, and the libraries that nothing but its CUDA build needs
+    locks/dev.txt     what tests and checks need besides
+    constraints.txt   the same versions without the hashes, for plain pip
+
+A version that is locked stays, unless requirements.txt, requirements-dev.txt or an option asks for another.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+LOCKS = ROOT / "locks"
+OLDEST = "3.11"
+_RELEASE = re.compile(r"^(?P<name>[a-z0-9-]+)==\S+.*?(?=^[a-z]|\Z)", re.MULTILINE | re.DOTALL)
+_WITH_TORCH = re.compile(r"torch|triton|(?:cuda|nvidia)-.*")
+_MADE_BY = "# Made by `make lock`. Do not edit.\n"
+
+
+def main() -> int:
+    app = resolved("requirements.txt", sys.argv[1:])
+    dev = resolved("requirements-dev.txt", sys.argv[1:], seed=app)
+    torch = {name: rows for name, rows in app.items() if _WITH_TORCH.fullmatch(name)}
+    LOCKS.mkdir(exist_ok=True)
+    write("app", (rows for name, rows in app.items() if name not in torch))
+    write("torch", torch.values())
+    write("dev", (rows for name, rows in dev.items() if name not in app))
+    pins = (rows.partition(" \\\n")[0] for rows in dev.values())
+    (ROOT / "constraints.txt").write_text(_MADE_BY + "\n".join(pins) + "\n", "utf-8")
+    return 0
+
+
+def resolved(requirements: str, options: Iterable[str], seed: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The lines of each release that `requirements` leads to on any platform, by name.
+
+    Those of `seed`, or else of the locks as they are, are kept where they fit.
+    """
+    before = seed or {path.name: path.read_text("utf-8") for path in sorted(LOCKS.glob("*.txt"))}
+    with tempfile.TemporaryDirectory() as folder:
+        output = Path(folder) / "lock.txt"
+        output.write_text("\n".join(before.values()), "utf-8")
+        command = [sys.executable, "-m", "uv", "pip", "compile", "--quiet", "--universal", "--generate-hashes"]
+        command += ["--no-annotate", "--no-header", "--python-version", OLDEST, "--output-file", str(output)]
+        subprocess.run([*command, *options, str(ROOT / requirements)], check=True)
+        return {found["name"]: found[0] for found in _RELEASE.finditer(output.read_text("utf-8"))}
+
+
+def write(name: str, releases: Iterable[str]) -> None:
+    (LOCKS / f"{name}.txt").write_text(_MADE_BY + "".join(releases), "utf-8")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,76 @@
+"""Write NOTICE: whose work Pagelight is made with, and under which licences (`make lock` does this too).
+
+    .venv/bin/python scripts/notice.py
+
+Reads what is installed of locks/app.txt and locks/torch.txt.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from importlib.metadata import Distribution, PackageNotFoundError, distribution
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+NOTICE = ROOT / "NOTICE"
+HEAD = """\
+Pagelight
+Licensed under the Apache License, Version 2.0; see LICENSE.
+
+It is installed with the packages below, each under its own licence, whose text lies in the package's .dist-info
+folder. On Linux with an NVIDIA GPU the CUDA libraries that PyTorch asks for come too, under NVIDIA's licences.
+Made by `make lock`.
+
+"""
+_LOCKED = re.compile(r"^([a-z0-9-]+)==", re.MULTILINE)
+_FILES = re.compile(r"(?i).*\.dist-info/(?:licenses/)?(?:licen[cs]e|copying)[^/]*")
+
+
+def main() -> int:
+    NOTICE.write_text(HEAD + "".join(f"{row}\n" for row in rows()), "utf-8")
+    return 0
+
+
+def rows() -> Iterator[str]:
+    """A line for each locked package that is installed: name, version, licence, address."""
+    locks = "".join((ROOT / "locks" / f"{name}.txt").read_text("utf-8") for name in ("app", "torch"))
+    for name in sorted(_LOCKED.findall(locks)):
+        try:
+            found = distribution(name)
+        except PackageNotFoundError:  # one for another platform
+            continue
+        version = found.version.partition("+")[0]
+        yield " | ".join(filter(None, (f"{name} {version}", licence(found), address(found))))
+
+
+def licence(found: Distribution) -> str:
+    """The licence by the package's own words: an SPDX expression, a classifier, or a field's or file's first line."""
+    told = found.metadata
+    if expression := told.get("License-Expression"):
+        return str(expression)
+    kinds = [kind.split(" :: ") for kind in told.get_all("Classifier") or []]
+    if names := [kind[-1] for kind in kinds if kind[0] == "License" and len(kind) > 2]:
+        return ", ".join(names)
+    titles = [text.strip().partition("\n")[0] for text in (told.get("License") or "", *_texts(found))]
+    if not any(titles):
+        raise SystemExit(f"The licence of {found.name} is not told; look for it, and at this script.")
+    return next(filter(None, titles)).strip()
+
+
+def _texts(found: Distribution) -> Iterator[str]:
+    for file in found.files or []:
+        if _FILES.fullmatch(file.as_posix()):
+            yield file.read_text()
+
+
+def address(found: Distribution) -> str:
+    links = dict(link.split(", ", 1) for link in found.metadata.get_all("Project-URL") or [] if ", " in link)
+    known = {name.lower(): link for name, link in links.items()}
+    wanted = ("homepage", "repository", "source", "source code", "github")
+    return found.metadata.get("Home-page") or next((known[name] for name in wanted if name in known), "")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,44 @@
+"""Write the digest of each image into Dockerfile and docker-compose.yml, so that a tag that moves changes nothing.
+
+    python3 scripts/pin_images.py
+
+Asks the images' registry, through docker. The tag stays beside the digest; run it again after changing one.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+_IMAGE = re.compile(r"^(?P<lead>FROM +|    image: )(?P<image>[^\s@]+)(?:@sha256:[0-9a-f]{64})?", re.MULTILINE)
+_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+
+
+def main() -> int:
+    for name in ("Dockerfile", "docker-compose.yml"):
+        path = ROOT / name
+        path.write_text(_IMAGE.sub(_pinned, path.read_text("utf-8")), "utf-8")
+    return 0
+
+
+def _pinned(found: re.Match[str]) -> str:
+    return f"{found['lead']}{found['image']}@{digest(found['image'])}"
+
+
+def digest(image: str) -> str:
+    """The digest of an image's manifest, which names one image for each kind of processor."""
+    command = ["docker", "buildx", "imagetools", "inspect", image, "--format", "{{.Manifest.Digest}}"]
+    try:
+        told = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise SystemExit(f"The digest of {image} could not be asked for: {error}. Nothing was changed.") from error
+    if not _DIGEST.fullmatch(told):
+        raise SystemExit(f"docker told no digest of {image}: {told!r}. Nothing was changed.")
+    return told
+
+
+if __name__ == "__main__":
+    sys.exit(main())
