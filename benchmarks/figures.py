@@ -40,6 +40,12 @@ def _answering(found: Found) -> Iterator[Row]:
         yield f"{mode} answer whose model and search take no time", worst, 30.0, "ms"
 
 
+def _screens(found: Found) -> Iterator[Row]:
+    yield "Enter key to the question on the screen, in Chromium", found["echo_ms"], 300.0, "ms"
+    yield "Enter key to the first text of a quoted answer, in Chromium", found["text_ms"], 700.0, "ms"
+    yield "Enter key to a quoted answer with its sources, in Chromium", found["sources_ms"], None, "ms"
+
+
 def _streaming(found: Found) -> Iterator[Row]:
     yield "one person's answer, asked to drawn", found["alone_s"], None, "s"
     for key, row in found.items():
@@ -81,6 +87,7 @@ def _searching(found: Found) -> Iterator[Row]:
 FIGURES = (
     Figures("startup", ("--chunks", str(CHUNKS)), _startup),
     Figures("answering", ("--chunks", str(CHUNKS)), _answering),
+    Figures("screens", (), _screens),
     Figures("streaming", (), _streaming),
     Figures("memory", (), _memory),
     Figures("building", ("--chunks", str(CHUNKS)), _building),

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from rag.agent.conversing.conversations import TurnView
 from rag.types import RunMode
 from rag.ui.answers import answer_of
-from rag.ui.asking import ask
+from rag.ui.asking import ask_first
 from rag.ui.composer import chosen, draw_options
-from rag.ui.conversation import draw_turns
+from rag.ui.conversation import draw_stop, draw_turns, show_place, watch
 from rag.ui.conversation_head import draw_head
 from rag.ui.conversations import current
 from rag.ui.escape import escape_line
@@ -36,15 +37,17 @@ def draw() -> None:
     library = current_library(app)
     conversation = current(app)
     turns = app.conversations.turns(conversation.id, session().owner) if conversation else []
+    newest = None
     if conversation and turns:
         draw_head(app, conversation, turns, language)
-        draw_turns(app, library, turns, language)
+        show_place(conversation.id, turns)
+        newest = draw_turns(app, library, turns, language)
+        watch(app, newest)
     elif not count_pages(app, library):
         _empty(app, library, language)
     else:
         _hero(app, library, language)
-    running = bool(turns) and answer_of(app, library, turns[-1]) is None
-    _question_box(app, library, language, running=running)
+    _question_box(app, library, language, newest if newest and answer_of(app, library, newest) is None else None)
 
 
 def _empty(app: App, library: str, language: Language) -> None:
@@ -75,37 +78,50 @@ def _examples(app: App, library: str, language: Language) -> None:
     st.markdown(f":gray[{label('chat_examples', language)}]")
     with st.container(key="examples", gap="xsmall"):
         for place, question in enumerate(questions):
-            if st.button(question, key=f"example-{place}", icon=":material/arrow_outward:"):
-                ask(app, library, question)
+            key, icon = f"example-{place}", ":material/arrow_outward:"
+            st.button(question, key=key, icon=icon, on_click=ask_first, args=(app, library, question))
 
 
-def _question_box(app: App, library: str, language: Language, *, running: bool) -> None:
+def _question_box(app: App, library: str, language: Language, running: TurnView | None) -> None:
+    """The box and how its question is to be answered; while one is answered, what stops that stands in their place."""
     with st.bottom:
         with st.container(horizontal=True, vertical_alignment="center", key="mode-row"):
-            st.session_state["mode"] = session().mode
-            st.segmented_control(
-                label("chat_mode", language),
-                _MODES,
-                key="mode",
-                format_func=lambda mode: label(f"mode_{mode}", language),
-                required=True,
-                on_change=_choose_mode,
-                label_visibility="collapsed",
-                disabled=running,
-            )
-            draw_filters(app, library, language, disabled=running)
-            draw_options(app, language, disabled=running)
-            hint = f"{label(f'mode_{session().mode}_hint', language)} {chosen(language)}"
-            st.caption(hint.strip(), width="content")
-        draw_chips(app, library, language, disabled=running)
-        question = st.chat_input(
+            if running:
+                draw_stop(app, running, language)
+            else:
+                _choices(app, library, language)
+        draw_chips(app, library, language, disabled=running is not None)
+        st.chat_input(
             label("chat_placeholder", language),
             key="question",
             max_chars=_LONGEST_QUESTION,
-            disabled=running,
+            disabled=running is not None,
+            on_submit=_ask_typed,
+            args=(app, library),
         )
-    if question and question.strip():
-        ask(app, library, question.strip())
+
+
+def _choices(app: App, library: str, language: Language) -> None:
+    st.session_state["mode"] = session().mode
+    st.segmented_control(
+        label("chat_mode", language),
+        _MODES,
+        key="mode",
+        format_func=lambda mode: label(f"mode_{mode}", language),
+        required=True,
+        on_change=_choose_mode,
+        label_visibility="collapsed",
+    )
+    draw_filters(app, library, language)
+    draw_options(app, language)
+    hint = f"{label(f'mode_{session().mode}_hint', language)} {chosen(language)}"
+    st.caption(hint.strip(), width="content")
+
+
+def _ask_typed(app: App, library: str) -> None:
+    question = (st.session_state["question"] or "").strip()
+    if question:
+        ask_first(app, library, question)
 
 
 def _choose_mode() -> None:

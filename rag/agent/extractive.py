@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal, Protocol
 
@@ -137,13 +137,16 @@ class ExtractiveReasoner:
         return await asyncio.to_thread(self._rewrite, question, tried, passages)
 
     async def answer(self, question: str, passages: Sequence[Passage]) -> AsyncIterator[str]:
-        """Yield up to three sentences, best first, each with its mark; none if the passages cover too little.
+        """Yield up to three sentences as they are chosen, best first, each with its mark.
+
+        None if the passages cover too little.
 
         A few commands that stand together count as one.
         """
-        chosen = await asyncio.to_thread(self._choose, question, passages)
-        for i, sentence in enumerate(chosen):
-            yield ("\n\n" if i else "") + sentence.written
+        chosen, between = self._choose(question, passages), ""
+        while (sentence := await asyncio.to_thread(next, chosen, None)) is not None:
+            yield between + sentence.written
+            between = "\n\n"
 
     async def condense(self, question: str, history: Sequence[Exchange], summary: str = "") -> str:
         """Implements Condenser."""
@@ -154,10 +157,10 @@ class ExtractiveReasoner:
         weights = self._question_weights(question)
         return distilled(passages, lambda text: _share(weights, self._terms(text)), share)
 
-    def _choose(self, question: str, passages: Sequence[Passage]) -> list[_Sentence]:
+    def _choose(self, question: str, passages: Sequence[Passage]) -> Iterator[_Sentence]:
         weights = self._question_weights(question)
         if max(self._coverages(weights, passages), default=0.0) < BEARS_ON_IT:
-            return []
+            return
         left = [s for i, p in enumerate(passages) for s in self._scored(question, weights, i, p, passages)]
         chosen: list[_Sentence] = []
         said: frozenset[int] = frozenset()
@@ -172,7 +175,7 @@ class ExtractiveReasoner:
             if not chosen or adds or best.own >= _WORTH_SAYING * chosen[0].own:
                 chosen.append(best)
                 said |= best.terms
-        return chosen
+                yield best
 
     def _scored(
         self,

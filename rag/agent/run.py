@@ -111,7 +111,7 @@ class Run:
     began: float = field(default_factory=time.monotonic)
     ended: float | None = None
     events: list[Event] = field(default_factory=list)
-    lock: threading.Lock = field(default_factory=threading.Lock)
+    changed: threading.Condition = field(default_factory=threading.Condition)
     state: dict[str, Any] = field(default_factory=dict)
     text: str = ""
     answer: Answer | None = None
@@ -120,8 +120,9 @@ class Run:
     work: Future[None] | None = None  # kept, because an event loop holds its tasks only weakly
 
     def add(self, kind: EventKind, data: Any) -> None:
-        with self.lock:
+        with self.changed:
             self.events.append(Event(len(self.events), kind, data))
+            self.changed.notify_all()
 
 
 def log_problem(what: str, problem: BaseException) -> None:

@@ -12,7 +12,7 @@ from uuid import uuid4
 from rag.agent.background import BACKGROUND
 from rag.agent.conclusion import answer_of, conclude, failure, interruption
 from rag.agent.condensing.condense import Exchange
-from rag.agent.modes import MODES
+from rag.agent.modes import MODES, graph_of
 from rag.agent.options import RunOptions
 from rag.agent.reasoner import Quoter, Reasoner
 from rag.agent.run import STOP_GRACE, Event, Run, Searcher, Shelf, drive, log_problem, remember
@@ -48,6 +48,11 @@ class Runs:
         self._time_limit = time_limit
         self._runs: dict[str, Run] = {}
         self._lock = threading.Lock()
+
+    def warm(self) -> None:
+        """Build the graphs now: their imports take a second, which the first question would wait for."""
+        for mode in MODES:
+            graph_of(mode, self._saver() if self._saver else None)
 
     def start(
         self,
@@ -92,10 +97,14 @@ class Runs:
         run.work = asyncio.run_coroutine_threadsafe(self._supervise(run), BACKGROUND.loop())
         return run.id
 
-    def events(self, run_id: str, since: int = 0) -> list[Event]:
-        """Return the events from number `since` on; raises RagError("run_unknown") for a forgotten run."""
+    def events(self, run_id: str, since: int = 0, wait: float = 0.0) -> list[Event]:
+        """Return the events from number `since` on; raises RagError("run_unknown") for a forgotten run.
+
+        Where there are none yet, the first is waited for, at most `wait` seconds.
+        """
         run = self._run(run_id)
-        with run.lock:
+        with run.changed:
+            run.changed.wait_for(lambda: len(run.events) > since, wait)
             return run.events[since:]
 
     def cancel(self, run_id: str) -> None:

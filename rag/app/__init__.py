@@ -78,9 +78,14 @@ class App:
 
     def start(self) -> None:
         """Serve: load the models in the background, and take up or mark what was cut off."""
-        self.models.warm(_FIRST_PAGE_SECONDS)
+        self.models.warm(_FIRST_PAGE_SECONDS, self._warm)
         self.conversations.recover()
         self.imports.start()
+
+    def _warm(self) -> None:
+        """Import and build what the first question would wait for."""
+        self.reasoner(self.settings.rag_library)
+        self._runs.warm()
 
     def close(self) -> None:
         """Stop what runs, and close the database."""
@@ -159,8 +164,8 @@ class App:
         )
         return self.conversations.ask(asking)
 
-    def events(self, run_id: str, since: int = 0) -> list[Event]:
-        return self._runs.events(run_id, since)
+    def events(self, run_id: str, since: int = 0, wait: float = 0.0) -> list[Event]:
+        return self._runs.events(run_id, since, wait)
 
     def going_on(self) -> int:
         """How many questions are being answered."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import logging
 import threading
+from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 
@@ -73,18 +74,20 @@ class Models:
         """Why the embedding model could not be loaded the last time, None if it was or is being loaded."""
         return self._problem
 
-    def warm(self, delay: float = 0.0) -> None:
+    def warm(self, delay: float = 0.0, besides: Callable[[], object] | None = None) -> None:
         """Load the embedding model, in a thread of its own; a failure is logged and kept as `problem`.
 
-        After `delay` seconds, unless somebody needs it sooner.
+        After `delay` seconds, unless somebody needs it sooner. `besides` is done then, too.
         """
-        thread = threading.Timer(delay, self._warm)
+        thread = threading.Timer(delay, self._warm, (besides,))
         thread.name, thread.daemon = "models", True
         thread.start()
 
-    def _warm(self) -> None:
+    def _warm(self, besides: Callable[[], object] | None) -> None:
         try:
             self.embedding.encode_query("ready")
+            if besides:
+                besides()
         except ModelError as error:
             log.error("%s", error)
         except Exception:  # the thread's edge: whoever asks for the model next gets the error

@@ -152,6 +152,13 @@ class ConversationTable:
         rows = self._file.rows("SELECT * FROM turns WHERE id = ? AND owner = ?", turn_id, owner)
         return _turn(rows[0]) if rows else None
 
+    def last_turn(self, conversation_id: str, owner: str) -> Turn | None:
+        rows = self._file.rows(
+            "SELECT * FROM turns WHERE conversation_id = ? AND owner = ? ORDER BY rowid DESC LIMIT 1",
+            *(conversation_id, owner),
+        )
+        return _turn(rows[0]) if rows else None
+
     def searches(self, turn_id: str, owner: str) -> bytes:
         """What `finish_turn` was given; empty where there is nothing, or it is somebody else's."""
         rows = self._file.rows("SELECT data FROM turn_searches WHERE turn_id = ? AND owner = ?", turn_id, owner)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -16,16 +14,18 @@ from rag.ui.filters import search_options
 from rag.ui.session import Session, session
 
 if TYPE_CHECKING:
-    from rag.agent.conversing.conversations import TurnView
     from rag.app import App
-
-_LOOK_SECONDS = 30.0
 
 
 def ask(app: App, library: str, question: str, mode: RunMode | None = None, **how: Any) -> None:
     """Begin to answer `question` and draw the page again; `how` is as in `start`."""
     start(app, library, question, mode, **how)
     st.rerun()
+
+
+def ask_first(app: App, library: str, question: str) -> None:
+    """For callbacks: they run before anything is drawn, so that the question stands on the page at once."""
+    start(app, library, question)
 
 
 def start(
@@ -80,14 +80,3 @@ def _kept(state: Session) -> dict[str, Any]:
     if state.chat is not None:
         kept |= {"fast_model": state.chat.fast_model, "temperature": state.chat.temperature}
     return {name: value for name, value in kept.items() if value not in ("", None, {})}
-
-
-def await_suggestions(turn_id: str) -> None:
-    """Look for questions to ask next for some time from now on."""
-    session().awaiting[turn_id] = time.monotonic() + _LOOK_SECONDS
-
-
-def awaits_suggestions(turn: TurnView) -> bool:
-    """Whether they may still come: the question or, as far as this tab saw it, the answer is not long ago."""
-    age = (datetime.now(UTC) - datetime.fromisoformat(turn.created_at)).total_seconds()
-    return age < _LOOK_SECONDS or time.monotonic() < session().awaiting.get(turn.id, 0.0)

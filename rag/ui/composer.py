@@ -19,7 +19,7 @@ _LIMITS = {"calls": (1, 100, 1), "tokens": (100, 10_000_000, 500), "seconds": (1
 _MODEL_NEEDED = ("calls", "tokens")
 
 
-def draw_options(app: App, language: Language, *, disabled: bool = False) -> None:
+def draw_options(app: App, language: Language) -> None:
     """The button that opens the choices."""
     choices = st.popover(
         label("options", language),
@@ -27,7 +27,6 @@ def draw_options(app: App, language: Language, *, disabled: bool = False) -> Non
         type="tertiary",
         key="options",
         on_change="rerun",
-        disabled=disabled,
     )
     # The room they will take is there from the start: the popover finds its place before they are drawn.
     with choices, st.container(key="option-choices", height=_height(app), border=False):

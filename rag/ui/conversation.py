@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
@@ -13,7 +14,7 @@ from rag.errors import RagError
 from rag.messages import say
 from rag.types import Answer, Outcome
 from rag.ui.answers import answer_of, pages_now
-from rag.ui.asking import ask, await_suggestions
+from rag.ui.asking import ask
 from rag.ui.checked import doubtful, draw_checked
 from rag.ui.escape import escape, escape_line
 from rag.ui.live import LiveRun
@@ -21,11 +22,11 @@ from rag.ui.missing import draw_missing
 from rag.ui.navigation import go
 from rag.ui.render import answer_markdown
 from rag.ui.scope import Scope
-from rag.ui.scripts import SHOW, run_script
+from rag.ui.scripts import tell_browser
 from rag.ui.session import session
 from rag.ui.sources import anchor_of, draw_sources
 from rag.ui.strings import Language, label
-from rag.ui.trace import draw_live_trace, draw_trace
+from rag.ui.trace import doing_line, draw_live_trace, draw_trace
 from rag.ui.turn_actions import draw_actions, draw_again, draw_suggestions
 from rag.ui.understood import draw_understood, understood_line
 from rag.ui.why import draw_why
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
 _POLL_SECONDS, _SLOWEST_POLL = 0.3, 1.5
 _SHARE = 0.02  # seconds between two looks, for each question that is being answered: looks would fill a core else
 _STORED_SECONDS = 5.0
+_AT_ONCE = 1.0  # seconds in which a quoted answer is there; it is drawn as it comes, without another look
+_ELSEWHERE_SECONDS = 2.0
 _OUTCOMES: dict[Outcome, tuple[str, str]] = {
     "answered": ("green", "check_circle"),
     "caveat": ("orange", "info"),
@@ -47,26 +50,81 @@ _OUTCOMES: dict[Outcome, tuple[str, str]] = {
 _UNFINISHED = frozenset({"run_stopped", "turn_interrupted", "run_too_long", "run_failed"})
 
 
-def draw_turns(app: App, library: str, turns: Sequence[TurnView], language: Language) -> None:
-    """All of them, the newest with what can be done next."""
-    for turn in turns:
-        with st.container(key=f"question-{turn.id}"):
-            st.markdown(escape(turn.question))
-        _come_into_view(turn)
-        answer = answer_of(app, library, turn)
-        if answer is None:
-            every = min(_SLOWEST_POLL, max(_POLL_SECONDS, _SHARE * app.going_on()))
-            st.fragment(_draw_running, run_every=every)(app, turn, language)
-        else:
-            _draw_answer(app, library, turn, answer, language, newest=turn is turns[-1], first=turn is turns[0])
+def draw_turns(app: App, library: str, turns: Sequence[TurnView], language: Language) -> TurnView:
+    """All of them, the newest with what can be done next; a question that was just asked stands there first.
+
+    Returns the newest as it was drawn.
+    """
+    *before, newest = [(turn, st.container()) for turn in turns]
+    with newest[1]:
+        _draw_question(newest[0])
+    for turn, place in before:
+        with place:
+            _draw_question(turn)
+            _draw_turn(app, library, turn, language, first=turn is turns[0])
+    with newest[1]:
+        turn = _followed(app, newest[0], language)
+        _draw_turn(app, library, turn, language, newest=True, first=not before)
+    return turn
 
 
-def _come_into_view(turn: TurnView) -> None:
-    """Scroll to a question that was just asked."""
-    if session().asked == turn.id:
-        session().asked = ""
-        with st.container(key="come-into-view"):
-            run_script(SHOW, f".st-key-question-{turn.id}")
+def _draw_question(turn: TurnView) -> None:
+    with st.container(key=f"question-{turn.id}"):
+        st.markdown(escape(turn.question))
+
+
+def _draw_turn(
+    app: App, library: str, turn: TurnView, language: Language, *, first: bool, newest: bool = False
+) -> None:
+    answer = answer_of(app, library, turn)
+    if answer is None:
+        every = min(_SLOWEST_POLL, max(_POLL_SECONDS, _SHARE * app.going_on()))
+        st.fragment(_draw_running, run_every=every)(app, turn, language)
+    else:
+        _draw_answer(app, library, turn, answer, language, newest=newest, first=first)
+
+
+def show_place(conversation_id: str, turns: Sequence[TurnView]) -> None:
+    """Scroll to the question that was just asked; in a conversation that was just opened, to its end."""
+    state, newest = session(), turns[-1].id
+    show = f"st-key-question-{newest}" if state.asked == newest else "end" if state.shown != conversation_id else ""
+    state.shown = conversation_id
+    tell_browser("place", show=show)
+
+
+def watch(app: App, seen: TurnView) -> None:
+    """Draw the page again once the newest turn is not the one `seen`: another tab asked, questions to ask next came."""
+    st.fragment(_look, run_every=_ELSEWHERE_SECONDS)(app, seen)
+
+
+def _look(app: App, seen: TurnView) -> None:
+    newest = app.conversations.newest(seen.conversation_id, session().owner)
+    if newest is None or (newest.id, newest.state, newest.suggestions) != (seen.id, seen.state, seen.suggestions):
+        st.rerun()
+
+
+def _followed(app: App, turn: TurnView, language: Language) -> TurnView:
+    """A turn that was just asked here, drawn as its answer comes; as it is stored then, if it ends at once."""
+    state, until = session(), time.monotonic() + _AT_ONCE
+    if state.asked != turn.id:
+        return turn
+    state.asked = ""
+    live, place = state.live.setdefault(turn.id, LiveRun()), st.empty()
+    with place.container():
+        doing = st.empty()
+        with st.container(key=f"answer-live-{turn.id}"):
+            written = st.empty()
+    with suppress(RagError, TimeoutError):
+        while live.answer is None and (events := app.events(turn.run_id, live.next_seq, until - time.monotonic())):
+            live.absorb(events)
+            doing.markdown(doing_line(live, language))
+            if live.text:
+                written.markdown(answer_markdown(live.text, pending=True), anchors=False)
+        if live.answer is not None:
+            app.wait(turn.run_id, _STORED_SECONDS)
+            turn = app.conversations.turn(turn.id, state.owner)
+    place.empty()
+    return turn
 
 
 def _draw_running(app: App, turn: TurnView, language: Language) -> None:
@@ -84,6 +142,10 @@ def _draw_running(app: App, turn: TurnView, language: Language) -> None:
     if live.text:
         with st.container(key=f"answer-{turn.id}"):
             st.markdown(answer_markdown(live.text, pending=True), anchors=False)
+
+
+def draw_stop(app: App, turn: TurnView, language: Language) -> None:
+    """The button that ends the answer that is being written."""
     stopping = turn.id in session().stopping
     st.button(
         label("chat_stopping" if stopping else "chat_stop", language),
@@ -101,7 +163,6 @@ def _end(app: App, turn: TurnView) -> None:
         app.wait(turn.run_id, _STORED_SECONDS)
     session().live.pop(turn.id, None)
     session().stopping.discard(turn.id)
-    await_suggestions(turn.id)
     st.rerun()
 
 

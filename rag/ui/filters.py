@@ -37,7 +37,7 @@ def search_options() -> dict[str, Any]:
     return session().scope.options(st.context.timezone_offset or 0)
 
 
-def draw_filters(app: App, library: str, language: Language, *, disabled: bool = False) -> None:
+def draw_filters(app: App, library: str, language: Language) -> None:
     """The button that opens the choices; what there is to choose from is read only while they are open."""
     scope = session().scope
     choices = st.popover(
@@ -46,7 +46,6 @@ def draw_filters(app: App, library: str, language: Language, *, disabled: bool =
         type="tertiary",
         key="filters",
         on_change="rerun",
-        disabled=disabled,
     )
     # The room they will take is there from the start: the popover finds its place before they are drawn.
     with choices, st.container(key="filter-choices", height=_HEIGHT, border=False):

@@ -36,8 +36,9 @@ class Session:
     """The state of one tab. Empty strings stand for "not chosen": the default applies.
 
     `conversation` is the open one's id. `live` are the runs that this tab follows, by turn; `stopping` those it asked
-    to stop; `awaiting` until when (monotonic seconds) it looks for questions to ask next. `asked` is the
-    turn that was asked a moment ago. `id` is a secret of this tab; `chat` the browser's chat model, see `recall_chat`.
+    to stop. `asked` is the turn that was asked a moment ago, `page` the page that is drawn, and `shown` the
+    conversation that the chat has shown since it was opened. `id` is a secret of this tab; `chat`
+    the browser's chat model, see `recall_chat`.
     """
 
     language: str = ""
@@ -48,8 +49,9 @@ class Session:
     refused: bool = False
     live: dict[str, LiveRun] = field(default_factory=dict)
     stopping: set[str] = field(default_factory=set)
-    awaiting: dict[str, float] = field(default_factory=dict)
     asked: str = ""
+    page: str = ""
+    shown: str = ""
     id: str = field(default_factory=lambda: secrets.token_urlsafe(32))
     chat: ChatOptions | None = None
     notes: list[str] = field(default_factory=list)

@@ -19,6 +19,7 @@ from rag.ui.language import current_language, language_switch
 from rag.ui.navigation import navigation
 from rag.ui.parts import page_count
 from rag.ui.scope import Scope
+from rag.ui.scripts import tell_browser
 from rag.ui.session import count_pages, current_library, get_app, recall_chat, session, set_param
 from rag.ui.signed_in import admit, draw_person, outside
 from rag.ui.strings import Language, label
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 _STATIC = Path(__file__).resolve().parent / "static"
 _LOGO, _ICON, _STYLE = _STATIC / "logo.svg", _STATIC / "icon.svg", _STATIC / "style.css"
 _WAIT_SECONDS = 1.0
+_LANGUAGE_TAGS: dict[Language, str] = {"en": "en", "zh": "zh-CN"}
 _DOTS = {"ready": "green", "loading": "orange", "failed": "red"}
 _LIBRARY_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}", re.ASCII)
 
@@ -45,6 +47,10 @@ def draw_shell() -> None:
     app = open_app(language)
     admit(app, language)
     recall_chat(app)
+    tell_browser("frame", language=_LANGUAGE_TAGS[language], skip=label("skip", language))
+    state = session()
+    if state.page != page.url_path:
+        state.page, state.shown = page.url_path, ""
     with told_in(language):
         take_from_address(app, language)
         _sidebar(app, language)

@@ -35,9 +35,14 @@ def draw_live_trace(live: LiveRun, language: Language, *, key: str) -> None:
     with st.container(key=f"steps-{key}"):
         for place, step in enumerate(step for step in live.steps if step.node not in _UNSEEN):
             _draw_step(step, language, key=f"{key}-{place}")
-        name = step_name(live.current, language) if live.current else label("trace_starting", language)
         if live.current or not live.steps:
-            st.markdown(f":primary[:material/progress_activity:] {name}…")
+            st.markdown(doing_line(live, language))
+
+
+def doing_line(live: LiveRun, language: Language) -> str:
+    """What is being done now."""
+    name = step_name(live.current, language) if live.current else label("trace_starting", language)
+    return f":primary[:material/progress_activity:] {name}…"
 
 
 def _draw_step(step: Step, language: Language, *, key: str) -> None:

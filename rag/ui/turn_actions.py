@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from rag.types import Answer
-from rag.ui.asking import ask, awaits_suggestions, branch
+from rag.ui.asking import ask_first, branch
 from rag.ui.escape import escape_line
 from rag.ui.feedback import draw_thumbs
 from rag.ui.parts import close
-from rag.ui.session import session
 from rag.ui.strings import Language, label
 from rag.ui.usage import usage_line
 
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
     from rag.agent.conversing.conversations import TurnView
     from rag.app import App
 
-_LOOK_EVERY = 1.0
 _LONGEST_QUESTION = 10_000
 
 
@@ -64,26 +62,16 @@ def _draw_branch(app: App, library: str, turn: TurnView, language: Language, *, 
 
 def draw_again(app: App, library: str, turn: TurnView, language: Language) -> None:
     """For an answer that was cut off."""
-    if st.button(label("ask_again", language), icon=":material/replay:", key=f"again-{turn.id}"):
-        ask(app, library, turn.question)
+    key, icon = f"again-{turn.id}", ":material/replay:"
+    st.button(label("ask_again", language), icon=icon, key=key, on_click=ask_first, args=(app, library, turn.question))
 
 
 def draw_suggestions(app: App, library: str, turn: TurnView, language: Language) -> None:
-    """Questions to ask next, as buttons; they come some time after the answer, and are looked for until then."""
-    if turn.suggestions:
-        _draw_questions(app, library, turn, language)
-    elif awaits_suggestions(turn):
-        st.fragment(_look, run_every=_LOOK_EVERY)(app, turn)
-
-
-def _look(app: App, turn: TurnView) -> None:
-    if not awaits_suggestions(turn) or app.conversations.turn(turn.id, session().owner).suggestions:
-        st.rerun()
-
-
-def _draw_questions(app: App, library: str, turn: TurnView, language: Language) -> None:
+    """Questions to ask next, as buttons; they come some time after the answer."""
+    if not turn.suggestions:
+        return
     st.markdown(f":gray[{label('next_questions', language)}]")
     with st.container(key="suggestions", gap="xsmall"):
         for place, question in enumerate(turn.suggestions):
-            if st.button(escape_line(question), key=f"suggestion-{place}-{turn.id}", icon=":material/arrow_outward:"):
-                ask(app, library, question)
+            key, icon = f"suggestion-{place}-{turn.id}", ":material/arrow_outward:"
+            st.button(escape_line(question), key=key, icon=icon, on_click=ask_first, args=(app, library, question))

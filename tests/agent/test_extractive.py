@@ -26,6 +26,18 @@ def answer(reasoner: ExtractiveReasoner, question: str, passages: Sequence[Passa
     return asyncio.run(collect())
 
 
+def test_a_sentence_is_handed_on_before_the_next_is_chosen(
+    reasoner: ExtractiveReasoner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What one is held against the others with must not be needed yet when the first is there."""
+    monkeypatch.setattr("rag.agent.extractive._plain", pytest.fail)
+
+    async def first() -> str:
+        return await anext(reasoner.answer("How wide is the crater?", PASSAGES))
+
+    assert asyncio.run(first()) == "Its crater is 24 kilometres wide. [1]"
+
+
 @pytest.mark.parametrize(
     ("question", "first"),
     [

@@ -49,6 +49,17 @@ def test_starting_returns_at_once_and_events_come_in_order(runs: Runs) -> None:
     assert all(e.data["ms"] >= 0 for e in events if e.kind == "step" and e.data["state"] == "finished")
 
 
+def test_the_next_event_can_be_waited_for(runs: Runs) -> None:
+    begin = threading.Event()
+    run_id = _start(runs, ScriptedReasoner(), FakeRetriever(before=lambda: _hold(begin)))
+    seen = 0
+    while not any(e.kind == "step" and e.data["node"] == "retrieve" for e in runs.events(run_id)[:seen]):
+        seen += len(runs.events(run_id, since=seen, wait=60))
+    assert runs.events(run_id, since=seen, wait=0.01) == []
+    begin.set()
+    assert runs.events(run_id, since=seen, wait=60)[0].data["state"] == "finished"
+
+
 def test_an_answer_is_streamed_once(runs: Runs) -> None:
     answer, events = ask(runs, ScriptedReasoner(answers=[["It erupted ", "in 1953.", "[1]"]]))
     assert [e.data for e in events if e.kind == "token"] == ["It erupted ", "in 1953.", "[1]"]

@@ -1,6 +1,8 @@
-"""What a person sees at once: the source that a mark names, at every size of window."""
+"""What a person sees without looking for it: the source that a mark names, the newest answer, how to stop it."""
 
 from __future__ import annotations
+
+import threading
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -8,6 +10,7 @@ from playwright.sync_api import Page, expect
 from tests.e2e.conftest import OpenTab, ask
 from tests.e2e.test_hostile_answers import connect
 from tests.e2e.test_main_job import QUESTIONS
+from tests.support.chat_protocol import Reply, Request
 from tests.support.chat_rules import quote_each
 from tests.support.chat_server import ChatServer
 
@@ -39,3 +42,41 @@ def test_a_mark_brings_its_source_into_sight(open_tab: OpenTab) -> None:
             for number in (1, 3):
                 marks.nth(number - 1).click()
                 in_sight(page, f"[class*='st-key-source-'][class*='-{number}']:has(.place:target)")
+
+
+AT_ITS_END = """() => {
+    const main = document.querySelector('[data-testid=stMain]');
+    return main.scrollTop > 0 && main.scrollTop + main.clientHeight >= main.scrollHeight - 1;
+}"""
+
+
+def test_a_conversation_is_seen_where_it_is_now(open_tab: OpenTab) -> None:
+    """At its end when it is opened, with Stop in sight while it is answered, and in a second tab without a click."""
+    go_on = threading.Event()
+
+    def held(request: Request) -> Reply:
+        if request.stream and any(QUESTIONS["zh"][0] in str(one.get("content")) for one in request.messages):
+            go_on.wait(60)
+        return quote_each(request)
+
+    with ChatServer(held) as server:
+        page = open_tab("en", "/settings")
+        connect(page, server)
+        ask(page, QUESTIONS["en"][0])
+        second = open_tab("en", "/?" + page.url.partition("?")[2].partition("#")[0], width=390)
+        second.wait_for_function(AT_ITS_END)
+        box = page.get_by_test_id("stChatInputTextArea")
+        box.fill(QUESTIONS["zh"][0])
+        box.press("Enter")
+        asked = "[class*='st-key-question-']"
+        expect(page.locator(asked).nth(1)).to_be_in_viewport()
+        expect(second.locator(asked).nth(1)).to_have_text(QUESTIONS["zh"][0])
+        stop = page.locator("[class*='st-key-stop-'] button")
+        expect(stop).to_be_in_viewport()
+        page.reload()
+        expect(stop).to_be_in_viewport()
+        expect(page.locator(asked).nth(1)).to_be_in_viewport()
+        go_on.set()
+        for tab in (page, second):
+            expect(tab.locator("[class*='st-key-actions-']")).to_have_count(2)
+            expect(stop).to_have_count(0)

@@ -485,7 +485,7 @@ class FakeApp:
     def going_on(self) -> int:
         return len(self.runs.ends)
 
-    def events(self, run_id: str, since: int = 0) -> list[Event]:
+    def events(self, run_id: str, since: int = 0, wait: float = 0.0) -> list[Event]:
         answer = self.runs.run(run_id)
         events: list[tuple[Any, Any]] = [("standalone", answer.standalone)] if answer.standalone else []
         for step in answer.steps:

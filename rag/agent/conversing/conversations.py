@@ -188,6 +188,11 @@ class Conversations:
         self.conversation(conversation_id, owner)
         return [self._view(turn) for turn in self._table.turns(conversation_id, owner)]
 
+    def newest(self, conversation_id: str, owner: str = "") -> TurnView | None:
+        """The last turn alone, for whoever looks again and again whether there is another, or it has ended."""
+        turn = self._table.last_turn(conversation_id, owner)
+        return self._view(turn) if turn else None
+
     def turn(self, turn_id: str, owner: str = "") -> TurnView:
         found = self._table.turn(turn_id, owner)
         if found is None:

@@ -73,6 +73,14 @@ def test_a_follow_up_is_searched_for_and_kept_as_it_is_meant(talk: Talk) -> None
     assert [one.question for one in talk.kept.turns(first.conversation_id)] == [FIRST, SECOND]
 
 
+def test_the_newest_turn_is_its_owners_alone(talk: Talk) -> None:
+    first, _ = talk.ask(FIRST, owner="ada")
+    second, turn = talk.ask(SECOND, conversation_id=first.conversation_id, owner="ada")
+    assert talk.kept.newest(first.conversation_id, "ada") == turn
+    assert turn.id == second.turn_id
+    assert talk.kept.newest(first.conversation_id, "bob") is None
+
+
 def test_a_new_process_lists_it_shows_the_same_and_goes_on(tmp_path: Path) -> None:
     before = Talk(tmp_path)
     asked, shown = before.ask(FIRST)
