@@ -103,12 +103,13 @@ def test_a_chat_model_writes_the_answer(app: App, mode: str) -> None:
     check_citations(app, answer)
 
 
-def test_when_the_chat_model_fails_the_passages_are_shown(app: App) -> None:
+def test_when_the_chat_model_fails_the_passages_are_quoted(app: App) -> None:
     chat = ChatOptions("m", "http://127.0.0.1:9/v1", "key")
     answer = ask(app, "What does the Team plan cost per person and month?", chat=chat)
-    assert answer.outcome == "failed"
-    assert answer.passages
-    assert answer.notice is not None
+    assert answer.outcome == "caveat"
+    assert answer.passages and answer.citations
+    assert answer.notice and answer.notice.params["code"] == "chat_unreachable"
+    assert answer.usage.calls == 0
     with pytest.raises(ModelError):
         app.chats.test(chat)
 

@@ -124,7 +124,10 @@ class App:
         """
         reasoner = self.reasoner(library, chat)
         search = self._scoped(question, library, reasoner, strategy=strategy, filters=filters)
-        return self._runs.start(question, mode=mode, reasoner=reasoner, retriever=search, history=history)
+        quoter = self._quoter(library)
+        return self._runs.start(
+            question, mode=mode, reasoner=reasoner, retriever=search, history=history, quoter=quoter
+        )
 
     def converse(
         self,

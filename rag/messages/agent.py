@@ -62,6 +62,10 @@ MESSAGES: dict[str, tuple[str, str]] = {
         "The chat model answered nothing; the passages that were found are shown.",
         "对话模型没有给出回答；下面是已找到的段落。",
     ),
+    "quoted_model_failed": (
+        "{why_en} These sentences are quoted from your pages instead.",
+        "{why_zh}以下改为直接摘自您的网页的句子。",
+    ),
     "call_limit": (
         "The limit of {limit} model calls for one question is reached.",
         "已达到每个问题最多 {limit} 次模型调用的上限。",

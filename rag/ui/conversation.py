@@ -47,7 +47,8 @@ _OUTCOMES: dict[Outcome, tuple[str, str]] = {
     "failed": ("red", "error"),
     "conversation": ("blue", "forum"),
 }
-_UNFINISHED = frozenset({"run_stopped", "turn_interrupted", "run_too_long", "run_failed"})
+_MODEL_FAILED = "quoted_model_failed"
+_UNFINISHED = frozenset({"run_stopped", "turn_interrupted", "run_too_long", "run_failed", _MODEL_FAILED})
 
 
 def draw_turns(app: App, library: str, turns: Sequence[TurnView], language: Language) -> TurnView:
@@ -221,6 +222,10 @@ def _draw_outcome(turn: TurnView, answer: Answer, language: Language) -> None:
         st.badge(label(f"outcome_{answer.outcome}", language), icon=f":material/{icon}:", color=color)  # type: ignore[arg-type]
     if answer.notice:
         st.caption(escape_line(say(answer.notice, language)))
+    if (code == _MODEL_FAILED or code.startswith("chat_")) and st.button(
+        label("chat_check", language), icon=":material/tune:", type="tertiary", key=f"model-{turn.id}"
+    ):
+        go("settings")
 
 
 def _draw_missing(app: App, library: str, turn: TurnView, answer: Answer, language: Language, *, newest: bool) -> None:

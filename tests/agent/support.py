@@ -10,6 +10,7 @@ from typing import Any, Literal
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.tools import BaseTool
 
+from rag.agent.reasoner import Quoter
 from rag.agent.runs import Event, Runs
 from rag.agent.tools import call_for
 from rag.errors import RagError
@@ -127,10 +128,11 @@ def ask(
     question: str = "When did Mount Aso erupt?",
     mode: RunMode = "fast",
     history: Sequence[tuple[str, str]] = (),
+    quoter: Quoter | None = None,
 ) -> tuple[Answer, list[Event]]:
     """Run a question to its end; return the answer and all events."""
     retriever = retriever or FakeRetriever()
-    run_id = runs.start(question, mode=mode, reasoner=reasoner, retriever=retriever, history=history)
+    run_id = runs.start(question, mode=mode, reasoner=reasoner, retriever=retriever, history=history, quoter=quoter)
     answer = runs.wait(run_id, 20)
     assert all(f"step_{step.detail['decision']}" in MESSAGES for step in answer.steps)
     assert answer.notice is None or say(answer.notice, "en") != say(answer.notice, "zh")

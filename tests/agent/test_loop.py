@@ -12,6 +12,7 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
+from rag.agent.extractive import ExtractiveReasoner
 from rag.agent.loop.graph import build_deep
 from rag.agent.loop.state import LoopContext
 from rag.agent.modes import MODES, graph_of
@@ -21,6 +22,7 @@ from rag.agent.tools import call_for
 from rag.agent.usage import CallBudget
 from rag.errors import ModelError, StoreError
 from rag.messages import MESSAGES, say
+from rag.models.sparse import SparseEncoder
 from tests.agent.support import (
     BRIDGE,
     TEA,
@@ -35,6 +37,7 @@ from tests.agent.support import (
 QUESTION = "When did Mount Aso erupt?"
 MESSAGES.setdefault("test_model_down", ("The model is down.", "模型不可用。"))
 DOWN = ModelError("test_model_down")
+QUOTER = ExtractiveReasoner(SparseEncoder(), lambda terms: dict.fromkeys(terms, 1.0))
 
 
 def test_fast_answers_with_citations_and_neither_grades_nor_rewrites(runs: Runs) -> None:
@@ -251,30 +254,47 @@ def test_several_queries_are_merged_by_rank(runs: Runs) -> None:
 
 
 @pytest.mark.parametrize("mode", ["fast", "deep"])
-def test_a_model_that_fails_to_decide_still_shows_passages(runs: Runs, mode: Any) -> None:
+def test_a_model_that_fails_to_decide_is_not_asked_again(runs: Runs, mode: Any) -> None:
     reasoner = ScriptedReasoner(decisions=[DOWN])
     answer, _ = ask(runs, reasoner, mode=mode)
     assert answer.outcome == "failed"
     assert answer.notice and answer.notice.code == "test_model_down"
     assert [p.id for p in answer.passages] == ["p1", "p2"]
-    assert reasoner.count("answer") == 0
+    assert [name for name, _ in reasoner.asked] == ["decide"]
     assert answer.text == ""
 
 
-@pytest.mark.parametrize(("verdicts", "rewrites"), [([DOWN], []), ([False], [DOWN])])
-def test_a_model_that_fails_in_between_shows_passages(runs: Runs, verdicts: Any, rewrites: Any) -> None:
-    answer, _ = ask(runs, ScriptedReasoner(verdicts=verdicts, rewrites=rewrites), mode="deep")
-    assert answer.outcome == "failed"
-    assert [p.id for p in answer.passages] == ["p1", "p2"]
+FAILURES: list[tuple[Any, dict[str, Any]]] = [
+    ("fast", {"decisions": [DOWN]}),
+    ("deep", {"decisions": [DOWN]}),
+    ("deep", {"verdicts": [DOWN]}),
+    ("deep", {"verdicts": [False], "rewrites": [DOWN]}),
+    ("fast", {"answers": [[DOWN]]}),
+    ("deep", {"answers": [[DOWN]]}),
+    ("fast", {"answers": [["It erupted in 1811.[1] The cra", DOWN]]}),
+]
 
 
-def test_half_an_answer_keeps_its_text_and_its_passages_and_is_no_answer(runs: Runs) -> None:
-    reasoner = ScriptedReasoner(answers=[["It erupted in 1953.[1] The cra", DOWN]])
-    answer, _ = ask(runs, reasoner)
+@pytest.mark.parametrize(("mode", "script"), FAILURES)
+def test_where_a_model_fails_the_passages_are_quoted(runs: Runs, mode: Any, script: dict[str, Any]) -> None:
+    answer, events = ask(runs, ScriptedReasoner(**script), mode=mode, quoter=QUOTER)
+    assert answer.outcome == "caveat"
+    assert answer.notice and answer.notice.code == "quoted_model_failed"
+    assert answer.notice.params["code"] == "test_model_down"
+    assert say(answer.notice, "en").startswith(say(DOWN.notice, "en"))
+    assert "1953" in answer.text and "1811" not in answer.text
+    assert answer.citations and answer.composed == "quoted"
+    assert sum(event.kind == "reset" for event in events) == (len(script.get("answers", [[]])[0]) > 1)
+    assert {p.id for p in answer.passages} == {"p1", "p2"}
+
+
+@pytest.mark.parametrize(("mode", "script"), FAILURES)
+def test_where_there_is_nothing_to_quote_the_passages_are_shown(runs: Runs, mode: Any, script: dict[str, Any]) -> None:
+    question = "Who composed the anthem of Peru?"
+    answer, _ = ask(runs, ScriptedReasoner(**script), mode=mode, question=question, quoter=QUOTER)
     assert answer.outcome == "failed"
     assert answer.notice and answer.notice.code == "test_model_down"
-    assert answer.text.startswith("It erupted in 1953.[1]")
-    assert [p.id for p in answer.passages] == ["p1", "p2"]
+    assert {p.id for p in answer.passages} == {"p1", "p2"}
 
 
 def test_an_answer_at_the_models_own_limit_has_a_caveat(runs: Runs) -> None:

@@ -205,6 +205,7 @@ def test_a_server_that_refuses_everything_still_shows_passages(
     assert answer.notice and answer.notice.code == code
     assert say(answer.notice, "en") and say(answer.notice, "zh")
     assert [p.id for p in answer.passages] == ["p1", "p2"]
+    assert (answer.usage.calls == 0) == (reply.status != 200)
 
 
 def test_no_server_at_all(runs: Runs) -> None:
@@ -212,7 +213,7 @@ def test_no_server_at_all(runs: Runs) -> None:
         pass
     answer, _ = ask(runs, _reasoner(server))
     assert answer.notice and answer.notice.code == "chat_unreachable"
-    assert answer.passages
+    assert answer.passages and not answer.usage.calls
 
 
 @pytest.mark.parametrize("fault", ["cut", "garbled"])

@@ -69,10 +69,16 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="session")
-def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def served(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of all that the served app writes: `data` and `log`."""
+    return tmp_path_factory.mktemp("served")
+
+
+@pytest.fixture(scope="session")
+def address(served: Path) -> Iterator[str]:
     """The app, served with an empty data folder and no settings; its address."""
     browser_path()
-    folder = tmp_path_factory.mktemp("served")
+    folder = served
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]

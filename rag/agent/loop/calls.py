@@ -19,7 +19,8 @@ class CallCounter(BaseCallbackHandler):
     """Spends from a budget before each call of a chat model, and counts its tokens after it.
 
     A spent budget stops the call. Tokens are those that the server counted (`usage_metadata`), else
-    estimated from the texts; so are those of a call that failed or was stopped.
+    estimated from the texts; so are those of a call that broke off or was stopped. One that was refused, or never
+    reached a server, used nothing.
     """
 
     raise_error = True
@@ -58,6 +59,9 @@ class CallCounter(BaseCallbackHandler):
             self._budget.meter.add(asked, estimate_tokens(text + calls), estimated=True)
 
     def on_llm_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
+        if not self._told.get(run_id) and _was_refused(error):
+            self._asked.pop(run_id, None)
+            self._told.pop(run_id, None)
         self._close(run_id)
 
     def close(self) -> None:
@@ -69,6 +73,12 @@ class CallCounter(BaseCallbackHandler):
         asked, told = self._asked.pop(run_id, None), self._told.pop(run_id, [])
         if asked is not None:
             self._budget.meter.add(asked, estimate_tokens("".join(told)), estimated=True)
+
+
+def _was_refused(error: BaseException) -> bool:
+    from rag.models.chat import model_error
+
+    return isinstance(getattr(error, "status_code", None), int) or model_error(error).code == "chat_unreachable"
 
 
 def _message(response: LLMResult) -> Any:

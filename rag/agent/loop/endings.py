@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any
 
 from rag.agent.citing.remarks import declines
 from rag.agent.loop.state import LoopState, record
+from rag.agent.loop.writing import SHORTENED
 from rag.agent.questions import is_third_language
 from rag.agent.usage import BUDGET_CODES
 from rag.errors import ModelError
 from rag.retrieval.answerable import DOUBT
 from rag.types import Citation, Notice
-
-_SHORTENED: Final = "answer_too_long"  # the model's own limit: what it wrote is whole up to there
 
 
 def judged(
@@ -25,7 +24,7 @@ def judged(
     likely: float,
 ) -> LoopState:
     """Say how the question ended, and why it did not end simply well."""
-    if error and not (error.code == _SHORTENED and text):
+    if error and not (error.code == SHORTENED and text):
         return failed(error.notice)
     if not text.strip() or (not citations and declines(text)):
         return missing(state, Notice("not_in_pages"))

@@ -34,7 +34,7 @@ def build_deep(checkpointer: Any = None) -> Graph:
     builder = _begin()
     builder.add_node("grade", timed("grade", nodes.grade))
     builder.add_node("rewrite", timed("rewrite", nodes.rewrite))
-    builder.add_conditional_edges("retrieve", after_deep_search, ["grade", END])
+    builder.add_conditional_edges("retrieve", after_deep_search, ["grade", "generate", END])
     builder.add_conditional_edges("grade", after_grade, ["generate", "rewrite", END])
     builder.add_conditional_edges("rewrite", after_rewrite, ["agent", "generate", END])
     return _compiled(builder, checkpointer)
@@ -88,7 +88,7 @@ def after_enter(state: LoopState) -> Literal["condense", "agent", "__end__"]:
 
 
 def after_agent(state: LoopState) -> Literal["retrieve", "__end__"]:
-    """A model that failed to decide still gets its question searched: the passages are shown."""
+    """A model that failed to decide still gets its question searched: the passages are quoted."""
     return "__end__" if state["outcome"] == "conversation" else "retrieve"
 
 
@@ -96,8 +96,11 @@ def after_fast_search(state: LoopState) -> Literal["generate", "__end__"]:
     return "__end__" if state["outcome"] else "generate"
 
 
-def after_deep_search(state: LoopState) -> Literal["grade", "__end__"]:
-    return "__end__" if state["outcome"] else "grade"
+def after_deep_search(state: LoopState) -> Literal["grade", "generate", "__end__"]:
+    """A model that failed is not asked to judge."""
+    if state["outcome"]:
+        return "__end__"
+    return "generate" if state["broken"] else "grade"
 
 
 def after_grade(state: LoopState, runtime: Runtime[LoopContext]) -> Literal["generate", "rewrite", "__end__"]:
@@ -105,10 +108,10 @@ def after_grade(state: LoopState, runtime: Runtime[LoopContext]) -> Literal["gen
     if state["outcome"]:
         return "__end__"
     spent = state["loop_step"] >= MAX_REWRITES or runtime.context.budget.left < 2
-    return "generate" if state["relevant"] or spent else "rewrite"
+    return "generate" if state["relevant"] or state["broken"] or spent else "rewrite"
 
 
 def after_rewrite(state: LoopState) -> Literal["agent", "generate", "__end__"]:
     if state["outcome"]:
         return "__end__"
-    return "generate" if state["exhausted"] else "agent"
+    return "generate" if state["exhausted"] or state["broken"] else "agent"

@@ -13,7 +13,7 @@ from langgraph.runtime import Runtime
 
 from rag.agent.condensing.condense import MAX_STANDALONE, by_rules, needs_context
 from rag.agent.loop.endings import caveat, decided, failed, judged, missing
-from rag.agent.loop.state import LoopContext, LoopState, PassageRef, asked, fresh, reference
+from rag.agent.loop.state import LoopContext, LoopState, PassageRef, asked, fresh, notice_of, record, reference
 from rag.agent.loop.talk import conversation, exchanges_of, leftovers, said, summed_up
 from rag.agent.loop.verify import verified
 from rag.agent.loop.writing import write
@@ -79,8 +79,8 @@ async def agent(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
     try:
         wish, decision = await _decide(state, runtime.context)
     except ModelError as error:
-        detail = decided("failed", reason=error.code, queries=[question])
-        return {**failed(error.notice), "messages": [call_for([question])]}, detail
+        broken = LoopState(broken=record(error.notice), messages=[call_for([question])])
+        return broken, decided("failed", reason=error.code, queries=[question])
     if wish.queries:
         return {"messages": [call_for(wish.queries)]}, decided(decision, queries=list(wish.queries))
     runtime.stream_writer({"token": wish.text})
@@ -124,14 +124,13 @@ async def retrieve(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
         with runtime.context.budget.keeping(1):  # some strategies have a model write what they search with
             ran = await tool_node().ainvoke({"messages": state["messages"][-1:]})
     except RagError as error:
-        update = failed(error.notice) if state["outcome"] is None else LoopState()
-        return update, decided("failed", reason=error.code, queries=queries)
+        return failed(error.notice), decided("failed", reason=error.code, queries=queries)
     replies: list[ToolMessage] = ran["messages"]
     passages = _interleaved([reply.artifact or [] for reply in replies])[:MAX_PASSAGES]
     known = {ref["id"] for ref in state["found"]}
     refs = [reference(passage) for passage in passages]
     new = [ref for ref in refs if ref["id"] not in known]
-    update = {
+    update: LoopState = {
         "messages": [reply.model_copy(update={"artifact": None}) for reply in replies],
         "passages": refs,
         "found": [*state["found"], *new],
@@ -164,7 +163,7 @@ async def grade(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
         elif error.code in BUDGET_CODES:
             verdicts, decision = [False] * len(passages), error.code
         else:
-            return failed(error.notice), decided("failed", reason=error.code)
+            return {"broken": record(error.notice)}, decided("failed", reason=error.code)
     kept = {p.id for p, relevant in zip(passages, verdicts, strict=False) if relevant}
     grades = [{"id": p.id, "relevant": p.id in kept} for p in passages]
     update: LoopState = {"relevant": len(kept), "graded": [*state["graded"], *(p.id for p in passages)]}
@@ -186,7 +185,7 @@ async def rewrite(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
     except ModelError as error:
         if error.code not in BUDGET_CODES and error.code != _UNUSABLE:
             detail = decided("failed", reason=error.code, attempt=attempt)
-            return {**update, **failed(error.notice)}, detail
+            return {**update, "broken": record(error.notice)}, detail
         query = ""
     query = " ".join(query.split())[:400]
     if not query or query.casefold() in {tried.casefold() for tried in state["tried"]}:
@@ -204,6 +203,9 @@ async def generate(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
     if not passages:
         return {**update, **missing(state, Notice("nothing_found"))}, decided("nothing_found", passages=0)
     likely, unjudged = runtime.context.answerable(), _unjudged(state)
+    broken = notice_of(state["broken"])
+    if likely < REFUSE and broken:
+        return {**update, **failed(broken)}, decided("failed", reason=broken.code)
     if likely < REFUSE and (unjudged or not state["relevant"]):
         return {**update, **missing(state, Notice("not_in_pages"))}, decided("not_in_pages", answerable=likely)
     pieces: list[str] = []

@@ -45,7 +45,8 @@ class LoopState(TypedDict, total=False):
 
     `passages` is what the answer is written from, in context order; `found` holds what every search
     of this question brought, `graded` the ids that were judged, `relevant` how many the last grading
-    let through; `query` is what a rewrite wants searched next; `exhausted` says that none is left.
+    let through; `query` is what a rewrite wants searched next; `exhausted` says that none is left; `broken`
+    is why the model failed, after which it is not asked again.
     `standalone` is the question complete in itself, once that was looked into or given; `summary` holds
     what was said before the oldest of the messages.
     """
@@ -61,6 +62,7 @@ class LoopState(TypedDict, total=False):
     graded: list[str]
     relevant: int
     exhausted: bool
+    broken: NoticeRecord | None
     loop_step: int
     tried: list[str]
     steps: list[StepRecord]
@@ -104,6 +106,7 @@ def fresh(question: str, mode: RunMode) -> LoopState:
         "graded": [],
         "relevant": 0,
         "exhausted": False,
+        "broken": None,
         "loop_step": 0,
         "tried": [],
         "steps": [],

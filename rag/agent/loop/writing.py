@@ -1,23 +1,29 @@
-"""Writes the answer of a step: in the way that was chosen, or quoted where the budget leaves no call for it."""
+"""Writes the answer of a step: in the way that was chosen, or quoted where no model writes it."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
+from typing import Final
 
 from langgraph.runtime import Runtime
 
 from rag.agent.composing.compose import Composer, Plan, plan_for, share_that_fits
-from rag.agent.loop.state import LoopContext, LoopState, asked
+from rag.agent.loop.state import LoopContext, LoopState, asked, notice_of
 from rag.agent.reasoner import RESET
 from rag.agent.usage import BUDGET_CODES
 from rag.errors import ModelError
+from rag.messages import say
 from rag.types import Notice, Passage
+
+Written = tuple[str, ModelError | None, Notice | None]
+SHORTENED: Final = "answer_too_long"
+"""The model's own limit: what it wrote is whole up to there."""
 
 
 async def write(
     state: LoopState, passages: Sequence[Passage], runtime: Runtime[LoopContext], pieces: list[str]
-) -> tuple[str, ModelError | None, Notice | None]:
+) -> Written:
     """Collect the answer in `pieces` as it comes, so that what was written survives a failure.
 
     Returns the way it was composed, what broke it off, and the caveat of an answer that was quoted instead.
@@ -27,13 +33,33 @@ async def write(
     plan = plan_for(passages, context.options, context.budget.left, deep=deep)
     given = await distilled(question, passages, plan, context)
     try:
+        if broken := notice_of(state["broken"]):
+            raise ModelError(broken.code, **broken.params)
         await _collect(_source(question, given, plan, context), runtime, pieces)
     except ModelError as error:
-        if error.code not in BUDGET_CODES or pieces or context.quoter is None:
-            return plan.way, error, None
-        await _collect(context.quoter.answer(question, passages), runtime, pieces)
-        return "quoted", None, Notice(f"quoted_{error.code}", error.notice.params)
+        return await _quoted_instead(question, passages, runtime, pieces, error) or (plan.way, error, None)
     return plan.way, None, None
+
+
+async def _quoted_instead(
+    question: str, passages: Sequence[Passage], runtime: Runtime[LoopContext], pieces: list[str], error: ModelError
+) -> Written | None:
+    """The best sentences of the passages in the place of what a model did not write, or not to its end.
+
+    None where there are none, or what it wrote is worth more: up to its own limit, or that of the budget.
+    """
+    spent, quoter = error.code in BUDGET_CODES, runtime.context.quoter
+    if quoter is None or (pieces and (spent or error.code == SHORTENED)):
+        return None
+    quotes = [piece async for piece in quoter.answer(question, passages)]
+    if not quotes:
+        return None
+    for piece in [*([RESET] if pieces else []), *quotes]:
+        _take(piece, runtime, pieces)
+    if spent:
+        return "quoted", None, Notice(f"quoted_{error.code}", error.notice.params)
+    why = {"why_en": say(error.notice, "en"), "why_zh": say(error.notice, "zh"), "code": error.code}
+    return "quoted", error, Notice("quoted_model_failed", why)
 
 
 async def distilled(question: str, passages: Sequence[Passage], plan: Plan, context: LoopContext) -> Sequence[Passage]:
@@ -55,9 +81,13 @@ def _source(question: str, passages: Sequence[Passage], plan: Plan, context: Loo
 
 async def _collect(source: AsyncIterator[str], runtime: Runtime[LoopContext], pieces: list[str]) -> None:
     async for piece in source:
-        if piece == RESET:
-            pieces.clear()
-            runtime.stream_writer({"reset": True})
-        elif piece:
-            pieces.append(piece)
-            runtime.stream_writer({"token": piece})
+        _take(piece, runtime, pieces)
+
+
+def _take(piece: str, runtime: Runtime[LoopContext], pieces: list[str]) -> None:
+    if piece == RESET:
+        pieces.clear()
+        runtime.stream_writer({"reset": True})
+    elif piece:
+        pieces.append(piece)
+        runtime.stream_writer({"token": piece})

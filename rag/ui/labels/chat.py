@@ -22,6 +22,7 @@ LABELS: dict[str, tuple[str, str]] = {
         "Answers are quoted from your pages; connect a model for written answers.",
         "答案直接摘自您的网页；接入对话模型后可得到成文的回答。",
     ),
+    "chat_check": ("Check the model in Settings", "在“设置”中检查模型"),
     "chat_connect": ("Connect a model", "接入模型"),
     "outcome_answered": ("Answered from your pages", "已据您的网页作答"),
     "outcome_caveat": ("Answered with a caveat", "作答，但有保留"),

@@ -1,0 +1,104 @@
+"""A chat model's life in a browser: refused, connected, kept over a reload, lost in the middle of an answer, let go."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from rag.ui.browser import COOKIE
+from rag.ui.strings import Language, label
+from tests.e2e.conftest import OpenTab, ask, settled
+from tests.support.chat_protocol import Reply, Request
+from tests.support.chat_server import ChatServer, rules
+
+KEY = "sk-browsers-own-4711"
+QUESTION = "How long does a deleted file stay in the bilge?"
+BOTH = pytest.mark.parametrize("language", ["en", "zh"])
+
+
+def fill(page: Page, language: Language, address: str, model: str, key: str) -> None:
+    page.get_by_label(label("chat_base_url", language)).fill(address)
+    page.get_by_label(label("chat_model_name", language), exact=True).fill(model)
+    page.get_by_label(label("chat_key", language), exact=True).fill(key)
+
+
+def use(page: Page, language: Language) -> None:
+    page.get_by_role("button", name=label("chat_use", language), exact=True).click()
+
+
+def in_use(page: Page, language: Language) -> None:
+    expect(page.get_by_text(label("chat_in_use", language, model="test"))).to_be_visible()
+
+
+@BOTH
+def test_what_is_wrong_is_said_and_what_is_right_is_used(open_tab: OpenTab, language: Language) -> None:
+    with ChatServer(rules, key=KEY, models=["test"], lists=["other", "test"]) as server:
+        page = open_tab(language, "/settings")
+        alert = page.get_by_test_id("stAlert")
+        fill(page, language, server.base_url, "test", "sk-wrong")
+        use(page, language)
+        expect(alert).to_contain_text({"en": "refused the key", "zh": "拒绝了该密钥"}[language])
+        fill(page, language, "http://127.0.0.1:9/v1", "test", KEY)
+        use(page, language)
+        expect(alert).to_contain_text({"en": "Nothing answers at", "zh": "没有回应"}[language])
+        fill(page, language, server.base_url, "none-such", KEY)
+        use(page, language)
+        expect(alert).to_contain_text(
+            {"en": "has no model named none-such", "zh": "没有名为 none-such 的模型"}[language]
+        )
+        page.get_by_label(label("chat_served", language, count=2)).click()
+        page.get_by_role("option", name="test").click()
+        expect(page.get_by_label(label("chat_model_name", language), exact=True)).to_have_value("test")
+        use(page, language)
+        in_use(page, language)
+        assert KEY not in page.content() and KEY not in page.url
+
+
+@pytest.mark.usefixtures("samples")
+def test_it_stays_for_this_browser_until_it_is_let_go(open_tab: OpenTab, address: str) -> None:
+    with ChatServer(rules, key=KEY) as server:
+        page = open_tab("en", "/settings")
+        fill(page, "en", server.base_url, "test", KEY)
+        use(page, "en")
+        in_use(page, "en")
+        page.reload()
+        in_use(page, "en")
+        cookie = next(one for one in page.context.cookies() if one["name"] == COOKIE)
+        assert cookie["httpOnly"] and KEY not in cookie["value"]
+        page.goto(address)
+        asked = len(server.requests)
+        ask(page, QUESTION)
+        assert len(server.requests) > asked
+        other = open_tab("en", "/settings")
+        expect(other.get_by_text(label("use_chat_none", "en"))).to_be_visible()
+        page.goto(f"{address}/settings")
+        page.get_by_role("button", name=label("chat_disconnect", "en")).click()
+        expect(page.get_by_text(label("use_chat_none", "en"))).to_be_visible()
+        page.reload()
+        expect(page.get_by_text(label("use_chat_none", "en"))).to_be_visible()
+
+
+@pytest.mark.usefixtures("samples")
+def test_a_model_that_dies_in_an_answer_leaves_quotes_and_the_way_to_settings(open_tab: OpenTab, served: Path) -> None:
+    def dying(request: Request) -> Reply:
+        reply = rules(request)
+        wanted = request.body.get("max_tokens") or request.body.get("max_completion_tokens")
+        return reply if reply.tool_calls or wanted else Reply(reply.text, fault="cut")
+
+    with ChatServer(dying, key=KEY) as server:
+        page = open_tab("en", "/settings")
+        fill(page, "en", server.base_url, "test", KEY)
+        use(page, "en")
+        in_use(page, "en")
+        page.get_by_role("link", name=label("nav_chat", "en")).click()
+        ask(page, QUESTION)
+        expect(page.get_by_text("broke off in the middle of the answer")).to_be_visible()
+        expect(page.locator("[class*='st-key-answer-']")).to_contain_text("bilge")
+        assert page.locator("[class*='st-key-source-']").count() > 0
+    settled(page)
+    page.get_by_role("button", name=label("chat_check", "en")).click()
+    in_use(page, "en")
+    files = [path for path in served.rglob("*") if path.is_file()]
+    assert files and not [path for path in files if KEY.encode() in path.read_bytes()]
