@@ -17,7 +17,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import NoReturn, Self
-from urllib.parse import urljoin
 
 import httpcore
 
@@ -30,6 +29,7 @@ from rag.ingest.hosts import HostGates
 from rag.ingest.http_headers import conditions, entity_tag, header, http_date, retry_after
 from rag.ingest.media import byte_limit, check_declared, media_type, parse_content_type
 from rag.ingest.refusals import led_to_refusal, plain_errors, status_cause, too_large
+from rag.ingest.url_key import join_url
 from rag.messages.ingest import because
 
 logger = logging.getLogger(__name__)
@@ -277,16 +277,13 @@ class _Run:
 def join_location(base: str, location: bytes) -> str:
     """The absolute form of a Location header.
 
-    Text that `check_url` will refuse is handed on untouched, because urljoin would silently drop
-    line breaks and tabs from it.
+    Text that `check_url` will refuse is handed on untouched, because browsers drop line breaks and tabs
+    from an address silently.
     """
     text = location.decode("utf-8", "replace")
     if any(character <= " " or character == "\\" for character in text):
         return text
-    try:
-        return urljoin(base, text)
-    except ValueError:
-        return text
+    return join_url(base, text) or text
 
 
 def _place(url: CheckedUrl) -> tuple[str, int, str]:

@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 
 from rag.errors import FetchError
 from rag.ingest.addresses import is_metadata, is_public, parse_address
-from rag.ingest.url_key import ascii_host, normalise_escapes
+from rag.ingest.url_key import ascii_host, browser_url
 from rag.messages.ingest import because
 
 Pair = tuple[str, int]
@@ -25,10 +25,7 @@ MAX_LENGTH = 2048
 _PORTS = frozenset([80, 443, 8080, 8443])
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 # The scheme needs re.ASCII: with re.IGNORECASE alone "http\u017f" would pass as "https".
-_URL = re.compile(
-    r"(?P<scheme>https?)://(?P<authority>[^/?#]*)(?P<path>[^?#]*)(?P<query>\?[^#]*)?(?:#.*)?",
-    re.ASCII | re.IGNORECASE | re.DOTALL,
-)
+_URL = re.compile(r"(?P<scheme>https?)://(?P<authority>[^/?#]*).*", re.ASCII | re.IGNORECASE | re.DOTALL)
 _AUTHORITY = re.compile(r"(?P<host>\[[^\[\]]*\]|[^:\[\]]*)(?::(?P<port>[0-9]{0,5}))?", re.ASCII)
 _IPV4 = re.compile(r"(?:(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])(?:\.(?!$)|$)){4}", re.ASCII)
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*", re.ASCII)
@@ -58,8 +55,8 @@ _INTERNAL_SUFFIXES = frozenset(
 class CheckedUrl:
     """A URL that passed `check_url`, in the parts that go on the wire.
 
-    `host` is ASCII, without brackets; `target` is the path and query, percent-encoded;
-    `allowed` says that the pair of host and port is on the allow-list.
+    `host` is ASCII, without brackets; `target` is the path and query as a browser sends them, dot segments
+    resolved; `allowed` says that the pair of host and port is on the allow-list.
     """
 
     raw: str
@@ -92,8 +89,7 @@ def check_url(raw: str, allow: Collection[Pair] = frozenset()) -> CheckedUrl:
         _refuse(raw, "scheme")
     scheme = match["scheme"].lower()
     host, port = _host_and_port(raw, match["authority"], scheme)
-    target = normalise_target(match["path"] or "/", match["query"] or "")
-    checked = CheckedUrl(raw, scheme, host, port, target, (host, port) in allow)
+    checked = CheckedUrl(raw, scheme, host, port, _target(raw, host, port), (host, port) in allow)
     _check_host(checked)
     if port not in _PORTS and not checked.allowed:
         _refuse(raw, "port", host=host, port=port, pair=checked.pair)
@@ -127,11 +123,6 @@ def is_literal(host: str) -> bool:
     return ":" in host or bool(_IPV4.fullmatch(host))
 
 
-def normalise_target(path: str, query: str) -> str:
-    """What the request line asks for: as given, with what cannot go on the wire percent-encoded."""
-    return normalise_escapes(path) + normalise_escapes(query)
-
-
 def shown(url: str, limit: int = 200) -> str:
     """A URL as a message may show it: printable, and not longer than `limit` characters."""
     text = "".join(c if c == " " or unicodedata.category(c) not in _UNSAFE_CATEGORIES else "\ufffd" for c in url)
@@ -156,6 +147,17 @@ def _host_and_port(raw: str, authority: str, scheme: str) -> tuple[str, int]:
     if not host or port > 65535:
         _refuse(raw, "host", host=shown(authority, 80))
     return host, port
+
+
+def _target(raw: str, host: str, port: int) -> str:
+    """What the request line asks for, from a browser's reading, which has to agree on where to."""
+    parsed = browser_url(raw)
+    if parsed is None or int(parsed.port or _DEFAULT_PORTS[parsed.protocol.rstrip(":")]) != port:
+        _refuse(raw, "host", host=shown(host, 80))
+    name = parsed.hostname.strip("[]").removesuffix(".")
+    if name != host and _spell_ipv6(name) != host:
+        _refuse(raw, "host", host=shown(host, 80))
+    return parsed.pathname + parsed.search
 
 
 def _spell(host: str) -> str:

@@ -1,7 +1,7 @@
 """The key of a page: one spelling for all the ways to write its address.
 
-No library canonicalises right for this (docs/decisions), so the rules are here and closed:
-what they do not name stays as it is, because dropping too much merges two different pages.
+An address is read as browsers read it (the WHATWG's URL standard, through can_ada), and then brought into one
+form by closed rules: what they do not name stays as it is, because dropping too much merges two different pages.
 """
 
 from __future__ import annotations
@@ -9,14 +9,11 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
-from ipaddress import IPv6Address
 from urllib.parse import SplitResult, quote, urljoin, urlsplit
 
-_PARTS = re.compile(
-    r"(?P<scheme>https?)://(?P<authority>[^/?#]*)(?P<path>[^?#]*)(?:\?(?P<query>[^#]*))?(?:#(?P<fragment>.*))?",
-    re.ASCII | re.IGNORECASE | re.DOTALL,
-)
-_DEFAULT_PORTS = {"http": "80", "https": "443"}
+import can_ada
+
+_WEB = frozenset(["http:", "https:"])
 _TRACKING = frozenset(
     [
         "gclid",
@@ -45,15 +42,13 @@ def url_key(url: str) -> str:
     Idempotent, and total: it never raises, because it also names pages that were imported.
     """
     text = url.strip()
-    match = _PARTS.fullmatch(text)
-    if not match:
+    parsed = browser_url(text)
+    if parsed is None:
         return text
-    scheme = match["scheme"].lower()
-    path = _remove_dot_segments(normalise_escapes(match["path"])) or "/"
-    query = _without_tracking(normalise_escapes(match["query"] or ""))
-    fragment = match["fragment"] or ""
+    query = _without_tracking(normalise_escapes(parsed.search.removeprefix("?")))
+    fragment = parsed.hash.removeprefix("#")
     route = normalise_escapes(fragment) if fragment.startswith(("!", "/")) else ""
-    key = f"{scheme}://{_authority(match['authority'], scheme)}{path}"
+    key = f"{parsed.protocol}//{_authority(parsed)}{normalise_escapes(parsed.pathname)}"
     return key + (f"?{query}" if query else "") + (f"#{route}" if route else "")
 
 
@@ -61,6 +56,15 @@ def url_hash(url: str) -> str:
     """The page's identifier: the MD5 of its key as 32 lower-case hexadecimal digits."""
     key = url_key(url).encode("utf-8", "surrogatepass")
     return hashlib.md5(key, usedforsecurity=False).hexdigest()
+
+
+def browser_url(text: str, base: str = "") -> can_ada.URL | None:
+    """The parts of a web address as a browser reads it, from `base` on; None for what is none."""
+    try:
+        parsed = can_ada.parse(_whole(base)) + _whole(text) if base else can_ada.parse(_whole(text))
+    except ValueError:
+        return None
+    return parsed if parsed.protocol in _WEB else None
 
 
 def split_url(url: str) -> SplitResult:
@@ -72,11 +76,19 @@ def split_url(url: str) -> SplitResult:
 
 
 def join_url(base: str, reference: str) -> str:
-    """`urljoin`, but "" where the two make no address."""
-    try:
-        return urljoin(base, reference)
-    except ValueError:
+    """The web address that a browser follows from a page at `base` to `reference`, or "" where there is none.
+
+    Spelled as it is written where that is read alike, so that `/中文` stays readable.
+    """
+    joined = browser_url(reference, base)
+    if joined is None:
         return ""
+    try:
+        written = urljoin(base, reference.strip())
+    except ValueError:
+        return joined.href
+    read = browser_url(written)
+    return written if read is not None and read.href == joined.href else joined.href
 
 
 def normalise_escapes(text: str) -> str:
@@ -109,37 +121,17 @@ def _ascii_label(label: str) -> str:
         raise ValueError(f"no IDNA 2008 form: {label!r}") from error
 
 
-def _authority(authority: str, scheme: str) -> str:
-    userinfo, at, host_port = authority.rpartition("@")
-    host, colon, port = host_port.rpartition(":")
-    if not colon or not re.fullmatch(r"[0-9]*", port, re.ASCII):
-        host, port = host_port, ""
-    port = port.lstrip("0")
-    suffix = "" if port in ("", _DEFAULT_PORTS[scheme]) else f":{port}"
-    return f"{userinfo}{at}{_host(host)}{suffix}"
+def _whole(text: str) -> str:
+    """`text` as browsers have it: halves of surrogate pairs, which have no encoding, are replaced."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def _host(host: str) -> str:
-    try:
-        if host.startswith("["):
-            return f"[{IPv6Address(host.strip('[]')).compressed}]"
-        return ascii_host(host.removesuffix("."))
-    except ValueError:
-        return host.lower().removesuffix(".")
-
-
-def _remove_dot_segments(path: str) -> str:
-    """RFC 3986, section 5.2.4, for the path of an address with a host."""
-    output: list[str] = []
-    segments = path.split("/")[1:] if path.startswith("/") else path.split("/")
-    for segment in segments:
-        if segment == "..":
-            output = output[:-1]
-        elif segment != ".":
-            output.append(segment)
-    if segments[-1] in (".", ".."):
-        output.append("")
-    return "/" + "/".join(output)
+def _authority(parsed: can_ada.URL) -> str:
+    secret = f":{parsed.password}" if parsed.password else ""
+    user = f"{parsed.username}{secret}@" if parsed.username or secret else ""
+    port = f":{parsed.port}" if parsed.port else ""
+    host = parsed.hostname if parsed.hostname.endswith("..") else parsed.hostname.removesuffix(".")
+    return f"{user}{host or parsed.hostname}{port}"
 
 
 def _without_tracking(query: str) -> str:

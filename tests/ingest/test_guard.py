@@ -100,7 +100,9 @@ def test_refused(url: str, cause: str) -> None:
 def test_parts_that_go_on_the_wire() -> None:
     checked = check_url("https://BÜCHER.example.:8443/straße/a%2fb?q=中#x")
     assert (checked.scheme, checked.host, checked.port) == ("https", "xn--bcher-kva.example", 8443)
-    assert checked.target == "/stra%C3%9Fe/a%2Fb?q=%E4%B8%AD"
+    assert checked.target == "/stra%C3%9Fe/a%2fb?q=%E4%B8%AD"
+    assert check_url("https://example.com/a/%2e%2E/b/./c'?q='#x").target == "/b/c'?q=%27"
+    assert check_url("https://example.com/100%").target == "/100%"
     assert checked.authority == "xn--bcher-kva.example:8443"
     assert check_url("http://[2606:4700:0::1111]").authority == "[2606:4700::1111]"
     assert check_url("http://example.com").target == "/"

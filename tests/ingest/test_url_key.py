@@ -63,9 +63,26 @@ def test_different_pages_stay_apart(left: str, right: str) -> None:
     assert url_key(left) != url_key(right)
 
 
-@pytest.mark.parametrize("text", ["", "notes.md", "file:///a/b.html", "mailto:a@b.c", "https", "http:/x"])
+@pytest.mark.parametrize("text", ["", "notes.md", "file:///a/b.html", "mailto:a@b.c", "https", "http:"])
 def test_what_is_no_web_address_stays_as_it_is(text: str) -> None:
     assert url_key(text) == text
+
+
+@pytest.mark.parametrize(
+    ("url", "key"),
+    [
+        ("http:/example.com", "http://example.com/"),
+        ("https:\\\\example.com\\a", "https://example.com/a"),
+        ("http://exam\tple.com/a\nb", "http://example.com/ab"),
+        ("http://:@example.com/", "http://example.com/"),
+        ("http://2130706433/", "http://127.0.0.1/"),
+        ("https://example.com/?q='a", "https://example.com/?q=%27a"),
+        ("https://example.com../", "https://example.com../"),
+        ("http://2../", "http://2../"),
+    ],
+)
+def test_read_as_browsers_read_it(url: str, key: str) -> None:
+    assert url_key(url) == url_key(key) == key
 
 
 def test_hash_is_the_md5_of_the_key() -> None:
@@ -96,3 +113,7 @@ def test_splitting_and_joining() -> None:
     assert split_url("http://[::1]:80/x?y#z")[:] == ("http", "[::1]:80", "/x", "y", "z")
     assert join_url("https://a.example/b/c", "../d") == "https://a.example/d"
     assert join_url("http://[::1/x", "/robots.txt") == ""
+    assert join_url("https://a.example/b/c", "\\\\b.example\\d") == "https://b.example/d"
+    assert join_url("http://a.example/b/c", "http:d") == "http://a.example/b/d"
+    assert join_url("https://a.example/", "/\u4e2d?q=\u6587") == "https://a.example/\u4e2d?q=\u6587"
+    assert join_url("https://a.example/", "mailto:a@b.example") == ""

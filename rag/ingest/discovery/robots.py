@@ -1,21 +1,18 @@
-"""robots.txt: what a site lets programs read, as RFC 9309 has it, through Protego."""
+"""robots.txt: what a site lets programs read, as RFC 9309 has it."""
 
 from __future__ import annotations
 
 import logging
-import re
 import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from rag.errors import FetchError, IngestError
+from rag.ingest.discovery.robots_rules import RobotsRules, parse_robots
 from rag.ingest.fetch import Fetcher
 from rag.ingest.guard import CheckedUrl, shown
-
-if TYPE_CHECKING:
-    from protego import Protego
+from rag.ingest.url_key import normalise_escapes
 
 log = logging.getLogger(__name__)
 
@@ -25,7 +22,6 @@ RETRY_SECONDS = 300.0
 MAX_PARSED = 512 * 1024  # RFC 9309, section 2.5, wants 500 KiB at least
 _MAX_FETCHED = 5 * 1024 * 1024
 _MAX_SITES = 1000
-_AGENT_LINE = re.compile(r"\s*user[-\s]*agent\b\s*:?(?P<name>[^#]*)", re.IGNORECASE)
 _TOLD_AS_THEY_ARE = frozenset(["blocked", "unresolved", "unreachable"])
 
 Site = tuple[str, str, int]
@@ -62,13 +58,14 @@ class Robots:
         site = self._site(checked)
         if site.rules is None:
             raise _unreadable(site.failure, url, checked.host)
-        if not site.rules.can_fetch(f"{checked.scheme}://{checked.authority}{checked.target}", AGENT):
+        spellings = {checked.target, normalise_escapes(checked.target)}
+        if not all(site.rules.can_fetch(f"//{checked.authority}{target}", AGENT) for target in spellings):
             raise IngestError("robots_refused", url=shown(url), host=checked.host)
 
     def delay(self, url: str) -> float:
         """Seconds that the site of `url` wants between two requests; 0.0 where it does not say."""
         rules = self._site(self._fetcher.check(url)).rules
-        return _delay(rules) if rules else 0.0
+        return rules.delay(AGENT) if rules else 0.0
 
     def sitemaps(self, url: str) -> list[str]:
         """The sitemaps that the robots.txt of the site of `url` names, in order."""
@@ -100,7 +97,7 @@ class Robots:
                 return error
             body = b""
         site.rules = parse_rules(body)
-        if wanted := _delay(site.rules):
+        if wanted := site.rules.delay(AGENT):
             self._fetcher.gates.slow_down((url.host, url.port), wanted)
         return None
 
@@ -110,30 +107,14 @@ class _Site:
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
-        self.rules: Protego | None = None
+        self.rules: RobotsRules | None = None
         self.failure: FetchError | None = None
         self.until: float | None = None
 
 
-def parse_rules(body: bytes) -> Protego:
-    """The rules in a robots.txt, of which MAX_PARSED bytes are read.
-
-    Groups for other programs are put together under one name first, because Protego copies each rule to
-    every program of its group: some hundred kilobytes of names and rules would take minutes.
-    """
-    from protego import Protego
-
-    lines = body[:MAX_PARSED].decode("utf-8-sig", "replace").splitlines()
-    return Protego.parse("\n".join(_only_ours(line) for line in lines))
-
-
-def _only_ours(line: str) -> str:
-    match = _AGENT_LINE.match(line)
-    if not match:
-        return line
-    name = match["name"].strip().lower()
-    known = name == "*" or name.strip("*") == AGENT.lower()
-    return f"User-agent: {name if known else 'others'}"
+def parse_rules(body: bytes) -> RobotsRules:
+    """The rules in a robots.txt, of which MAX_PARSED bytes are read."""
+    return parse_robots(body[:MAX_PARSED].decode("utf-8-sig", "replace"))
 
 
 def _unreadable(failure: FetchError | None, url: str, host: str) -> IngestError:
@@ -148,9 +129,3 @@ def _means_no_rules(error: FetchError) -> bool:
         status = int(error.notice.params["status"])
         return 400 <= status < 500 and status != 429
     return error.code == "redirects"
-
-
-def _delay(rules: Protego) -> float:
-    wanted = rules.crawl_delay(AGENT) or 0.0
-    rate = rules.request_rate(AGENT)
-    return max(wanted, rate.seconds / rate.requests) if rate else wanted

@@ -65,14 +65,50 @@ class TestRules:
 
     def test_requests_a_while(self) -> None:
         rules = parse_rules(b"User-agent: *\nRequest-rate: 1/5s\n")
-        assert rules.request_rate("Pagelight") == (1, 5, None, None)
+        assert rules.delay("Pagelight") == 5
+        assert parse_rules(b"User-agent: *\nCrawl-delay: 2\nRequest-rate: 4/1m 0600-0845\n").delay("Pagelight") == 15
+
+    def test_dot_segments_lead_where_they_lead(self, page_server: PageServer, robots: Robots) -> None:
+        serve(page_server, RULES)
+        assert refusal(robots, page_server.url("/open/../private/page")) == "robots_refused"
+        assert refusal(robots, page_server.url("/open/%2e%2E/private/page")) == "robots_refused"
+        assert robots.allowed(page_server.url("/private/../open"))
+
+    @pytest.mark.parametrize("name", ["Pagelight/1.0", "Pagelight bot", "pagelight", "PAGELIGHT*"])
+    def test_ways_to_name_us(self, name: str) -> None:
+        rules = parse_rules(f"User-agent: {name}\nDisallow: /x\n\nUser-agent: *\nDisallow: /".encode())
+        assert rules.can_fetch("https://a.example/y", "Pagelight")
+        assert not rules.can_fetch("https://a.example/x", "Pagelight")
+
+    def test_others_are_not_us(self) -> None:
+        rules = parse_rules(b"User-agent: Pagelights\nUser-agent: x Pagelight\nDisallow: /")
+        assert rules.can_fetch("https://a.example/x", "Pagelight")
+
+    @pytest.mark.parametrize(
+        ("pattern", "path", "matches"),
+        [
+            ("/a*c", "/abbc/d", True),
+            ("/a*c$", "/abbc/d", False),
+            ("/a*c$", "/acbc", True),
+            ("/a$", "/a", True),
+            ("/a$", "/ab", False),
+            ("/aa*aa$", "/aaa", False),
+            ("*.pdf$", "/x.pdf", True),
+            ("/*a*b", "/b/a", False),
+            ("/%70", "/p", True),
+            ("/\u4e2d", "/%E4%B8%AD", True),
+        ],
+    )
+    def test_stars_and_ends(self, pattern: str, path: str, matches: bool) -> None:
+        rules = parse_rules(f"User-agent: *\nDisallow: {pattern}".encode())
+        assert rules.can_fetch(f"https://a.example{path}", "Pagelight") is not matches
 
     def test_a_page_in_its_place_says_nothing(self, page_server: PageServer, robots: Robots) -> None:
         page_server.add("/robots.txt", "<!doctype html><title>Not found</title>")
         assert robots.allowed(page_server.url("/a"))
 
     def test_rules_for_very_many_programs(self) -> None:
-        """Protego alone copies each rule to every program of its group: half a megabyte took minutes."""
+        """Rules that are copied to every program of their group take minutes."""
         names = "".join(f"User-agent: a{number}\n" for number in range(13_000))
         began = time.thread_time()
         rules = parse_rules((names + "Disallow: /x\n" * 20_000).encode())

@@ -1,0 +1,135 @@
+"""How the app reads the open web, on cases of browsers' and crawlers' own test suites.
+
+    python -m benchmarks.openweb [--json] [--wrong]
+
+Cases are read from ../shared/web: addresses (web-platform-tests), robots.txt (google/robotstxt), encoding
+declarations (html5lib-tests) and sitemaps. `--wrong` prints every case that is read otherwise.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from rag.errors import FetchError
+from rag.ingest.charset import codec_of
+declared_in=None
+from rag.ingest.discovery.robots import parse_rules
+from rag.ingest.discovery.sitemaps import parse_sitemap
+from rag.ingest.guard import check_url
+from rag.ingest.url_key import join_url, split_url, url_key
+
+CASES = Path(__file__).resolve().parents[2] / "shared" / "web"
+_FALLBACK = "windows-1252"
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """How many cases of a kind are read as their suite says, the least that will do, and the others."""
+
+    name: str
+    right: int
+    cases: int
+    least: int
+    wrong: list[str]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--wrong", action="store_true")
+    options = parser.parse_args()
+    results = list(scores())
+    for score in results:
+        if options.json:
+            print(json.dumps(asdict(score), ensure_ascii=False))
+            continue
+        print(f"{score.name:34} {score.right:4} of {score.cases:4}   at least {score.least}")
+        for case in score.wrong if options.wrong else ():
+            print(f"    {case}")
+    return int(any(score.right < score.least for score in results))
+
+
+def scores(folder: Path = CASES) -> Iterator[Score]:
+    """A score for each kind of case; raises FileNotFoundError where a file of cases is missing."""
+    addresses = _rows(folder / "urls.jsonl")
+    valid = [row for row in addresses if row["valid"]]
+    yield _score("addresses: keys", valid, same_key, 0.98)
+    yield _score("addresses: what is fetched", valid, fetched_alike, 1.0)
+    yield _score("addresses: invalid ones refused", [row for row in addresses if not row["valid"]], refused, 1.0)
+    yield _score("addresses: key of a key", addresses, settled_key, 1.0)
+    yield _score("robots.txt", _rows(folder / "robots.jsonl"), obeyed, 138 / 141)
+    yield _score("encoding declarations", _rows(folder / "prescan.jsonl"), declared, 78 / 82)
+    yield _score("sitemaps", _rows(folder / "sitemaps.jsonl"), listed, 1.0)
+
+
+def same_key(row: Row) -> bool:
+    """The address as it was written has the key of the address that a browser makes of it."""
+    return url_key(_address(row)) == url_key(row["href"])
+
+
+def fetched_alike(row: Row) -> bool:
+    """The fetcher asks for what a browser asks for, or for nothing: the guard refuses much that browsers open."""
+    parts = split_url(row["href"])
+    port = parts.port or {"http": 80, "https": 443}[parts.scheme]
+    try:
+        checked = check_url(_address(row), {(row["hostname"].strip("[]"), port)})
+    except FetchError:
+        return True
+    return (checked.host, checked.port, checked.target) == (row["hostname"].strip("[]"), port, row["path"])
+
+
+def refused(row: Row) -> bool:
+    """An address that browsers cannot read is refused, joined with its base or alone."""
+    return not any(_passes(address) for address in (row["input"], _address(row)))
+
+
+def settled_key(row: Row) -> bool:
+    key = url_key(_address(row))
+    return url_key(key) == key
+
+
+def obeyed(row: Row) -> bool:
+    """Whether a page may be fetched is decided as its suite does, for the agent of the case."""
+    return parse_rules(row["robots"].encode()).can_fetch(row["url"], row["agent"]) == bool(row["allowed"])
+
+
+def declared(row: Row) -> bool:
+    """The declaration that counts is the browser's, and what declares none is read as Western European."""
+    return codec_of(declared_in(base64.b64decode(row["html_base64"])) or _FALLBACK) == codec_of(row["encoding"])
+
+
+def listed(row: Row) -> bool:
+    _, pages = parse_sitemap(base64.b64decode(row["body_base64"]), row["address"])
+    return [address for address, _ in pages] == row["urls"]
+
+
+def _address(row: Row) -> str:
+    return join_url(row["base"], row["input"]) if row["base"] else row["input"]
+
+
+def _passes(address: str) -> bool:
+    try:
+        check_url(address)
+    except FetchError:
+        return False
+    return True
+
+
+def _rows(path: Path) -> list[Row]:
+    return [json.loads(line) for line in path.read_text("utf-8").split("\n") if line.strip()]
+
+
+def _score(name: str, rows: list[Row], is_right: Callable[[Row], bool], share: float) -> Score:
+    wrong = [json.dumps(row, ensure_ascii=False) for row in rows if not is_right(row)]
+    return Score(name, len(rows) - len(wrong), len(rows), -int(-share * len(rows) // 1), wrong)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
