@@ -47,7 +47,7 @@ def hostile_strings(pattern: str | bytes, flags: int) -> list[Hostile]:
     """At most some hundred strings for a pattern, the same each time."""
     as_bytes = isinstance(pattern, bytes)
     parsed = _parser.parse(pattern, flags & ~re.TEMPLATE if hasattr(re, "TEMPLATE") else flags)
-    writer = _Writer(flags, random.Random(7))
+    writer = _Writer(random.Random(7))
     pieces: dict[tuple[str, str], None] = {}
     for _ in range(_VARIANTS):
         pieces.update(dict.fromkeys(writer.pumps(parsed)))
@@ -60,9 +60,8 @@ def hostile_strings(pattern: str | bytes, flags: int) -> list[Hostile]:
 class _Writer:
     """Writes text that fits parts of a parsed pattern."""
 
-    def __init__(self, flags: int, source: random.Random) -> None:
+    def __init__(self, source: random.Random) -> None:
         self.random = source
-        self._flags = flags & (re.IGNORECASE | re.ASCII)
         self._groups: dict[int, str] = {}
 
     def pumps(self, items: Any, before: str = "") -> Iterator[tuple[str, str]]:
@@ -119,22 +118,16 @@ class _Writer:
     def _members(self, items: Any) -> list[str]:
         """What a class takes of the pool, and the ends of what it names."""
         negated = bool(items) and items[0][0] is sre.NEGATE
-        named = [chr(one) for code, value in items for one in _ends(code, value)]
-        fits = _class_matcher(tuple(map(tuple, items)), self._flags)
-        members = [one for one in (*_POOL, *([] if negated else named)) if fits(one)]
-        return list(dict.fromkeys(members))
+        named = [] if negated else [chr(one) for code, value in items for one in _ends(code, value)]
+        return list(dict.fromkeys(one for one in (*_POOL, *named) if _in_class(items, one) != negated))
 
 
 def _ends(code: Any, value: Any) -> Iterable[int]:
     return (value,) if code is sre.LITERAL else value if code is sre.RANGE else ()
 
 
-def _class_matcher(items: tuple[Any, ...], flags: int) -> Any:
-    def fits(character: str) -> bool:
-        negated = items[0][0] is sre.NEGATE
-        return any(_fits(code, value, character) for code, value in items if code is not sre.NEGATE) != negated
-
-    return fits
+def _in_class(items: Any, character: str) -> bool:
+    return any(_fits(code, value, character) for code, value in items if code is not sre.NEGATE)
 
 
 def _fits(code: Any, value: Any, character: str) -> bool:

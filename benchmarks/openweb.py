@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from rag.errors import FetchError
-from rag.ingest.charset import codec_of
-declared_in=None
+from rag.ingest.declared_charset import codec_of, declared_in
 from rag.ingest.discovery.robots import parse_rules
 from rag.ingest.discovery.sitemaps import parse_sitemap
 from rag.ingest.guard import check_url

@@ -1,7 +1,7 @@
 """From bytes to text: byte order mark, header, meta element, then detection.
 
-A declaration is believed only when the bytes agree with it, since servers often declare one charset
-for pages written in another. `gb2312` and `gbk` are read as GB18030, their superset, as browsers do.
+A declaration (`rag.ingest.declared_charset`) is believed only when the bytes agree with it, since servers often
+declare one charset for pages written in another.
 """
 
 from __future__ import annotations
@@ -11,41 +11,9 @@ import re
 from collections.abc import Iterator
 
 from rag.ingest import byte_charsets, cjk_charsets
+from rag.ingest.declared_charset import codec_of, declared_in
 
 _MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
-# Browsers' readings of labels. What is neither here nor in _KNOWN is no charset: utf-7 is an attack.
-_READ_AS = {
-    "gb2312": "gb18030",
-    "gbk": "gb18030",
-    "gb_2312-80": "gb18030",
-    "x-gbk": "gb18030",
-    "cp936": "gb18030",
-    "big5": "big5hkscs",
-    "big5-hkscs": "big5hkscs",
-    "x-x-big5": "big5hkscs",
-    "iso-8859-1": "cp1252",
-    "latin1": "cp1252",
-    "latin-1": "cp1252",
-    "ascii": "cp1252",
-    "us-ascii": "cp1252",
-    "iso-8859-9": "cp1254",
-    "shift_jis": "cp932",
-    "shift-jis": "cp932",
-    "sjis": "cp932",
-    "x-sjis": "cp932",
-    "euc-kr": "cp949",
-    "ks_c_5601-1987": "cp949",
-    "tis-620": "cp874",
-    "windows-874": "cp874",
-    "windows-31j": "cp932",
-    "utf8": "utf-8",
-}
-_KNOWN = re.compile(
-    r"utf-8|utf-16(?:-?[lb]e)?|gb18030|cp(?:125[0-8]|866|874|932|949|950)|windows-125[0-8]"
-    r"|iso-8859-(?:[2-8]|1[013-6])|koi8-[ru]|euc-jp|iso-2022-jp|big5hkscs"
-)
-_META = re.compile(rb"<meta[^>]{0,300}?charset\s*=\s*[\"']?\s*([A-Za-z0-9_.:-]+)", re.IGNORECASE)
-_XML = re.compile(rb"<\?xml[^>]{0,200}?encoding\s*=\s*[\"']([A-Za-z0-9_.:-]+)", re.IGNORECASE)
 _NOT_ASCII = re.compile(rb"(?:[\x80-\xff][\x30-\xff]?)+")
 _WORDS = re.compile(rb"(?<![A-Za-z])[A-Za-z]*+[\x80-\xff][A-Za-z\x80-\xff]*")
 _WEAK = "cp1252"
@@ -97,13 +65,6 @@ def without_surrogates(text: str) -> str:
     return _SURROGATE.sub("\ufffd", text)
 
 
-def codec_of(label: str) -> str | None:
-    """The Python codec for a charset's label as browsers read it, or None for an unknown one."""
-    name = label.strip().lower()
-    name = _READ_AS.get(name, name)
-    return name if _KNOWN.fullmatch(name) else None
-
-
 def _is_utf8(body: bytes) -> bool:
     """Whether `body` is UTF-8 beyond doubt: other charsets make no three characters of it by accident."""
     try:
@@ -115,7 +76,7 @@ def _is_utf8(body: bytes) -> bool:
 
 def _candidates(body: bytes, declared: str | None) -> Iterator[str]:
     """Codecs in the order of trust. Latin-1 fits any bytes and is what servers say unasked, so it waits."""
-    told = _told(body[:_SNIFFED], declared)
+    told = _told(body[:_SAMPLE], declared)
     strong = [codec for codec in told if codec != _WEAK and not codec.startswith("utf-16")]
     pieces = b" ".join(_NOT_ASCII.findall(_sample(body)))
     share, found = cjk_charsets.best_codec(pieces) if pieces else (0.0, _WEAK)
@@ -135,12 +96,8 @@ def _candidates(body: bytes, declared: str | None) -> Iterator[str]:
 
 def _told(head: bytes, declared: str | None) -> list[str]:
     """The codecs that the header and the start of the document declare."""
-    metas = [match[1].decode("ascii") for match in (_META.search(head), _XML.search(head)) if match]
-    found = (codec_of(label) for label in (declared, *metas) if label)
-    # A meta element could not have been read in UTF-16.
-    is_header = [True, *(False for _ in metas)] if declared else [False for _ in metas]
-    told = zip(found, is_header, strict=True)
-    return [codec for codec, first in told if codec and (first or not codec.startswith("utf-16"))]
+    found = (codec_of(label) for label in (declared, declared_in(head)) if label)
+    return [codec for codec in found if codec]
 
 
 def _is_doubtful(pieces: bytes, codec: str) -> bool:

@@ -5,20 +5,22 @@ Parsing runs in the process that parses, as its task "sitemap".
 
 from __future__ import annotations
 
-import io
 import logging
 import re
 import zlib
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 from rag.errors import IngestError
+from rag.ingest.charset import decode
 from rag.ingest.discovery.feeds import feed_pages
 from rag.ingest.discovery.found import FoundPage, Runs
 from rag.ingest.discovery.robots import Robots
 from rag.ingest.discovery.scope import page_address, same_site
+from rag.ingest.discovery.sitemap_xml import entries, root_name
 from rag.ingest.fetch import Fetcher
 from rag.ingest.guard import shown
 from rag.ingest.url_key import join_url, split_url
@@ -69,12 +71,17 @@ def parse_sitemap(body: bytes, url: str) -> tuple[list[str], list[tuple[str, str
     gzip. A damaged file gives what stands before the damage. Raises zlib.error for damaged gzip.
     """
     data = _unpacked(body)
-    if not data.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"):
-        return [], _listed(data, url)
-    root, maps, pages = _elements(data, url)
-    if root in ("rss", "feed", "RDF"):
+    text = decode(data)
+    if not text.lstrip("\ufeff \t\r\n").startswith("<"):
+        return [], _listed(text, url)
+    if root_name(text) in ("rss", "feed", "rdf"):
         return [], [(page.url, page.modified) for page in feed_pages(data, url)]
-    return maps, pages
+    found: dict[str, list[tuple[str, str]]] = {"url": [], "sitemap": []}
+    for entry in islice(entries(text), MAX_URLS):
+        if address := _absolute(url, entry.texts.get("loc", "")):
+            modified = entry.texts.get("lastmod", "")
+            found[entry.kind].append((address, modified if _DATE.fullmatch(modified) else ""))
+    return [address for address, _ in found["sitemap"]], found["url"]
 
 
 def sitemap_task(body: bytes, header: dict[str, Any]) -> dict[str, Any]:
@@ -146,59 +153,8 @@ def _unpacked(body: bytes) -> bytes:
     return zlib.decompressobj(31).decompress(body, _MAX_DECODED)
 
 
-def _elements(data: bytes, url: str) -> tuple[str, list[str], list[tuple[str, str]]]:
-    """The root's name, the sitemaps and the pages of an XML sitemap, read without building its tree."""
-    from lxml import etree
-
-    root = ""
-    maps: list[str] = []
-    pages: list[tuple[str, str]] = []
-    events = etree.iterparse(
-        io.BytesIO(data),
-        events=("start", "end"),
-        resolve_entities=False,
-        load_dtd=False,
-        no_network=True,
-        huge_tree=False,
-        recover=True,
-        remove_comments=True,
-    )
-    try:
-        for event, element in events:
-            name = etree.QName(element).localname if isinstance(element.tag, str) else ""
-            root = root or name
-            if event == "start" or name not in ("url", "sitemap"):
-                continue
-            if len(maps) + len(pages) >= MAX_URLS:
-                break
-            address, modified = _entry(element, url)
-            if address:
-                maps.append(address) if name == "sitemap" else pages.append((address, modified))
-            _forget(element)
-    except etree.XMLSyntaxError:
-        log.info("sitemap %s is damaged after %d entries", shown(url), len(maps) + len(pages))
-    return root, maps, pages
-
-
-def _entry(element: Any, url: str) -> tuple[str, str]:
-    """The address and lastmod among an entry's own children: images and translations have theirs deeper down."""
-    texts = {
-        child.tag.rpartition("}")[2]: (child.text or "").strip() for child in element if isinstance(child.tag, str)
-    }
-    address = _absolute(url, texts.get("loc", ""))
-    modified = texts.get("lastmod", "")
-    return address, modified if _DATE.fullmatch(modified) else ""
-
-
-def _forget(element: Any) -> None:
-    """Free an entry and what stands before it, so that memory does not grow with the file."""
-    element.clear()
-    while element.getprevious() is not None:
-        del element.getparent()[0]
-
-
-def _listed(data: bytes, url: str) -> list[tuple[str, str]]:
-    lines = data.decode("utf-8-sig", "replace").splitlines()[:MAX_URLS]
+def _listed(text: str, url: str) -> list[tuple[str, str]]:
+    lines = text.splitlines()[:MAX_URLS]
     return [(address, "") for line in lines if (address := _absolute(url, line.strip())) and "://" in line[:12]]
 
 

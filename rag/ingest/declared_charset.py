@@ -1,0 +1,101 @@
+"""The charset that a page declares, found as browsers find it, and labels as they read them.
+
+The WHATWG's prescan (HTML, section 13.2.3.2): the first meta element that names an encoding counts, comments and
+other tags are passed over as such, and what is cut off says nothing.
+"""
+
+from __future__ import annotations
+
+import re
+
+import webencodings
+
+# What the Encoding standard's names are called in Python, where that differs or Python reads less.
+_PYTHON = {
+    "windows-1252": "cp1252",
+    "x-user-defined": "cp1252",
+    "gbk": "gb18030",
+    "big5": "big5hkscs",
+    "shift_jis": "cp932",
+    "euc-kr": "cp949",
+    "windows-874": "cp874",
+    "macintosh": "mac-roman",
+    "x-mac-cyrillic": "mac-cyrillic",
+    "iso-8859-8-i": "iso-8859-8",
+}
+_SPACE = rb"[\t\n\f\r ]"
+_TAG = re.compile(
+    rb"<(?:(?P<comment>!--)|(?P<meta>meta)(?=[\t\n\f\r /])|(?P<tag>/?[a-z][^\t\n\f\r >]*+)|[!/?])", re.IGNORECASE
+)
+_NAME = re.compile(
+    rb"[\t\n\f\r /]*+(?P<end>>)?(?P<name>[^\t\n\f\r />][^\t\n\f\r />=]*+)?" + _SPACE + rb"*+(?P<equals>=)?"
+)
+_VALUE = re.compile(_SPACE + rb"*+(?:\"(?P<a>[^\"]*+)\"|'(?P<b>[^']*+)'|(?P<c>(?![\"'])[^\t\n\f\r >]*+))")
+_IN_CONTENT = re.compile(
+    rb"charset\s*+=\s*+(?:\"(?P<a>[^\"]*+)\"|'(?P<b>[^']*+)'|(?P<c>[^\s;\"'][^\s;]*+))", re.IGNORECASE
+)
+_XML = re.compile(rb"\s*+<\?xml[^>]{0,200}?encoding\s*+=\s*+[\"']([A-Za-z0-9_.:-]+)", re.IGNORECASE)
+
+
+def codec_of(label: str) -> str | None:
+    """The Python codec for a charset's label as browsers read it, or None for what they read nothing in.
+
+    "utf-16" is of either byte order. What is an attack (utf-7) or cannot be told (ISO-2022-KR) is None.
+    """
+    found = webencodings.lookup(label) if label.isascii() else None
+    name: str = found.name if found else "replacement"
+    if name == "replacement":
+        return None
+    if name == "utf-16le" and not label.strip().lower().endswith("le"):
+        return "utf-16"
+    return _PYTHON.get(name, name)
+
+
+def declared_in(head: bytes) -> str | None:
+    """The label in the first usable declaration of a page that begins with `head`; None without one."""
+    place = 0
+    while match := _TAG.search(head, place):
+        if match["comment"]:
+            end = head.find(b"-->", match.start() + 2) + 2
+        elif match["meta"] or match["tag"]:
+            named, end = _attributes(head, match.end())
+            if match["meta"] and end >= 0 and (label := _named(named)):
+                return label
+        else:
+            end = head.find(b">", match.end())
+        if end < match.start() + 2:
+            break
+        place = end + 1
+    declaration = _XML.match(head)
+    return _usable(declaration[1]) if declaration else None
+
+
+def _attributes(head: bytes, place: int) -> tuple[dict[bytes, bytes], int]:
+    """The attributes of a tag from `place` on, in lower case, and where it ends: -1 where it is cut off."""
+    found: dict[bytes, bytes] = {}
+    while (match := _NAME.match(head, place)) and not match["end"] and match["name"]:
+        place, text = match.end(), b""
+        if match["equals"]:
+            value = _VALUE.match(head, place)
+            if not value or value.end() == len(head):
+                return found, -1
+            place, text = value.end(), value["a"] or value["b"] or value["c"] or b""
+        found.setdefault(match["name"].lower(), text.lower())
+    return found, match.start("end") if match and match["end"] else -1
+
+
+def _named(attributes: dict[bytes, bytes]) -> str | None:
+    """The encoding that a meta element names."""
+    if b"charset" in attributes:
+        return _usable(attributes[b"charset"])
+    match = _IN_CONTENT.search(attributes.get(b"content", b""))
+    if not match or attributes.get(b"http-equiv") != b"content-type":
+        return None
+    return _usable(match["a"] or match["b"] or match["c"] or b"")
+
+
+def _usable(label: bytes) -> str | None:
+    """A known label; UTF-16 could not have been read this far, so that UTF-8 is meant."""
+    text = label.decode("ascii", "replace").strip()
+    codec = codec_of(text)
+    return "utf-8" if codec and codec.startswith("utf-16") else text if codec else None
