@@ -16,7 +16,7 @@ from starlette.middleware import Middleware
 from streamlit.runtime.pages_manager import PagesManager
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from rag.config import load_settings
+from rag.config import Settings, load_settings
 from rag.errors import RagError
 from rag.ui.browser import BrowserCookie
 from rag.ui.disclosure import NoDisclosure
@@ -24,6 +24,7 @@ from rag.ui.headers import SecurityHeaders
 from rag.ui.hosts import AllowedHosts
 from rag.ui.session import get_app
 from rag.ui.shell import draw_shell, report_unexpected
+from rag.ui.uploads import Uploads
 
 
 def open_early() -> None:
@@ -32,11 +33,11 @@ def open_early() -> None:
         get_app()
 
 
-def allowed_hosts() -> tuple[str, ...]:
-    """The names that the settings allow; none where a setting is wrong, which a page says."""
+def settings() -> Settings:
+    """The settings; where one is wrong, which a page says, those of somebody who set none."""
     with suppress(RagError):
-        return load_settings().allowed_hosts
-    return ()
+        return load_settings()
+    return Settings.model_construct()
 
 
 @asynccontextmanager
@@ -51,14 +52,16 @@ if get_script_run_ctx(suppress_warning=True) is None:
     # and shows that visitor a page without its frame.
     PagesManager.uses_pages_directory = False
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    given = settings()
     app = st.App(
         Path(__file__).resolve(),
         lifespan=serving,
         middleware=[
             Middleware(SecurityHeaders),
-            Middleware(AllowedHosts, allowed_hosts()),
+            Middleware(AllowedHosts, given.allowed_hosts),
             Middleware(NoDisclosure),
             Middleware(BrowserCookie),
+            Middleware(Uploads, given.upload_session_mb, given.upload_total_mb),
         ],
         on_script_error=report_unexpected,
     )

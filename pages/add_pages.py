@@ -8,7 +8,7 @@ import streamlit as st
 
 from rag.config import CHUNKERS
 from rag.errors import RagError
-from rag.ingest.sources import FILE_TYPES, MAX_ARCHIVE_BYTES
+from rag.ingest.sources import FILE_TYPES
 from rag.messages import say
 from rag.ui.escape import escape_line
 from rag.ui.job_history import draw_history
@@ -19,6 +19,7 @@ from rag.ui.session import current_library, set_param
 from rag.ui.shell import open_app
 from rag.ui.site_form import draw_site_form
 from rag.ui.strings import Language, counted, label
+from rag.ui.uploads import bounds, release
 
 if TYPE_CHECKING:
     from rag.app import App
@@ -115,9 +116,8 @@ def _files(app: App, library: str, options: _Options, language: Language) -> Non
         type=_FILE_TYPES,
         accept_multiple_files=True,
         key=f"files-{_round()}",
-        max_upload_size=MAX_ARCHIVE_BYTES // 1_000_000,
     )
-    st.caption(label("add_files_hint", language))
+    st.caption(f"{label('add_files_hint', language)}  \n{bounds(app, language)}")
     go_on = st.button(
         label("add_files_go", language),
         type="primary",
@@ -127,7 +127,9 @@ def _files(app: App, library: str, options: _Options, language: Language) -> Non
     )
     if go_on and uploaded:
         files = [(file.name, file.getvalue()) for file in uploaded]
-        _start(app.imports.add_files(files, library=library, chunker=options.chunker))
+        job_id = app.imports.add_files(files, library=library, chunker=options.chunker)
+        release(uploaded)
+        _start(job_id)
 
 
 def _samples(app: App, library: str, options: _Options, language: Language) -> None:

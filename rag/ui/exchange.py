@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
@@ -13,8 +13,11 @@ from rag.ui.escape import escape_line
 from rag.ui.session import set_param
 from rag.ui.shell import use_library
 from rag.ui.strings import Language, counted, label
+from rag.ui.uploads import release
 
 if TYPE_CHECKING:
+    from streamlit.runtime.uploaded_file_manager import UploadedFile
+
     from rag.app import App
     from rag.app.exchange import Transfer
 
@@ -22,7 +25,6 @@ _POLL_SECONDS = 0.7
 _SUFFIX = "pagelight"
 _BROWSER_BYTES = 400_000_000
 """A browser gets its file from memory; a larger one is fetched from the folder that is named."""
-_UPLOAD_MEGABYTES = 2000
 
 
 def draw_exchange(app: App, library: str, language: Language) -> None:
@@ -58,8 +60,8 @@ def draw_import(app: App, language: Language) -> None:
         type=[_SUFFIX],
         key=f"import-file-{turn}",
         label_visibility="collapsed",
-        max_upload_size=_UPLOAD_MEGABYTES,
     )
+    st.caption(label("import_larger", language))
     name = st.text_input(
         label("library_new_name", language),
         key=f"import-name-{turn}",
@@ -71,15 +73,16 @@ def draw_import(app: App, language: Language) -> None:
         if file is None or not wanted:
             st.error(label("import_incomplete", language), icon=":material/error:")
         else:
-            _begin_import(app, file, file.name, wanted, language)
+            _begin_import(app, file, wanted, language)
 
 
-def _begin_import(app: App, file: BinaryIO, file_name: str, library: str, language: Language) -> None:
+def _begin_import(app: App, file: UploadedFile, library: str, language: Language) -> None:
     try:
-        transfer = app.exchange.bring_in(file, file_name, library)
+        transfer = app.exchange.bring_in(file, file.name, library)
     except RagError as error:
         st.error(escape_line(say(error.notice, language)), icon=":material/error:")
         return
+    release([file])
     _follow(transfer)
     st.rerun()
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import streamlit as st
+from streamlit.runtime import Runtime
 
 from rag.types import Retrieval, RunMode
 from rag.ui.browser import browser_id
@@ -38,7 +39,7 @@ class Session:
     `conversation` is the open one's id. `live` are the runs that this tab follows, by turn; `stopping` those it asked
     to stop. `asked` is the turn that was asked a moment ago, `page` the page that is drawn, and `shown` the
     conversation that the chat has shown since it was opened. `id` is a secret of this tab; `chat`
-    the browser's chat model, see `recall_chat`.
+    the browser's chat model, see `recall_chat`. `admitted` tells that whoever sits there was let in.
     """
 
     language: str = ""
@@ -47,6 +48,7 @@ class Session:
     conversation: str = ""
     person: Person | None = None
     refused: bool = False
+    admitted: bool = False
     live: dict[str, LiveRun] = field(default_factory=dict)
     stopping: set[str] = field(default_factory=set)
     asked: str = ""
@@ -71,6 +73,12 @@ def session() -> Session:
         st.session_state[_KEY] = Session()
     state: Session = st.session_state[_KEY]
     return state
+
+
+def is_admitted(session_id: str) -> bool:
+    """Whether the open tab of this id was let in when its page was drawn. May be called on any thread."""
+    tab = Runtime.instance().get_app_session(session_id)
+    return tab is not None and _KEY in tab.session_state and bool(tab.session_state[_KEY].admitted)
 
 
 def browser() -> str:

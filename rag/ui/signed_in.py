@@ -49,7 +49,7 @@ def admit(app: App, language: Language) -> None:
         _stand_outside(False)
         return
     if not known.get("is_logged_in"):
-        session().person = None
+        session().person, session().admitted = None, False
         _ask(language)
     if why := refusal(known, allowed, issuers):
         session().person = None
@@ -72,6 +72,7 @@ def _ask(language: Language) -> NoReturn:
 
 def _stand_outside(refused: bool) -> None:
     """Remember it, and draw again what has been drawn around the page before it was known."""
+    session().admitted = not refused
     if session().refused != refused:
         session().refused = refused
         st.rerun()

@@ -78,12 +78,18 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def address(served: Path) -> Iterator[str]:
     """The app, served with an empty data folder and no settings; its address."""
     browser_path()
-    folder = served
+    with serve(served) as opened:
+        yield opened
+
+
+@contextmanager
+def serve(folder: Path, **settings: str) -> Iterator[str]:
+    """The app in a process of its own, with these settings and no others; its address."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    settings = dict.fromkeys(("QDRANT_URL", "EMBEDDING_MODEL", "LLM_MODEL", "LLM_BASE_URL", "RAG_LIBRARY"), "")
-    environment = {**os.environ, **settings, "RAG_DATA_DIR": str(folder / "data")}
+    unset = dict.fromkeys(("QDRANT_URL", "EMBEDDING_MODEL", "LLM_MODEL", "LLM_BASE_URL", "RAG_LIBRARY"), "")
+    environment = {**os.environ, **unset, **settings, "RAG_DATA_DIR": str(folder / "data")}
     command = [sys.executable, "-m", "streamlit", "run", str(ROOT / "main.py"), "--server.port", str(port)]
     with (folder / "log").open("wb") as log:
         # The folder of the test is not the project's, so that no .env of a developer is read.

@@ -1,4 +1,5 @@
 import pytest
+import streamlit as st
 
 from rag.errors import StoreError
 from rag.types import Decision, IngestResult, IngestStatus
@@ -247,3 +248,12 @@ def test_stored_links_are_fetched_again_when_asked(open_page: Open, app: FakeApp
     page.text_area[0].set_value("https://example.org/a").run()
     page.button(key="add-links").click().run()
     assert app.imports.jobs_by_id["job1"].options == {"force": True}
+
+
+@pytest.mark.parametrize("name", ["add", "library"])
+def test_the_limit_that_is_shown_is_the_servers(open_page: Open, name: str) -> None:
+    page = open_page(name)
+    limits = {one.proto.max_upload_size_mb for one in page.file_uploader}
+    assert limits == {st.get_option("server.maxUploadSize")}
+    if name == "add":
+        assert "200 files and 200 MB at a time" in words(page)

@@ -11,6 +11,23 @@ LABELS: dict[str, tuple[str, str]] = {
         "proxy, have it pass the Host header on unchanged.",
         "此请求来自 {name} 以外的网站或端口的页面，本应用不予响应。如在代理之后，请让代理原样传递 Host 请求头。",
     ),
+    "upload_outside": (
+        "Uploads are taken only from a page of this app that is open, by those who may enter.",
+        "只接受来自本应用已打开页面、且已获准进入的人的上传。",
+    ),
+    "upload_length": ("An upload must say how many bytes it has.", "上传必须说明字节数。"),
+    "upload_session": (
+        "Too much at a time: at most {files} files and {megabytes} MB. Add what is uploaded first, or pack a zip.",
+        "一次上传过多：最多 {files} 个文件、{megabytes} MB。请先添加已上传的文件，或打包为 zip。",
+    ),
+    "upload_total": (
+        "Others are uploading, and together it is too much for this server. Try again in a moment.",
+        "其他人正在上传，总量超出了服务器的限制。请稍后再试。",
+    ),
+    "upload_bounds": (
+        "At most {one} MB a file, and {files} files and {all} MB at a time.",
+        "每个文件最多 {one} MB，一次最多 {files} 个文件、{all} MB。",
+    ),
     "door_title": ("Sign in to Pagelight", "登录 Pagelight"),
     "door_lead": (
         "Your conversations belong to you; nobody else sees them.",

@@ -41,6 +41,10 @@ LABELS: dict[str, tuple[str, str]] = {
         "From a file that was exported here or elsewhere, as a new library.",
         "从导出的文件建立一个新资料库。",
     ),
+    "import_larger": (
+        "A larger file: `python -m rag restore FILE`, where the app runs.",
+        "更大的文件：在应用所在的机器上运行 `python -m rag restore FILE`。",
+    ),
     "import_file": ("File", "文件"),
     "import_go": ("Import", "导入"),
     "import_incomplete": ("Choose a file and give the new library a name.", "请选择文件并填写新资料库的名称。"),
