@@ -104,7 +104,7 @@ def _results(app: App, library: str, found: Retrieval, language: Language) -> No
 def _summary(found: Retrieval, language: Language) -> str:
     if not found.passages:
         return label("search_found_none_filtered" if session().scope.confines else "search_found_none", language)
-    time = duration(sum(found.ms.values()))
+    time = duration(sum(found.ms.values()), language)
     return counted("search_found_one", "search_found", len(found.passages), language, time=time)
 
 

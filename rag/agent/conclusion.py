@@ -77,13 +77,17 @@ def _finished(run: Run, passages: list[Passage]) -> Answer:
 
 
 def _broken_off(run: Run, passages: list[Passage], notice: Notice) -> Answer:
-    """Keep the text so far, which is worth something only where the run itself was sound."""
+    """Keep the text so far, which is worth something only where the run itself was sound.
+
+    What was cut off was not checked as a whole, so no verdicts on its statements are kept.
+    """
     from rag.agent.citing.citations import check
 
     checked = check(run.text, passages)
     sound = notice.code in ("run_stopped", "run_too_long", "budget_seconds", "quoted_budget_seconds")
     outcome: Outcome = "caveat" if checked.text and sound else "failed"
-    return answer_of(run, outcome, notice, checked.text, checked.citations, passages, checked.statements)
+    statements = checked.statements if notice.code == "quoted_budget_seconds" else ()
+    return answer_of(run, outcome, notice, checked.text, checked.citations, passages, statements)
 
 
 def answer_of(

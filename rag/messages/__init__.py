@@ -6,6 +6,10 @@ One file a room; each holds `MESSAGES`, code -> (English, Chinese), with `{name}
 
 from __future__ import annotations
 
+import string
+from collections.abc import Mapping
+from typing import Any
+
 from rag.messages import (
     agent,
     config,
@@ -49,4 +53,17 @@ MESSAGES: dict[str, tuple[str, str]] = {
 def say(notice: Notice, language: str) -> str:
     """Put `notice` into one sentence, in Chinese for `zh` and in English for every other language."""
     english, chinese = MESSAGES[notice.code]
-    return (chinese if language == "zh" else english).format_map(notice.params)
+    return fill(chinese if language == "zh" else english, notice.params)
+
+
+class _Counting(string.Formatter):
+    def format_field(self, value: Any, spec: str) -> str:
+        one, is_count, many = spec.partition("|")
+        if not is_count:
+            return str(super().format_field(value, spec))
+        return f"{value} {one if str(value) == '1' else many}"
+
+
+def fill(sentence: str, values: Mapping[str, Any]) -> str:
+    """`sentence` with `values` in its places; `{count:page|pages}` becomes `1 page` or `2 pages`."""
+    return _Counting().vformat(sentence, (), values)

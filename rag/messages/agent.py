@@ -4,7 +4,7 @@ MESSAGES: dict[str, tuple[str, str]] = {
     # Questions that cannot be asked
     "question_empty": ("Write a question first.", "请先输入问题。"),
     "question_long": (
-        "The question has {characters} characters; at most {limit} are possible. Ask it more briefly.",
+        "The question has {characters:character|characters}; at most {limit} are possible. Ask it more briefly.",
         "问题有 {characters} 个字符，最多 {limit} 个。请写得简短一些。",
     ),
     "question_language": (
@@ -35,7 +35,7 @@ MESSAGES: dict[str, tuple[str, str]] = {
         "您的网页中似乎没有答案；问题既不是中文也不是英文，请用网页的语言再问一次。",
     ),
     "best_found": (
-        "No passage that clearly answers was found in {searches} searches; this is the best there is.",
+        "No passage that clearly answers was found in {searches:search|searches}; this is the best there is.",
         "检索了 {searches} 次，没有找到明确的答案；以下是网页中最接近的内容。",
     ),
     "ungraded": (
@@ -67,7 +67,7 @@ MESSAGES: dict[str, tuple[str, str]] = {
         "{why_zh}以下改为直接摘自您的网页的句子。",
     ),
     "call_limit": (
-        "The limit of {limit} model calls for one question is reached.",
+        "The limit of {limit:model call|model calls} for one question is reached.",
         "已达到每个问题最多 {limit} 次模型调用的上限。",
     ),
     "run_stopped": ("Stopped; the answer is incomplete.", "已停止，回答不完整。"),

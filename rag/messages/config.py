@@ -12,7 +12,7 @@ MESSAGES: dict[str, tuple[str, str]] = {
     # What is in use
     "chat_works": ("The chat model {model} answers.", "对话模型 {model} 可以使用。"),
     "database_works": (
-        "The database answers; it holds {libraries} libraries.",
+        "The database answers; it holds {libraries:library|libraries}.",
         "数据库连接正常，共 {libraries} 个资料库。",
     ),
     "doctor_database_server": ("Qdrant at {url}.", "Qdrant 服务器 {url}。"),

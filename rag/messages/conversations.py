@@ -16,30 +16,30 @@ MESSAGES: dict[str, tuple[str, str]] = {
     "recall_all": ("So far we have spoken of:", "到目前为止我们谈过："),
     # Budgets
     "token_limit": (
-        "The limit of {limit} tokens for one question is reached.",
+        "The limit of {limit:token|tokens} for one question is reached.",
         "已达到每个问题 {limit} 个 token 的上限。",
     ),
     "budget_seconds": (
-        "The limit of {seconds} seconds for one question is reached; this is what there was by then.",
+        "The limit of {seconds:second|seconds} for one question is reached; this is what there was by then.",
         "已达到每个问题 {seconds} 秒的上限，以下是到那时为止的内容。",
     ),
     "quoted_call_limit": (
-        "The limit of {limit} model calls was reached before an answer was written; "
+        "The limit of {limit:model call|model calls} was reached before an answer was written; "
         "these are the sentences of your pages that fit best.",
         "在写出回答之前已达到 {limit} 次模型调用的上限；以下是网页中最相符的句子。",
     ),
     "quoted_token_limit": (
-        "The limit of {limit} tokens was reached before an answer was written; "
+        "The limit of {limit:token|tokens} was reached before an answer was written; "
         "these are the sentences of your pages that fit best.",
         "在写出回答之前已达到 {limit} 个 token 的上限；以下是网页中最相符的句子。",
     ),
     "quoted_budget_seconds": (
-        "The limit of {seconds} seconds was reached before an answer was written; "
+        "The limit of {seconds:second|seconds} was reached before an answer was written; "
         "these are the sentences of your pages that fit best.",
         "在写出回答之前已达到 {seconds} 秒的上限；以下是网页中最相符的句子。",
     ),
     "budget_best": (
-        "The budget for this question was spent after {searches} searches; this is the best there is by then.",
+        "The budget for this question was spent after {searches:search|searches}; this is the best there is by then.",
         "检索 {searches} 次之后，这个问题的预算已用完；以下是到那时为止最接近的内容。",
     ),
     # Conversations
@@ -73,7 +73,7 @@ MESSAGES: dict[str, tuple[str, str]] = {
     "export_partly": ("borne out in part", "部分有依据"),
     "export_unsupported": ("no source bears this out", "没有依据"),
     "export_checked": (
-        "{supported} of {count} statements are supported by the pages.",
+        "Supported by the pages: {supported} of {count:statement|statements}.",
         "{count} 句中有 {supported} 句在网页中有依据。",
     ),
     "export_unfinished": ("Not finished", "未完成"),

@@ -12,8 +12,8 @@ MESSAGES: dict[str, tuple[str, str]] = {
         "{url} 已损坏，或根本不是 PDF 文件。请重新下载，或用 PDF 程序另存一份。",
     ),
     "pdf_no_text": (
-        "{url} has no text layer: its {pages} pages are pictures, as from a scanner. Run text recognition (OCR) on it "
-        "and upload the result.",
+        "{url} has no text layer: what it shows ({pages:page|pages}) is pictures, as from a scanner. "
+        "Run text recognition (OCR) on it and upload the result.",
         "{url} 没有文字层：共 {pages} 页，都是图片（例如扫描件）。请先做文字识别（OCR），再上传结果。",
     ),
     "pdf_unmapped": (
@@ -22,7 +22,7 @@ MESSAGES: dict[str, tuple[str, str]] = {
         "{url} 的字体没有说明字形对应的文字，读出来的是乱码。请用原来的程序重新导出，或做文字识别（OCR）。",
     ),
     "pdf_too_many_pages": (
-        "{url} has {pages} pages; up to {limit} are read. Split it into several files.",
+        "{url} has {pages:page|pages}; up to {limit} are read. Split it into several files.",
         "{url} 有 {pages} 页，最多读取 {limit} 页。请拆分成多个文件。",
     ),
     "document_too_long": (
@@ -87,7 +87,7 @@ MESSAGES: dict[str, tuple[str, str]] = {
         "{name} 中没有可以读取的文件。支持的文件类型：{types}。",
     ),
     "archive_left_out": (
-        "{count} files of other kinds in {name} were left out, such as {examples}.",
+        "Of {name}, {count:file|files} of other kinds stayed out, such as {examples}.",
         "{name} 中有 {count} 个其他类型的文件未导入，例如 {examples}。",
     ),
     "folder_too_many": (

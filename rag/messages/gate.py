@@ -28,7 +28,7 @@ MESSAGES: dict[str, tuple[str, str]] = {
         "网站有响应，但提示网页不存在：“{seen}”。请检查网址。",
     ),
     "gate_short": (
-        "Only {characters} characters of text were found on the page: “{seen}”. "
+        "Only {characters:character|characters} of text could be found on the page: “{seen}”. "
         "If the content is missing, open the page in a browser, save it as HTML or PDF and add the file.",
         "网页上只找到 {characters} 个字符：“{seen}”。如果缺少正文，请在浏览器中打开，另存为 HTML 或 PDF 后添加文件。",
     ),

@@ -10,13 +10,13 @@ from typing import Any
 
 MESSAGES: dict[str, tuple[str, str]] = {
     # What became of a source
-    "page_added": ("Added with {chunks} passages.", "已添加，共 {chunks} 个段落。"),
+    "page_added": ("Added with {chunks:passage|passages}.", "已添加，共 {chunks} 个段落。"),
     "page_updated": (
-        "Its text changed; it now has {chunks} passages.",
+        "Its text changed; it now has {chunks:passage|passages}.",
         "内容有变化，已更新，共 {chunks} 个段落。",
     ),
     "page_reindexed": (
-        "Its text has not changed; it was cut and indexed anew, into {chunks} passages.",
+        "Its text has not changed; it was cut and indexed anew, into {chunks:passage|passages}.",
         "内容没有变化，已重新切分并建立索引，共 {chunks} 个段落。",
     ),
     "page_unchanged": ("Its text has not changed.", "内容没有变化。"),
@@ -88,7 +88,7 @@ MESSAGES: dict[str, tuple[str, str]] = {
         "无法读取 {url}：{why_zh}",
     ),
     "timeout": (
-        "{url} did not finish answering within {seconds} seconds. Try again later.",
+        "{url} did not finish answering within {seconds:second|seconds}. Try again later.",
         "{url} 未能在 {seconds} 秒内完成响应。请稍后再试。",
     ),
     "http_error": (

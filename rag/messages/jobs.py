@@ -25,7 +25,7 @@ MESSAGES: dict[str, tuple[str, str]] = {
         "没有这个定期检查，可能已被删除。",
     ),
     "schedule_too_often": (
-        "Pages can be checked again every {fewest} hours at most often, every {most} hours at most rarely.",
+        "Pages can be checked again every {fewest:hour|hours} at most often, every {most:hour|hours} at most rarely.",
         "重新检查的间隔最短 {fewest} 小时，最长 {most} 小时。",
     ),
 }

@@ -3,7 +3,7 @@
 MESSAGES: dict[str, tuple[str, str]] = {
     "candidate_kept": ("Handed on.", "已采用。"),
     "candidate_kept_with": (
-        "Handed on, together with {count} of its neighbours.",
+        "Handed on, together with {count:neighbour|neighbours}.",
         "已采用，并与 {count} 个相邻段落合并。",
     ),
     "candidate_merged": (

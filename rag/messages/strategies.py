@@ -31,7 +31,10 @@ MESSAGES: dict[str, tuple[str, str]] = {
         "{model} 判断问题包含多个方面，因此分别进行了检索。",
     ),
     # Reranking
-    "rerank_with": ("{model} read {reached} of {of} candidates.", "{model} 重读了 {of} 个候选段落中的 {reached} 个。"),
+    "rerank_with": (
+        "{model} read {reached} of {of:candidate|candidates}.",
+        "{model} 重读了 {of} 个候选段落中的 {reached} 个。",
+    ),
     "rerank_without_weights": (
         "Candidates are ordered by score and by how closely their sentences match the question.",
         "候选段落按得分以及句子与问题的贴合程度排序。",

@@ -18,8 +18,8 @@ MESSAGES: dict[str, tuple[str, str]] = {
         "网站表示该网页已不存在（HTTP {status}）。库中内容会保留，直到您将其移除。",
     ),
     "page_lost": (
-        "It could not be read {failures} times in a row, so it counts as gone. What is stored of it stays until you "
-        "remove it. Last: {why_en}",
+        "It could not be read {failures:time|times} in a row, so it counts as gone. What is stored of it stays "
+        "until you remove it. Last: {why_en}",
         "已连续 {failures} 次无法读取，视为已消失。库中内容会保留，直到您将其移除。最近一次：{why_zh}",
     ),
     "page_unheard": (

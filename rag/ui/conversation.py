@@ -48,7 +48,7 @@ _OUTCOMES: dict[Outcome, tuple[str, str]] = {
     "conversation": ("blue", "forum"),
 }
 _MODEL_FAILED = "quoted_model_failed"
-_UNFINISHED = frozenset({"run_stopped", "turn_interrupted", "run_too_long", "run_failed", _MODEL_FAILED})
+_CUT_OFF = frozenset({"run_stopped", "turn_interrupted", "run_too_long", "budget_seconds"})
 
 
 def draw_turns(app: App, library: str, turns: Sequence[TurnView], language: Language) -> TurnView:
@@ -187,20 +187,21 @@ def _draw_answer(
 ) -> None:
     draw_understood(app, library, turn, answer, language)
     _draw_outcome(turn, answer, language)
+    cut_off = _cut_off(turn, answer)
     if answer.text.strip():
         draw_checked(answer, anchor_of(turn.id), language)
         with st.container(key=f"answer-{turn.id}"):
             st.markdown(_answer_markdown(answer, turn.id, language), anchors=False)
     draw_sources(app, library, answer, turn.id, language, states=pages_now(app, library, turn))
-    if answer.outcome in ("not_in_pages", "caveat") and turn.state != "interrupted":
+    if answer.outcome in ("not_in_pages", "caveat") and not cut_off:
         _draw_missing(app, library, turn, answer, language, newest=newest)
     owner = session().owner
     recall = partial(app.conversations.searches, turn.id, owner) if turn.searches else None
     draw_why(answer, language, key=turn.id, recall=recall)
-    draw_trace(answer.steps, language, key=turn.id)
+    draw_trace(answer, language, key=turn.id)
     draw_actions(app, library, turn, answer, language, first=first)
     if newest:
-        if _unfinished(turn, answer):
+        if cut_off or answer.outcome == "failed" or _code(answer) == _MODEL_FAILED:
             draw_again(app, library, turn, language)
         else:
             draw_suggestions(app, library, turn, language)
@@ -208,20 +209,24 @@ def _draw_answer(
             _draw_honest_line(language)
 
 
-def _unfinished(turn: TurnView, answer: Answer) -> bool:
-    code = answer.notice.code if answer.notice else ""
-    return turn.state == "interrupted" or answer.outcome == "failed" or code in _UNFINISHED
+def _cut_off(turn: TurnView, answer: Answer) -> bool:
+    """Whether it ended before it was written and checked: then no badge says what it is worth."""
+    return turn.state == "interrupted" or _code(answer) in _CUT_OFF
+
+
+def _code(answer: Answer) -> str:
+    return answer.notice.code if answer.notice else ""
 
 
 def _draw_outcome(turn: TurnView, answer: Answer, language: Language) -> None:
-    code = answer.notice.code if answer.notice else ""
-    if turn.state == "interrupted" or code == "run_stopped":
-        st.badge(label("outcome_unfinished", language), icon=":material/pause_circle:", color="orange")
+    if _cut_off(turn, answer):
+        st.caption(f":material/pause_circle: {label('outcome_unfinished', language)}")
     else:
         color, icon = _OUTCOMES[answer.outcome]
         st.badge(label(f"outcome_{answer.outcome}", language), icon=f":material/{icon}:", color=color)  # type: ignore[arg-type]
     if answer.notice:
         st.caption(escape_line(say(answer.notice, language)))
+    code = _code(answer)
     if (code == _MODEL_FAILED or code.startswith("chat_")) and st.button(
         label("chat_check", language), icon=":material/tune:", type="tertiary", key=f"model-{turn.id}"
     ):

@@ -1,4 +1,4 @@
-"""Page text as HTML where Markdown cannot show what is meant: where chunks lie, and what changed.
+"""Page text as HTML where Markdown cannot show what is meant: where chunks lie.
 
 Every character of the text is escaped here; nothing else of a page reaches the HTML.
 """
@@ -14,20 +14,18 @@ from itertools import pairwise
 from rag.types import Passage
 from rag.ui.strings import Language, label
 
-Pieces = Sequence[tuple[str, str]]
-
 _UNWANTED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
 _HEADING = re.compile(r"(?m)^#{1,6}[ \t]+(\S.*)$")
-_BORDERS = (re.compile(r"\n+"), re.compile(r"[.!?][\s]+|[。！？]"), re.compile(r"\s+"))
-_AROUND = 160
-"""Characters of an unchanged stretch that stay in sight beside a change."""
-_FOLDED = 120
-"""Shorter stretches than this are not folded away."""
+
+
+def escaped(text: str) -> str:
+    """`text` as HTML that shows it as text; control and direction marks go."""
+    return html.escape(_UNWANTED.sub("", text))
 
 
 def text_html(text: str) -> str:
-    """`text` as HTML that shows it as text, its headings bold; control and direction marks go."""
-    return _HEADING.sub(r"<b>\1</b>", html.escape(_UNWANTED.sub("", text)))
+    """The same, with headings in bold."""
+    return _HEADING.sub(r"<b>\1</b>", escaped(text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,41 +70,3 @@ def _mark(chunk: Passage, number: int, language: Language) -> str:
     path = " › ".join(chunk.section)
     told = f"<b>{number}</b> {text_html(span)}" + (f" · {text_html(path)}" if path else "")
     return f'<span class="chunk-mark">{told}</span>'
-
-
-def diff_html(pieces: Pieces, language: Language) -> str:
-    """What was removed (struck through), added (underlined) and stayed, long unchanged stretches folded.
-
-    `pieces` are (kind, text), the kind `same`, `added` or `removed`.
-    """
-    last = len(pieces) - 1
-    parts = []
-    for place, (kind, text) in enumerate(pieces):
-        if kind == "same":
-            parts.append(_same(text, place > 0, place < last, language))
-        else:
-            tag = "ins" if kind == "added" else "del"
-            parts.append(f"<{tag}>{text_html(text)}</{tag}>")
-    return f'<div class="page-html diff">{"".join(parts)}</div>'
-
-
-def _same(text: str, after: bool, before: bool, language: Language) -> str:
-    """An unchanged stretch; `after` and `before` tell whether a change stands on either side."""
-    left = _border(text, _AROUND) if after else 0
-    right = _border(text, len(text) - _AROUND) if before else len(text)
-    if right - left < _FOLDED:
-        return text_html(text)
-    told = label("diff_same", language, count=f"{right - left:,}")
-    folded = f"<details><summary>{text_html(told)}</summary>{text_html(text[left:right])}</details>"
-    return text_html(text[:left]) + folded + text_html(text[right:])
-
-
-def _border(text: str, place: int) -> int:
-    """Where to cut near `place`: between lines if it can be, else between sentences, else between words."""
-    low = min(max(0, place - _AROUND // 2), len(text))
-    window = text[low : max(0, place + _AROUND // 2)]
-    for pattern in _BORDERS:
-        ends = [low + match.end() for match in pattern.finditer(window)]
-        if ends:
-            return min(ends, key=lambda end: abs(end - place))
-    return min(max(0, place), len(text))

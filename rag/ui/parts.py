@@ -25,9 +25,10 @@ def close(key: str) -> None:
     st.session_state[key] = False
 
 
-def duration(ms: float) -> str:
+def duration(ms: float, language: Language) -> str:
     """`85 ms` below a second, `1.4 s` above."""
-    return f"{ms:.0f} ms" if ms < 1000 else f"{ms / 1000:.1f} s"
+    short = round(ms) < 1000
+    return label("milliseconds" if short else "seconds", language, count=f"{ms:.0f}" if short else f"{ms / 1000:.1f}")
 
 
 def moment(iso: str) -> str:

@@ -13,11 +13,11 @@ from itertools import groupby
 
 from rag.ui.escape import escape
 
-_HEADING = re.compile(r"[ \t]{0,3}#{1,6}[ \t]+")
-_BULLET = re.compile(r"[ \t]*[-*+][ \t]+")
-_ROW = re.compile(r"[ \t]*\|.*\|[ \t]*")
-_RULE = re.compile(r"[ \t]*\|(?:[ \t]*:?-+:?[ \t]*\|)+[ \t]*")
-_CELL = re.compile(r"(?<=\|)((?:[^|\\]|\\.)*)(?=\|)")
+HEADING = re.compile(r"[ \t]{0,3}#{1,6}[ \t]+")
+BULLET = re.compile(r"[ \t]*[-*+][ \t]+")
+ROW = re.compile(r"[ \t]*\|.*\|[ \t]*")
+RULE = re.compile(r"[ \t]*\|(?:[ \t]*:?-+:?[ \t]*\|)+[ \t]*")
+CELL = re.compile(r"(?<=\|)((?:[^|\\]|\\.)*)(?=\|)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ def passage_markdown(text: str, *highlights: tuple[int, int] | None) -> str:
     """Page text as Streamlit Markdown, with `text[start:end]` highlighted for each of `highlights`, in order."""
     marks = tuple(span for span in highlights if span)
     blocks: list[str] = []
-    for tabular, lines in groupby(_lines(text, marks), lambda line: _ROW.fullmatch(line.text) is not None):
+    for tabular, lines in groupby(_lines(text, marks), lambda line: ROW.fullmatch(line.text) is not None):
         rows = list(lines)
         blocks += [_table(rows)] if tabular else [_line(line) for line in rows]
     return "\n\n".join(filter(None, blocks))
@@ -71,7 +71,7 @@ def _lines(text: str, marks: tuple[tuple[int, int], ...]) -> Iterator[_Span]:
 
 
 def _line(line: _Span) -> str:
-    heading, bullet = _HEADING.match(line.text), _BULLET.match(line.text)
+    heading, bullet = HEADING.match(line.text), BULLET.match(line.text)
     lead = heading or bullet
     body = line.cut(len(lead[0]) if lead else 0, len(line.text))
     shown = body.markdown()
@@ -85,10 +85,10 @@ def _table(rows: list[_Span]) -> str:
 
     Only one of the first two rows can be the rule: a later row of dashes says that there is nothing in its cells.
     """
-    rules = [place for place, row in enumerate(rows[:2]) if _RULE.fullmatch(row.text)]
+    rules = [place for place, row in enumerate(rows[:2]) if RULE.fullmatch(row.text)]
     rule = rules[-1] if rules else None
     cells = [
-        [row.cut(*match.span(1)).markdown() for match in _CELL.finditer(row.text)]
+        [row.cut(*match.span(1)).markdown() for match in CELL.finditer(row.text)]
         for place, row in enumerate(rows)
         if place != rule
     ]

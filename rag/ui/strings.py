@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from rag.messages import fill
 from rag.ui.labels import (
     access,
     add_pages,
@@ -45,7 +46,7 @@ LABELS: dict[str, tuple[str, str]] = {
 
 def label(key: str, language: Language, **values: Any) -> str:
     """The words for `key` with `values` in their places. Raises KeyError for an unknown key."""
-    return LABELS[key][LANGUAGES.index(language)].format_map(values)
+    return fill(LABELS[key][LANGUAGES.index(language)], values)
 
 
 def counted(key_one: str, key_many: str, count: int, language: Language, **values: Any) -> str:

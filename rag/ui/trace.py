@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import streamlit as st
 
 from rag.messages import MESSAGES, say
-from rag.types import Notice, Step
+from rag.types import Answer, Notice, Step
 from rag.ui.escape import escape_line, shorten
 from rag.ui.live import LiveRun
 from rag.ui.parts import duration
@@ -18,12 +18,12 @@ from rag.ui.strings import LABELS, Language, counted, label
 _UNSEEN = frozenset({"enter"})
 
 
-def draw_trace(steps: Sequence[Step], language: Language, *, key: str) -> None:
-    """A closed expander whose head says how many steps there were and how long they took."""
-    steps = [step for step in steps if step.node not in _UNSEEN]
+def draw_trace(answer: Answer, language: Language, *, key: str) -> None:
+    """A closed expander whose head says how many steps there were and how long the whole answer took."""
+    steps = [step for step in answer.steps if step.node not in _UNSEEN]
     if not steps:
         return
-    time = duration(sum(step.ms for step in steps))
+    time = duration(answer.seconds * 1000, language)
     head = counted("trace_one", "trace_many", len(steps), language, time=time)
     with st.expander(head, icon=":material/route:", type="compact"), st.container(key=f"steps-{key}"):
         for place, step in enumerate(steps):
@@ -58,7 +58,7 @@ def _cost(step: Step, language: Language) -> str:
     tokens = int(step.detail.get("tokens") or 0)
     key = "usage_tokens_about" if step.detail.get("tokens_estimated") else "usage_tokens"
     told = [label(key, language, count=f"{tokens:,}")] if tokens else []
-    return " · ".join([*told, duration(step.ms)])
+    return " · ".join([*told, duration(step.ms, language)])
 
 
 def step_name(node: str, language: Language) -> str:

@@ -22,7 +22,7 @@ def usage_parts(usage: Usage, language: Language) -> list[str]:
 
 def usage_line(answer: Answer, language: Language) -> str:
     """`3 calls · 1,240 tokens · 2.1 s`."""
-    time = [duration(answer.seconds * 1000)] if answer.seconds > 0 else []
+    time = [duration(answer.seconds * 1000, language)] if answer.seconds > 0 else []
     return " · ".join([*usage_parts(answer.usage, language), *time])
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from rag.types import Page, PageVersion
-from rag.ui.page_html import diff_html
+from rag.ui.diff_html import diff_html
 from rag.ui.parts import moment
 from rag.ui.strings import Language, counted, label
 

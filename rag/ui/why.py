@@ -87,7 +87,7 @@ def facts(found: Retrieval, language: Language) -> list[str]:
     strategy = f"{strategy_name(found.strategy, language)}{f' :gray[· {hint}]' if hint else ''}"
     kept = sum(one.place is not None for one in found.candidates)
     counts = label("why_counts", language, kept=kept, count=len(found.candidates))
-    times = [f"{_stage_name(stage, language)} {duration(ms)}" for stage, ms in found.ms.items()]
+    times = [f"{_stage_name(stage, language)} {duration(ms, language)}" for stage, ms in found.ms.items()]
     lines = [
         _fact("why_asked", f"“{escape_line(found.question)}”", language),
         _fact("why_strategy", strategy, language),

@@ -86,6 +86,7 @@ def test_stopping_does_not_wait_for_the_model_and_keeps_the_text(runs: Runs) -> 
     assert answer.outcome == "caveat"
     assert answer.notice and answer.notice.code == "run_stopped"
     assert [c.url for c in answer.citations] == ["https://example.org/1"]
+    assert answer.statements == ()  # nothing is claimed of what was not finished
     assert [p.id for p in answer.passages] == ["p1", "p2"]
     assert nodes_of(answer) == ["enter", "agent", "retrieve"]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -57,7 +58,7 @@ def test_a_reload_in_mid_answer_loses_nothing_and_a_stop_keeps_the_text(open_tab
         page = open_tab("en", "/settings")
         connect(page, server)
         page.get_by_role("link", name=label("nav_chat", "en")).click()
-        unfinished = page.locator(".stMarkdownBadge", has_text=label("outcome_unfinished", "en"))
+        unfinished = page.get_by_test_id("stCaptionContainer").filter(has_text=label("outcome_unfinished", "en"))
         send(page, QUESTIONS["en"][0])
         expect(page.locator(ANSWER)).to_be_visible(timeout=PATIENCE)
         page.reload()
@@ -65,6 +66,7 @@ def test_a_reload_in_mid_answer_loses_nothing_and_a_stop_keeps_the_text(open_tab
         page.locator("[class*='st-key-stop-'] button").click()
         expect(unfinished).to_be_visible(timeout=PATIENCE)
         expect(page.locator(ANSWER)).to_be_visible(timeout=PATIENCE)
+        expect(page.locator(".stMarkdownBadge").filter(has_not_text=re.compile(r"^\d+$"))).to_have_count(0)
         page.reload()
         expect(unfinished).to_be_visible(timeout=PATIENCE)
         expect(page.locator("[class*='st-key-again-'] button")).to_be_visible(timeout=PATIENCE)

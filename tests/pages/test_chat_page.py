@@ -7,6 +7,7 @@ from streamlit.testing.v1 import AppTest
 from rag.ingest.url_key import url_hash
 from rag.types import Usage
 from rag.ui.choices import Choices
+from rag.ui.parts import duration
 from rag.ui.scope import Scope
 from rag.ui.sources import anchor_of
 from rag.ui.strings import label
@@ -85,7 +86,7 @@ def test_a_running_answer_shows_its_steps_and_can_be_stopped(open_page: Open, ap
     page.chat_input[0].set_value(ASKED[language][0]).run()
     shown = words(page)
     assert label("step_retrieve", language) in shown
-    assert "14 ms" in shown
+    assert duration(14, language) in shown
     assert page.chat_input[0].disabled
     page.button(key=f"stop-{app.newest}").click().run()
     assert app.cancelled == ["run1"]
@@ -328,7 +329,9 @@ def test_what_an_answer_used_is_said(open_page: Open, app: FakeApp, language: st
     page = asked(open_page("chat", language), ASKED[language][0])
     shown = words(page)
     calls, tokens = label("usage_calls", language, count=3), label("usage_tokens_about", language, count="1,240")
-    assert f"{calls} · {tokens} · {label('usage_money', language, money='0.0012')} · 1.2 s" in shown
+    assert (
+        f"{calls} · {tokens} · {label('usage_money', language, money='0.0012')} · {duration(1200, language)}" in shown
+    )
     assert label("usage_whole", language, usage=f"{calls} · {tokens}") in shown.replace(" · 费用 0.0012", "").replace(
         " · cost 0.0012", ""
     )

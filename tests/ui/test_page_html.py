@@ -4,9 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from rag.ingest.diff import page_diff
 from rag.types import Passage
-from rag.ui.page_html import chunks_html, diff_html, segments_of, text_html
+from rag.ui.page_html import chunks_html, segments_of, text_html
 from tests.support.lighthouse import ENGLISH, ENGLISH_QUOTES, make_page, make_passage
 
 HOSTILE = [
@@ -37,12 +36,10 @@ def bare(text: str) -> str:
 def test_no_tag_of_a_page_gets_through(text: str) -> None:
     for drawn in (
         text_html(text),
-        diff_html([("removed", text), ("added", text), ("same", text)], "en"),
         chunks_html(text, [replace(chunk(0, 5), section=(text,))], "en"),
     ):
         assert set(re.findall(r"<(/?\w+)", drawn)) <= {
-            "b", "/b", "div", "/div", "ins", "/ins", "del", "/del", "span", "/span", "details", "/details",
-            "summary", "/summary",
+            "b", "/b", "div", "/div", "span", "/span",
         }  # fmt: skip
         assert not re.search(r"<[^>]*\bon\w+=", drawn)
         assert not re.search("[\u202a-\u202e\x00]", drawn)
@@ -70,27 +67,3 @@ def test_a_part_of_a_text_keeps_the_places_of_the_whole() -> None:
     drawn = chunks_html(ENGLISH[40:120], [chunk(40, 80), chunk(80, 120)], "en", first=2, offset=40)
     assert plain(drawn) == bare(ENGLISH[40:120])
     assert "<b>3</b> characters 80–120" in drawn
-
-
-def test_a_difference_can_be_read_back() -> None:
-    new = ENGLISH.replace("four hours", "six hours").replace("ten litres.", "ten litres. No more.")
-    drawn = diff_html([(piece.kind, piece.text) for piece in page_diff(ENGLISH, new)], "en")
-    assert "<del>four</del><ins>six</ins>" in drawn
-    assert plain(re.sub(r"<del>.*?</del>", "", drawn, flags=re.S)) == bare(new)
-    assert plain(re.sub(r"<ins>.*?</ins>", "", drawn, flags=re.S)) == bare(ENGLISH)
-
-
-def test_long_unchanged_stretches_are_folded_between_lines() -> None:
-    lines = [f"Line {number} says something about the lamp and its oil." for number in range(60)]
-    text = "\n".join(lines)
-    drawn = diff_html([("same", text), ("added", "\nNew."), ("same", "\n" + text)], "en")
-    folded = re.findall(r"<details><summary>([\d,]+) characters unchanged</summary>(.*?)</details>", drawn, re.S)
-    assert len(folded) == 2
-    assert all(int(count.replace(",", "")) == len(html.unescape(part)) for count, part in folded)
-    assert folded[0][1].startswith("Line 0 ") and folded[0][1].endswith(".\n")
-    assert folded[1][1].startswith("Line ") and folded[1][1].endswith("the oil.") is False
-    assert plain(drawn) == f"{text}\nNew.\n{text}"
-
-
-def test_a_short_unchanged_text_stays_in_sight() -> None:
-    assert "<details>" not in diff_html([("same", "Short."), ("added", "More.")], "en")

@@ -1,12 +1,17 @@
 import re
 import string
 from importlib import import_module
+from pathlib import Path
 from pkgutil import iter_modules
 
 import pytest
 
+from rag.messages import MESSAGES, fill
 from rag.ui import labels
 from rag.ui.strings import LABELS, LANGUAGES, counted, label
+
+ROOT = Path(labels.__file__).resolve().parents[3]
+SCREENS = [*(ROOT / "rag" / "ui").glob("*.py"), *(ROOT / "pages").glob("*.py")]
 
 
 def places(text: str) -> set[str]:
@@ -39,3 +44,22 @@ def test_counts_choose_their_form() -> None:
     assert label("nav_chat", LANGUAGES[1]) == "问答"
     with pytest.raises(KeyError):
         label("no_such_label", "en")
+
+
+def test_a_number_and_its_noun_agree() -> None:
+    assert fill("{count:page|pages}, {n:is|are} {name}", {"count": 1, "n": "2", "name": "{x}"}) == "1 page, 2 are {x}"
+
+
+PAIRED = {key for file in SCREENS for key in re.findall(r'counted\(\s*[\'"]\w+[\'"],\s*[\'"](\w+)', file.read_text())}
+NUMBERS = (
+    "added characters chunks count failures fewest kept libraries most of pages rate reached searches seconds supported"
+).split()
+
+
+@pytest.mark.parametrize("key", sorted({*LABELS, *MESSAGES} - PAIRED))
+def test_one_is_not_said_in_the_plural(key: str) -> None:
+    english = (LABELS.get(key) or MESSAGES[key])[0]
+    said = fill(english, dict.fromkeys(places(english), "…") | dict.fromkeys(NUMBERS, "1"))
+    assert not re.search(r"\b1 (?!is\b|was\b|has\b|does\b|ms\b|s\b)(?:other |neighbouring )?[a-z]+(?<!s)s\b", said), (
+        said
+    )

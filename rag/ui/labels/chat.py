@@ -52,7 +52,7 @@ LABELS: dict[str, tuple[str, str]] = {
     "detail_query": ("“{query}”", "“{query}”"),
     "detail_found_one": ("1 passage", "1 段"),
     "detail_found": ("{count} passages", "{count} 段"),
-    "detail_relevant": ("{kept} of {count} bear on the question", "{count} 段中 {kept} 段相关"),
+    "detail_relevant": ("{kept} of {count:passage bears|passages bear} on the question", "{count} 段中 {kept} 段相关"),
     "empty_title": ("This library has no pages yet", "这个资料库还没有网页"),
     "empty_lead": (
         "Paste a few links, or load the sample pages and ask them something.",

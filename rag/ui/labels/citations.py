@@ -3,7 +3,7 @@
 LABELS: dict[str, tuple[str, str]] = {
     "checked_all_one": ("The statement is supported", "这句话有依据"),
     "checked_one": ("{supported} of 1 statement supported", "1 句中有 {supported} 句有依据"),
-    "checked_many": ("{supported} of {count} statements supported", "{count} 句中有 {supported} 句有依据"),
+    "checked_many": ("{supported} of {count:statement|statements} supported", "{count} 句中有 {supported} 句有依据"),
     "checked_partly": ("{count} in part", "{count} 句仅部分有依据"),
     "doubt_unsupported": ("no source", "无依据"),
     "doubt_partly": ("in part", "部分依据"),

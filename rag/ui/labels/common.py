@@ -36,6 +36,8 @@ LABELS: dict[str, tuple[str, str]] = {
         "Something went wrong here. The log has the details; the rest of the app goes on.",
         "这里出了点问题，详情见日志；其他功能不受影响。",
     ),
+    "milliseconds": ("{count} ms", "{count} 毫秒"),
+    "seconds": ("{count} s", "{count} 秒"),
     "chunks_one": ("1 passage", "1 个段落"),
     "chunks_many": ("{count} passages", "{count} 个段落"),
     "language_en": ("English", "英文"),

@@ -14,7 +14,7 @@ LABELS: dict[str, tuple[str, str]] = {
     "job_finding": ("Looking for its pages…", "正在查找网页…"),
     "job_progress": ("{done} of {count} done", "已完成 {done} / {count}"),
     "job_progress_found": ("{done} of {count} found so far", "已找到 {count} 个，完成 {done} 个"),
-    "job_rate": ("{rate} pages a minute", "每分钟 {rate} 个"),
+    "job_rate": ("{rate:page|pages} a minute", "每分钟 {rate} 个"),
     "job_left_seconds": ("about {count} s left", "约剩 {count} 秒"),
     "job_left_minutes": ("about {count} min left", "约剩 {count} 分钟"),
     "job_left_hours": ("about {count} h left", "约剩 {count} 小时"),

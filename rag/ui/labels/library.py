@@ -66,7 +66,7 @@ LABELS: dict[str, tuple[str, str]] = {
     "library_clear": ("Remove all pages", "移除全部网页"),
     "library_clear_title": ("Remove all pages?", "移除全部网页？"),
     "library_clear_sentence": (
-        "All {count} pages of “{library}” go, with their texts and passages. This cannot be undone.",
+        "The {count:page|pages} of “{library}” go, with their texts and passages. This cannot be undone.",
         "资料库“{library}”的全部 {count} 个网页及其正文和段落都将删除，无法恢复。",
     ),
     "library_clear_confirm": ("I want to remove all pages", "我确认移除全部网页"),

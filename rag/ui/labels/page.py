@@ -12,7 +12,7 @@ LABELS: dict[str, tuple[str, str]] = {
         "The text as it was cut: each passage begins at its number. What two passages share is shaded darker.",
         "正文的切分方式：每个段落从其编号处开始，两个段落重叠的部分颜色更深。",
     ),
-    "page_meta": ("{characters} characters · {chunks}", "{characters} 字 · {chunks}"),
+    "page_meta": ("{characters:character|characters} · {chunks}", "{characters} 字 · {chunks}"),
     "page_author": ("By {name}", "作者：{name}"),
     "page_published": ("published {when}", "发布于 {when}"),
     "page_modified": ("last changed by its site {when}", "网站标注的修改日期 {when}"),
@@ -54,10 +54,10 @@ LABELS: dict[str, tuple[str, str]] = {
     "versions_places_one": ("Changed in one place", "有 1 处变化"),
     "versions_places": ("Changed in {count} places", "有 {count} 处变化"),
     "versions_amount": (
-        "{added} characters added (underlined), {removed} removed (struck through)",
+        "{added:character|characters} added (underlined), {removed} removed (struck through)",
         "新增 {added} 字（下划线），删除 {removed} 字（删除线）",
     ),
     "versions_cut": ("The rest of this long text is not shown.", "正文过长，其余部分未显示。"),
-    "diff_same": ("{count} characters unchanged", "{count} 字未变"),
+    "diff_same": ("{count:character|characters} unchanged", "{count} 字未变"),
     "cited_none": ("No answer has quoted this page yet.", "还没有回答引用过此网页。"),
 }

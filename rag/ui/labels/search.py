@@ -86,7 +86,7 @@ LABELS: dict[str, tuple[str, str]] = {
     "why_legs": ("Searched by", "检索方式"),
     "why_scope": ("Within", "范围"),
     "why_time": ("Time", "用时"),
-    "why_counts": ("{kept} of {count} candidates handed on", "{count} 个候选段落中采用 {kept} 段"),
+    "why_counts": ("{kept} of {count:candidate|candidates} handed on", "{count} 个候选段落中采用 {kept} 段"),
     "why_kept": ("Handed on", "已采用"),
     "why_left_out": ("Considered, and left out", "考虑过而未采用"),
     "why_nothing": ("This search found nothing.", "这次检索没有结果。"),
