@@ -36,6 +36,7 @@ class Settings(BaseSettings):
     chunker: str = "semantic"
     strategy: str = "rerank"
     reranker_model: str = ""
+    verifier_model: str = ""
     llm_model: str = ""
     llm_base_url: str = ""
     llm_api_key: SecretStr = SecretStr("")

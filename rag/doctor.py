@@ -9,6 +9,7 @@ from rag.app import App
 from rag.errors import RagError
 from rag.messages import say
 from rag.models.embedding import EmbeddingModel
+from rag.models.verifier import Pair
 from rag.types import Notice
 
 
@@ -29,6 +30,7 @@ def examine(app: App) -> Iterator[Finding]:
     yield _database(app)
     yield _embedding(app)
     yield _chat(app)
+    yield _verifier(app)
 
 
 def _database(app: App) -> Finding:
@@ -63,6 +65,14 @@ def _chat(app: App) -> Finding:
         return Finding("chat model", True, True, say(Notice("doctor_chat_none"), "en"))
     notice = Notice("doctor_chat", {"model": app.settings.llm_model})
     return _tried("chat model", False, notice, app.chats.test)
+
+
+def _verifier(app: App) -> Finding:
+    model = app.models.verifier
+    if model is None:
+        return Finding("verifier", True, True, say(Notice("doctor_verifier_none"), "en"))
+    sample = [Pair("The bridge was opened in 1910.", ("It was opened to traffic in 1910.",))]
+    return _tried("verifier", False, Notice("doctor_verifier", {"name": model.name}), lambda: model.supports(sample))
 
 
 def _tried(part: str, fallback: bool, notice: Notice, test: Callable[[], object]) -> Finding:

@@ -15,6 +15,7 @@ import pytest
 from rag.cli import main
 from rag.ingest.sources import Source
 from rag.text import split_sentences
+from tests.support.tiny_model import build_tiny_verifier
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [
@@ -179,8 +180,20 @@ def test_the_chunker_is_chosen(
 def test_doctor_tells_what_is_a_fall_back(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
     status, rows = run(capsys, folder, "doctor", "--json")
     assert status == 0
-    assert {row["part"] for row in rows} == {"settings", "database", "embedding model", "chat model"}
-    assert next(row for row in rows if row["part"] == "chat model")["fallback"]
+    assert {row["part"] for row in rows} == {"settings", "database", "embedding model", "chat model", "verifier"}
+    assert all(row["fallback"] for row in rows if row["part"] in ("chat model", "verifier"))
+
+
+def test_doctor_tries_the_verifier_out(
+    capsys: pytest.CaptureFixture[str], folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nli = build_tiny_verifier(tmp_path / "nli", "Sequence", ("entailment", "neutral", "contradiction"))
+    for name, works in ((str(nli), True), (str(tmp_path / "nowhere"), False)):
+        monkeypatch.setenv("VERIFIER_MODEL", name)
+        _, rows = run(capsys, folder, "doctor", "--json")
+        (row,) = (row for row in rows if row["part"] == "verifier")
+        assert (row["works"], row["fallback"]) == (works, False)
+        assert name in row["text"]
 
 
 @pytest.mark.parametrize(

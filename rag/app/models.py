@@ -14,6 +14,7 @@ from rag.errors import ModelError
 from rag.models.embedding import EmbeddingModel, load_embedding_model
 from rag.models.reranker import LateReranker, Reranker
 from rag.models.sparse import SparseEncoder
+from rag.models.verifier import LateSupportModel, SupportModel
 from rag.types import Notice
 
 log = logging.getLogger(__name__)
@@ -60,6 +61,11 @@ class Models:
     def reranker(self) -> Reranker | None:
         name = self._settings.reranker_model
         return LateReranker(name, memory=self._passes) if name else None
+
+    @cached_property
+    def verifier(self) -> SupportModel | None:
+        name = self._settings.verifier_model
+        return LateSupportModel(name) if name else None
 
     @property
     def _passes(self) -> Path:

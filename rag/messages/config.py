@@ -30,6 +30,12 @@ MESSAGES: dict[str, tuple[str, str]] = {
         "内置的 all-MiniLM-L6-v2，{dimension} 维，{how}；它只懂英文，中文仅按关键词检索。"
         "如需两种语言，请设置 EMBEDDING_MODEL=BAAI/bge-m3。",
     ),
+    "doctor_verifier": ("statements are checked by {name}.", "陈述由 {name} 核对。"),
+    "doctor_verifier_none": (
+        "statements that no chat model checks are compared by words and numbers only. For a local model set "
+        "VERIFIER_MODEL.",
+        "没有对话模型核对的陈述，仅按词语和数字比对。如需本地模型，请设置 VERIFIER_MODEL。",
+    ),
     "doctor_chat": ("{model} answers.", "{model} 可以使用。"),
     "doctor_chat_none": (
         "none, so answers are quoted from the pages. For written answers set LLM_MODEL, LLM_BASE_URL and LLM_API_KEY.",

@@ -1,6 +1,60 @@
 """Sentences of rag/models."""
 
+from __future__ import annotations
+
+
+def _optional(kind: str, english: str, chinese: str, setting: str, example: str) -> dict[str, tuple[str, str]]:
+    """What can be wrong with a model that need not be there."""
+    return {
+        f"{kind}_no_folder": (
+            f"There is no {english} at {{name}}. Set {setting} to a model name such as {example}, to a folder that "
+            "exists, or leave it empty.",
+            f"{{name}} 处没有{chinese}。请把 {setting} 设为模型名（如 {example}）或存在的文件夹，或留空。",
+        ),
+        f"{kind}_incomplete": (
+            f"The {english} {{name}} is incomplete: {{folder}} has no usable {{missing}}. Download the whole model "
+            f"again, or leave {setting} empty.",
+            f"{chinese} {{name}} 不完整：{{folder}} 中缺少可用的 {{missing}}。请重新下载模型，或将 {setting} 留空。",
+        ),
+        f"{kind}_unreadable": (
+            f"The {english} {{name}} could not be loaded from {{folder}}. Download it again, or leave {setting} empty.",
+            f"无法从 {{folder}} 加载{chinese} {{name}}。请重新下载，或将 {setting} 留空。",
+        ),
+        f"{kind}_unknown": (
+            f"The hub {{hub}} has no public model named {{name}}. Check {setting}; a private model needs HF_TOKEN.",
+            f"{{hub}} 上没有名为 {{name}} 的公开模型。请检查 {setting}；私有模型需要设置 HF_TOKEN。",
+        ),
+        f"{kind}_unreachable": (
+            f"The {english} {{name}} could not be fetched from {{hub}}. Check the network, set HF_ENDPOINT to a "
+            f"mirror, set {setting} to a folder that holds the model, or leave it empty.",
+            f"无法从 {{hub}} 获取{chinese} {{name}}。请检查网络，用 HF_ENDPOINT 指定镜像站，把 {setting} "
+            "设为存有该模型的文件夹，或留空。",
+        ),
+        f"{kind}_not_finite": (
+            f"The {english} {{name}} gave a score that is not a number. Its weights may be damaged: download it again, "
+            f"or leave {setting} empty.",
+            f"{chinese} {{name}} 给出了无效的分数，权重文件可能已损坏。请重新下载，或将 {setting} 留空。",
+        ),
+    }
+
+
+_RERANKER, _VERIFIER = "BAAI/bge-reranker-v2-m3", "MoritzLaurer/mDeBERTa-v3-base-mnli-xnli"
+
 MESSAGES: dict[str, tuple[str, str]] = {
+    **_optional("reranker", "reranker", "重排序模型", "RERANKER_MODEL", _RERANKER),
+    **_optional("verifier", "verifier", "核对模型", "VERIFIER_MODEL", _VERIFIER),
+    "reranker_wrong_kind": (
+        "The model {name} is not a reranker that gives one score for a pair of texts. Set RERANKER_MODEL "
+        "to one such as BAAI/bge-reranker-v2-m3, or leave it empty.",
+        "{name} 不是为一对文本给出单个分数的重排序模型。请把 RERANKER_MODEL 设为 BAAI/bge-reranker-v2-m3 "
+        "之类的模型，或留空。",
+    ),
+    "verifier_wrong_kind": (
+        "The model {name} cannot check statements: it has neither a label for entailment nor one for hallucinated "
+        f"tokens. Set VERIFIER_MODEL to one such as {_VERIFIER}, or leave it empty.",
+        "{name} 无法核对陈述：它既没有表示蕴含（entailment）的标签，也没有表示虚构词的标签。"
+        f"请把 VERIFIER_MODEL 设为 {_VERIFIER} 之类的模型，或留空。",
+    ),
     "package_missing": (
         "The package {package} is not installed. Run `pip install -r requirements.txt` again.",
         "未安装 {package}。请重新运行 `pip install -r requirements.txt`。",
@@ -48,41 +102,6 @@ MESSAGES: dict[str, tuple[str, str]] = {
         "The embedding model {name} gave a vector that is not a number. Its weights may be damaged: "
         "download it again, or set EMBEDDING_MODEL=builtin.",
         "嵌入模型 {name} 产生了无效的向量，权重文件可能已损坏。请重新下载，或设置 EMBEDDING_MODEL=builtin。",
-    ),
-    "reranker_no_folder": (
-        "There is no reranker at {name}. Set RERANKER_MODEL to a model name such as BAAI/bge-reranker-v2-m3, "
-        "to a folder that exists, or leave it empty.",
-        "{name} 处没有重排序模型。请把 RERANKER_MODEL 设为模型名（如 BAAI/bge-reranker-v2-m3）或存在的文件夹，或留空。",
-    ),
-    "reranker_incomplete": (
-        "The reranker {name} is incomplete: {folder} has no usable {missing}. Download the whole model "
-        "again, or leave RERANKER_MODEL empty.",
-        "重排序模型 {name} 不完整：{folder} 中缺少可用的 {missing}。请重新下载整个模型，或将 RERANKER_MODEL 留空。",
-    ),
-    "reranker_unreadable": (
-        "The reranker {name} could not be loaded from {folder}. Download it again, or leave RERANKER_MODEL empty.",
-        "无法从 {folder} 加载重排序模型 {name}。请重新下载，或将 RERANKER_MODEL 留空。",
-    ),
-    "reranker_unknown": (
-        "The hub {hub} has no public model named {name}. Check RERANKER_MODEL; a private model needs HF_TOKEN.",
-        "{hub} 上没有名为 {name} 的公开模型。请检查 RERANKER_MODEL；私有模型需要设置 HF_TOKEN。",
-    ),
-    "reranker_unreachable": (
-        "The reranker {name} could not be fetched from {hub}. Check the network, set HF_ENDPOINT to a mirror, "
-        "set RERANKER_MODEL to a folder that holds the model, or leave it empty.",
-        "无法从 {hub} 获取重排序模型 {name}。请检查网络，用 HF_ENDPOINT 指定镜像站，把 RERANKER_MODEL "
-        "设为存有该模型的文件夹，或留空。",
-    ),
-    "reranker_wrong_kind": (
-        "The model {name} is not a reranker that gives one score for a pair of texts. Set RERANKER_MODEL "
-        "to one such as BAAI/bge-reranker-v2-m3, or leave it empty.",
-        "{name} 不是为一对文本给出单个分数的重排序模型。请把 RERANKER_MODEL 设为 BAAI/bge-reranker-v2-m3 "
-        "之类的模型，或留空。",
-    ),
-    "reranker_not_finite": (
-        "The reranker {name} gave a score that is not a number. Its weights may be damaged: download it "
-        "again, or leave RERANKER_MODEL empty.",
-        "重排序模型 {name} 给出了无效的分数，权重文件可能已损坏。请重新下载，或将 RERANKER_MODEL 留空。",
     ),
     "chat_not_set": (
         "No chat model is set. Set LLM_MODEL, or enter a model in Settings.",

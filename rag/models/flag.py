@@ -1,4 +1,4 @@
-"""The one place that knows FlagEmbedding: it loads a model's weights and tokenizer from a folder.
+"""Loads a model's weights and tokenizer from a folder: the one place that knows FlagEmbedding.
 
 Encoding is not FlagEmbedding's: see `encoder.py`.
 """
@@ -56,6 +56,23 @@ def load_flag_reranker(name: str, folder: Path, device: str) -> Any:
         raise ModelError("reranker_unreadable", name=name, folder=str(folder)) from error
     loaded.model.to(device).float().eval()
     return loaded
+
+
+def load_classifier(name: str, folder: Path, device: str, *, tokens: bool) -> tuple[Any, Any]:
+    """A classifier of texts, or of `tokens`, in float32, and its tokenizer; by transformers alone.
+
+    Raises ModelError when the folder cannot be loaded.
+    """
+    import transformers
+
+    kind = transformers.AutoModelForTokenClassification if tokens else transformers.AutoModelForSequenceClassification
+    try:
+        with _quiet_and_offline():
+            model = kind.from_pretrained(folder, local_files_only=True).to(device).float().eval()
+            tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True, use_fast=True)
+    except _unreadable() as error:
+        raise ModelError("verifier_unreadable", name=name, folder=str(folder)) from error
+    return model, tokenizer
 
 
 def _unreadable() -> tuple[type[Exception], ...]:

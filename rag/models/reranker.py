@@ -35,12 +35,6 @@ _SAMPLE = (
         "a",
     ),
 )
-_ABOUT_RERANKERS = {
-    "embedding_no_folder": "reranker_no_folder",
-    "embedding_incomplete": "reranker_incomplete",
-    "embedding_unknown": "reranker_unknown",
-    "hub_unreachable": "reranker_unreachable",
-}
 
 
 class Reranker(Protocol):
@@ -83,9 +77,10 @@ def load_reranker(name: str, *, memory: Path | None = None, exact: bool = False)
     """
     from rag.models.embedding import best_device
     from rag.models.flag import load_flag_reranker
+    from rag.models.hub import find_optional
 
     began = time.perf_counter()
-    folder = _find(name)
+    folder = find_optional(name, "reranker")
     _check_kind(name, folder)
     device = best_device()
     flag = load_flag_reranker(name, folder, device)
@@ -93,19 +88,6 @@ def load_reranker(name: str, *, memory: Path | None = None, exact: bool = False)
     how = f"{reranker.choice.kind} pass in {reranker.choice.precision}"
     log.info("Reranker %s, %s on %s, loaded in %.1f s", name, how, device, time.perf_counter() - began)
     return reranker
-
-
-def _find(name: str) -> Path:
-    from rag.models.hub import BUILTIN, find_model
-
-    if name == BUILTIN:  # an embedding model
-        raise ModelError("reranker_no_folder", name=name)
-    try:
-        return find_model(name).folder
-    except ModelError as error:
-        if error.code not in _ABOUT_RERANKERS:
-            raise
-        raise ModelError(_ABOUT_RERANKERS[error.code], **error.notice.params) from error
 
 
 def _check_kind(name: str, folder: Path) -> None:

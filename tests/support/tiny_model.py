@@ -6,8 +6,9 @@ Its vocabulary spells any English word and holds every character of `CHINESE`, s
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 CHINESE = (
     "的一是了我不人在他有这个上们来到时大地为子中你说生国年着就那和要她出也得里后自以会家可下而过天去能对小多然于心学"
@@ -58,26 +59,60 @@ def build_tiny_model(
 
 def build_tiny_reranker(folder: Path, *, dimension: int = 32, seed: int = 7) -> Path:
     """Save a cross-encoder with one score in `folder` and return it."""
-    import torch
-    from transformers import BertConfig, BertForSequenceClassification
+    return _classifier(folder, "Sequence", seed, hidden_size=dimension, intermediate_size=dimension * 2, num_labels=1)
 
+
+def build_tiny_verifier(
+    folder: Path,
+    kind: Literal["Sequence", "Token"],
+    labels: Sequence[str],
+    *,
+    positions: int = 64,
+    lessons: Sequence[tuple[str, str, int]] = (),
+) -> Path:
+    """Save a classifier of texts or of tokens with these labels in `folder` and return it.
+
+    A classifier of texts learns its `lessons` by heart: a text, a statement, and the number of the label.
+    """
+    named = {"id2label": dict(enumerate(labels)), "label2id": {label: n for n, label in enumerate(labels)}}
+    return _classifier(folder, kind, 7, lessons, max_position_embeddings=positions, **named)
+
+
+def _classifier(
+    folder: Path, kind: str, seed: int, lessons: Sequence[tuple[str, str, int]] = (), **options: Any
+) -> Path:
+    import torch
+    import transformers
+
+    shape = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4}
+    shape |= {"max_position_embeddings": 64, "pad_token_id": 0}
     tokenizer = _tokenizer()
-    config = BertConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=dimension,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        intermediate_size=dimension * 2,
-        max_position_embeddings=64,
-        pad_token_id=0,
-        initializer_range=0.5,
-        num_labels=1,
-    )
+    tokenizer.model_max_length = options.get("max_position_embeddings", 64)
+    config = transformers.BertConfig(vocab_size=len(tokenizer), initializer_range=0.5, **(shape | options))
     with torch.random.fork_rng():
         torch.manual_seed(seed)
-        BertForSequenceClassification(config).save_pretrained(folder)
+        model = getattr(transformers, f"BertFor{kind}Classification")(config)
+        if lessons:
+            _teach(model, tokenizer, lessons)
+        model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
+
+
+def _teach(model: Any, tokenizer: Any, lessons: Sequence[tuple[str, str, int]]) -> None:
+    import torch
+
+    texts, statements, labels = zip(*lessons, strict=True)
+    coded = tokenizer(list(texts), list(statements), padding=True, return_tensors="pt")
+    steps = torch.optim.Adam(model.parameters(), lr=3e-3)
+    model.eval()  # without dropout it learns them in fewer steps
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # so little work is done sooner by one
+    for _ in range(40):
+        steps.zero_grad()
+        model(**coded, labels=torch.tensor(labels)).loss.backward()
+        steps.step()
+    torch.set_num_threads(threads)
 
 
 _MODES = {"cls": "cls_token", "mean": "mean_tokens", "max": "max_tokens"}

@@ -1,0 +1,207 @@
+"""Models that check statements: tiny ones in the real layout, of both kinds, against transformers' own arithmetic."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rag.errors import ModelError
+from rag.messages import say
+from rag.models.verifier import LateSupportModel, Pair, load_support_model
+from tests.support.tiny_model import build_tiny_model, build_tiny_reranker, build_tiny_verifier
+
+NLI = ("entailment", "neutral", "contradiction")
+TOKENS = ("supported", "hallucinated")
+TEXT = "the river is in the city"
+PAIRS = [
+    Pair("the city", (TEXT,)),
+    Pair("a model of text", (TEXT, "the answer")),
+    Pair("城市中的河流", ("河流", "城市")),
+    Pair("relevant passages", (TEXT,), "which passages"),
+]
+
+
+@pytest.fixture(scope="module")
+def nli(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build_tiny_verifier(tmp_path_factory.mktemp("tiny") / "nli", "Sequence", NLI)
+
+
+@pytest.fixture(scope="module")
+def tokens(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build_tiny_verifier(tmp_path_factory.mktemp("tiny") / "tokens", "Token", TOKENS)
+
+
+def probabilities(folder: Path, kind: str, first: str, second: str) -> Any:
+    """What transformers gives for one pair alone: softmax over the labels, and which tokens are the second text's."""
+    import torch
+    import transformers
+
+    model = getattr(transformers, f"AutoModelFor{kind}Classification").from_pretrained(folder).eval()
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    coded = tokenizer(first, second, return_tensors="pt")
+    with torch.inference_mode():
+        rows = torch.softmax(model(**coded).logits[0], -1).double().numpy()
+    return rows, [place for place, part in enumerate(coded.sequence_ids(0)) if part == 1]
+
+
+def test_a_cross_encoder_says_how_likely_the_statement_follows(nli: Path) -> None:
+    found = load_support_model(str(nli)).supports(PAIRS)
+    for pair, support in zip(PAIRS, found, strict=True):
+        rows, _ = probabilities(nli, "Sequence", "\n".join(pair.texts), pair.statement)
+        assert support.score == pytest.approx(rows[0], abs=1e-5)
+        expected = "supported" if rows[0] >= 0.5 else "partly" if rows[0] >= 0.2 else "unsupported"
+        assert support.verdict == expected
+
+
+@pytest.mark.parametrize("labels", [("CONTRADICTION", "NEUTRAL", "ENTAILMENT"), ("entailment", "not_entailment")])
+def test_its_labels_are_read_in_any_order(tmp_path: Path, labels: tuple[str, ...]) -> None:
+    folder = build_tiny_verifier(tmp_path / "nli", "Sequence", labels)
+    (support,) = load_support_model(str(folder)).supports(PAIRS[:1])
+    rows, _ = probabilities(folder, "Sequence", TEXT, PAIRS[0].statement)
+    assert support.score == pytest.approx(rows[[label.lower() for label in labels].index("entailment")], abs=1e-5)
+
+
+def test_a_token_classifier_marks_what_is_made_up(tmp_path: Path) -> None:
+    """With room for its whole prompt."""
+    folder = build_tiny_verifier(tmp_path / "tokens", "Token", TOKENS, positions=512)
+    found = load_support_model(str(folder)).supports(PAIRS)
+    for pair, support in zip(PAIRS, found, strict=True):
+        passages = "\n".join(f"passage {n}: {text}" for n, text in enumerate(pair.texts, 1))
+        prompt = (
+            f"Briefly answer the following question:\n{pair.question}\nBear in mind that your response should be "
+            f"strictly based on the following {len(pair.texts)} passages:\n{passages}\nIn case the passages do not "
+            "contain the necessary information to answer the question, please reply with: "
+            '"Unable to answer based on given passages."\noutput:'
+        )
+        rows, own = probabilities(folder, "Token", prompt, pair.statement)
+        said = rows[own, 1]
+        assert support.score == pytest.approx(1 - said.max(), abs=1e-5)
+        share = (said >= 0.5).mean()
+        assert support.verdict == ("supported" if not share else "partly" if share < 0.5 else "unsupported")
+
+
+@pytest.mark.parametrize("labels", [("LABEL_0", "LABEL_1"), ("hallucinated", "supported")])
+def test_its_labels_are_told_apart(tmp_path: Path, labels: tuple[str, str]) -> None:
+    folder = build_tiny_verifier(tmp_path / "tokens", "Token", TOKENS)
+    other = build_tiny_verifier(tmp_path / "other", "Token", labels)
+    scores = [load_support_model(str(one)).supports(PAIRS[:1])[0].score for one in (folder, other)]
+    assert (scores[0] == pytest.approx(scores[1])) == (labels[1] == "LABEL_1")
+
+
+LESSONS = [
+    ("the river is in the city", "the city is of the river", 0),
+    ("the river is in the city", "a question of text", 2),
+    ("a sentence is a model of text", "the city is of the river", 2),
+    ("a sentence is a model of text", "a question of text", 0),
+]
+
+
+def test_what_a_model_learned_comes_out(tmp_path: Path) -> None:
+    folder = build_tiny_verifier(tmp_path / "nli", "Sequence", NLI, lessons=LESSONS)
+    found = load_support_model(str(folder)).supports([Pair(statement, (text,)) for text, statement, _ in LESSONS])
+    assert [support.verdict for support in found] == ["supported", "unsupported", "unsupported", "supported"]
+
+
+def test_a_statement_is_as_good_as_its_best_window(nli: Path) -> None:
+    """A text of three times what the model reads; no window is cut where a shorter text would have been."""
+    import transformers
+
+    tokenizer = transformers.AutoTokenizer.from_pretrained(nli)
+    text, statement = " ".join([TEXT] * 9 + ["a sentence is a model of text"] * 15), "the city"
+    room = 64 - len(tokenizer("", statement)["input_ids"])
+    words = text.split()  # each is one token
+    windows = [" ".join(words[begin : begin + room]) for begin in range(0, len(words) - 8, room - 8)]
+    scores = [probabilities(nli, "Sequence", window, statement)[0][0] for window in windows]
+    assert len(windows) >= 3
+    (support,) = load_support_model(str(nli)).supports([Pair(statement, (text,))])
+    assert support.score == pytest.approx(max(scores), abs=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["nli", "tokens"])
+def test_order_company_and_length_do_not_matter(kind: str, request: pytest.FixtureRequest) -> None:
+    model = load_support_model(str(request.getfixturevalue(kind)))
+    alone = [model.supports([pair])[0].score for pair in PAIRS]
+    together = [support.score for support in model.supports(PAIRS[::-1] * 6)]
+    assert together[: len(PAIRS)] == pytest.approx(alone[::-1], abs=1e-5)
+    assert model.supports([]) == []
+    for odd in (Pair("", ("",)), Pair("river " * 500, ("city " * 5000,)), Pair("\ud800 lone", ("\ud800",))):
+        assert 0.0 <= model.supports([odd])[0].score <= 1.0
+
+
+def test_many_threads_share_one(nli: Path) -> None:
+    model = load_support_model(str(nli))
+    expected = [support.score for support in model.supports(PAIRS)]
+    with ThreadPoolExecutor(4) as pool:
+        for found in pool.map(lambda _: model.supports(PAIRS), range(12)):
+            assert [support.score for support in found] == pytest.approx(expected, abs=1e-5)
+
+
+def test_a_late_model_loads_when_asked_and_not_before(nli: Path) -> None:
+    late = LateSupportModel(str(nli))
+    assert late.name == str(nli)
+    assert late.supports(PAIRS) == late.supports(PAIRS)
+    missing = LateSupportModel("/no/such/folder")
+    for _ in range(2):
+        with pytest.raises(ModelError):
+            missing.supports(PAIRS)
+
+
+def _without(name: str) -> Callable[[Path], None]:
+    return lambda folder: (folder / name).unlink()
+
+
+def _garbled(folder: Path) -> None:
+    (folder / "model.safetensors").write_bytes(b"not weights")
+
+
+def _nameless(folder: Path) -> None:
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, "id2label": {"0": "A", "1": "B", "2": "C"}}))
+
+
+def _not_finite(folder: Path) -> None:
+    from safetensors.numpy import load_file, save_file
+
+    weights = load_file(folder / "model.safetensors")
+    save_file({name: np.full_like(value, np.nan) for name, value in weights.items()}, folder / "model.safetensors")
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        (_without("config.json"), "verifier_incomplete"),
+        (_without("model.safetensors"), "verifier_incomplete"),
+        (_garbled, "verifier_unreadable"),
+        (_nameless, "verifier_wrong_kind"),
+        (_not_finite, "verifier_not_finite"),
+    ],
+)
+def test_what_is_no_verifier_is_one_sentence(tmp_path: Path, change: Any, code: str) -> None:
+    broken = build_tiny_verifier(tmp_path / "nli", "Sequence", NLI)
+    change(broken)
+    with pytest.raises(ModelError) as caught:
+        load_support_model(str(broken)).supports(PAIRS)
+    assert caught.value.code == code
+    for language in ("en", "zh"):
+        said = say(caught.value.notice, language)
+        assert "\n" not in said and "VERIFIER_MODEL" in said and "{" not in said
+
+
+@pytest.mark.parametrize("build", [build_tiny_model, build_tiny_reranker])
+def test_a_model_of_another_kind_is_refused(tmp_path: Path, build: Callable[[Path], Path]) -> None:
+    with pytest.raises(ModelError) as caught:
+        load_support_model(str(build(tmp_path / "model")))
+    assert caught.value.code == "verifier_wrong_kind"
+
+
+@pytest.mark.parametrize("name", ["builtin", "/no/such/folder", "./missing", "no such model"])
+def test_a_name_that_is_nowhere(name: str) -> None:
+    with pytest.raises(ModelError) as caught:
+        load_support_model(name)
+    assert caught.value.code == "verifier_no_folder"
