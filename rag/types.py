@@ -14,6 +14,7 @@ PageSource = Literal["web", "file", "import"]
 Decision = Literal["", "retry", "add_anyway", "keep_both", "refresh", "skip"]
 Fate = Literal["merged", "same_text", "page_share", "budget"]
 Verdict = Literal["supported", "partly", "unsupported"]
+CheckedBy = Literal["model", "local", "rules"]
 Stage = Literal["waiting", "fetching", "reading", "chunking", "embedding", "storing", "done"]
 
 
@@ -205,9 +206,10 @@ class Citation:
 class Statement:
     """What `answer.text[start:end]` says, without its marks, and whether the passages bear it out.
 
-    `marks` are the citations shown with it: none where it is unsupported. `reason` is what the verdict rests
-    on: verbatim, words, model, or what stands against it: numbers, negation, names, direction, exchanged,
-    quotation, language, nothing_close.
+    `marks` are the citations shown with it: none where it is unsupported. `by` says who judged: the connected
+    chat model, a local model, or rules; `score` (0 to 1) orders statements by how well they are borne out.
+    `reason` is what a verdict of rules rests on: verbatim, words, nothing_close, numbers, clause, negation,
+    language; `model` for the others. One that is not `relevant` does not bear on the question.
     """
 
     start: int
@@ -215,6 +217,9 @@ class Statement:
     verdict: Verdict
     marks: tuple[int, ...] = ()
     reason: str = ""
+    by: CheckedBy = "rules"
+    score: float = 0.0
+    relevant: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,15 +18,14 @@ from rag.agent.replies import listed, one_line, prose, reply_lines, reply_text
 from rag.agent.stream import ShownText
 from rag.agent.surrogates import joined
 from rag.errors import ModelError
-from rag.types import Passage
+from rag.types import CheckedBy, Passage
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
     from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
     from langchain_core.tools import BaseTool
 
-    from rag.agent.citing.citations import Doubt
-    from rag.types import Verdict as Support
+    from rag.agent.citing.verifier import Claim, Judgement
 
 log = logging.getLogger(__name__)
 
@@ -56,6 +55,7 @@ class ChatReasoner:
     """
 
     kind: Literal["chat"] = "chat"
+    checks_by: CheckedBy = "model"
 
     def __init__(
         self,
@@ -105,13 +105,15 @@ class ChatReasoner:
         said = {verdict.number: verdict.relevant for verdict in reply.verdicts} if reply else {}
         return [said.get(number, True) for number in range(1, len(passages) + 1)]
 
-    async def entails(self, doubts: Sequence[Doubt]) -> list[Support | None]:
-        """Judge all doubtful statements in one call; see rag.agent.citing.verifier."""
-        from rag.agent.citing.verifier import Entailments, entailment, read_verdicts
+    async def verify(
+        self, claims: Sequence[Claim], passages: Sequence[Passage], question: str = ""
+    ) -> list[Judgement | None]:
+        """Implements Verifier, in one call."""
+        from rag.agent.citing.verifier import Judgements, judging, read_judgements
 
         with _failures_named():
-            reply = await self._fill(Entailments, _messages(entailment(doubts)))
-        return read_verdicts(reply, len(doubts))
+            reply = await self._fill(Judgements, _messages(judging(claims, passages, question)))
+        return read_judgements(reply, len(claims))
 
     async def rewrite(self, question: str, tried: Sequence[str], passages: Sequence[Passage]) -> str:
         return one_line(await self.lines(prompts.rewrite(question, tried, passages)))

@@ -37,7 +37,7 @@ def _deep(saver: Any) -> Graph:
 
 MODES: Mapping[RunMode, Mode] = MappingProxyType(
     {
-        "fast": Mode("fast", max_calls=2, build=_fast),
+        "fast": Mode("fast", max_calls=3, build=_fast),
         "deep": Mode("deep", max_calls=12, build=_deep),
     }
 )

@@ -12,6 +12,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
+from rag.agent.citing.verifier import Verifier
 from rag.agent.condensing.condense import Condenser, Exchange, RuleCondenser
 from rag.agent.conversing.memory import RuleSummariser, Summariser
 from rag.agent.modes import graph_of
@@ -105,6 +106,7 @@ class Run:
     on_text: Callable[[str], object] | None = None
     options: RunOptions = field(default_factory=RunOptions)
     quoter: Quoter | None = None
+    verifier: Verifier | None = None
     thread: str = ""
     saver: Callable[[], Any] | None = None
     counter: CallCounter | None = None
@@ -181,6 +183,7 @@ def _prepare(run: Run) -> tuple[Any, Any, LoopContext]:
         condenser=reasoner if isinstance(reasoner, Condenser) else RuleCondenser(),
         summariser=reasoner if isinstance(reasoner, Summariser) else RuleSummariser(),
         quoter=run.quoter,
+        verifiers=[one for one in (reasoner, run.verifier) if isinstance(one, Verifier)],
         options=run.options,
     )
     config: dict[str, Any] = {"callbacks": [run.counter]}

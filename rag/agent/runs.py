@@ -10,6 +10,7 @@ from typing import Any, Final
 from uuid import uuid4
 
 from rag.agent.background import BACKGROUND
+from rag.agent.citing.verifier import Verifier
 from rag.agent.conclusion import answer_of, conclude, failure, interruption
 from rag.agent.condensing.condense import Exchange
 from rag.agent.modes import MODES, graph_of
@@ -31,7 +32,8 @@ class Runs:
 
     A finished run is kept for `max_age` seconds, and at most `keep` of them. A run that takes longer
     than `time_limit` seconds is stopped and keeps what it has. `saver` makes the
-    LangGraph checkpointer that keeps conversations; it is asked when the first run needs it.
+    LangGraph checkpointer that keeps conversations; it is asked when the first run needs it. `verifier` is a local
+    model that checks answers where the reasoner cannot.
     """
 
     def __init__(
@@ -41,8 +43,10 @@ class Runs:
         max_age: float = 3600.0,
         time_limit: float = 600.0,
         saver: Callable[[], Any] | None = None,
+        verifier: Verifier | None = None,
     ) -> None:
         self._saver = saver
+        self._verifier = verifier
         self._keep = keep
         self._max_age = max_age
         self._time_limit = time_limit
@@ -88,6 +92,7 @@ class Runs:
             on_text=on_text,
             options=options,
             quoter=quoter,
+            verifier=self._verifier,
             thread=thread if self._saver is not None else "",
             saver=self._saver,
         )

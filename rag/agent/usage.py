@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from math import ceil
 from typing import Final
@@ -114,6 +114,10 @@ class CallBudget:
             yield
         finally:
             self._kept -= calls
+
+    def keeping_end(self) -> AbstractContextManager[None]:
+        """Keep the answer's call, and that of its check where the limit has room for more than both."""
+        return self.keeping(2 if self.limit > 2 else 1)
 
     def _tokens_spent(self) -> bool:
         if self.tokens is None:

@@ -71,10 +71,15 @@ MESSAGES: dict[str, tuple[str, str]] = {
     "export_standalone": ("Understood as", "理解为"),
     "export_sources": ("Sources", "出处"),
     "export_partly": ("borne out in part", "部分有依据"),
-    "export_unsupported": ("no source bears this out", "没有依据"),
+    "export_unsupported": ("not found in the pages", "在网页中未找到"),
+    "export_aside": ("beside the question", "与问题无关"),
     "export_checked": (
-        "Supported by the pages: {supported} of {count:statement|statements}.",
-        "{count} 句中有 {supported} 句在网页中有依据。",
+        "Supported by the pages, as a model checked: {supported} of {count:statement|statements}.",
+        "{count} 句中有 {supported} 句在网页中有依据（由模型核对）。",
+    ),
+    "export_found": (
+        "Found in the pages by words and numbers: {supported} of {count:statement|statements}.",
+        "{count} 句中有 {supported} 句按词语和数字可在网页中找到。",
     ),
     "export_unfinished": ("Not finished", "未完成"),
     "export_made": ("Exported on {date}", "导出于 {date}"),

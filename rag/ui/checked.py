@@ -1,4 +1,7 @@
-"""What is said about the check of an answer's statements: the line above it, and the marks within."""
+"""What is said about the check of an answer's statements: the line above it, and the marks within.
+
+The words tell who checked. Where only rules did, they say what was found, not what is true.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,11 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from rag.types import Answer, Statement
+from rag.types import Answer, CheckedBy, Statement
 from rag.ui.render import Doubtful
 from rag.ui.strings import Language, label
 
-_AGAINST = ("numbers", "negation", "names", "direction", "quotation")
+_TOLD = ("numbers", "negation", "clause", "language")
 
 
 def counts(statements: Sequence[Statement]) -> tuple[int, int, int]:
@@ -20,15 +23,23 @@ def counts(statements: Sequence[Statement]) -> tuple[int, int, int]:
     return by_verdict["supported"], by_verdict["partly"], len(statements)
 
 
+def checker(statements: Sequence[Statement]) -> CheckedBy:
+    """Who judged what does not stand in the passages to the letter."""
+    judges = {one.by for one in statements if one.reason != "verbatim"}
+    return "model" if "model" in judges else "local" if "local" in judges else "rules"
+
+
 def head_line(answer: Answer, language: Language) -> str:
-    """`5 of 6 statements supported`, or nothing where nothing was stated."""
+    """`5 of 6 statements supported · checked by the chat model`, or nothing where nothing was stated."""
     supported, partly, count = counts(answer.statements)
     if not count:
         return ""
-    if count == supported == 1:
-        return label("checked_all_one", language)
-    line = label("checked_one" if count == 1 else "checked_many", language, supported=supported, count=count)
-    return f"{line} · {label('checked_partly', language, count=partly)}" if partly else line
+    by = checker(answer.statements)
+    parts = [label("found" if by == "rules" else "checked", language, supported=supported, count=count)]
+    parts += [label("checked_partly", language, count=partly)] if partly else []
+    aside = sum(not one.relevant for one in answer.statements)
+    parts += [label("checked_aside", language, count=aside)] if aside else []
+    return " · ".join([*parts, label(f"checked_by_{by}", language)])
 
 
 def draw_checked(answer: Answer, anchor: str, language: Language) -> None:
@@ -41,21 +52,18 @@ def draw_checked(answer: Answer, anchor: str, language: Language) -> None:
 
 
 def doubtful(answer: Answer, language: Language) -> list[Doubtful]:
-    """The statements that are not fully borne out, with what is shown at them."""
+    """The statements that are not fully borne out, or not to the point, with what is shown at them."""
     return [
-        Doubtful(
-            one.start,
-            one.end,
-            label(f"doubt_{one.verdict}", language),
-            label(_tip(one), language),
-            one.verdict == "partly",
-        )
+        Doubtful(one.start, one.end, *_words(one, language), one.verdict != "unsupported")
         for one in answer.statements
-        if one.verdict != "supported"
+        if one.verdict != "supported" or not one.relevant
     ]
 
 
-def _tip(statement: Statement) -> str:
-    if statement.verdict == "partly":
-        return "doubt_partly_tip"
-    return "doubt_against_tip" if statement.reason in _AGAINST else "doubt_unsupported_tip"
+def _words(one: Statement, language: Language) -> tuple[str, str]:
+    """The word behind a statement, and its tip."""
+    if one.verdict == "supported":
+        return label("doubt_aside", language), label("doubt_aside_tip", language)
+    kind = "not_found" if one.verdict == "unsupported" and one.by == "rules" else one.verdict
+    tip = one.reason if one.reason in _TOLD else "words" if kind == "partly" and one.by == "rules" else kind
+    return label(f"doubt_{kind}", language), label(f"doubt_{tip}_tip", language)

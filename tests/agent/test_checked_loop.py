@@ -1,4 +1,4 @@
-"""Models that cite badly, through the whole loop over HTTP: nothing of it may be shown as supported."""
+"""Models that cite badly, and models that judge, through the whole loop over HTTP."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from tests.support.chat_server import Call, ChatServer, Reply, Request
 PASSAGES = [passage(1), passage(2, BRIDGE), passage(3, TEA)]
 EN, ZH = "When did Mount Aso erupt?", "龙井茶产于哪里？"
 YES, NO = "supported", "unsupported"
+FAILS = Reply("No.", status=500)
 
 
 class Model:
@@ -63,19 +64,19 @@ BAD: list[Any] = [
     ("an address", EN, "The bridge is closed on Sundays ([source](https://evil.example/x)) https://evil.example/y"),
     ("an address", ZH, "茶园周日不开放，见[来源](https://evil.example/x) https://evil.example/y。"),
     ("another number", EN, "Mount Aso erupted in 1963. [1]"),
-    ("another number", ZH, "炒制需要二十道手法。[3]"),
+    ("another number", ZH, "炒制需要20道手法。[3]"),
     ("a denial", EN, "The town of Aso does not lie inside it. [1]"),
     ("a denial", ZH, "龙井茶并不产于杭州。[3]"),
-    ("another name", EN, "Mount Fuji erupted in 1953. [1]"),
-    ("another name", ZH, "龙井茶产于苏州。[3]"),
     ("a false quotation", EN, "The page says that “the crater of Mount Aso is the widest crater in the world”. [1]"),
 ]
 
 
 @pytest.mark.parametrize("mode", ["fast", "deep"])
 @pytest.mark.parametrize(("kind", "question", "text"), BAD)
-def test_nothing_of_it_is_supported(runs: Runs, mode: RunMode, kind: str, question: str, text: str) -> None:
-    answer = run(runs, Model(text), question, mode)
+def test_without_a_judge_nothing_of_it_is_supported(
+    runs: Runs, mode: RunMode, kind: str, question: str, text: str
+) -> None:
+    answer = run(runs, Model(text, FAILS), question, mode)
     assert answer.statements, kind
     assert all(statement.verdict != "supported" for statement in answer.statements)
     unsupported = [statement for statement in answer.statements if statement.verdict == "unsupported"]
@@ -92,7 +93,7 @@ def test_nothing_of_it_is_supported(runs: Runs, mode: RunMode, kind: str, questi
     ],
 )
 def test_a_wrong_number_is_repaired_and_the_rest_is_marked(runs: Runs, question: str, good: str, bad: str) -> None:
-    answer = run(runs, Model(f"{good} {bad}"), question, "fast")
+    answer = run(runs, Model(f"{good} {bad}", FAILS), question, "fast")
     assert [statement.verdict for statement in answer.statements] == ["supported", "unsupported"]
     first, second = answer.statements
     assert first.marks == (1,) and second.marks == ()
@@ -102,17 +103,25 @@ def test_a_wrong_number_is_repaired_and_the_rest_is_marked(runs: Runs, question:
     assert answer.citations[0].quote in (VOLCANO.split(". ")[0] + ".", TEA.split("。")[0] + "。")
 
 
-def test_a_model_confirms_what_code_saw_in_part(runs: Runs) -> None:
-    model = Model("阿苏火山于1953年喷发。[1]")
-    answer = run(runs, model, ZH, "deep")
-    assert [(one.verdict, one.reason) for one in answer.statements] == [("supported", "model")]
+@pytest.mark.parametrize("mode", ["fast", "deep"])
+@pytest.mark.parametrize("text", ["阿苏火山于1953年喷发。[1]", "Mount Aso never erupted in 1953. [1]"])
+def test_a_models_verdict_stands(runs: Runs, mode: RunMode, text: str) -> None:
+    model = Model(text)
+    answer = run(runs, model, EN, mode)
+    assert [(one.verdict, one.by, one.marks) for one in answer.statements] == [("supported", "model", (1,))]
     assert len(model.judged) == 1 and "1953" in model.judged[0]
-    assert [one.verdict for one in run(runs, Model(model.text), ZH, "fast").statements] == ["partly"]
+    rejected = run(runs, Model(text, NO), EN, mode)
+    assert [(one.verdict, one.by, one.marks) for one in rejected.statements] == [("unsupported", "model", ())]
 
 
-def test_a_model_rejects_what_code_let_through(runs: Runs) -> None:
-    answer = run(runs, Model("In 1953 there was an eruption of Mount Aso. [1]", NO), EN, "deep")
-    assert [(one.verdict, one.marks) for one in answer.statements] == [("unsupported", ())]
+def test_a_statement_beside_the_question_is_told(runs: Runs) -> None:
+    aside = Reply(json.dumps({"verdicts": [{"number": 1, "verdict": "supported", "relevant": False}]}))
+    answer = run(runs, Model("The town of Aso is inside it. [1]", aside), EN, "fast")
+    assert [(one.verdict, one.relevant) for one in answer.statements] == [("supported", False)]
+
+
+def test_a_fast_run_has_a_call_for_the_check(runs: Runs) -> None:
+    assert run(runs, Model("In 1953 there was an eruption of Mount Aso. [1]"), EN, "fast").model_calls == 3
 
 
 def test_what_stands_there_to_the_letter_is_not_asked_about(runs: Runs) -> None:
@@ -122,14 +131,8 @@ def test_what_stands_there_to_the_letter_is_not_asked_about(runs: Runs) -> None:
     assert model.judged == []
 
 
-@pytest.mark.parametrize("opinion", [Reply("No.", status=500), Reply("I cannot say."), Reply(fault="garbled")])
-def test_a_judge_that_fails_leaves_the_verdict_of_code(runs: Runs, opinion: Reply) -> None:
+@pytest.mark.parametrize("opinion", [FAILS, Reply("I cannot say."), Reply(fault="garbled")])
+def test_a_judge_that_fails_leaves_the_verdict_of_rules(runs: Runs, opinion: Reply) -> None:
     answer = run(runs, Model("In 1953 there was an eruption of Mount Aso. [1]", opinion), EN, "deep")
     assert answer.outcome == "answered"
-    assert [(one.verdict, one.reason) for one in answer.statements] == [("supported", "words")]
-
-
-def test_a_contradiction_is_not_lifted_by_a_model_that_says_yes(runs: Runs) -> None:
-    model = Model("Mount Aso never erupted in 1953. [1]")
-    assert [one.reason for one in run(runs, model, EN, "deep").statements] == ["negation"]
-    assert model.judged == []
+    assert [(one.verdict, one.reason, one.by) for one in answer.statements] == [("supported", "words", "rules")]

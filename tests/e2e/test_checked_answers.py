@@ -1,5 +1,7 @@
 """What a reader sees of the check: a line above the answer, a word at a doubtful statement, a link to the sentence."""
 
+import json
+
 import pytest
 from playwright.sync_api import expect
 
@@ -13,7 +15,9 @@ QUESTION = "How long does a deleted file stay in the bilge?"
 
 
 def careless(request: Request) -> Reply:
-    """A model that adds a statement of its own to each answer."""
+    """A model that adds a statement of its own to each answer, and finds it when it checks."""
+    if "check statements" in str(request.messages[0]["content"]):
+        return Reply(json.dumps({"verdicts": [{"number": 1, "verdict": "unsupported"}]}))
     reply = rules(request)
     if reply.tool_calls or request.body.get("response_format"):
         return reply
@@ -28,7 +32,7 @@ def test_a_doubtful_statement_is_told_from_a_supported_one(open_tab: OpenTab, wi
         connect(page, server)
         page.set_viewport_size({"width": width, "height": 900})
         ask(page, QUESTION)
-        expect(page.get_by_text(label("checked_many", "en", supported=1, count=2))).to_be_visible()
+        expect(page.get_by_text(label("checked", "en", supported=1, count=2))).to_be_visible()
         doubt = page.locator("[class*='st-key-answer-'] a[href$='-unsupported']")
         expect(doubt).to_have_text(label("doubt_unsupported", "en"))
         assert doubt.get_attribute("title") == label("doubt_unsupported_tip", "en")

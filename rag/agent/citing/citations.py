@@ -7,34 +7,26 @@ passage does, and dropped elsewhere.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 from rag.agent.citing.addresses import held_addresses, without_links
 from rag.agent.citing.code import with_code_marked
-from rag.agent.citing.comparing.support import Finding
 from rag.agent.citing.marks import find_marks
-from rag.agent.citing.source import Quote, Said, Source, joint
-from rag.agent.citing.statements import LONGEST, Stated, find_statements, without_list_sign, without_reply
-from rag.types import Citation, Passage, Statement, Verdict
+from rag.agent.citing.rules import SUPPORTED, Finding, Said, judge
+from rag.agent.citing.source import Quote, Source
+from rag.agent.citing.statements import LONGEST, Stated, find_statements, what_it_says
+from rag.agent.citing.verifier import Claim, Judgement
+from rag.types import CheckedBy, Citation, Passage, Statement
 
-CLEARLY: Final = 0.7
+CLEARLY: Final = 0.6
 """The share from which on a passage that was not named is cited after all."""
-LIFTED: Final = 0.2
-"""Below this share a model's word alone does not make a passage support what it hardly mentions."""
 MAX_QUOTES: Final = 3
 MOST_SEARCHED: Final = 60
 """Statements of one answer whose support is looked for in passages that they do not name."""
-
-
-@dataclass(slots=True)
-class Doubt:
-    """A statement that code cannot settle by the letter, with the text that it rests on."""
-
-    place: int
-    statement: str
-    evidence: tuple[str, ...]
+_NOTHING: Final = Finding("unsupported", 0.0, "nothing_close")
+_VERBATIM: Final = Finding("supported", 1.0, "verbatim")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,158 +39,143 @@ class Checked:
 
 
 @dataclass(slots=True)
-class _Weighed:
-    """A statement with the quotes that bear it out, and what they are worth together."""
+class Weighed:
+    """A statement with the quotes that bear it out, what they are worth together, and who says so."""
 
     stated: Stated
-    finding: Finding
+    finding: Finding = _NOTHING
     quotes: list[Quote] = field(default_factory=list)
+    by: CheckedBy = "rules"
+    relevant: bool = True
 
     @property
     def counts(self) -> bool:
-        """Whether it is a statement: what only reads like a remark is one where its passage settles it."""
-        settled = self.finding.verdict == "supported" or (bool(self.stated.marks) and self.finding.against)
-        return self.stated.checked or (self.stated.excused and settled)
+        """Whether it is a statement: what only reads like a remark is one where its passage bears it out, and where
+        a model says that it is not true."""
+        if not self.stated.excused:
+            return self.stated.checked
+        supported = self.finding.verdict == "supported"
+        return supported if self.by == "rules" else not supported
 
 
 class Check:
-    """The statements of one answer, weighed; a model's opinion may be added before it is put together.
+    """The statements of one answer, weighed by rules; a verifier's judgements may replace theirs.
 
     Marks are `[n]`, 1-based places in `passages`, after or inside the statement they support. Links and
     images lose their targets, and addresses that no passage holds are taken out: a model cites by number only.
-    Code stays as it is. May take tens of milliseconds: call it in a thread.
+    Code stays as it is. With `all_cited` every statement rests on all passages, and nothing of the text is changed.
+    May take tens of milliseconds: call it in a thread.
     """
 
-    def __init__(self, text: str, passages: Sequence[Passage]) -> None:
+    def __init__(self, text: str, passages: Sequence[Passage], *, all_cited: bool = False) -> None:
         texts = [passage.text for passage in passages]
-        self._text = without_links(with_code_marked(text, texts), held_addresses(texts))
+        self._all_cited = all_cited
+        self._text = text if all_cited else without_links(with_code_marked(text, texts), held_addresses(texts))
         self._sources = [Source(passage) for passage in passages]
-        self._quotes: dict[tuple[str, int], Quote] = {}
         self._looked_elsewhere = 0
-        self._weighed = [self._weigh(stated) for stated in find_statements(self._text, find_marks(self._text, texts))]
+        self.weighed = [self._weigh(stated) for stated in find_statements(self._text, find_marks(self._text, texts))]
 
-    def doubts(self) -> list[Doubt]:
-        """The statements that a model should judge: those neither verbatim nor plainly wrong."""
+    def claims(self) -> list[Claim]:
+        """The statements that a verifier should judge: all but those that stand there to the letter."""
         return [
-            Doubt(place, weighed.stated.bare, tuple(_surroundings(quote) for quote in weighed.quotes))
-            for place, weighed in enumerate(self._weighed)
-            if weighed.counts
-            and weighed.quotes
+            Claim(place, weighed.stated.bare, tuple(self._named(weighed.stated.marks) or self._everywhere))
+            for place, weighed in enumerate(self.weighed)
+            if (weighed.stated.checked or weighed.stated.excused)
             and weighed.finding.reason != "verbatim"
-            and not weighed.finding.against
+            and len(weighed.stated.bare) <= LONGEST
+            and self._sources
         ]
 
-    def settle(self, verdicts: Mapping[int, Verdict]) -> None:
-        """Take a model's verdicts, by the places of the doubts.
-
-        It may confirm what code saw in part and reject what code let through. What code found contradicted
-        stays so; where a rare word stands in another's place, or next to nothing is shared, it is `partly` at best.
-        """
-        for doubt in self.doubts():
-            if doubt.place in verdicts:
-                weighed = self._weighed[doubt.place]
-                weighed.finding = _settled(weighed.finding, verdicts[doubt.place])
+    def settle(self, claims: Sequence[Claim], judgements: Sequence[Judgement | None], by: CheckedBy) -> None:
+        """Take a verifier's judgements: they stand, whatever the rules found."""
+        for claim, judgement in zip(claims, judgements, strict=False):
+            if judgement is not None:
+                weighed = self.weighed[claim.place]
+                weighed.finding = Finding(judgement.verdict, judgement.score, "model")
+                weighed.by, weighed.relevant = by, judgement.relevant
+                weighed.quotes = weighed.quotes or self._closest(claim)
 
     def result(self) -> Checked:
         """The answer as it is shown."""
         numbering = _Numbering()
         statements: list[Statement] = []
         out, length, at = [], 0, 0
-        for weighed in self._weighed:
-            stated = weighed.stated
-            shown = weighed.quotes if weighed.counts and weighed.finding.verdict != "unsupported" else []
+        for weighed in self.weighed:
+            stated, finding = weighed.stated, weighed.finding
+            shown = weighed.quotes if weighed.counts and finding.verdict != "unsupported" else []
             marks = tuple(dict.fromkeys(numbering.number(quote) for quote in shown))
             gap = self._text[at : stated.start]
             written = _with_marks(stated.bare, marks)
             if weighed.counts:
                 start = length + len(gap)
-                finding = weighed.finding
                 end = start + len(written if _is_row(stated.bare) else stated.bare)
-                statements.append(Statement(start, end, finding.verdict, marks, finding.reason))
+                how = (finding.reason, weighed.by, finding.score, weighed.relevant)
+                statements.append(Statement(start, end, finding.verdict, marks, *how))
             out += [gap, written]
             length += len(gap) + len(written)
             at = stated.stop
         return _stripped("".join([*out, self._text[at:]]), numbering.citations, statements)
 
-    def _weigh(self, stated: Stated) -> _Weighed:
-        nothing = Finding("unsupported", 0.0, "nothing_close")
+    @property
+    def _everywhere(self) -> range:
+        return range(1, len(self._sources) + 1)
+
+    def _named(self, marks: Sequence[int]) -> list[int]:
+        return list(self._everywhere) if self._all_cited else [n for n in marks if n in self._everywhere]
+
+    def _weigh(self, stated: Stated) -> Weighed:
         if not (stated.checked or stated.excused) or len(stated.bare) > LONGEST:
-            return _Weighed(stated, nothing)
-        text = without_list_sign(stated.bare)
-        finding, quotes = self._borne_out(Said(text), stated.marks)
-        rest = without_reply(text)
-        if finding.reason != "verbatim" and rest != text:
-            finding, quotes = self._borne_out(Said(rest), stated.marks)
-        return _Weighed(stated, finding, quotes)
+            return Weighed(stated)
+        said, named = Said(what_it_says(stated.bare)), self._named(stated.marks)
+        quotes = [self._sources[n - 1].best(said) for n in named]
+        finding, quotes = _found(said, quotes)
+        if finding.verdict != "supported" and (other := self._elsewhere(said, named)):
+            return Weighed(stated, _judged(said, other), [other])
+        return Weighed(stated, finding, quotes)
 
-    def _borne_out(self, said: Said, marks: Sequence[int]) -> tuple[Finding, list[Quote]]:
-        """What the passages that were named say to it; another one where it says it clearly."""
-        named = [self._best(said, n) for n in marks if 0 < n <= len(self._sources)]
-        kept = [quote for quote in named if quote.finding.verdict == "supported"]
-        if kept:
-            return max((q.finding for q in kept), key=lambda f: f.rank), kept[:MAX_QUOTES]
-        if together := _together(said, named):
-            return together, named[:MAX_QUOTES]
-        if other := _clear(self._elsewhere(said, marks)):
-            return other.finding, [other]
-        best = max(named, key=lambda quote: quote.finding.rank, default=None)
-        return (best.finding, [best]) if best else (Finding("unsupported", 0.0, "nothing_close"), [])
+    def _closest(self, claim: Claim) -> list[Quote]:
+        """What to show for a statement that names no passage, and that another than the rules found borne out."""
+        said = Said(what_it_says(claim.statement))
+        quotes = [self._sources[n - 1].best(said) for n in claim.cited]
+        return sorted(quotes, key=lambda quote: -said.share(quote.held))[:1]
 
-    def _elsewhere(self, said: Said, marks: Sequence[int]) -> list[Quote]:
-        """What the passages that were not named say to it: all of them, for as many statements as people read."""
+    def _elsewhere(self, said: Said, named: Sequence[int]) -> Quote | None:
+        """The best of the passages that were not named, if it is beyond doubt."""
         self._looked_elsewhere += 1
-        if self._looked_elsewhere > MOST_SEARCHED:
-            return []
-        return [self._best(said, n) for n in range(1, len(self._sources) + 1) if n not in marks]
-
-    def _best(self, said: Said, n: int) -> Quote:
-        """What passage `n` says to it, looked up once for a sentence that comes again."""
-        key = (said.text, n)
-        if key not in self._quotes:
-            self._quotes[key] = self._sources[n - 1].best(said)
-        return self._quotes[key]
+        others = [n for n in self._everywhere if n not in named] if self._looked_elsewhere <= MOST_SEARCHED else []
+        quotes = (self._sources[n - 1].best(said) for n in others)
+        best = max(quotes, key=lambda quote: _judged(said, quote).score, default=None)
+        return best if best and _judged(said, best).score >= CLEARLY else None
 
 
 def cite(text: str, passages: Sequence[Passage]) -> tuple[str, tuple[Citation, ...]]:
-    """The checked text and its citations, without a model's opinion."""
+    """The checked text and its citations, by rules alone."""
     checked = check(text, passages)
     return checked.text, checked.citations
 
 
 def check(text: str, passages: Sequence[Passage]) -> Checked:
-    """Check every statement of `text` by code alone; see Check."""
+    """Check every statement of `text` by rules alone; see Check."""
     return Check(text, passages).result()
 
 
-def _together(said: Said, named: Sequence[Quote]) -> Finding | None:
-    parts = [quote for quote in named if not quote.finding.against and quote.finding.share >= LIFTED]
-    if len(parts) < 2 or len(parts) < len(named):
-        return None
-    finding = joint(said, parts)
-    return finding if finding.verdict == "supported" else None
+def _found(said: Said, quotes: Sequence[Quote]) -> tuple[Finding, list[Quote]]:
+    """What the passages that were named say: some of them each for itself, else all of them together."""
+    if not quotes:
+        return _NOTHING, []
+    if verbatim := [quote for quote in quotes if quote.verbatim]:
+        return _VERBATIM, verbatim[:MAX_QUOTES]
+    ranked = sorted(quotes, key=lambda quote: -said.share(quote.held))
+    named = [quote.source.evidence for quote in quotes]
+    alone = judge(said, ranked[:1], named)
+    if alone.verdict == "supported":
+        return alone, [quote for quote in ranked if said.share(quote.held) >= SUPPORTED][:MAX_QUOTES]
+    together = judge(said, ranked[:MAX_QUOTES], named)
+    return (together, ranked[:MAX_QUOTES]) if together.verdict == "supported" else (alone, ranked[:1])
 
 
-def _clear(quotes: Sequence[Quote]) -> Quote | None:
-    """The best of passages that were not named, if it is beyond doubt."""
-    best = max(quotes, key=lambda quote: quote.finding.rank, default=None)
-    clear = best is not None and best.finding.verdict == "supported" and best.finding.share >= CLEARLY
-    return best if clear else None
-
-
-def _settled(finding: Finding, opinion: Verdict) -> Finding:
-    if opinion == "supported" and finding.verdict == "unsupported":
-        lifted = finding.share >= LIFTED
-        return Finding("partly", finding.share, "model") if lifted else finding
-    if opinion == "partly" and finding.verdict == "unsupported":
-        return finding
-    if opinion == "supported" and finding.reason == "exchanged":
-        return finding
-    return Finding(opinion, finding.share, "model")
-
-
-def _surroundings(quote: Quote, around: int = 300) -> str:
-    text = quote.source.passage.text
-    return text[max(0, quote.start - around) : quote.end + around]
+def _judged(said: Said, quote: Quote) -> Finding:
+    return _VERBATIM if quote.verbatim else judge(said, [quote], [quote.source.evidence])
 
 
 def _with_marks(bare: str, marks: Sequence[int]) -> str:

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from rag.agent.citing.code import inside
-from rag.agent.citing.comparing.english import COMMON
-from rag.agent.citing.comparing.reading import Reading, Token
-from rag.agent.citing.marks import Mark, between, cut, find_marks
+from rag.agent.citing.marks import NAMED_PASSAGE, Mark, between, cut, find_marks
 from rag.agent.citing.remarks import declines, is_on_sources, is_remark
+from rag.agent.citing.terms import Term, read
 from rag.text import fenced_blocks, split_sentences
 
 _HEADING = re.compile(r"\s*#{1,6}\s")
@@ -91,23 +90,12 @@ def _with_ends(text: str, spans: list[tuple[int, int]]) -> list[tuple[int, int]]
     return joined
 
 
-def _says_something(tokens: list[Token]) -> bool:
-    """A name or a number may answer by itself, a word alone does not."""
-    return len(tokens) > 1 or any(
-        token.kind in ("name", "number") or (token.opens and token.key not in COMMON) for token in tokens
-    )
-
-
-def without_reply(bare: str) -> str:
-    """Without the yes or no that it opens with: `No, it does not` denies once."""
-    reply = _REPLY.match(bare)
-    return bare[reply.end() :] if reply else bare
-
-
-def without_list_sign(bare: str) -> str:
-    """Without what makes it an entry of a list: its number is none of what it says."""
-    listed = _LISTED.match(bare)
-    return bare[listed.end() :] if listed else bare
+def what_it_says(bare: str) -> str:
+    """Without what makes it an entry of a list, the yes or no that it opens with, and the passages that it names."""
+    for lead in (_LISTED, _REPLY):
+        match = lead.match(bare)
+        bare = bare[match.end() :] if match else bare
+    return NAMED_PASSAGE.sub(" ", bare)
 
 
 def is_statement(bare: str) -> bool:
@@ -124,17 +112,18 @@ def _kind(bare: str, marked: bool, alone: bool) -> Kind:
     bold = bool(_BOLD_LINE.match(bare)) and not marked
     if (heading and not marked) or (bold and not (alone or _ENDED.search(bare))):
         return "nothing"
-    tokens = Reading(bare).tokens
-    if not _says_something(tokens) or _only_leads_on(bare, tokens):
+    terms = read(bare).terms
+    word_alone = len(terms) == 1 and terms[0].kind == "word" and not _ENDED.search(bare)
+    if not terms or word_alone or _only_leads_on(bare, terms):
         return "nothing"
     if not marked and declines(bare):
-        return "nothing"
+        return "excused"
     remark = is_on_sources(bare) if marked else is_remark(bare)
     return "excused" if heading or bold or remark else "statement"
 
 
-def _only_leads_on(bare: str, tokens: list[Token]) -> bool:
+def _only_leads_on(bare: str, terms: Sequence[Term]) -> bool:
     if not _LEADS_ON.search(bare):
         return False
-    weight = sum(0.5 if token.kind == "han" else 1.0 for token in tokens)
-    return weight <= _LONGEST_TRANSITION or not any(token.kind == "number" for token in tokens)
+    weight = sum(0.5 if term.kind == "han" else 1.0 for term in terms)
+    return weight <= _LONGEST_TRANSITION or not any(term.kind == "number" for term in terms)

@@ -172,7 +172,9 @@ def _notes(answer: Answer, language: Language) -> list[str]:
     notes = [say(answer.notice, language)] if answer.notice else []
     if answer.statements:
         supported = sum(one.verdict == "supported" for one in answer.statements)
-        notes.append(_words("export_checked", language, supported=supported, count=len(answer.statements)))
+        judged = any(one.by != "rules" for one in answer.statements)
+        code = "export_checked" if judged else "export_found"
+        notes.append(_words(code, language, supported=supported, count=len(answer.statements)))
     return notes
 
 
@@ -180,10 +182,11 @@ def _with_doubts(answer: Answer, language: Language) -> str:
     """The answer with a word behind each statement that its sources do not bear out, as on the screen."""
     text = answer.text
     for one in sorted(answer.statements, key=lambda one: -one.end):
-        if one.verdict != "supported":
+        if one.verdict != "supported" or not one.relevant:
+            word = one.verdict if one.verdict != "supported" else "aside"
             marks = _MARKS_BEHIND.match(text, one.end)
             at = marks.end() if marks else one.end
-            text = f"{text[:at]} ({_words(f'export_{one.verdict}', language)}){text[at:]}"
+            text = f"{text[:at]} ({_words(f'export_{word}', language)}){text[at:]}"
     return text
 
 

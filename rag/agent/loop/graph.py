@@ -23,7 +23,7 @@ _RECURSION_LIMIT = 24  # a deep run that rewrites three times takes 17 steps
 
 
 def build_fast(checkpointer: Any = None) -> Graph:
-    """enter → agent → retrieve → generate: at most two model calls, no judging and no second search."""
+    """enter → agent → retrieve → generate: at most three model calls, no judging and no second search."""
     builder = _begin()
     builder.add_conditional_edges("retrieve", after_fast_search, ["generate", END])
     return _compiled(builder, checkpointer)
@@ -104,7 +104,7 @@ def after_deep_search(state: LoopState) -> Literal["grade", "generate", "__end__
 
 
 def after_grade(state: LoopState, runtime: Runtime[LoopContext]) -> Literal["generate", "rewrite", "__end__"]:
-    """Rewrite only while rewrites are left and a call remains for the answer after it."""
+    """Rewrite only while rewrites are left and calls remain for the answer after it."""
     if state["outcome"]:
         return "__end__"
     spent = state["loop_step"] >= MAX_REWRITES or runtime.context.budget.left < 2

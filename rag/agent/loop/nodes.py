@@ -57,7 +57,7 @@ async def condense(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
         return update, decided("stands_alone")
     history = exchanges_of(state["messages"][len(dropped) : -1])
     try:
-        with context.budget.keeping(1):
+        with context.budget.keeping_end():
             standalone = await context.condenser.condense(question, history, summary)
     except ModelError as error:
         log.info("a follow-up is completed by rules (%s)", error.code)
@@ -94,7 +94,7 @@ async def _decide(state: LoopState, context: LoopContext) -> tuple[Wish, str]:
     plain = Wish((question,))
     tools = [retrieve_tool()]
     try:
-        with context.budget.keeping(1):
+        with context.budget.keeping_end():
             wish = read_wish(await context.reasoner.decide(question, history, tools))
             if wish.problem and context.budget.left:
                 complaint = [HumanMessage(question), AIMessage(_complaint(wish.problem))]
@@ -121,7 +121,7 @@ async def retrieve(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
     calls = [call for m in state["messages"][-1:] if isinstance(m, AIMessage) for call in m.tool_calls]
     queries = [str(call["args"]["query"]) for call in calls]
     try:
-        with runtime.context.budget.keeping(1):  # some strategies have a model write what they search with
+        with runtime.context.budget.keeping_end():  # some strategies have a model write what they search with
             ran = await tool_node().ainvoke({"messages": state["messages"][-1:]})
     except RagError as error:
         return failed(error.notice), decided("failed", reason=error.code, queries=queries)
@@ -154,7 +154,7 @@ async def grade(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
     context = runtime.context
     passages = await _read([ref for ref in state["passages"] if ref["id"] not in state["graded"]], context)
     try:
-        with context.budget.keeping(1):
+        with context.budget.keeping_end():
             verdicts = await context.reasoner.grade(asked(state), passages) if passages else []
         decision = "graded"
     except ModelError as error:
@@ -180,7 +180,7 @@ async def rewrite(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
     passages = await _read(state["passages"], context)
     update: LoopState = {"loop_step": attempt}
     try:
-        with context.budget.keeping(1):
+        with context.budget.keeping_end():
             query = await context.reasoner.rewrite(asked(state), state["tried"], passages)
     except ModelError as error:
         if error.code not in BUDGET_CODES and error.code != _UNUSABLE:
@@ -210,8 +210,7 @@ async def generate(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
         return {**update, **missing(state, Notice("not_in_pages"))}, decided("not_in_pages", answerable=likely)
     pieces: list[str] = []
     way, error, quoted = await write(state, passages, runtime, pieces)
-    deep = state["run_mode"] == "deep" and error is None
-    checked = await verified("".join(pieces), passages, runtime.context, ask=deep)
+    checked = await verified("".join(pieces), passages, asked(state), runtime.context, ask=error is None and not quoted)
     text, citations = checked.text, checked.citations
     update |= caveat(quoted) if quoted and text else judged(state, text, citations, error, unsure, likely)
     if unjudged and update["outcome"] == "answered":

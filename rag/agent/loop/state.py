@@ -10,6 +10,7 @@ from langchain_core.messages import AnyMessage
 from langgraph.graph.message import add_messages
 from typing_extensions import TypedDict
 
+from rag.agent.citing.verifier import Verifier
 from rag.agent.condensing.condense import Condenser, RuleCondenser
 from rag.agent.conversing.memory import RuleSummariser, Summariser
 from rag.agent.options import RunOptions
@@ -86,6 +87,7 @@ class LoopContext:
     condenser: Condenser = field(default_factory=RuleCondenser)
     summariser: Summariser = field(default_factory=RuleSummariser)
     quoter: Quoter | None = None
+    verifiers: Sequence[Verifier] = ()  # the best first; where none answers, rules judge
     options: RunOptions = field(default_factory=RunOptions)
 
 

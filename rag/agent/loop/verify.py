@@ -1,4 +1,4 @@
-"""The check of what was written: by code always, by the model where code cannot settle it and calls are left."""
+"""The check of what was written, by the best verifier that is there; where it does not answer, by rules."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import logging
 from collections.abc import Sequence
 
 from rag.agent.citing.citations import Check, Checked
-from rag.agent.citing.verifier import MAX_DOUBTS, Verifier
+from rag.agent.citing.verifier import Verifier, batches
 from rag.agent.loop.state import LoopContext
 from rag.errors import ModelError
 from rag.types import Passage
@@ -15,16 +15,22 @@ from rag.types import Passage
 log = logging.getLogger(__name__)
 
 
-async def verified(text: str, passages: Sequence[Passage], context: LoopContext, *, ask: bool) -> Checked:
-    """Check the statements of `text`. With `ask` a reasoner that can judge is asked once about the doubtful ones;
-    where it does not answer, the verdicts of code stand."""
+async def verified(
+    text: str, passages: Sequence[Passage], question: str, context: LoopContext, *, ask: bool = True
+) -> Checked:
+    """Check the statements of `text`. Without `ask`, and where no verifier answers, the verdicts of rules stand."""
     check = await asyncio.to_thread(Check, text, passages)
-    doubts = check.doubts()[:MAX_DOUBTS]
-    if ask and doubts and isinstance(context.reasoner, Verifier) and context.budget.left:
+    for verifier in context.verifiers if ask else ():
         try:
-            said = await context.reasoner.entails(doubts)
+            await consult(verifier, check, passages, question, context.options.context_tokens)
+            break
         except ModelError as error:
-            log.info("statements are checked by code alone (%s)", error.code)
-        else:
-            check.settle({doubt.place: v for doubt, v in zip(doubts, said, strict=False) if v is not None})
+            log.info("the check by %s failed (%s)", verifier.checks_by, error.code)
     return check.result()
+
+
+async def consult(verifier: Verifier, check: Check, passages: Sequence[Passage], question: str, tokens: int) -> None:
+    """Ask about every statement that is not verbatim, in as few calls as fit. Raises ModelError."""
+    for claims in list(batches(check.claims(), passages, tokens)):
+        said = await verifier.verify(claims, passages, question)
+        check.settle(claims, said, verifier.checks_by)

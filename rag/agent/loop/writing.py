@@ -30,7 +30,8 @@ async def write(
     """
     context = runtime.context
     question, deep = asked(state), state["run_mode"] == "deep"
-    plan = plan_for(passages, context.options, context.budget.left, deep=deep)
+    calls = context.budget.left - bool(context.verifiers)  # one is for the check
+    plan = plan_for(passages, context.options, calls, deep=deep)
     given = await distilled(question, passages, plan, context)
     try:
         if broken := notice_of(state["broken"]):

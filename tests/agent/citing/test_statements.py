@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from rag.agent.citing.statements import find_statements, is_statement, without_list_sign, without_reply
+from rag.agent.citing.statements import find_statements, is_statement, what_it_says
 
 
 @pytest.mark.parametrize(
@@ -106,14 +106,15 @@ def test_a_mark_before_the_first_sentence_belongs_to_it() -> None:
     ],
 )
 def test_the_reply_is_taken_off(text: str, rest: str) -> None:
-    assert without_reply(text) == rest
+    assert what_it_says(text) == rest
 
 
 @pytest.mark.parametrize(
-    ("text", "rest"), [("1. Opened", "Opened"), ("- (2) It", "It"), ("> x", "x"), ("3.5 m", "3.5 m")]
+    ("text", "rest"),
+    [("1. Opened", "Opened"), ("- (2) It", "It"), ("> x", "x"), ("3.5 m", "3.5 m"), ("来源2提到，票价", " 提到，票价")],
 )
 def test_the_sign_of_a_list_is_taken_off(text: str, rest: str) -> None:
-    assert without_list_sign(text) == rest
+    assert what_it_says(text) == rest
 
 
 def test_a_sentence_that_never_ends_is_not_read() -> None:

@@ -184,4 +184,4 @@ def test_a_fast_model_does_all_but_the_answer(runs: Runs) -> None:
     passages: list[Passage] = retriever.default
     run_id = runs.start("When did Mount Aso erupt?", mode="fast", reasoner=reasoner, retriever=retriever)
     assert runs.wait(run_id, 20).outcome == "answered"
-    assert (len(fast.requests), len(best.requests)) == (1, 1) and passages
+    assert (len(fast.requests), len(best.requests)) == (2, 1) and passages

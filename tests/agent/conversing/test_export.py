@@ -46,7 +46,7 @@ class _Seen(HTMLParser):
         self.tags.append((tag, dict(attrs)))
 
 
-@pytest.mark.parametrize(("language", "word"), [("en", "no source bears this out"), ("zh", "没有依据")])
+@pytest.mark.parametrize(("language", "word"), [("en", "not found in the pages"), ("zh", "在网页中未找到")])
 @pytest.mark.parametrize("kind", ["md", "html"])
 def test_a_doubtful_statement_is_told_from_a_supported_one(kind: str, language: Any, word: str) -> None:
     text = "In 1953. [1] It sleeps. It is high. [1]"

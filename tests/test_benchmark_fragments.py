@@ -1,0 +1,25 @@
+"""The benchmark of text fragments can fail."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from benchmarks import fragments
+
+
+@pytest.mark.parametrize(
+    ("boxes", "verdict"),
+    [
+        ([(10, 10, 90, 20)], ""),
+        ([], "nothing marked"),
+        ([(10, 60, 90, 70)], "elsewhere"),
+        ([(10, 10, 20, 20)], "too little marked"),
+        ([(10, 10, 90, 20), (10, 40, 90, 55)], "too much marked"),
+    ],
+)
+def test_marks_are_judged_by_where_they_stand(boxes: list[tuple[int, int, int, int]], verdict: str) -> None:
+    mask = np.zeros((100, 100), dtype=bool)
+    for left, top, right, bottom in boxes:
+        mask[top:bottom, left:right] = True
+    assert fragments.judged(mask, [(10, 10, 90, 20)], 100) == verdict
