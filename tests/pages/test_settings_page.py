@@ -1,7 +1,11 @@
 import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
 
+from rag.ui import session
 from rag.ui.strings import label
 from tests.pages.conftest import Open, page_file, words
+from tests.pages.test_shell import ANN, BOB, admit
 from tests.support.fake_app import FakeApp, FakeChats
 
 BOTH = pytest.mark.parametrize("language", ["en", "zh"])
@@ -128,3 +132,38 @@ def test_feedback_is_counted_and_downloaded_as_test_cases(open_page: Open, app: 
     page.session_state["feedback-files"] = True
     page.run()
     assert [one.proto.label for one in page.get("download_button")] == ["questions.jsonl", "pages.jsonl"]
+
+
+def connect(page: AppTest) -> None:
+    fill(page, "qwen3:8b", "http://127.0.0.1:11434/v1", "a key")
+    page.button(key="chat-use").click().run()
+
+
+def test_what_is_connected_is_the_browsers(open_page: Open, app: FakeApp, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session, "browser_id", lambda: "one")
+    connect(open_page("settings"))
+    for browser, model in (("one", "qwen3:8b"), ("two", None), ("", None)):
+        monkeypatch.setattr(session, "browser_id", lambda browser=browser: browser)
+        chat = open_page("chat").session_state["pagelight"].chat
+        assert (chat.model if chat else None) == model
+
+
+def test_who_signs_out_takes_the_model_along(open_page: Open, app: FakeApp, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session, "browser_id", lambda: "shared")
+    monkeypatch.setattr(st, "logout", lambda: None)
+    admit(app.filled(), monkeypatch, ANN, "@example.com")
+    page = open_page("settings")
+    connect(page)
+    assert open_page("chat").session_state["pagelight"].chat
+    page.button(key="sign-out").click().run()
+    assert open_page("chat").session_state["pagelight"].chat is None
+
+
+def test_another_person_in_the_same_browser_has_no_model(
+    open_page: Open, app: FakeApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session, "browser_id", lambda: "shared")
+    admit(app.filled(), monkeypatch, ANN, "@example.com")
+    connect(open_page("settings"))
+    admit(app, monkeypatch, BOB, "@example.com")
+    assert open_page("chat").session_state["pagelight"].chat is None
