@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rag.agent.citing.local import LocalVerifier
 from rag.agent.conversing.checkpoints import Checkpoints
 from rag.agent.conversing.conversations import Asked, Asking, Conversations, PageStamp
 from rag.agent.conversing.feedback import Feedback
@@ -72,7 +73,9 @@ class App:
         checkpoints = Checkpoints(
             settings.rag_data_dir / "conversations.sqlite3", settings.checkpoint_url.get_secret_value()
         )
-        self._runs = Runs(saver=checkpoints.saver)
+        local = self.models.verifier
+        self.verifier = LocalVerifier(local) if local else None
+        self._runs = Runs(saver=checkpoints.saver, verifier=self.verifier)
         self.conversations = Conversations(self._database, self._runs, checkpoints)
         self.feedback = Feedback(self._database, self.conversations)
 

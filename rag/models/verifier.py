@@ -27,6 +27,8 @@ log = logging.getLogger(__name__)
 
 Rows = NDArray[np.float64]
 
+# What torch, transformers and the files of a model fail with.
+_FAULTS: Final = (OSError, RuntimeError, ValueError, TypeError, LookupError, AttributeError, ImportError, MemoryError)
 _MOST_TOKENS: Final = 4096
 _OVERLAP: Final = 64  # tokens that a window has in common with the one before
 _BATCH_TOKENS: Final = 1024  # in one forward pass
@@ -70,7 +72,7 @@ class SupportModel(Protocol):
 
 
 class LateSupportModel:
-    """A model that is loaded when it is first asked; a failure to load is raised each time anew."""
+    """A model that is loaded when it is first asked; whatever fails is a ModelError, each time anew."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -78,10 +80,14 @@ class LateSupportModel:
         self._loaded: SupportModel | None = None
 
     def supports(self, pairs: Sequence[Pair]) -> list[Support]:
-        with self._lock:
-            if self._loaded is None:
-                self._loaded = load_support_model(self.name)
-        return self._loaded.supports(pairs)
+        try:
+            with self._lock:
+                if self._loaded is None:
+                    self._loaded = load_support_model(self.name)
+            return self._loaded.supports(pairs)
+        except _FAULTS as error:
+            log.exception("The verifier %s failed", self.name)
+            raise ModelError("verifier_unreadable", name=self.name, folder=self.name) from error
 
 
 def load_support_model(name: str) -> SupportModel:

@@ -13,8 +13,8 @@ import pytest
 
 from rag.errors import ModelError
 from rag.messages import say
-from rag.models.verifier import LateSupportModel, Pair, load_support_model
-from tests.support.tiny_model import build_tiny_model, build_tiny_reranker, build_tiny_verifier
+from rag.models.verifier import LateSupportModel, Pair, Support, load_support_model
+from tests.support.tiny_model import LESSONS, build_tiny_model, build_tiny_reranker, build_tiny_verifier
 
 NLI = ("entailment", "neutral", "contradiction")
 TOKENS = ("supported", "hallucinated")
@@ -94,14 +94,6 @@ def test_its_labels_are_told_apart(tmp_path: Path, labels: tuple[str, str]) -> N
     assert (scores[0] == pytest.approx(scores[1])) == (labels[1] == "LABEL_1")
 
 
-LESSONS = [
-    ("the river is in the city", "the city is of the river", 0),
-    ("the river is in the city", "a question of text", 2),
-    ("a sentence is a model of text", "the city is of the river", 2),
-    ("a sentence is a model of text", "a question of text", 0),
-]
-
-
 def test_what_a_model_learned_comes_out(tmp_path: Path) -> None:
     folder = build_tiny_verifier(tmp_path / "nli", "Sequence", NLI, lessons=LESSONS)
     found = load_support_model(str(folder)).supports([Pair(statement, (text,)) for text, statement, _ in LESSONS])
@@ -142,11 +134,22 @@ def test_many_threads_share_one(nli: Path) -> None:
             assert [support.score for support in found] == pytest.approx(expected, abs=1e-5)
 
 
+class Broken:
+    name = "broken"
+
+    def supports(self, pairs: object) -> list[Support]:
+        raise RuntimeError("CUDA out of memory")
+
+
 def test_a_late_model_loads_when_asked_and_not_before(nli: Path) -> None:
     late = LateSupportModel(str(nli))
     assert late.name == str(nli)
     assert late.supports(PAIRS) == late.supports(PAIRS)
     missing = LateSupportModel("/no/such/folder")
+    broken = LateSupportModel(str(nli))
+    broken._loaded = Broken()
+    with pytest.raises(ModelError, match="could not be loaded"):
+        broken.supports(PAIRS)
     for _ in range(2):
         with pytest.raises(ModelError):
             missing.supports(PAIRS)

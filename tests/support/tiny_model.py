@@ -19,6 +19,13 @@ WORDS = (
     *("the", "a", "of", "and", "in", "is", "was", "river", "city", "model", "text", "sentence", "question"),
     *("answer", "represent", "this", "for", "searching", "relevant", "passages"),
 )
+LESSONS = [
+    ("the river is in the city", "the city is of the river", 0),
+    ("the river is in the city", "a question of text", 2),
+    ("a sentence is a model of text", "the city is of the river", 2),
+    ("a sentence is a model of text", "a question of text", 0),
+]
+"""For a cross-encoder with the labels entailment, neutral, contradiction."""
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 
 
