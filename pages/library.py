@@ -12,6 +12,7 @@ from rag.ui.escape import escape_line
 from rag.ui.exchange import draw_exchange, draw_import, follow_transfer
 from rag.ui.follow import follow_job
 from rag.ui.language import current_language
+from rag.ui.libraries import draw_care
 from rag.ui.library_table import draw_table, forget_picks
 from rag.ui.navigation import go
 from rag.ui.page_detail import draw_page
@@ -41,7 +42,7 @@ def draw() -> None:
         if pages:
             _list(app, library, pages, language)
         else:
-            _empty(app, language)
+            _empty(app, library, language)
 
 
 def _opened(app: App, library: str, language: Language) -> Page | None:
@@ -58,7 +59,7 @@ def _opened(app: App, library: str, language: Language) -> Page | None:
     return page
 
 
-def _empty(app: App, language: Language) -> None:
+def _empty(app: App, library: str, language: Language) -> None:
     follow_transfer(app, language)
     with st.container(key="empty", horizontal_alignment="center"):
         st.markdown(f"### {label('library_empty_title', language)}", anchors=False)
@@ -67,6 +68,7 @@ def _empty(app: App, language: Language) -> None:
             go("add")
     with st.expander(label("import_title", language), icon=":material/unarchive:", type="compact"):
         draw_import(app, language)
+    draw_care(app, library, language)
 
 
 def _list(app: App, library: str, pages: list[Page], language: Language) -> None:
@@ -118,12 +120,15 @@ def _upkeep(app: App, library: str, pages: list[Page], language: Language) -> No
         draw_exchange(app, library, language)
         if st.button(label("library_clear", language), icon=":material/delete_sweep:", type="tertiary", key="clear"):
             _confirm_clear(app, library, len(pages), language)
+    draw_care(app, library, language)
 
 
 def _confirm_clear(app: App, library: str, count: int, language: Language) -> None:
     @st.dialog(label("library_clear_title", language))
     def ask() -> None:
-        st.markdown(label("library_clear_sentence", language, count=count, library=library))
+        st.markdown(
+            label("library_clear_sentence", language, count=count, library=escape_line(app.libraries.title(library)))
+        )
         sure = st.checkbox(label("library_clear_confirm", language), key="clear-sure")
         if st.button(label("library_clear", language), type="primary", disabled=not sure, key="clear-go"):
             app.library(library).clear()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from rag.app import libraries as module
 from rag.app.libraries import Libraries
 from rag.app.models import Models
 from rag.config import load_settings
+from rag.errors import StoreError
 from rag.store.edge.client import EdgeClient
 from rag.store.library import Library, importing
 from rag.store.records import LibraryInfo
@@ -44,24 +46,52 @@ def test_a_library_that_is_being_imported_keeps_no_other_waiting(client: EdgeCli
         assert begun.wait(60)
         waiting = pool.submit(libraries.get, "slow")
         try:
-            other = pool.submit(libraries.get, "other")
-            assert other.result(30).name == "other"
-            assert not waiting.done()
+            other = pool.submit(libraries.get, "main")
+            assert other.result(30).name == "main"
         finally:
             go.set()
         arriving.result(60)
-        assert waiting.result(60).name == "slow"
+        with suppress(StoreError):  # asked for before it was there
+            waiting.result(60)
+        assert libraries.get("slow").name == "slow"
+
+
+def test_only_the_library_of_the_settings_is_made_by_opening_it(libraries: Libraries) -> None:
+    for get in (libraries.get, libraries.check):
+        with pytest.raises(StoreError, match="no library “nowhere”"):
+            get("nowhere")
+    assert libraries.get().name == "main"
+    assert [info.name for info in libraries.infos()] == ["main"]
+
+
+def test_the_library_of_the_settings_stays(libraries: Libraries) -> None:
+    libraries.rename("main", "Our Wiki")
+    with pytest.raises(StoreError, match="RAG_LIBRARY"):
+        libraries.remove("main")
+    assert [info.shown for info in libraries.infos()] == ["Our Wiki"]
+
+
+def test_an_open_library_is_closed_to_who_asks_after_it_was_removed(libraries: Libraries) -> None:
+    name = libraries.create("Notes")
+    libraries.get(name)
+    libraries.remove(name)
+    with pytest.raises(StoreError, match="brought back"):
+        libraries.get(name)
+    assert not libraries.has(name)
+    libraries.restore(name)
+    assert libraries.get(name).name == name
 
 
 def test_a_library_is_opened_once_however_many_ask(libraries: Libraries, monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[str] = []
     open_library = module.open_library
 
-    def counted(client: EdgeClient, name: str, model: str, dimension: int) -> Library:
+    def counted(client: EdgeClient, name: str, model: str, dimension: int, *, create: bool) -> Library:
         opened.append(name)
-        return open_library(client, name, model, dimension)
+        return open_library(client, name, model, dimension, create=create)
 
     monkeypatch.setattr(module, "open_library", counted)
+    libraries.create("other")
     with ThreadPoolExecutor(8) as pool:
         found = list(pool.map(libraries.get, ["main", "other"] * 8))
     assert sorted(opened) == ["main", "other"]

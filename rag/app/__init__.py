@@ -24,6 +24,7 @@ from rag.app.exchange import Exchange
 from rag.app.imports import Imports
 from rag.app.libraries import Libraries
 from rag.app.models import Models
+from rag.app.upkeep import Upkeep
 from rag.config import Settings
 from rag.errors import ConfigError
 from rag.ingest.jobs import JobItem, JobView
@@ -33,8 +34,9 @@ from rag.retrieval.scoped import ScopedSearch
 from rag.retrieval.strategies import WRITTEN
 from rag.store.client import connect
 from rag.store.database import Database
-from rag.store.library import Library, list_libraries
+from rag.store.library import Library
 from rag.store.private import keep_private
+from rag.store.registry import list_libraries
 from rag.types import Answer, Notice, Retrieval, RunMode
 
 if TYPE_CHECKING:
@@ -78,12 +80,14 @@ class App:
         self._runs = Runs(saver=checkpoints.saver, verifier=self.verifier)
         self.conversations = Conversations(self._database, self._runs, checkpoints)
         self.feedback = Feedback(self._database, self.conversations)
+        self._upkeep = Upkeep(self.tidy)
 
     def start(self) -> None:
         """Serve: load the models in the background, and take up or mark what was cut off."""
         self.models.warm(_FIRST_PAGE_SECONDS, self._warm)
         self.conversations.recover()
         self.imports.start()
+        self._upkeep.start()
 
     def _warm(self) -> None:
         """Import and build what the first question would wait for."""
@@ -92,6 +96,7 @@ class App:
 
     def close(self) -> None:
         """Stop what runs, and close the database."""
+        self._upkeep.close()
         self._runs.close()
         self.conversations.close()
         self.imports.close()
@@ -100,13 +105,21 @@ class App:
 
     # Libraries
 
-    def library_names(self) -> list[str]:
-        """The libraries there are, with the one of the settings, which need not exist yet."""
-        return self.libraries.names()
-
     def library(self, name: str | None = None) -> Library:
-        """The library for reading, created if need be; its own embedding model counts, whichever is set now."""
+        """The library for reading; its own embedding model counts, whichever is set now."""
         return self.libraries.get(name)
+
+    def remove_library(self, name: str) -> None:
+        """Hide a library; for a day `libraries.restore` brings all of it back. What runs into it is paused."""
+        self.libraries.remove(name)
+        self.imports.jobs.pause_all(name)
+
+    def tidy(self) -> None:
+        """Delete for good what was removed a day ago. The library's record goes last, so a kill leaves no rest."""
+        for name in self.libraries.over():
+            self.conversations.forget_memories(name)
+            self._database.forget_library(name)
+            self.libraries.purge(name)
 
     # Questions
 

@@ -33,13 +33,15 @@ Work = Callable[[str, Callable[[int, int], object]], dict[str, int]]
 class Transfer:
     """A library that becomes a file at `path` of `size` bytes, or comes out of one; `done` of `total` pages so far.
 
-    `pages` and `chunks` are what it held when it ended well, `notice` says why it did not.
+    `title` is what people call the library, `pages` and `chunks` are what it held when it ended well, `notice` says
+    why it did not.
     """
 
     id: str
     kind: Literal["export", "import"]
     library: str
     state: Literal["running", "done", "failed"]
+    title: str = ""
     done: int = 0
     total: int = 0
     path: Path | None = None
@@ -60,7 +62,7 @@ class Exchange:
 
     def export(self, library: str) -> str:
         """Begin to write the library to a file; returns the transfer's id."""
-        transfer = self._new("export", library)
+        transfer = self._new("export", library, self._libraries.title(library))
         with self._begun(transfer.id):
             path = self._room() / f"{transfer.id}{SUFFIX}"
 
@@ -70,14 +72,14 @@ class Exchange:
         self._start(transfer.id, work, path)
         return transfer.id
 
-    def bring_in(self, stream: BinaryIO, name: str, library: str) -> str:
-        """Begin to make the library `library` from an exported file called `name`; returns the transfer's id.
+    def bring_in(self, stream: BinaryIO, name: str, title: str) -> str:
+        """Begin to make a library with this title from an exported file called `name`; returns the transfer's id.
 
-        The stream is copied to disk piece by piece before this returns. Raises StoreError for a library
-        that there is, or a name that cannot be one.
+        The stream is copied to disk piece by piece before this returns. Raises StoreError for a title that
+        another library has, or that cannot be one.
         """
-        self._libraries.check_new(library)
-        transfer = self._new("import", library)
+        library, plain = self._libraries.new_name(title)
+        transfer = self._new("import", library, plain)
         with self._begun(transfer.id):
             folder = self._room() / transfer.id
             _copy(stream, folder / _ARRIVED)
@@ -85,7 +87,7 @@ class Exchange:
 
         def work(name: str, on_progress: Callable[[int, int], object]) -> dict[str, int]:
             try:
-                return self._libraries.bring_in(folder / _ARRIVED, name, on_progress, called)
+                return self._libraries.bring_in(folder / _ARRIVED, name, on_progress, called, plain)
             finally:
                 shutil.rmtree(folder, ignore_errors=True)
 
@@ -100,8 +102,8 @@ class Exchange:
             return None
         return found
 
-    def _new(self, kind: Literal["export", "import"], library: str) -> Transfer:
-        transfer = Transfer(uuid.uuid4().hex, kind, library, "running")
+    def _new(self, kind: Literal["export", "import"], library: str, title: str) -> Transfer:
+        transfer = Transfer(uuid.uuid4().hex, kind, library, "running", title)
         with self._lock:
             self._transfers[transfer.id] = transfer
         return transfer

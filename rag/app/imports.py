@@ -32,7 +32,7 @@ class Imports:
         self._libraries = libraries
         self._models = models
         self.jobs = Jobs(database, self.ingestor, self._sites, limits=_limits(settings.fetch_per_host))
-        self.schedules = Schedules(database, self.jobs)
+        self.schedules = Schedules(database, self.jobs, has_library=libraries.has)
 
     def start(self) -> None:
         """Take up what an earlier process left unfinished, and start re-checks when they are due."""

@@ -14,7 +14,21 @@ from rag.errors import StoreError
 from rag.models.hub import BUILTIN
 from rag.store.collections import check_library_name
 from rag.store.exchange import export_library, import_library
-from rag.store.library import Library, library_info, list_libraries, open_library
+from rag.store.library import Library, open_library
+from rag.store.records import LibraryInfo, now
+from rag.store.registry import (
+    check_present,
+    check_title,
+    create_library,
+    free_name,
+    is_over,
+    library_info,
+    library_infos,
+    purge_library,
+    remove_library,
+    rename_library,
+    restore_library,
+)
 
 _BUILTIN_DIMENSION = 384
 
@@ -30,17 +44,76 @@ class Libraries:
         self._turns: dict[str, threading.RLock] = {}
         self._turns_lock = threading.Lock()
 
-    def names(self) -> list[str]:
-        """The libraries there are, with the one of the settings, which need not exist yet."""
-        return sorted({*list_libraries(self._client), self._settings.rag_library})
+    def infos(self) -> list[LibraryInfo]:
+        """The libraries there are, by title, with the one of the settings, which need not exist yet."""
+        first = self._settings.rag_library
+        found = {first: LibraryInfo(first, "", 0), **{info.name: info for info in library_infos(self._client)}}
+        return sorted(found.values(), key=lambda info: (info.shown.casefold(), info.name))
+
+    def removed(self) -> list[LibraryInfo]:
+        """Those that were removed and can be restored, the latest first."""
+        found = (info for info in library_infos(self._client, removed=True) if not is_over(info))
+        return sorted(found, key=lambda info: info.removed_at, reverse=True)
+
+    def check(self, name: str) -> None:
+        """Raises StoreError for a name that no library has, or one that was removed."""
+        if name != self._settings.rag_library:
+            check_present(self._client, name)
+
+    def has(self, name: str) -> bool:
+        return any(info.name == name for info in self.infos())
+
+    def title(self, name: str) -> str:
+        """What people call the library; its name where it is not there."""
+        return next((info.shown for info in self.infos() if info.name == name), name)
+
+    def create(self, title: str) -> str:
+        """Make a library that people know by `title`; returns its name."""
+        name, plain = self.new_name(title)
+        create_library(self._client, LibraryInfo(name, *self._identity(name), now(), plain))
+        return name
+
+    def new_name(self, title: str) -> tuple[str, str]:
+        """A name for a library that is to be made, and its title without needless spaces."""
+        plain = check_title(self._client, title)
+        return free_name(self._client, plain, reserved=[self._settings.rag_library]), plain
+
+    def rename(self, name: str, title: str) -> None:
+        rename_library(self._client, self.get(name).name, title)
+
+    def remove(self, name: str) -> None:
+        """Hide the library; for a day it can be restored. The one of the settings stays."""
+        if name == self._settings.rag_library:
+            raise StoreError("library_is_first", library=name)
+        with self._turn(name):
+            remove_library(self._client, name)
+            self._open.pop(name, None)
+
+    def restore(self, name: str) -> None:
+        restore_library(self._client, name)
+
+    def over(self) -> list[str]:
+        """The names of those that were removed and can no longer be restored."""
+        return [info.name for info in library_infos(self._client, removed=True) if is_over(info)]
+
+    def purge(self, name: str) -> None:
+        """Delete the pages of a library whose day is over."""
+        purge_library(self._client, name)
 
     def get(self, name: str | None = None) -> Library:
-        """The library for reading, created if need be; its own embedding model counts, whichever is set now."""
+        """The library for reading; its own embedding model counts, whichever is set now.
+
+        Only that of the settings is made where it is missing; of others StoreError tells that they are not there.
+        """
         wanted = name or self._settings.rag_library
         with self._turn(wanted):
             if wanted not in self._open:
-                self._open[wanted] = open_library(self._client, wanted, *self._identity(wanted))
+                self._open[wanted] = self._opened(wanted, *self._identity(wanted))
             return self._open[wanted]
+
+    def _opened(self, name: str, embedding_model: str, dimension: int) -> Library:
+        create = name == self._settings.rag_library
+        return open_library(self._client, name, embedding_model, dimension, create=create)
 
     def _turn(self, name: str) -> threading.RLock:
         """The lock under which this library is opened. It may take as long as an import, and keeps no other waiting."""
@@ -65,7 +138,7 @@ class Libraries:
         with self._turn(name):
             held = self._open.get(name)
             if held is None or (held.embedding_model, held.dimension) != (model.name, model.dimension):
-                held = open_library(self._client, name, model.name, model.dimension)
+                held = self._opened(name, model.name, model.dimension)
                 self._open[name] = held
             return held
 
@@ -73,18 +146,13 @@ class Libraries:
         """Write the library to a file; returns how many pages, chunks and versions it holds."""
         return export_library(self.get(name), path, on_progress)
 
-    def check_new(self, name: str) -> None:
-        """Raises StoreError for a name that is taken or cannot be a library's."""
-        if library_info(self._client, check_library_name(name)) is not None:
-            raise StoreError("library_exists", library=name)
-
     def bring_in(
-        self, path: Path, name: str, on_progress: Callable[[int, int], object], called: str = ""
+        self, path: Path, name: str, on_progress: Callable[[int, int], object], called: str = "", title: str = ""
     ) -> dict[str, int]:
         """Make a library from an exported file; returns how many pages, chunks and versions came in.
 
-        `called` is what a person knows the file by, where that is not its name. Loads the embedding model,
-        which it must have been made with; raises ModelMismatchError.
+        `title` is what people know the library by, and `called` the file, where that is not its name. Loads the
+        embedding model, which it must have been made with; raises ModelMismatchError.
         """
         model = self._models.embedding
         return import_library(
@@ -95,4 +163,5 @@ class Libraries:
             dimension=model.dimension,
             on_progress=on_progress,
             called=called,
+            title=title,
         )

@@ -48,11 +48,20 @@ def utc_now() -> datetime:
 class Schedules:
     """Starts re-checks when they are due. Safe to share between threads; methods raise StoreError."""
 
-    def __init__(self, database: Database, jobs: Rechecks, clock: Clock = utc_now) -> None:
+    def __init__(
+        self,
+        database: Database,
+        jobs: Rechecks,
+        clock: Clock = utc_now,
+        *,
+        has_library: Callable[[str], bool] = lambda name: True,
+    ) -> None:
+        """Of a library that `has_library` denies, times pass and nothing is started."""
         self._database = database
         self._table = database.schedules
         self._jobs = jobs
         self._clock = clock
+        self._has_library = has_library
         self._news = threading.Event()
         self._closed = False
         self._thread = threading.Thread(target=self._watch, name="schedules", daemon=True)
@@ -118,10 +127,13 @@ class Schedules:
         return [job for one in self._table.due(_text(moment)) if (job := self._start(one, moment)) is not None]
 
     def _start(self, schedule: Schedule, moment: datetime) -> str | None:
-        """The job, or None while the last one still runs, or when another process was first."""
+        """The job, or None while the last one still runs, when another process was first, or without the library."""
+        there = self._has_library(schedule.library)
         last = self._database.jobs.state(schedule.last_job) if schedule.last_job else None
         with self._database.transaction():
             if not self._table.claim(schedule, _text(_next_time(schedule, moment))):
+                return None
+            if not there:
                 return None
             if last in ("running", "paused"):
                 log.info("schedule %s: the last re-check has not ended, so this one is left out", schedule.id)

@@ -67,6 +67,31 @@ MESSAGES: dict[str, tuple[str, str]] = {
         "The library name {name!r} is wrong: 1 to 40 of a-z, 0-9, - and _, beginning with a letter or a digit.",
         "资料库名称 {name!r} 有误：应为 1 到 40 个 a-z、0-9、- 或 _，并以字母或数字开头。",
     ),
+    "library_unknown": (
+        "There is no library “{library}” here. Choose another one, or make one with the button below the list.",
+        "这里没有资料库“{library}”。请选择其他资料库，或用列表下方的按钮新建一个。",
+    ),
+    "library_removed": (
+        "The library “{library}” was removed. Until {until} it can be brought back, on the Library page.",
+        "资料库“{library}”已被移除。在 {until} 之前，可以在“资料库”页面恢复。",
+    ),
+    "library_is_first": (
+        "“{library}” is the library that is opened first (RAG_LIBRARY), so it stays. You can remove all of its pages.",
+        "“{library}”是默认打开的资料库（RAG_LIBRARY），不能移除，但可以移除其中的全部网页。",
+    ),
+    "libraries_full": (
+        "There are {most} libraries, which is as many as there can be; one that was removed counts for a day. "
+        "Remove one that is not needed.",
+        "已有 {most} 个资料库，达到上限；被移除的资料库在一天内仍计入。请移除不需要的资料库。",
+    ),
+    "library_title_wrong": (
+        "A library's name has 1 to {most} letters, digits or other signs that can be seen.",
+        "资料库名称应为 1 到 {most} 个可见字符。",
+    ),
+    "library_title_taken": (
+        "There is a library called “{title}” already, or one that can still be brought back. Choose another name.",
+        "已有名为“{title}”的资料库，或有同名资料库仍可恢复。请换一个名称。",
+    ),
     "commit_incomplete": (
         "Of the {expected} passages of {url} only {stored} were stored, so the page was left as it was. Try again.",
         "{url} 的 {expected} 个段落只存入了 {stored} 个，因此该页面保持原样。请重试。",

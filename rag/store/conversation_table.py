@@ -187,6 +187,10 @@ class ConversationTable:
         )
         return [Conversation(**dict(row)) for row in rows]
 
+    def of_library(self, library: str) -> list[str]:
+        """The ids of all conversations in the library, everybody's."""
+        return [row["id"] for row in self._file.rows("SELECT id FROM conversations WHERE library = ?", library)]
+
     def cited(self, library: str, owner: str, url_hash: str, limit: int = 50) -> list[Turn]:
         """The owner's turns whose answers cite the page, latest first."""
         rows = self._file.rows(

@@ -25,3 +25,9 @@ class Database(SqliteFile):
         self.schedules = ScheduleTable(self)
         self.conversations = ConversationTable(self)
         self.feedback = FeedbackTable(self)
+
+    def forget_library(self, library: str) -> None:
+        """Remove all that is kept of a library: jobs, schedules, conversations and feedback, everybody's."""
+        with self.transaction() as db:
+            for table in ("feedback", "conversations", "schedules", "jobs"):
+                db.execute(f"DELETE FROM {table} WHERE library = ?", (library,))

@@ -20,7 +20,7 @@ from rag.store.arriving import checked_chunk, checked_claim, checked_page, check
 from rag.store.collections import DENSE, SPARSE
 from rag.store.duplicates import signature_from
 from rag.store.leaving import export_pages
-from rag.store.library import Library, importing, library_info
+from rag.store.library import Library, importing
 from rag.store.records import (
     LibraryInfo,
     chunk_id,
@@ -28,6 +28,7 @@ from rag.store.records import (
     page_point,
     version_id,
 )
+from rag.store.registry import library_info
 from rag.types import Page
 
 OnProgress = Callable[[int, int], object]
@@ -73,6 +74,7 @@ def import_library(
     dimension: int = 0,
     on_progress: OnProgress = lambda done, total: None,
     called: str = "",
+    title: str = "",
 ) -> dict[str, int]:
     """Make the library `name` from an exported file; returns how many pages, chunks and versions came in.
 
@@ -94,7 +96,7 @@ def import_library(
             )
         if library_info(client, name) is not None:
             raise StoreError("library_exists", library=name)
-        with importing(client, replace(info, name=name)) as library:
+        with importing(client, replace(info, name=name, title=title)) as library:
             found = _Arrival(archive, library, counts, on_progress).run()
             stored = {"pages": library.page_count(), "chunks": client.count(library.chunks_collection).count}
             if found != counts or any(counts[kind] != number for kind, number in stored.items()):

@@ -15,24 +15,23 @@ from qdrant_client import QdrantClient, models
 
 from rag.errors import ModelMismatchError, StoreError
 from rag.store.client import is_shared
-from rag.store.collections import LIBRARIES, check_library_name, drop_library, ensure_libraries, ensure_library
+from rag.store.collections import check_library_name, ensure_library
 from rag.store.commit import Committer, NewChunks, generation_of, recipe
 from rag.store.locks import library_locks
 from rag.store.reader import LibraryReader
-from rag.store.records import (
-    LibraryInfo,
-    content_hash,
-    library_from,
-    library_id,
-    library_payload,
-    match_any,
-    now,
-    page_id,
+from rag.store.records import LibraryInfo, content_hash, match_any, now, page_id
+from rag.store.registry import (
+    check_not_removed,
+    check_present,
+    create_library,
+    discard_import,
+    ensure_registry,
+    library_info,
+    register,
 )
 from rag.store.search import Fusion, Hit, Query, Searcher, reciprocal_rank_fusion
 from rag.store.sweep import sweep
 from rag.store.versions import of_pages
-from rag.store.walking import walk
 from rag.types import Chunk, Page, SparseVector
 
 if TYPE_CHECKING:
@@ -43,27 +42,20 @@ _REMOVALS = 100
 _COUNT_KEPT = 5.0  # seconds; another process over the same server may write
 
 
-def list_libraries(client: QdrantClient) -> list[str]:
-    """The names of the libraries in the database, sorted."""
-    return sorted(info.name for info in _infos(client))
+def open_library(
+    client: QdrantClient, name: str, embedding_model: str, dimension: int, *, create: bool = True
+) -> Library:
+    """Open the library, or make it where `create` allows, and repair what a killed process left behind.
 
-
-def library_info(client: QdrantClient, name: str) -> LibraryInfo | None:
-    """What the library remembers of itself, without opening it; None when there is none of this name."""
-    return next((info for info in _infos(client) if info.name == name), None)
-
-
-def open_library(client: QdrantClient, name: str, embedding_model: str, dimension: int) -> Library:
-    """Open the library, or create it, and repair what a killed process left behind.
-
-    Raises ModelMismatchError when it was made with another model, StoreError for a name that cannot be one.
+    Raises ModelMismatchError when it was made with another model, StoreError for a name that cannot be one, is
+    that of a library that was removed, or without `create` of none.
     """
-    _ensure_registry(client, name)
-    info = library_info(client, name) or _created(client, LibraryInfo(name, embedding_model, dimension, now()))
+    wanted = LibraryInfo(name, embedding_model, dimension, now())
+    info = create_library(client, wanted) if create else check_present(client, check_library_name(name))
     if (info.embedding_model, info.dimension) != (embedding_model, dimension):
         raise ModelMismatchError(
             "model_mismatch",
-            library=name,
+            library=info.shown,
             made_with=info.embedding_model,
             made_dimension=info.dimension,
             asked=embedding_model,
@@ -76,36 +68,20 @@ def open_library(client: QdrantClient, name: str, embedding_model: str, dimensio
     return library
 
 
-def _ensure_registry(client: QdrantClient, name: str) -> None:
-    """The list of libraries is there, and `name` can stand in it; StoreError when it cannot."""
-    check_library_name(name)
-    with library_locks(client, LIBRARIES).switch:
-        ensure_libraries(client)
-
-
-def _created(client: QdrantClient, info: LibraryInfo) -> LibraryInfo:
-    """The library of this name, made now unless another thread was faster."""
-    with library_locks(client, info.name).everything():
-        if (present := library_info(client, info.name)) is not None:
-            return present
-        _discard_import(client, info.name)
-        ensure_library(client, info.name, info.embedding_model, info.dimension)
-        _register(client, info)
-    return info
-
-
 @contextmanager
 def importing(client: QdrantClient, info: LibraryInfo) -> Iterator[Library]:
     """A new library to be filled in the block, which nobody sees before the block has ended well.
 
-    Raises StoreError for a name that is taken or cannot be one.
+    Raises StoreError for a name that is taken or cannot be one, or when there are as many as there can be.
     """
-    _ensure_registry(client, info.name)
+    check_library_name(info.name)
+    ensure_registry(client)
     with library_locks(client, info.name).everything():
         if library_info(client, info.name) is not None:
-            raise StoreError("library_exists", library=info.name)
-        _discard_import(client, info.name)
-        _register(client, info, importing=True)
+            raise StoreError("library_exists", library=info.shown)
+        check_not_removed(client, info.name)
+        discard_import(client, info.name)
+        register(client, info, importing=True)
         done = False
         try:
             ensure_library(client, info.name, info.embedding_model, info.dimension)
@@ -113,28 +89,8 @@ def importing(client: QdrantClient, info: LibraryInfo) -> Iterator[Library]:
             done = True
         finally:
             if not done:
-                _discard_import(client, info.name)
-        _register(client, info)
-
-
-def _register(client: QdrantClient, info: LibraryInfo, *, importing: bool = False) -> None:
-    payload = {**library_payload(info), **({"importing": True} if importing else {})}
-    client.upsert(LIBRARIES, [models.PointStruct(id=library_id(info.name), vector={}, payload=payload)])
-
-
-def _discard_import(client: QdrantClient, name: str) -> None:
-    """Remove what an import that did not end has left of a library."""
-    for record in client.retrieve(LIBRARIES, [library_id(name)], with_payload=True):
-        if (record.payload or {}).get("importing"):
-            drop_library(client, name, (record.payload or {})["embedding_model"])
-            client.delete(LIBRARIES, [library_id(name)])
-
-
-def _infos(client: QdrantClient) -> list[LibraryInfo]:
-    if not client.collection_exists(LIBRARIES):
-        return []
-    payloads = (record.payload or {} for record in walk(client, LIBRARIES))
-    return [library_from(payload) for payload in payloads if not payload.get("importing")]
+                discard_import(client, info.name)
+        register(client, info)
 
 
 class Library(LibraryReader):

@@ -33,12 +33,21 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class LibraryInfo:
-    """What a library remembers of itself."""
+    """What a library remembers of itself. `name` never changes; `title` is what people call it.
+
+    `removed_at` is when it was removed, empty for one that is there.
+    """
 
     name: str
     embedding_model: str
     dimension: int
     created_at: str = ""
+    title: str = ""
+    removed_at: str = ""
+
+    @property
+    def shown(self) -> str:
+        return self.title or self.name
 
 
 def now() -> str:
@@ -85,7 +94,7 @@ def library_payload(info: LibraryInfo) -> dict[str, Any]:
 
 
 def library_from(payload: Mapping[str, Any]) -> LibraryInfo:
-    return LibraryInfo(**{field.name: payload[field.name] for field in fields(LibraryInfo)})
+    return LibraryInfo(**{field.name: payload[field.name] for field in fields(LibraryInfo) if field.name in payload})
 
 
 def joined_aliases(before: Iterable[str], seen: Iterable[str]) -> tuple[str, ...]:

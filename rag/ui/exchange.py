@@ -10,8 +10,8 @@ from rag.errors import RagError
 from rag.messages import say
 from rag.ui.doing import attempt
 from rag.ui.escape import escape_line
+from rag.ui.libraries import title_input, use_library
 from rag.ui.session import set_param
-from rag.ui.shell import use_library
 from rag.ui.strings import Language, counted, label
 from rag.ui.uploads import release
 
@@ -62,23 +62,17 @@ def draw_import(app: App, language: Language) -> None:
         label_visibility="collapsed",
     )
     st.caption(label("import_larger", language))
-    name = st.text_input(
-        label("library_new_name", language),
-        key=f"import-name-{turn}",
-        placeholder=label("library_new_hint", language),
-        max_chars=40,
-    )
+    wanted = title_input(f"import-name-{turn}", language).strip()
     if st.button(label("import_go", language), icon=":material/unarchive:", key="import-go"):
-        wanted = (name or "").strip()
         if file is None or not wanted:
             st.error(label("import_incomplete", language), icon=":material/error:")
         else:
             _begin_import(app, file, wanted, language)
 
 
-def _begin_import(app: App, file: UploadedFile, library: str, language: Language) -> None:
+def _begin_import(app: App, file: UploadedFile, title: str, language: Language) -> None:
     try:
-        transfer = app.exchange.bring_in(file, file.name, library)
+        transfer = app.exchange.bring_in(file, file.name, title)
     except RagError as error:
         st.error(escape_line(say(error.notice, language)), icon=":material/error:")
         return
@@ -105,7 +99,8 @@ def _draw_transfer(app: App, transfer_id: str, language: Language, *, live: bool
     if transfer is None or (live and transfer.state != "running"):
         st.rerun()
     with st.container(border=True, key="transfer", gap="small"):
-        st.markdown(f"**{label(f'transfer_{transfer.kind}', language, library=transfer.library)}**")
+        title = escape_line(transfer.title or transfer.library)
+        st.markdown(f"**{label(f'transfer_{transfer.kind}', language, library=title)}**")
         if transfer.state == "running":
             share = transfer.done / transfer.total if transfer.total else 0.0
             told = label("job_progress", language, done=f"{transfer.done:,}", count=f"{transfer.total:,}")

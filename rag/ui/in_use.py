@@ -72,7 +72,7 @@ def _library_card(app: App, library: str, language: Language) -> None:
     )
     with st.container(border=True, key="use-library"):
         st.caption(label("use_library", language))
-        st.markdown(f"**{escape_line(library)}** · {counts}")
+        st.markdown(f"**{escape_line(app.libraries.title(library))}** · {counts}")
 
 
 def _version(package: str) -> str:

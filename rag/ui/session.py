@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 from streamlit.runtime import Runtime
 
-from rag.types import Retrieval, RunMode
+from rag.types import Notice, Retrieval, RunMode
 from rag.ui.browser import browser_id
 from rag.ui.choices import Choices
 from rag.ui.scope import Scope
@@ -39,7 +39,8 @@ class Session:
     `conversation` is the open one's id. `live` are the runs that this tab follows, by turn; `stopping` those it asked
     to stop. `asked` is the turn that was asked a moment ago, `page` the page that is drawn, and `shown` the
     conversation that the chat has shown since it was opened. `id` is a secret of this tab; `chat`
-    the browser's chat model, see `recall_chat`. `admitted` tells that whoever sits there was let in.
+    the browser's chat model, see `recall_chat`. `admitted` tells that whoever sits there was let in; `absent`
+    of a library that was asked for on this page and is not there.
     """
 
     language: str = ""
@@ -57,6 +58,7 @@ class Session:
     id: str = field(default_factory=lambda: secrets.token_urlsafe(32))
     chat: ChatOptions | None = None
     notes: list[str] = field(default_factory=list)
+    absent: Notice | None = None
     scope: Scope = field(default_factory=Scope)
     choices: Choices = field(default_factory=Choices)
     search: Search | None = None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,14 +12,14 @@ import streamlit as st
 
 from rag.errors import RagError
 from rag.messages import say
-from rag.ui.conversations import draw_list, show, take_from_address
+from rag.ui.conversations import draw_list, take_from_address
 from rag.ui.escape import escape_line
 from rag.ui.language import current_language, language_switch
+from rag.ui.libraries import draw_picker, settle_library
 from rag.ui.navigation import navigation
 from rag.ui.parts import page_count
-from rag.ui.scope import Scope
 from rag.ui.scripts import tell_browser
-from rag.ui.session import count_pages, current_library, get_app, recall_chat, session, set_param
+from rag.ui.session import count_pages, current_library, get_app, recall_chat, session
 from rag.ui.signed_in import admit, draw_person, outside
 from rag.ui.strings import Language, label
 
@@ -32,7 +31,6 @@ _LOGO, _ICON, _STYLE = _STATIC / "logo.svg", _STATIC / "icon.svg", _STATIC / "st
 _WAIT_SECONDS = 1.0
 _LANGUAGE_TAGS: dict[Language, str] = {"en": "en", "zh": "zh-CN"}
 _DOTS = {"ready": "green", "loading": "orange", "failed": "red"}
-_LIBRARY_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}", re.ASCII)
 
 logger = logging.getLogger(__name__)
 
@@ -50,9 +48,10 @@ def draw_shell() -> None:
     tell_browser("frame", language=_LANGUAGE_TAGS[language], skip=label("skip", language))
     state = session()
     if state.page != page.url_path:
-        state.page, state.shown = page.url_path, ""
+        state.page, state.shown, state.absent = page.url_path, "", None
     with told_in(language):
         take_from_address(app, language)
+        settle_library(app, language)
         _sidebar(app, language)
         page.run()
     _show_notes()
@@ -95,61 +94,13 @@ def _show_notes() -> None:
 
 def _sidebar(app: App, language: Language) -> None:
     with st.sidebar:
-        _library_picker(app, language)
+        draw_picker(app, language)
         with told_in(language):
             draw_list(app, current_library(app), language)
         with st.container(key="sidebar-foot"):
             draw_person(language)
             _in_use(app, language)
             language_switch("sidebar-language")
-
-
-def _library_picker(app: App, language: Language) -> None:
-    current = current_library(app)
-    names = sorted({*app.library_names(), current})
-    st.session_state["library-picker"] = current
-    st.selectbox(
-        label("library", language),
-        names,
-        key="library-picker",
-        help=label("library_help", language),
-        on_change=_choose_library,
-    )
-    set_param("library", "" if current == app.settings.rag_library else current)
-    with (
-        st.popover(label("library_new", language), icon=":material/add:", type="tertiary"),
-        st.form("library-new", border=False, clear_on_submit=True),
-    ):
-        name = st.text_input(
-            label("library_new_name", language),
-            key="library-name",
-            placeholder=label("library_new_hint", language),
-            max_chars=40,
-        )
-        if st.form_submit_button(label("library_create", language), type="primary", key="library-create"):
-            _create_library(app, (name or "").strip(), language)
-
-
-def _create_library(app: App, name: str, language: Language) -> None:
-    if not _LIBRARY_NAME.fullmatch(name):
-        st.error(label("library_name_wrong", language))
-        return
-    app.library(name)
-    use_library(name)
-    st.rerun()
-
-
-def _choose_library() -> None:
-    use_library(st.session_state["library-picker"])
-
-
-def use_library(name: str) -> None:
-    """Let this tab work with another library; what it showed of the one before goes."""
-    state = session()
-    state.library, state.scope, state.search = name, Scope(), None
-    show("")
-    for param in ("job", "find", "page"):
-        set_param(param, "")
 
 
 def _in_use(app: App, language: Language) -> None:

@@ -21,8 +21,9 @@ from rag.store.client import connect
 from rag.store.collections import LIBRARIES
 from rag.store.duplicates import sign
 from rag.store.edge.client import EdgeClient
-from rag.store.library import list_libraries, open_library
+from rag.store.library import open_library
 from rag.store.records import alias_hash, library_id
+from rag.store.registry import list_libraries
 from rag.types import SparseVector
 from tests.store.support import (
     DIMENSION,

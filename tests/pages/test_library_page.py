@@ -264,3 +264,41 @@ def test_a_file_becomes_a_library(open_page: Open, app: FakeApp) -> None:
     page.button(key="import-go").click().run()
     assert app.exchange.brought == [("main.pagelight", "second", b"the file")]
     assert page.query_params["transfer"] == "transfer1"
+
+
+@BOTH
+def test_a_library_is_renamed(open_page: Open, app: FakeApp, language: str) -> None:
+    app.filled()
+    page = open_page("library", language)
+    page.text_input(key="rename-title-main").set_value("Our Wiki")
+    page.button(key="library-rename").click().run()
+    assert page.selectbox(key="library-picker").options == ["Our Wiki"]
+    assert page.button(key="library-remove").disabled
+
+
+@BOTH
+def test_a_library_is_removed_after_a_question_and_brought_back(open_page: Open, app: FakeApp, language: str) -> None:
+    app.filled()
+    name = app.libraries.create("My Notes")
+    page = open_page("library", language, library=name)
+    page.button(key="library-remove").click().run()
+    assert app.libraries.has(name)
+    page.button(key="library-remove").click()
+    page.button(key="library-remove-go").click().run()
+    assert not app.libraries.has(name)
+    assert page.selectbox(key="library-picker").options == ["main"]
+    assert label("library_removed", language, title="My Notes") in [toast.value for toast in page.toast]
+    page.button(key=f"restore-{name}").click().run()
+    assert page.selectbox(key="library-picker").value == name
+    assert app.libraries.title(name) == "My Notes"
+
+
+@BOTH
+def test_a_link_to_a_removed_library_says_that_it_can_be_brought_back(
+    open_page: Open, app: FakeApp, language: str
+) -> None:
+    name = app.libraries.create("My Notes")
+    app.remove_library(name)
+    page = open_page("library", language, library=name)
+    assert "My Notes" in words(page) and page.selectbox(key="library-picker").value == "main"
+    assert page.button(key=f"restore-{name}")

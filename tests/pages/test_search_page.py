@@ -134,7 +134,7 @@ def test_the_standard_strategy_is_no_choice(open_page: Open, app: FakeApp) -> No
 
 def test_another_library_has_its_own_filters(open_page: Open, app: FakeApp) -> None:
     app.filled()
-    app.libraries["second"] = app.library("main").__class__()
+    app.libraries.create("second")
     page = choosing(open_page("search"))
     page.multiselect(key="filter-languages").set_value(["en"])
     assert choosing(page).session_state["pagelight"].scope.confines == 1

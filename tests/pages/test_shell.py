@@ -2,10 +2,11 @@ import pytest
 import streamlit as st
 
 from rag.errors import ConfigError, StoreError
+from rag.messages import say
 from rag.types import Notice
 from rag.ui import session, shell, signed_in
 from rag.ui.strings import label
-from tests.pages.conftest import Open, words
+from tests.pages.conftest import Open, page_file, words
 from tests.support.fake_app import FakeApp
 from tests.support.lighthouse import ENGLISH_QUOTES
 
@@ -21,27 +22,42 @@ def test_the_switch_changes_every_word(open_page: Open, app: FakeApp) -> None:
 def test_a_library_is_made_and_chosen(open_page: Open, app: FakeApp) -> None:
     app.filled()
     page = open_page("chat")
-    page.text_input(key="library-name").set_value("second")
+    page.text_input(key="library-name").set_value(" My  Second Library ")
     page.button(key="library-create").click().run()
-    assert app.library_names() == ["main", "second"]
-    assert page.selectbox[0].value == "second"
-    assert page.query_params["library"] == "second"
+    assert [info.shown for info in app.libraries.infos()] == ["main", "My Second Library"]
+    assert page.selectbox[0].options == ["main", "My Second Library"]
+    assert page.selectbox[0].value == page.query_params["library"] == "my-second-library"
     assert label("empty_title", "en") in words(page)
 
 
-@pytest.mark.parametrize("name", ["", "Big", "../x", "a b", "灯塔"])
-def test_a_wrong_name_makes_no_library(open_page: Open, app: FakeApp, name: str) -> None:
-    page = open_page("chat")
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("name", ["", " ", "a\u202eb", "main\x00"])
+def test_a_wrong_name_makes_no_library(open_page: Open, app: FakeApp, name: str, language: str) -> None:
+    page = open_page("chat", language)
     page.text_input(key="library-name").set_value(name)
     page.button(key="library-create").click().run()
-    assert label("library_name_wrong", "en") in words(page)
-    assert app.library_names() == ["main"]
+    assert say(Notice("library_title_wrong", {"most": 60}), language) in words(page)
+    assert [info.name for info in app.libraries.infos()] == ["main"]
 
 
 def test_the_library_in_the_address_is_taken(open_page: Open, app: FakeApp) -> None:
-    app.libraries["second"] = app.library("main").__class__()
+    app.libraries.create("second")
     page = open_page("chat", library="second")
     assert page.selectbox[0].value == "second"
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_an_unknown_library_in_the_address_is_said_and_makes_none(open_page: Open, app: FakeApp, language: str) -> None:
+    app.filled()
+    page = open_page("chat", language, library="nowhere")
+    said = say(Notice("library_unknown", {"library": "nowhere"}), language)
+    assert said in words(page)
+    assert page.selectbox[0].value == "main"
+    assert "library" not in page.query_params
+    assert [info.name for info in app.libraries.infos()] == list(app.stored) == ["main"]
+    assert said in words(page.run())
+    page.switch_page(page_file("library"))
+    assert said not in words(page.run())
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
@@ -204,8 +220,8 @@ def test_conversations_belong_to_the_person_signed_in(
 
 def test_the_address_of_a_conversation_brings_its_library(open_page: Open, app: FakeApp) -> None:
     app.filled()
-    second = app.libraries["second"] = app.library("main").__class__()
-    second.stored[:] = app.library("main").stored
+    app.libraries.create("second")
+    app.library("second").stored[:] = app.library("main").stored
     page = open_page("chat", library="second")
     page.chat_input[0].set_value("How often was the lamp wound?").run()
     other = open_page("chat", conversation=page.query_params["conversation"])

@@ -20,8 +20,9 @@ from rag.messages import say
 from rag.store.collections import LIBRARIES, pages_collection
 from rag.store.edge.client import EdgeClient
 from rag.store.exchange import export_library, file_info, import_library
-from rag.store.library import Library, list_libraries, open_library
+from rag.store.library import Library, open_library
 from rag.store.records import library_id, page_id
+from rag.store.registry import list_libraries
 from rag.types import SparseVector
 from tests.store.support import DIMENSION, MODEL, draft
 

@@ -11,8 +11,9 @@ from qdrant_client import models
 
 from rag.errors import ModelMismatchError, StoreError
 from rag.store.edge.client import EdgeClient
-from rag.store.library import Library, library_info, list_libraries, open_library
+from rag.store.library import Library, open_library
 from rag.store.records import content_hash
+from rag.store.registry import library_info, list_libraries
 from rag.types import SparseVector
 from tests.store.support import DIMENSION, MODEL, draft, open_edge
 

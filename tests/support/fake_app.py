@@ -12,11 +12,15 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any, BinaryIO, get_args
 
+from qdrant_client import QdrantClient
+
 from rag.agent.conversing.conversations import Asked, Asking, Conversations, PageStamp, TurnView
 from rag.agent.conversing.feedback import Feedback
 from rag.agent.runs import Event
 from rag.app.chat_models import ChatModels, ChatOptions
 from rag.app.exchange import Transfer
+from rag.app.libraries import Libraries
+from rag.app.models import Models
 from rag.config import Settings
 from rag.errors import ModelError, RagError, StoreError
 from rag.ingest.paste import find_urls
@@ -394,7 +398,7 @@ class FakeApp:
     standalone: str = ""
     suggests: tuple[str, ...] = ()
     usage: Usage = field(default_factory=Usage)
-    libraries: dict[str, FakeLibrary] = field(default_factory=lambda: {"main": FakeLibrary()})
+    stored: dict[str, FakeLibrary] = field(default_factory=dict)
     imports: FakeImports = field(default_factory=FakeImports)
     models: FakeModels = field(default_factory=FakeModels)
     exchange: FakeTransfers = field(default_factory=lambda: FakeTransfers(Path(mkdtemp())))
@@ -407,11 +411,11 @@ class FakeApp:
         ]
         return self
 
-    def library_names(self) -> list[str]:
-        return list(self.libraries)
-
     def library(self, name: str | None = None) -> FakeLibrary:
-        return self.libraries.setdefault(name or "main", FakeLibrary())
+        return self.stored.setdefault(name or "main", FakeLibrary())
+
+    def remove_library(self, name: str) -> None:
+        self.libraries.remove(name)
 
     # questions
 
@@ -421,6 +425,8 @@ class FakeApp:
         self.conversations = Conversations(self.database, self.runs, _Forgetful())  # type: ignore[arg-type]
         self.feedback = Feedback(self.database, self.conversations)
         self.chats = FakeChats(self.settings)
+        models = Models(self.settings)  # loads nothing: the built-in model's dimension is known
+        self.libraries = Libraries(QdrantClient(":memory:"), self.settings, models)
 
     @property
     def cancelled(self) -> list[str]:
@@ -510,7 +516,7 @@ class FakeApp:
         return self.runs.run(run_id)
 
     def test_database(self) -> Notice:
-        return Notice("database_works", {"libraries": len(self.libraries)})
+        return Notice("database_works", {"libraries": len(self.libraries.infos())})
 
 
 def _added(source: str) -> IngestResult:

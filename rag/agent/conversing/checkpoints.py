@@ -61,6 +61,7 @@ class Checkpoints:
         from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
         async with AsyncSqliteSaver.from_conn_string(str(self._path)) as saver:
+            await saver.setup()  # else there is nothing to forget in before the first question
             yield saver
 
     @asynccontextmanager

@@ -219,6 +219,11 @@ class Conversations:
         self._table.delete(conversation_id, owner)
         self._checkpoints.forget(conversation_id)
 
+    def forget_memories(self, library: str) -> None:
+        """Remove the checkpoints of all conversations in a library that is about to go for good."""
+        for conversation_id in self._table.of_library(library):
+            self._checkpoints.forget(conversation_id)
+
     def branch(self, conversation_id: str, turn_id: str, owner: str = "", *, including: bool = True) -> str:
         """Begin another conversation that goes on from this turn, or from before it; returns its id.
 

@@ -133,6 +133,12 @@ class Jobs:
         if self._jobs.set_state(job_id, "paused", of=["running"]):
             self._worker.wake()
 
+    def pause_all(self, library: str) -> None:
+        """Pause what runs into the library."""
+        for job in self._jobs.jobs(library, limit=-1):
+            if job.state == "running":
+                self.pause(job.id)
+
     def resume(self, job_id: str | None = None) -> None:
         """Go on with a paused job; without `job_id`, take up what an earlier process left (`start`)."""
         if job_id is None:

@@ -16,12 +16,8 @@ LABELS: dict[str, tuple[str, str]] = {
     ),
     "library_new": ("New library", "新建资料库"),
     "library_new_name": ("Name", "名称"),
-    "library_new_hint": ("a-z, 0-9, - and _", "小写字母、数字、- 和 _"),
+    "library_new_hint": ("My second library", "我的第二个资料库"),
     "library_create": ("Create", "创建"),
-    "library_name_wrong": (
-        "A name has 1 to 40 of a-z, 0-9, - and _, and begins with a letter or a digit.",
-        "名称由 1 到 40 个小写字母、数字、- 或 _ 组成，并以字母或数字开头。",
-    ),
     "in_use_pages": ("{count} pages", "{count} 个网页"),
     "in_use_page": ("1 page", "1 个网页"),
     "in_use_no_pages": ("No pages yet", "还没有网页"),

@@ -23,6 +23,25 @@ LABELS: dict[str, tuple[str, str]] = {
     "every_hours": ("every {count} hours", "每 {count} 小时"),
     "every_day": ("every day", "每天"),
     "every_days": ("every {count} days", "每 {count} 天"),
+    "library_rename": ("Rename", "重命名"),
+    "library_rename_go": ("Rename", "重命名"),
+    "library_remove": ("Remove library", "移除资料库"),
+    "library_remove_first": (
+        "This library is opened first (RAG_LIBRARY), so it stays.",
+        "这是默认打开的资料库（RAG_LIBRARY），不能移除。",
+    ),
+    "library_remove_title": ("Remove this library?", "移除此资料库？"),
+    "library_remove_sentence": (
+        "“{title}” goes with {pages}, its conversations, imports and schedules. For a day it can be brought back, "
+        "then it is deleted.",
+        "“{title}”及其 {pages}、对话、导入记录和定期检查都会移除。一天之内可以恢复，之后将被删除。",
+    ),
+    "library_removed": (
+        "“{title}” was removed. For a day it can be brought back, on the Library page.",
+        "“{title}”已移除。一天之内可以在“资料库”页面恢复。",
+    ),
+    "library_kept": ("“{title}” was removed; it is deleted on {until}.", "“{title}”已移除，将于 {until} 删除。"),
+    "library_restore": ("Bring back", "恢复"),
     "exchange": ("Export or import", "导出或导入"),
     "export_title": ("Export this library", "导出此资料库"),
     "export_lead": (

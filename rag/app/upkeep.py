@@ -1,0 +1,37 @@
+"""What is done from time to time as long as the app serves, by a thread of its own."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+
+log = logging.getLogger(__name__)
+
+_SECONDS = 300.0
+
+
+class Upkeep:
+    """Calls `tidy` at its start and every five minutes. What fails is logged, and tried again the next time."""
+
+    def __init__(self, tidy: Callable[[], None]) -> None:
+        self._tidy = tidy
+        self._closed = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="upkeep", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def close(self) -> None:
+        """Begin nothing more, and wait for what is under way."""
+        self._closed.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def _run(self) -> None:
+        while not self._closed.is_set():
+            try:
+                self._tidy()
+            except Exception:  # the thread's edge: without it nothing would be tidied until the next start
+                log.exception("upkeep failed")
+            self._closed.wait(_SECONDS)

@@ -1,0 +1,106 @@
+"""A library that is removed: for a day all of it comes back, then nothing of it is left."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from rag.app import App
+from rag.config import Settings, load_settings
+from rag.ingest.sources import web_source
+from rag.store.collections import LIBRARIES
+from rag.store.records import library_id
+from rag.store.registry import KEPT
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    return load_settings(None, rag_data_dir=tmp_path, qdrant_url="", llm_model="", llm_base_url="")
+
+
+@pytest.fixture
+def app(settings: Settings) -> Iterator[App]:
+    opened = App(settings)
+    yield opened
+    opened.close()
+
+
+def filled(app: App) -> str:
+    """A library with a conversation, feedback, a schedule and a job that has not begun; its name."""
+    name = app.libraries.create("My Notes")
+    turn = app._database.conversations.save_turn("c1", name, "ann", {"question": "How long?", "text": "Four hours."})
+    app._database.feedback.save(turn, name, "ann", rating=1)
+    app._database.conversations.save_turn("c2", "main", "ann", {"question": "Why?", "text": "Because."})
+    app.imports.schedules.set(name, every_hours=24)
+    app._database.jobs.create(name, "ann", title="a")
+    return name
+
+
+def rows(app: App, library: str) -> dict[str, int]:
+    tables = ("conversations", "turns", "feedback", "schedules", "jobs")
+    return {
+        table: app._database.rows(f"SELECT count(*) FROM {table} WHERE library = ?", library)[0][0] for table in tables
+    }
+
+
+def a_day_passes(app: App, name: str) -> None:
+    moment = datetime.now(UTC) - KEPT - timedelta(seconds=1)
+    app._client.set_payload(LIBRARIES, {"removed_at": moment.isoformat()}, [library_id(name)])
+
+
+def test_all_of_it_comes_back(app: App) -> None:
+    name = filled(app)
+    before = rows(app, name)
+    app.remove_library(name)
+    app.tidy()
+    assert not app.libraries.has(name)
+    assert [info.shown for info in app.libraries.removed()] == ["My Notes"]
+    app.libraries.restore(name)
+    assert app.libraries.title(name) == "My Notes"
+    assert rows(app, name) == before
+    assert [one.id for one in app.conversations.conversations(name, "ann")] == ["c1"]
+    assert [job.state for job in app.imports.jobs.jobs(name)] == ["paused"]  # nothing went on unseen
+
+
+def test_after_a_day_nothing_is_left_though_the_program_was_started_anew(app: App, settings: Settings) -> None:
+    name = filled(app)
+    app.remove_library(name)
+    a_day_passes(app, name)
+    assert app.libraries.removed() == []
+    app.close()
+    later = App(settings)
+    try:
+        assert sum(rows(later, name).values()) > 0
+        later._upkeep.start()
+        later._upkeep.close()  # waits for the first round
+        assert not any(rows(later, name).values())
+        assert not any(name in one.name for one in later._client.get_collections().collections)
+        assert [one.id for one in later.conversations.conversations("main", "ann")] == ["c2"]
+    finally:
+        later.close()
+
+
+def test_a_removed_library_is_not_looked_at_again_on_schedule(app: App) -> None:
+    name = filled(app)
+    schedule = app.imports.schedules.schedules(name)[0].schedule
+    with app._database.transaction() as db:
+        db.execute("UPDATE schedules SET next_at = '2025-01-01T00:00:00.000000Z'")
+    app.remove_library(name)
+    assert app.imports.schedules.start_due() == []
+    app.libraries.restore(name)
+    (kept,) = app.imports.schedules.schedules(name)
+    assert kept.schedule.id == schedule.id
+    assert kept.schedule.next_at > "2026"
+
+
+def test_an_import_into_a_removed_library_says_so(app: App) -> None:
+    name = filled(app)
+    app.remove_library(name)
+    job_id = app.imports.submit([web_source("https://a.example/")], library=name)
+    while app.imports.jobs.job(job_id).state == "running":
+        pass
+    notice = app.imports.jobs.job(job_id).notice
+    assert notice is not None and notice.code == "library_removed"
