@@ -16,10 +16,10 @@ from typing import Any
 
 # What classes and categories are tried with, beside the characters that the pattern names.
 _POOL = " \n\t.a1A_-,:*\"'#|(<[`/=>)]中。，\u00e9\u3000\x00"
-_MISFITS = ("", "\x00", "\n", "\u00e9!")
+_MISFITS = ("\x00", "")
 _VARIANTS = 3
 _MAX_PIECE = 400
-_MAX_STRINGS = 120
+_MAX_STRINGS = 240
 _REPEATS = (sre.MAX_REPEAT, sre.MIN_REPEAT, sre.POSSESSIVE_REPEAT)
 
 
@@ -51,10 +51,10 @@ def hostile_strings(pattern: str | bytes, flags: int) -> list[Hostile]:
     pieces: dict[tuple[str, str], None] = {}
     for _ in range(_VARIANTS):
         pieces.update(dict.fromkeys(writer.pumps(parsed)))
-    singles = dict.fromkeys(("", one) for one in writer.alphabet(parsed))
-    pairs = [pair for pair in (*singles, *pieces) if 0 < len(pair[1]) <= _MAX_PIECE]
-    strings = [Hostile(start[-_MAX_PIECE:], piece, end, as_bytes) for start, piece in pairs for end in _MISFITS]
-    return strings[:_MAX_STRINGS] if len(strings) <= _MAX_STRINGS else writer.random.sample(strings, _MAX_STRINGS)
+    pieces.update(dict.fromkeys(("", one) for one in writer.alphabet(parsed)))
+    pairs = [(start[-_MAX_PIECE:], piece) for start, piece in pieces if 0 < len(piece) <= _MAX_PIECE]
+    strings = [Hostile(start, piece, end, as_bytes) for start, piece in pairs for end in _MISFITS]
+    return strings if len(strings) <= _MAX_STRINGS else writer.random.sample(strings, _MAX_STRINGS)
 
 
 class _Writer:

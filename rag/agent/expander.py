@@ -26,9 +26,9 @@ _MAX_QUERY: Final = 400
 _NEAR, _SENTENCES = 3, 2  # first passages that are believed, and how many of their sentences
 
 _PART = re.compile(
-    r"[?？;；]\s*|[,，]\s*(?:and\s+|以及|并且|而)?(?=(?:what|which|who|when|where|why|how)\b)"
-    r"|[,，]\s*(?=[^,，?？]*(?:什么|哪|谁|多少|几|何时|为什么|如何|怎|多[久长大高远]))"
-    r"|\s+and\s+(?=(?:what|which|who|whom|whose|when|where|why|how)\b)",
+    r"[?？;；]\s*|[,，]\s*+(?:and\s++|以及|并且|而)?+(?=(?:what|which|who|when|where|why|how)\b)"
+    r"|[,，]\s*+(?=[^,，?？]*(?:什么|哪|谁|多少|几|何时|为什么|如何|怎|多[久长大高远]))"
+    r"|(?<!\s)\s++and\s++(?=(?:what|which|who|whom|whose|when|where|why|how)\b)",
     re.IGNORECASE,
 )
 

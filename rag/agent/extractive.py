@@ -44,7 +44,7 @@ _ASKS_QUANTITY = re.compile(
     re.IGNORECASE,
 )
 _HAS_QUANTITY = re.compile(
-    r"\d|[一二三四五六七八九十百千万两]+[个年月日次人名元天点]"
+    r"\d|[一二三四五六七八九十百千万两][个年月日次人名元天点]"
     r"|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|hundred|thousand|million|billion|half"
     r"|third|once|twice)\b",
     re.IGNORECASE,

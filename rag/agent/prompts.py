@@ -110,7 +110,7 @@ def _one_line(text: str) -> str:
 
 
 def _defused(text: str, marker: str) -> str:
-    return re.sub(r"<(?=\s*/?\s*passage)", "‹", text.replace(marker, "passage"), flags=re.IGNORECASE)
+    return re.sub(r"<(?=\s*+(?:/\s*+)?passage)", "‹", text.replace(marker, "passage"), flags=re.IGNORECASE)
 
 
 _DECIDE_EN = """\

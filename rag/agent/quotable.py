@@ -11,7 +11,7 @@ from rag.text import fenced_blocks, split_sentences
 
 MOST_COMMANDS: Final = 6
 _FENCE: Final = re.compile(r"\s*(?:```|~~~)")
-_GOES_ON: Final = re.compile(r"[ \t]*\\$")
+_GOES_ON: Final = re.compile(r"(?<![ \t])[ \t]*+\\$")
 _LEADS_ON: Final = re.compile(r"[:：][*_\s]*$")
 _QUESTION: Final = re.compile(r"[?？][\s)）\"”」』*_#`]*$")
 _HEADING: Final = re.compile(r"#{1,6}\s")

@@ -8,9 +8,9 @@ from typing import Final
 from rag.agent.citing.code import code_spans
 
 _LIST_MARKS: Final = re.compile(r"^(?:\s*(?:[-*+•>]|\d{1,3}[.)])\s+)+")
-_BOLD: Final = re.compile(r"(?<![A-Za-z0-9*])\*\*(?=[^\s*])(.+?)(?<=[^\s*])\*\*(?![A-Za-z0-9*])")
+_BOLD: Final = re.compile(r"(?<![A-Za-z0-9*])\*\*(?=[^\s*])((?:[^*\n]++|\*(?!\*))++)(?<=[^\s*])\*\*(?![A-Za-z0-9*])")
 _CUT_OFF: Final = re.compile(r"^\*\*(?=[^\s*])(?!.*\*\*)|(?<=[^\s*])\*\*$")  # the sentence's part of a longer emphasis
-_UNDERLINED: Final = re.compile(r"(?<!\w)__(?=[^\s_])(.+?)(?<=[^\s_])__(?!\w)")
+_UNDERLINED: Final = re.compile(r"(?<!\w)__(?=[^\s_])((?:[^_\n]++|_(?!_))++)(?<=[^\s_])__(?!\w)")
 _IDENTIFIER: Final = re.compile(r"[a-z][a-z0-9_]*")
 
 

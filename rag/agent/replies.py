@@ -9,7 +9,7 @@ from typing import Final
 from rag.agent.stream import without_thinking
 from rag.agent.surrogates import mended
 
-_BULLET: Final = re.compile(r"\s*(?:[-*•·]\s+|•|-(?=[\u4e00-\u9fff]))")
+_BULLET: Final = re.compile(r"(?<!\s)\s*+(?:[-*•·]\s+|•|-(?=[\u4e00-\u9fff]))")
 _NUMBERED: Final = re.compile(r"\s*(\d{1,2})(?:[.)]\s+|[、．)]\s*)(?!\d)")
 _FENCE: Final = re.compile(r"\s*(?:```|~~~)\w*\s*")
 _PAIRS: Final = {

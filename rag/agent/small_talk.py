@@ -10,7 +10,6 @@ import re
 import unicodedata
 from typing import Final
 
-_I: Final = re.IGNORECASE
 _WORD: Final = re.compile(r"\w")
 
 _PLEASANTRIES: Final = re.compile(
@@ -37,12 +36,11 @@ _PLEASANTRIES: Final = re.compile(
     "|祝(?:你|您)?|(?:周末|节日|生活|工作)?(?:愉快|快乐|顺利)|新年(?:快乐|好)|好的?|明白了?|知道了|懂了|清楚了|了解"
     "|收到|原来如此|这样啊|哈+|嘿+|呵+|嗯+|是的?|不是|可以|不错|没错|太|棒|厉害|很|非常|真(?:的|是)?"
     "|帮了?(?:我)?大忙|(?:很|真|非常)(?:有帮助|有用)|请|抱歉|不好意思|打扰了?|对不起|没关系|不客气|不用谢|没事"
-    r"|没问题|不用了|你(?:的)?(?:回答|帮助|解答|耐心)(?=\W*$)|你们|你|您|吗|呢|啊|呀|吧|了|的|啦|哦|喔|哇|测试一下",
-    _I,
+    r"|没问题|不用了|你(?:的)?(?:回答|帮助|解答|耐心)(?=\W*$)|你们|你|您|吗|呢|啊|呀|吧|了|的|啦|哦|喔|哇|测试一下"
 )
 _TOOL: Final = r"(?:assistant|chat ?bot|bot|chat|helper)"
 _CLAUSE: Final = re.compile(r"[,.!?;:，。！？；：、…]+")
-_LEADS_IN: Final = re.compile(r"^\W*(?:(?:so|and|well|but|then|also)(?!\w)|那么?|所以|另外)\W*", _I)
+_LEADS_IN: Final = re.compile(r"^\W*(?:(?:so|and|well|but|then|also)(?!\w)|那么?|所以|另外)\W*")
 _FRAME: Final = re.compile(  # what asks politely for something else, or only hands a question back
     "|".join(
         (
@@ -53,10 +51,9 @@ _FRAME: Final = re.compile(  # what asks politely for something else, or only ha
             "[你您](?:能|可以|能不能|可不可以)?(?:知道|晓得|觉得|认为|告诉我们?)(?!(?:些|点)?(?:什么|啥|哪些))",
             r"^\W*[你您](?:会|能)(?:吗|么)?\W*$",
         )
-    ),
-    _I,
+    )
 )
-_POINTS_BACK: Final = re.compile(r"\b(?:it|that|there|sure|right)\b|为什么|[那它他她]", _I)
+_POINTS_BACK: Final = re.compile(r"\b(?:it|that|there|sure|right)\b|为什么|[那它他她]")
 _NAMES_HELPER: Final = re.compile(
     "|".join(
         (
@@ -75,8 +72,7 @@ _NAMES_HELPER: Final = re.compile(
             "有(?:什么|啥)(?:可以|能)帮",
             r"^\W*(?:帮助|帮忙|帮我|需要帮助|我需要帮助)\W*$",
         )
-    ),
-    _I,
+    )
 )
 _OF_HELPER_ENGLISH: Final = re.compile(
     r"\b(?:i (?:need|want|would like)|i'd like"
@@ -92,8 +88,7 @@ _OF_HELPER_ENGLISH: Final = re.compile(
     "|(?:what |which )?(?:(?:sorts?|kinds?|types?) of )?(?:questions?|things?|stuff|topics|help)"
     "|(?:talking|speaking|chatting) (?:to|with)|(?:speak|understand) (?:english|chinese|mandarin)|is this"
     "|(?:kind|sort|type) of (?:ai|(?:chat ?)?bot|assistant|model)|one|another|be(?: of help)?|something|anything"
-    r"|a (?:bit|little|few)|some|more|also|else|not)(?!\w)",
-    _I,
+    r"|a (?:bit|little|few)|some|more|also|else|not)(?!\w)"
 )
 _OF_HELPER_CHINESE: Final = re.compile(
     "干[嘛吗]|一个|谁|什么|啥|哪(?:些|个|位|方面|里|家)?|怎么样?|怎样|如何|是不是|是|叫|称呼|名字|到底|究竟|其实"
@@ -102,8 +97,7 @@ _OF_HELPER_CHINESE: Final = re.compile(
     "|(?:使用|用)(?=[你您这])|(?<=怎么)用|(?<=如何)用|工作|运作|开发|创造|训练|制作|设计|自我介绍|介绍|自己|一下"
     "|一些|一点|[些点个位来先我给为向跟和被由出有要该]|应该|我们|说(?:中文|英[文语]|汉语|普通话)|在(?:做|干嘛?)|想"
     "|有|聊天机器人|机器人|真人|人工智能|人类|人|程序|语言模型|大模型|模型|助手|ai|chatgpt|还是|方面|类型|种类|样"
-    "|这|说话|聊天|需要",
-    _I,
+    "|这|说话|聊天|需要"
 )
 _STANDS: Final = "previous|last|first|earlier"
 _SAYS: Final = "(?:问|说|聊|谈|讨论|提|回答|答|讲|告诉)"
@@ -131,8 +125,8 @@ _NAMES_TALK: Final = re.compile(
             r"\b(?:did|have) we (?:\w+ )?(?:start|beg[iau]n)(?:ed)?\b",
             r"^\W*(?:(?:please )?give me )?(?:an? )?(?:short |brief |quick )?(?:recap|summary)(?: please)?\W*$",
             r"\b(?:said|asked|discussed) (?:so far|earlier|before)\b",
-            f"{_US}{_WHEN}*[向跟和对]?{_US}?{_HOW}*{_SAYS}{_US}?(?:了|过|的|到|什么|啥|哪|几|多少)",
-            f"{_BEFORE}{_US}?{_HOW}*{_SAYS}",
+            f"{_US}{_WHEN}*+[向跟和对]?{_US}?{_HOW}*+{_SAYS}{_US}?(?:了|过|的|到|什么|啥|哪|几|多少)",
+            f"{_BEFORE}{_US}?{_HOW}*+{_SAYS}",
             f"{_BEFORE}的?(?:那个)?(?:问题|提问|回答|答案|回复|对话|聊天|内容)",
             "(?:我们|咱们|这个?|这次|这段|本次|整个|全部)的?(?:对话|聊天|会话|谈话)|(?:聊天|对话)记录",
             "再(?:说|讲|重复)一[遍次下]|重复(?:一[遍下次]|你)",
@@ -141,8 +135,7 @@ _NAMES_TALK: Final = re.compile(
             "[我你您]的?(?:第[一二三四五]|最后一?|最[初早]|上一?)个?的?(?:问题|提问|回答|答案|回复|句话)",
             "[你您]的?(?:回答|答案|回复)|我的?(?:问题|提问)",
         )
-    ),
-    _I,
+    )
 )
 _OF_TALK_ENGLISH: Final = re.compile(
     r"\b(?:so far|who|what|what's|how|which|why|can|could|would|will|do|does|did|are|is|was|were|be|have|has|had"
@@ -156,8 +149,7 @@ _OF_TALK_ENGLISH: Final = re.compile(
     r"|repeat|summar\w+|sum|recap|quick|list|show|give|short|shorter|shorten|brief|briefly|simpler|simplify|rephrase"
     "|translate|into|english|chinese|french|german|spanish|japanese|korean|sentences?|words?|bullet points?"
     "|(?:(?:key|main) )?points?|overview|history|until|anything|sure|correct|again|exactly|like|get|go|back"
-    r"|over)(?!\w)",
-    _I,
+    r"|over)(?!\w)"
 )
 _OF_TALK_CHINESE: Final = re.compile(
     "我们?|咱们?|你们?|您们?|刚才|刚刚|刚|之前|以前|先前|前面|上面|上一?|最初|最早|最开始|最后|一开始|开始|开头"
@@ -170,7 +162,7 @@ _OF_TALK_CHINESE: Final = re.compile(
 )
 
 
-_THANKS = re.compile(r"\b(?:thanks?|thx|ty|cheers|grateful)\b|[谢謝]|感激|辛苦了", re.IGNORECASE)
+_THANKS = re.compile(r"\b(?:thanks?|thx|ty|cheers|grateful)\b|[谢謝]|感激|辛苦了")
 
 
 def is_small_talk(question: str) -> bool:
@@ -216,5 +208,5 @@ def _is_pleasant(asked: str) -> bool:
 
 
 def _folded(question: str) -> str:
-    """One form of each letter, apostrophe and blank."""
-    return " ".join(unicodedata.normalize("NFKC", question).replace("’", "'").split())
+    """One form of each letter, in lower case, apostrophe and blank."""
+    return " ".join(unicodedata.normalize("NFKC", question).replace("’", "'").lower().split())

@@ -28,7 +28,7 @@ _LIKES = 3
 """Pages with one text that are looked at when a stored page shows that text too."""
 _PAGING = frozenset(["page", "p", "pg", "paged", "start", "offset", "from", "seite", "pn", "pageno", "page_no"])
 _PAGE_PATH = re.compile(r"/(?:page|p)[/-]?\d+/?$", re.IGNORECASE)
-_ADDRESS = re.compile(r"(?P<scheme>https?)://(?P<www>www\.)?(?P<rest>[^/:\[\]]*[^/:\[\]\d.][^/:]*/.*)", re.DOTALL)
+_ADDRESS = re.compile(r"(?P<scheme>https?)://(?P<www>www\.)?(?P<rest>[\d.]*+[^/:\[\]\d.][^/:]*+/.*)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ from rag.ingest.media import KINDS
 from rag.ingest.quality import page_signals
 from rag.messages.ingest import because
 
-_HEADING = re.compile(r"^#{1,6} +(.+?)[ #]*$", re.MULTILINE)
+_HEADING = re.compile(r"^#{1,6} +([^ \n].*)$", re.MULTILINE)
 _WORD_CHARACTER = re.compile(r"\w")
 
 
@@ -132,7 +132,7 @@ def _empty(url: str, cause: str) -> IngestError:
 
 def _first_heading(text: str) -> str:
     match = _HEADING.search(text)
-    return clean_line(match[1]) if match else ""
+    return clean_line(match[1].rstrip(" #")) if match else ""
 
 
 def _extracted(head: Head, title: str, text: str) -> Extracted:

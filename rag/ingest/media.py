@@ -68,8 +68,8 @@ _TYPE = re.compile(r"\s*([!#$&^_.+\w-]+/[!#$&^_.+\w-]+)\s*(?:;|$)", re.ASCII)
 _CHARSET = re.compile(r";\s*charset\s*=\s*[\"']?([\w.:-]+)", re.ASCII | re.IGNORECASE)
 # What stands before the first element, one at a time: repeated within one expression, there would be so many ways
 # to divide a row of comments that a few dozen take forever.
-_ASIDE = re.compile(rb"\s+|<!--.*?-->|<\?xml[^>]*>", re.IGNORECASE | re.DOTALL)
-_LIST_ASIDE = re.compile(rb"\s+|<!--.*?-->|<\?[^>]*>", re.DOTALL)
+_ASIDE = re.compile(rb"\s+|<!--.*?(?:-->|\Z)|<\?xml[^>]*(?:>|\Z)", re.IGNORECASE | re.DOTALL)
+_LIST_ASIDE = re.compile(rb"\s+|<!--.*?(?:-->|\Z)|<\?[^>]*(?:>|\Z)", re.DOTALL)
 _MARKUP = re.compile(
     rb"<(?:!doctype\s+html|html|head|body|title|meta|script|style|link|h[1-6]"
     rb"|div|p|a|b|br|table|ul|ol|article|section|main|header)\b",

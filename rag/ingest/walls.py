@@ -35,14 +35,14 @@ def _any(*patterns: str) -> re.Pattern[str]:
 _SCRIPTS = Wall(
     "gate_scripts",
     _any(
-        r"(?:enabl\w+|requires?|activat\w+|turn(?:ed)? on|without|support|allow|needs?)\b.{0,60}\bjava ?script",
+        r"(?:enabl\w{1,3}|requires?|activat\w{1,3}|turn(?:ed)? on|without|support|allow|needs?)\b.{0,60}\bjava ?script",
         r"turn(?:ing)? java ?script on|java ?script\b.{0,60}\b(?:disabled|required|enabled?|turned off"
         r"|not (?:available|supported)|to (?:run|view|use))",
         r"(?:启用|开启|打开|禁用|关闭|支持|允许|需要|啟用|開啟|停用).{0,12}java ?script",
         r"java ?script.{0,16}(?:启用|开启|打开|禁用|关闭|不支持|才能|啟用|開啟|停用)",
         r"(?:modern|supported|compatible|up-to-date|newer|different) (?:web )?browser|\bscripts? (?:is "
         r"|are )?(?:enabled|disabled|blocked)",
-        r"(?:enabl\w+|allow\w*|turn on) (?:client-side )?scripts?\b|(?:浏览器|瀏覽器).{0,6}(?:版本过低|不支持"
+        r"(?:enabl\w{1,3}|allow\w{0,3}|turn on) (?:client-side )?scripts?\b|(?:浏览器|瀏覽器).{0,6}(?:版本过低|不支持"
         r"|不兼容|升级|過舊)",
         r"^(?:loading|please wait|initiali[sz]ing|preparing|starting)\b[\w ]{0,30}(?:\.{2,}|…|\s*$)",
         r"^(?:页面)?(?:正在)?(?:加载|载入|載入|加載)中?(?:[，,]?请稍[候后等])?[\s.…。]*$",
@@ -181,7 +181,7 @@ _MISSING = Wall(
     _any(
         r"\b(?:page|content|article|file|url|document|product|item|listing|post|site|link|resource|video|job"
         r"|ad|advert|address|entry"
-        r"|account|profile|user|topic|thread|event|offer|recipe|story|project|repository)\b.{0,45}"
+        r"|account|profile|user|topic|thread|event|offer|recipe|story|project|repository)\b.{0,45}\b"
         r"(?:(?:was|were|is|are|be|has|could|can|may|might|does|did)\b.{0,12}(?:not|n['’]t|no longer|been"
         r"|have)\b.{0,20}"
         r"(?:found|exist|available|located|removed|deleted|moved|expired|online|active|match|valid|here"
@@ -227,7 +227,7 @@ _SITE = r"(?:\W.{0,40})?"
 
 
 def _title(*patterns: str) -> re.Pattern[str]:
-    return re.compile(f"(?:{'|'.join(patterns)}){_SITE}", re.IGNORECASE)
+    return re.compile(f"\\A(?:{'|'.join(patterns)}){_SITE}", re.IGNORECASE)
 
 
 _TITLES = {

@@ -19,34 +19,37 @@ _KIND = (
     "notes|handbook|guide|manual|policy|policies|report|post-mortem|postmortem|faq|readme|changelog|documentation|docs"
     "|tutorial|standard|rules|agreement|contract|minutes|paper"
 )
+_S = r"\s{1,3}"  # bounded: a name may hold spaces, too, and a run of them could be divided in too many ways
+_O = r"\s{0,3}"
 _NAME = r"[^,.;:?!，。；：？！\"“”]{2,70}?"
 _HOST = r"(?:https?://)?(?P<host>(?:[a-z0-9-]+\.)+[a-z]{2,})/?(?![\w@])"
-_IN = r"\b(?:in|on|from|within|according to|per|based on)\s+"
-_THE = r"(?:the|our|your|this)\s+"
-_ZH_IN = r"(?:在|根据|按照|依据|据|参照|从)\s*"
-_ZH_NAME = r"[“「]?(?P<{group}>[^，,。；？?《》“”「」]{{{least},30}}?)[”」]?\s*"
+_SITE = "(?:web)?site"
+_IN = rf"\b(?:in|on|from|within|according to|per|based on){_S}"
+_THE = rf"(?:the|our|your|this){_S}"
+_ZH_IN = rf"(?:在|根据|按照|依据|据|参照|从){_O}"
+_ZH_NAMED = r"[^，,。；？?《》“”「」]"
 _ZH_PAGE = r"(?:这篇文章|这一页|这个页面|页面|网页|网站|文章|文档|一文|页)"
-_ZH_WITHIN = r"(?:中|里|内|上)?(?:的)?\s*[，,]?"
+_ZH_WITHIN = rf"(?:中|里|内|上)?(?:的)?{_O}[，,]?"
 
 # Each with the sure forms first: a host, a name in quotes, a name before a word for a page, one that ends in such.
 _FORMS = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
-        rf"\b(?:on|from|at|in|within|according to)\s+(?:the\s+)?(?:(?:web)?site\s+)?{_HOST}(?:\s+(?:web)?site)?\s*,?",
-        rf"{_ZH_IN}{_HOST}\s*(?:这个)?(?:网站|站点)?{_ZH_WITHIN}",
-        rf"{_IN}(?:the\s+)?(?:(?:{_PAGE})\s+)?[\"“](?P<quoted>[^\"“”]{{2,120}})[\"”](?:\s+(?:{_PAGE})\b)?\s*,?",
-        rf"{_IN}{_THE}(?P<page>{_NAME})\s+(?:{_PAGE})\b\s*,?",
-        rf"{_IN}{_THE}(?P<kind>(?:{_NAME}\s+)?(?:{_KIND}))\b\s*,?",
-        rf"\b(?:according to|as per|based on)\s+(?:{_THE})?(?P<named>{_NAME})(?=\s*(?:[,.;:?!]|$))\s*,?",
-        rf"{_ZH_IN}《(?P<title>[^《》]{{1,80}})》\s*{_ZH_PAGE}?(?:的规定|所述|的说法)?{_ZH_WITHIN}",
-        rf"《(?P<inside>[^《》]{{1,80}})》\s*{_ZH_PAGE}?(?:中|里)(?:的)?\s*[，,]?",
-        rf"{_ZH_IN}{_ZH_NAME.format(group='zh_page', least=1)}{_ZH_PAGE}{_ZH_WITHIN}",
-        rf"{_ZH_IN}{_ZH_NAME.format(group='zh_named', least=3)}[，,]",
+        rf"\b(?:on|from|at|in|within|according to){_S}(?:the{_S})?(?:{_SITE}{_S})?{_HOST}(?:{_S}{_SITE})?{_O},?",
+        rf"{_ZH_IN}{_HOST}{_O}(?:这个)?(?:网站|站点)?{_ZH_WITHIN}",
+        rf"{_IN}(?:the{_S})?(?:(?:{_PAGE}){_S})?[\"“](?P<quoted>[^\"“”]{{2,120}})[\"”](?:{_S}(?:{_PAGE})\b)?{_O},?",
+        rf"{_IN}{_THE}(?P<page>{_NAME}){_S}(?:{_PAGE})\b{_O},?",
+        rf"{_IN}{_THE}(?P<kind>(?:{_NAME}{_S})?(?:{_KIND}))\b{_O},?",
+        rf"\b(?:according to|as per|based on){_S}(?:{_THE})?(?P<named>{_NAME})(?={_O}(?:[,.;:?!]|$)){_O},?",
+        rf"{_ZH_IN}《(?P<title>[^《》]{{1,80}})》{_O}{_ZH_PAGE}?(?:的规定|所述|的说法)?{_ZH_WITHIN}",
+        rf"《(?P<inside>[^《》]{{1,80}})》{_O}{_ZH_PAGE}?(?:中|里)(?:的)?{_O}[，,]?",
+        rf"{_ZH_IN}[“「]?(?P<zh_page>{_ZH_NAMED}{{1,24}}?)[”」]?{_O}{_ZH_PAGE}{_ZH_WITHIN}",
+        rf"{_ZH_IN}[“「]?(?P<zh_named>{_ZH_NAMED}{{3,30}}+)[”」]?{_O}[，,]",
     )
 )
 # A page as the one that speaks; the sentence needs it, so it stays.
 _SPEAKS = re.compile(
-    rf"\b(?:does|do|did)\s+(?:the|our)\s+(?P<page>{_NAME})(?:\s+(?:{_PAGE}))\s+(?:say|state|mention|explain|list|tell)\b",
+    rf"\b(?:does|do|did){_S}(?:the|our){_S}(?P<page>{_NAME})(?:{_S}(?:{_PAGE})){_S}(?:say|state|mention|explain|list|tell)\b",
     re.IGNORECASE,
 )
 _LITTLE = frozenset("a an and at for from in of on or our the this to with your".split())

@@ -15,12 +15,13 @@ from typing import Final
 from rag.agent.citing.code import code_spans, inside
 
 _NAMES: Final = r"passages?|sources?|refs?\.?|references?|citations?|段落|来源|资料|网页|引用|文献|参考|出处"
-_NUMBER: Final = r"\d{1,3}(?::\d{1,3}(?=†))?(?:†[^\]】\n]{0,60})?"
+_NUMBER: Final = r"\d{1,3}(?::\d{1,3}(?=†))?(?:†[^\]】\n,，、;；&和]{0,60}+)?"
 _ITEM: Final = (
-    rf"(?:(?:{_NAMES}|pages?|页面)\s{{0,2}}[:：]?\s{{0,2}})?[#^№]?\s{{0,2}}{_NUMBER}(?:\s?[-–—~～]\s?{_NUMBER})?"
+    rf"(?:(?:{_NAMES}|pages?|页面)\s{{0,2}}+[:：]?+\s{{0,2}}+)?[#^№]?+\s{{0,2}}+{_NUMBER}(?:\s?[-–—~～]\s?{_NUMBER})?+"
 )
-_BETWEEN: Final = r"\s{0,2}(?:[,，、;；&和](?:\s?and\s)?|and\s)\s{0,2}"
-_LIST: Final = rf"\s{{0,2}}{_ITEM}(?:{_BETWEEN}{_ITEM}){{0,20}}\s{{0,2}}"
+# Possessive, since a list of spaces and numbers could else be read in millions of ways.
+_BETWEEN: Final = r"\s{0,2}+(?:[,，、;；&和](?:\s?and\s)?+|and\s)\s{0,2}+"
+_LIST: Final = rf"\s{{0,2}}+{_ITEM}(?:{_BETWEEN}{_ITEM}){{0,20}}+\s{{0,2}}+"
 _BRACKETS: Final = rf"\\?[\[［【〔]{{1,2}}(?P<in>{_LIST})\\?[\]］】〕]{{1,2}}"
 _RAISED: Final = rf"<sup>\s?(?:\[(?P<sup>{_LIST})\]|(?<=[\s.,;。，；”\"]<sup>)(?P<bare>{_LIST}))\s?</sup>"
 _ANY = re.compile(f"{_BRACKETS}|{_RAISED}", re.IGNORECASE)
@@ -45,11 +46,7 @@ _BOUNDS = re.compile(
     re.IGNORECASE,
 )
 _RANGE = re.compile(r"(\d{1,3})[^\d†,，、;；]{0,5}[-–—~～]\s?(\d{1,3})")
-_APART = re.compile(r"[ \t]*(?:[,，、;；&和]|and\b)?[ \t]*")
-NAMED_PASSAGE = re.compile(
-    rf"\b(?:the\s)?(?:{_NAMES})\s?#?\d{{1,2}}(?:\s?(?:[,、和&-]|and|or)\s?\d{{1,2}}){{0,9}}", re.IGNORECASE
-)
-"""A passage that is named in words: `passage 2 says`."""
+_APART = re.compile(r"[ \t]*+(?:(?:[,，、;；&和]|and\b)[ \t]*+)?")
 _OPENED = re.compile(r"[(（]\s?(?:(?:see|cf\.?|sources?|见|参见|来源)\s?[:：]?\s?)?\Z", re.IGNORECASE)
 _DIGITS = re.compile(r"\d{1,3}")
 _FURTHEST: Final = 999

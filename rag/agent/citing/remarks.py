@@ -72,11 +72,12 @@ _FOLLOWED: Final = (
     r"(?=\W*(?:$|[.,;:!?)]|(?:about|on|of|as|regarding|concerning|in|to|that|for|from|is|was|were|has|had|can|could"
     r"|available|found|here|there|given|provided)\b))"
 )
+_APART: Final = r"[^\w\n]*+"  # within a line and never given back, or the marks of an answer could freeze the app
 _NOTHING_FOUND = re.compile(
-    rf"\bno (?:(?:relevant|specific|further) )?(?:information|answer|mention)\b{_FOLLOWED}|^\W*not (?:{_TOLD})\b"
+    rf"\bno (?:(?:relevant|specific|further) )?(?:information|answer|mention)\b{_FOLLOWED}|^{_APART}not (?:{_TOLD})\b"
     r"|(?:找不到|没有找到|未找到|未能找到|没找到|没有|没|无|缺乏|缺少)(?:任何|足够)?(?:的)?(?:相关|有关|关于|与此|答案)"
-    rf"|^\W*(?:抱歉|很?遗憾|对不起)?\W*(?:目前|暂时|其中)?(?:没有|未|并未)(?:{_ZH_SPEAKS}|包含)"
-    rf"|^\W*(?:抱歉|很?遗憾|对不起)?\W*(?:目前|暂时)?(?:无法|不能)(?:{_ZH_FINDS})",
+    rf"|^{_APART}(?:(?:抱歉|很?遗憾|对不起){_APART})?(?:目前|暂时|其中)?(?:没有|未|并未)(?:{_ZH_SPEAKS}|包含)"
+    rf"|^{_APART}(?:(?:抱歉|很?遗憾|对不起){_APART})?(?:目前|暂时)?(?:无法|不能)(?:{_ZH_FINDS})",
     re.IGNORECASE | re.MULTILINE,
 )
 

@@ -14,7 +14,7 @@ from rag.agent.citing.terms import Term, read
 from rag.text import fenced_blocks, split_sentences
 
 _HEADING = re.compile(r"\s*#{1,6}\s")
-_BOLD_LINE = re.compile(r"\s*(?:\*\*[^*]+\*\*|__[^_]+__)\s*[:：]?\s*$")
+_BOLD_LINE = re.compile(r"\s*(?:\*\*[^*]+\*\*|__[^_]+__)\s*+(?:[:：]\s*+)?$")
 _ENDED = re.compile(r"[.。!！][*_\s]*$")
 _QUESTION = re.compile(r"[?？][\"'”’」』）)*_\s]*$")
 _LEADS_ON = re.compile(r"[:：][*_\s]*$")

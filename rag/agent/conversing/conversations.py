@@ -27,7 +27,7 @@ from rag.types import Answer, Notice, Page, Retrieval, RunMode, Usage
 
 log = logging.getLogger(__name__)
 
-_MARK: Final = re.compile(r"\s*\[\d+\]")
+_MARK: Final = re.compile(r"(?<!\s)\s*+\[\d+\]")
 _SPOKEN: Final = frozenset({"answered", "caveat", "conversation"})
 
 

@@ -18,12 +18,11 @@ HISTORY_TOKENS: Final = 2_000
 SUMMARY_OF: Final = "(What was said before, in short.)"
 """Stands as the question of an exchange whose answer is the summary of older ones."""
 _AT_LEAST: Final = 2  # exchanges that stay whole, however long
-_MARK: Final = re.compile(r"\s*\[\d+\]")
+_MARK: Final = re.compile(r"(?<!\s)\s*+\[\d+\]")
 
 _FIRST: Final = re.compile(r"\bfirst\b|\bbegin(?:ning)?\b|\bstart(?:ed)?\b|第一|最初|一开始|最早|开头", re.IGNORECASE)
-_ANSWERED: Final = re.compile(
-    r"\byou(?:r)?\b.*\b(?:sa(?:y|id)|answer\w*|repl\w+|wr[io]te\w*|mention\w*|t[oe]ld?l?)|你.*(?:回答|说|答)", re.I
-)
+_YOU: Final = re.compile(r"\byour?\b|你", re.I)
+_ANSWER: Final = re.compile(r"\b(?:sa(?:y|id)|answer|repl\w|wr[io]te|mention|t[oe]l?)|[说答]", re.I)
 _ALL: Final = re.compile(
     r"\b(?:summar\w+|recap|all|talk(?:ed)?|discuss(?:ed)?|conversation|chat|questions|so far)\b"
     r"|总结|概括|回顾|聊|哪些问题|都问|所有问题|对话",
@@ -88,8 +87,12 @@ def recalled(question: str, exchanges: Sequence[Exchange]) -> str:
     told = exchanges[0] if first else exchanges[-1]
     if first and summary:
         told = Exchange(summary.splitlines()[0].partition(" — ")[0], "")
-    code = ("recall_first" if first else "recall_last") + (
-        "_answer" if _ANSWERED.search(question) and told.answer else ""
-    )
+    of_answer = told.answer and _asks_for_the_answer(question)
+    code = ("recall_first" if first else "recall_last") + ("_answer" if of_answer else "")
     params = {"question": told.question, "answer": _MARK.sub("", told.answer).strip()}
     return say(Notice(code, params), language)
+
+
+def _asks_for_the_answer(question: str) -> bool:
+    you = _YOU.search(question)
+    return bool(you and _ANSWER.search(question, you.end()))

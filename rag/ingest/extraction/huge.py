@@ -14,7 +14,7 @@ _ITEM = re.compile(r"<li\b[^<>]*>", re.IGNORECASE)
 _INLINE = re.compile(rf"</?(?!br\b)(?:{'|'.join(sorted(INLINE))})\b[^<>]*>", re.IGNORECASE)
 _BLOCK = re.compile(r"</?[A-Za-z][^<>]*>")
 _SPACES = re.compile(r"[ \t\r\f\v\xa0]+")
-_LINES = re.compile(r"\s*\n\s*")
+_LINES = re.compile(r"(?<![^\S\n])[^\S\n]*+\n\s*+")
 
 
 def flat_text(body: Any) -> str:

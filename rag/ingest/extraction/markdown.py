@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import re
 
-_CODE = re.compile(r"(^ {0,3}(```+|~~~+)[^\n]*\n.*?(?:^ {0,3}\2[^\n]*$|\Z)|`[^`\n]+`)", re.MULTILINE | re.DOTALL)
-_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+_CODE = re.compile(r"(^ {0,3}(`{3,}+|~{3,}+)[^\n]*+\n.*?(?:^ {0,3}\2[^\n]*$|\Z)|`[^`\n]+`)", re.MULTILINE | re.DOTALL)
+_COMMENT = re.compile(r"<!--(?:[^<-]++|-(?!->)|<(?!!--))*+-->")
 _LINK = re.compile(
     r"!?\[(?P<words>[^\[\]]{0,1000})\]"
-    r"(?:\(\s*(?:<[^<>\n]*>|(?:[^()\s]|\([^()\s]*\)){0,2000})(?:\s+(?:\"[^\"]*\"|'[^']*'))?\s*\)|\[[^\[\]\n]{0,200}\])"
+    r"(?:\(\s*+(?:<[^<>\n]*>|(?:[^()\s]|\([^()\s]*\)){0,2000}+)(?:\s++(?:\"[^\"]*\"|'[^']*'))?\s*+\)|\[[^\[\]\n]{0,200}\])"
 )
 _DEFINITION = re.compile(r"^ {0,3}\[[^\]\n]{1,200}\]:[ \t]+\S[^\n]*\n?", re.MULTILINE)
 _AUTOLINK = re.compile(r"<((?:https?://|mailto:)[^<>\s]+)>")
 _FRONT_MATTER = re.compile(r"\A---\n(.*?)\n(?:---|\.\.\.)(?:\n|\Z)", re.DOTALL)
-_TITLE = re.compile(r"^title:[ \t]*[\"']?(.*?)[\"']?[ \t]*$", re.MULTILINE)
+_TITLE = re.compile(r"^title:(.*)$", re.MULTILINE)
 
 
 def without_targets(text: str) -> str:
@@ -33,7 +33,7 @@ def front_matter_title(text: str) -> tuple[str, str]:
     if not header:
         return "", text
     title = _TITLE.search(header[1])
-    return (title[1].strip() if title else ""), text[header.end() :]
+    return (title[1].strip().strip("\"'").strip() if title else ""), text[header.end() :]
 
 
 def _plain(text: str) -> str:

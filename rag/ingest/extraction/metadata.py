@@ -11,7 +11,7 @@ from rag.ingest.extraction.clean import clean_line
 from rag.ingest.extraction.structured import Facts, kinds_of, text_of
 from rag.text import detect_language
 
-_SEPARATORS = re.compile(r"\s+[|–—·»:-]\s+|\s*[|｜_]\s*")
+_SEPARATORS = re.compile(r"(?<!\s)\s++[|–—·»:-]\s++|(?<!\s)\s*+[|｜_]\s*+|[|｜_]\s*+")
 
 
 _LANGUAGE = re.compile(r"\s*([A-Za-z]{2,3})\b")

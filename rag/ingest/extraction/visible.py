@@ -23,11 +23,12 @@ _MIN_NOSCRIPT = 400
 _LATE_PART = re.compile(r"S:[0-9a-f]+", re.ASCII)
 _LATE_PARTS_SCRIPT = "$RC("
 _OFF = r"-\s*\d{3,}(?:\.\d+)?\s*(?:px|r?em|v[wh]|%)?"
+_ZERO = r"(?:0++(?:\.0*+)?|\.0++)"
 _HIDING_STYLE = re.compile(
     r"(?:^|[;\s])(?:display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse)|content-visibility\s*:\s*hidden"
-    r"|font-size\s*:\s*0*\.?0+(?:px|r?em|pt|%)?\s*(?:!|;|$)|opacity\s*:\s*0*\.?0+%?\s*(?:!|;|$)"
+    rf"|font-size\s*:\s*{_ZERO}(?:px|r?em|pt|%)?\s*(?:!|;|$)|opacity\s*:\s*{_ZERO}%?\s*(?:!|;|$)"
     rf"|text-indent\s*:\s*{_OFF}|clip\s*:\s*rect\(\s*[01](?:px)?[,\s]+[01](?:px)?[,\s]+[01](?:px)?[,\s]+[01](?:px)?"
-    r"|clip-path\s*:\s*inset\(\s*(?:50|100)%|transform\s*:[^;]*scale\(\s*0\s*\))",
+    r"|clip-path\s*:\s*inset\(\s*(?:50|100)%|transform\s*:[^;]{0,200}scale\(\s*0\s*\))",
     re.IGNORECASE,
 )
 _OFF_SCREEN = re.compile(rf"(?:^|[;\s])(?:left|right|top|bottom|margin-left|margin-top)\s*:\s*{_OFF}", re.IGNORECASE)

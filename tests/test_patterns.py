@@ -1,0 +1,71 @@
+"""No text can hold up the process: each pattern of the package takes time in proportion to what it reads.
+
+The patterns and the strings are found by `benchmarks.patterns`; a new pattern is tried by being there.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from benchmarks.patterns import GROWTH, SECONDS, Found, package_patterns, worst
+
+# For a busy machine; the command tells the milliseconds.
+_PATIENCE = 4
+# Being rewritten: to be removed with what is slow there.
+_LATER = ("rag.agent.citing.comparing", "rag.agent.condensing")
+_ROOMS = ("rag.agent", "rag.ingest", "rag.ui")
+
+
+def _slow(patterns: list[Found]) -> list[str]:
+    rows = [row for one in patterns if (row := worst(one))]
+    return [f"{row.place}: {row}" for row in rows if row.growth > GROWTH or row.seconds > _PATIENCE * SECONDS]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("room", [*_ROOMS, ""])
+def test_all_take_time_in_proportion(room: str) -> None:
+    found = [one for one in package_patterns() if not one.place.startswith(_LATER)]
+    inside = [one for one in found if (one.place.startswith(room) if room else not one.place.startswith(_ROOMS))]
+    assert len(inside) > 10
+    assert _slow(inside) == []
+
+
+def test_patterns_are_found_wherever_they_stand() -> None:
+    found = {one.place: one for one in package_patterns()}
+    assert "rag.agent.citing.remarks._NOTHING_FOUND" in found
+    assert found["rag.ingest.guard._LABEL"].methods == ("fullmatch",)
+    assert any(place.startswith("rag.ingest.walls._TITLES") for place in found), "in a table"
+    assert any(place.startswith("rag.retrieval.scope:") for place in found), "inside a function"
+    assert any(isinstance(one.pattern, bytes) for one in found.values())
+    sources = Path(__file__).resolve().parents[1].joinpath("rag").rglob("*.py")
+    assert len(found) > 0.8 * sum(source.read_text("utf-8").count("re.compile(") for source in sources)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        r"^\W*(?:sorry)?\W*(?:now)?not",
+        r"\s+$",
+        r"(?:\w+\s?)*;",
+        r"(?:a|a)*$",
+        r"<!--.*?-->",
+        r"title: *(.*?) *$",
+        r"(?:x+y?)+z",
+        r"you.*said",
+        rb"[a-z]+[0-9]",
+        r"(['\"])(?:(?!\1).)*\1;|\d+\.\d*e",
+    ],
+)
+def test_slow_ones_are_seen(pattern: str | bytes) -> None:
+    assert _slow([Found("here", pattern, re.DOTALL, ("search",))])
+
+
+@pytest.mark.parametrize(
+    ("pattern", "method"),
+    [(r"\s+$", "fullmatch"), (r"(?<!\s)\s++$", "search"), (r"\w++;", "match"), (r"a{1,20}b", "search")],
+)
+def test_quick_ones_pass(pattern: str, method: str) -> None:
+    assert _slow([Found("here", pattern, 0, (method,))]) == []
