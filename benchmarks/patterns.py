@@ -101,8 +101,8 @@ def package_patterns(package: ModuleType = rag) -> list[Found]:
             _add(found, one)
         for one in _called(module, tree):
             if one.methods or (one.pattern, one.flags) not in found:
-                _add(found, replace(one, methods=one.methods or ("search",)))
-    return list(found.values())
+                _add(found, one)
+    return [replace(one, methods=one.methods or ("search",)) for one in found.values()]
 
 
 def _add(found: dict[tuple[str | bytes, int], Found], one: Found) -> None:
@@ -123,8 +123,8 @@ def _kept(module: ModuleType, tree: ast.Module) -> Iterator[Found]:
             asked[node.id].add("search")
     for name, value in vars(module).items():
         for pattern in _patterns_in(value):
-            methods = asked[name] if isinstance(value, re.Pattern) and name.startswith("_") else {"search"}
-            yield Found(f"{module.__name__}.{name}", pattern.pattern, pattern.flags, tuple(methods or {"search"}))
+            methods = asked[name] if isinstance(value, re.Pattern) else {"search"}
+            yield Found(f"{module.__name__}.{name}", pattern.pattern, pattern.flags, tuple(methods))
 
 
 def _patterns_in(value: object, depth: int = 4) -> Iterator[re.Pattern[Any]]:

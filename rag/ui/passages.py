@@ -14,7 +14,7 @@ from itertools import groupby
 from rag.ui.escape import escape
 
 HEADING = re.compile(r"[ \t]{0,3}#{1,6}[ \t]+")
-BULLET = re.compile(r"[ \t]*[-*+][ \t]+")
+BULLET = re.compile(r"(?<![ \t])[ \t]*+[-*+][ \t]++")
 ROW = re.compile(r"[ \t]*\|.*\|[ \t]*")
 RULE = re.compile(r"[ \t]*\|(?:[ \t]*:?-+:?[ \t]*\|)+[ \t]*")
 CELL = re.compile(r"(?<=\|)((?:[^|\\]|\\.)*)(?=\|)")
