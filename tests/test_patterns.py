@@ -15,7 +15,7 @@ from benchmarks.patterns import GROWTH, SECONDS, Found, package_patterns, worst
 # For a busy machine; the command tells the milliseconds.
 _PATIENCE = 4
 # Being rewritten: to be removed with what is slow there.
-_LATER = ("rag.agent.citing.comparing", "rag.agent.condensing")
+_LATER = ("rag.agent.condensing",)
 _ROOMS = ("rag.agent", "rag.ingest", "rag.ui")
 
 

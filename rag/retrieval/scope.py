@@ -43,7 +43,7 @@ _FORMS = tuple(
         rf"\b(?:according to|as per|based on){_S}(?:{_THE})?(?P<named>{_NAME})(?={_O}(?:[,.;:?!]|$)){_O},?",
         rf"{_ZH_IN}《(?P<title>[^《》]{{1,80}})》{_O}{_ZH_PAGE}?(?:的规定|所述|的说法)?{_ZH_WITHIN}",
         rf"《(?P<inside>[^《》]{{1,80}})》{_O}{_ZH_PAGE}?(?:中|里)(?:的)?{_O}[，,]?",
-        rf"{_ZH_IN}[“「]?(?P<zh_page>{_ZH_NAMED}{{1,24}}?)[”」]?{_O}{_ZH_PAGE}{_ZH_WITHIN}",
+        rf"{_ZH_IN}[“「]?(?P<zh_page>{_ZH_NAMED}{{1,20}}?)[”」]?{_O}{_ZH_PAGE}{_ZH_WITHIN}",
         rf"{_ZH_IN}[“「]?(?P<zh_named>{_ZH_NAMED}{{3,30}}+)[”」]?{_O}[，,]",
     )
 )

@@ -47,6 +47,10 @@ _BOUNDS = re.compile(
 )
 _RANGE = re.compile(r"(\d{1,3})[^\d†,，、;；]{0,5}[-–—~～]\s?(\d{1,3})")
 _APART = re.compile(r"[ \t]*+(?:(?:[,，、;；&和]|and\b)[ \t]*+)?")
+NAMED_PASSAGE = re.compile(
+    rf"\b(?:the\s)?(?:{_NAMES})\s?#?\d{{1,2}}(?:\s?(?:[,、和&-]|and|or)\s?\d{{1,2}}){{0,9}}", re.IGNORECASE
+)
+"""A passage that is named in words: `passage 2 says`."""
 _OPENED = re.compile(r"[(（]\s?(?:(?:see|cf\.?|sources?|见|参见|来源)\s?[:：]?\s?)?\Z", re.IGNORECASE)
 _DIGITS = re.compile(r"\d{1,3}")
 _FURTHEST: Final = 999

@@ -20,12 +20,12 @@ _QUESTION = re.compile(r"[?？][\"'”’」』）)*_\s]*$")
 _LEADS_ON = re.compile(r"[:：][*_\s]*$")
 _RULE = re.compile(r"[|\s:=*_-]+")
 _REPLY = re.compile(
-    r"[*_\s]*(?:yes|no|yeah|nope|correct|right|indeed|certainly|of course"
+    r"(?<![*_\s])[*_\s]*+(?:yes|no|yeah|nope|correct|right|indeed|certainly|of course"
     r"|是的?|不是?的?|否|对的?|没错|没有|不会|不能|不可以|不行|可以|能|会|有|行|(?P<verb>[不没未][^\W\d]{1,3})(?=[,，].{0,30}(?P=verb)))"
     r"[*_]*\s*(?:[,，、;；:：—–]|\s-\s|[.!]\s+(?=\D))[*_\s]*",
     re.IGNORECASE,
 )
-_LISTED = re.compile(r"\s*(?:(?:[-*+•>]|\d{1,3}[.)、]|[(（]\d{1,3}[)）])\s+){1,4}(?=\S)")
+_LISTED = re.compile(r"(?<!\s)\s*+(?:(?:[-*+•>]|\d{1,3}[.)、]|[(（]\d{1,3}[)）])\s+){1,4}(?=\S)")
 LONGEST = 5_000
 """Characters of a sentence. What is longer was never ended, and nothing bears it out."""
 _LONGEST_TRANSITION = 3  # content words of a line that only leads on to the next

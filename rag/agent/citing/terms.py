@@ -27,7 +27,7 @@ _FUNCTION_SIGNS: Final = frozenset("的了是在和与也都就着吗呢吧啊�
 _DENIES: Final = frozenset("no not never without none neither nor cannot 不 没 未".split())
 _JOINS: Final = frozenset("and but or while which who where 而 并 且".split())
 _ENDINGS: Final = ("ing", "ed", "ies", "es", "s", "ly")
-_BEGINS = re.compile(r"(?:^|[.!?:\"“\n*•>|#-])\s*$")
+_BEGINS = re.compile(r"(?:^|[.!?:\"“\n*•>|#-])\s{0,4}$")
 
 
 @dataclass(frozen=True, slots=True)
