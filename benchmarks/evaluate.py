@@ -24,7 +24,7 @@ from benchmarks.samples import find_sets
 from rag.app import App
 from rag.config import load_settings
 from rag.ingest.batch import ingest_all
-from rag.ingest.sources import record_sources
+from rag.ingest.records import record_sources
 from rag.retrieval.strategies import DEFAULT_STRATEGY, STRATEGIES
 from rag.text import split_sentences
 

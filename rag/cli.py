@@ -19,6 +19,7 @@ from rag import __version__
 from rag.commands import inspection, libraries, pages, questions
 from rag.config import CHUNKERS, Settings, load_settings
 from rag.errors import ConfigError, RagError
+from rag.text import without_controls
 
 Command = Callable[[Settings, argparse.Namespace], int]
 
@@ -46,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _complain(error: RagError, status: int) -> int:
     logging.getLogger(__name__).debug("details", exc_info=error)
-    print(f"error: {error}", file=sys.stderr)
+    print(f"error: {without_controls(str(error))}", file=sys.stderr)
     return status
 
 

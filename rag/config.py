@@ -53,6 +53,8 @@ class Settings(BaseSettings):
     allowed_hosts: Annotated[tuple[str, ...], NoDecode] = Field(default=())
     auth_allow: Annotated[tuple[str, ...], NoDecode] = Field(default=())
     auth_verified_issuers: Annotated[tuple[str, ...], NoDecode] = Field(default=())
+    import_record_mb: float = Field(default=1.0, gt=0, le=100)
+    import_records: int = Field(default=100_000, ge=1)
     upload_session_mb: int = Field(default=200, ge=1)
     upload_total_mb: int = Field(default=500, ge=1)
     fetch_per_host: int = Field(default=2, ge=1, le=64)

@@ -52,6 +52,20 @@ _ABBREVIATIONS = frozenset(
 _BLOCK_LINE = re.compile(r"[ \t]*(?:#{1,6} |[-*+•] |\d{1,3}[.)、] |[|>]|```|~~~)")
 _FENCE = re.compile(r"^[ \t]*+(?P<marks>`{3,}+(?=[^`\n]*+$)|~{3,}+)(?P<info>[^\n]*+)$", re.MULTILINE)
 _NEWLINE = re.compile(r"\n")
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
+
+
+def plain(text: str) -> str:
+    """A title or name on one line, without what a terminal or a list would obey: see `without_controls`."""
+    return " ".join(without_controls(" ".join(text.split())).split())
+
+
+def without_controls(text: str) -> str:
+    """`text` without control characters, but for line ends and tabs, and without those that turn its direction.
+
+    The explicit directional formatting characters are those of UAX #9; with them a name can be shown as another.
+    """
+    return _CONTROLS.sub("", text)
 
 
 def is_chinese(text: str) -> bool:

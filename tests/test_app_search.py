@@ -14,7 +14,7 @@ import pytest
 from rag.app import App, ChatOptions
 from rag.config import load_settings
 from rag.ingest.batch import ingest_all
-from rag.ingest.sources import record_sources
+from rag.ingest.records import record_sources
 from rag.messages import say
 from rag.retrieval.answerable import REFUSE
 from rag.retrieval.filters import Filters

@@ -8,7 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag.text import detect_language, fenced_blocks, is_chinese, question_language, split_sentences, terms
+from rag.text import (
+    detect_language,
+    fenced_blocks,
+    is_chinese,
+    plain,
+    question_language,
+    split_sentences,
+    terms,
+    without_controls,
+)
 
 
 def sentences(text: str) -> list[str]:
@@ -160,3 +169,9 @@ def test_other_scripts_keep_their_language(question: str, language: str) -> None
 
 def test_the_language_of_a_page_is_told_by_its_letters_alone() -> None:
     assert detect_language("Kubernetes StatefulSet 和 Deployment 有什么区别？") == "en"
+
+
+def test_what_a_terminal_or_a_list_would_obey_goes() -> None:
+    assert plain("\x1b]0;title\x07 a\u202egpj\u2066 b\x9b2J\n c\t\ufeff") == "]0;title agpj b2J c"
+    assert plain("家\u200d族 नमस्\u200dते 👩\u200d🚀") == "家\u200d族 नमस्\u200dते 👩\u200d🚀"
+    assert without_controls("one\n\ttwo\r\x1b[0m") == "one\n\ttwo[0m"

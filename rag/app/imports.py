@@ -18,9 +18,10 @@ from rag.ingest.parser import Parser
 from rag.ingest.paste import find_urls
 from rag.ingest.pipeline import Ingestor
 from rag.ingest.readahead import READERS, Limits
+from rag.ingest.records import RecordBounds, Source
 from rag.ingest.samples import example_sources
 from rag.ingest.schedule import Schedules
-from rag.ingest.sources import Source, file_sources, web_source
+from rag.ingest.sources import web_source
 from rag.store.database import Database
 
 
@@ -31,7 +32,8 @@ class Imports:
         self._settings = settings
         self._libraries = libraries
         self._models = models
-        self.jobs = Jobs(database, self.ingestor, self._sites, limits=_limits(settings.fetch_per_host))
+        limits, bounds = _limits(settings.fetch_per_host), record_bounds(settings)
+        self.jobs = Jobs(database, self.ingestor, self._sites, limits=limits, bounds=bounds)
         self.schedules = Schedules(database, self.jobs, has_library=libraries.has)
 
     def start(self) -> None:
@@ -55,8 +57,7 @@ class Imports:
 
     def add_files(self, files: Sequence[tuple[str, bytes]], *, library: str, chunker: str = "") -> str:
         """Queue an import of uploaded files (name, content); returns the job's id."""
-        sources = [source for name, data in files for source in file_sources(name, data)]
-        return self.submit(sources, library=library, chunker=chunker)
+        return self.jobs.submit_files(files, library=library, chunker=chunker or self._settings.chunker)
 
     def add_examples(self, *, library: str, chunker: str = "") -> str:
         """Queue an import of the sample pages; returns the job's id."""
@@ -95,6 +96,10 @@ class Imports:
     @cached_property
     def _parser(self) -> Parser:
         return Parser()
+
+
+def record_bounds(settings: Settings) -> RecordBounds:
+    return RecordBounds(round(settings.import_record_mb * 1_000_000), settings.import_records)
 
 
 def _limits(per_host: int) -> Limits:

@@ -7,11 +7,18 @@ import json
 from pathlib import Path
 
 from rag.errors import ConfigError
+from rag.text import without_controls
 
 
 def put(options: argparse.Namespace, row: object, text: str) -> None:
-    """Print one result."""
-    print(json.dumps(row, ensure_ascii=False) if options.json else text, flush=True)
+    """Print one result, without what a terminal would obey."""
+    print(json_line(row) if options.json else without_controls(text), flush=True)
+
+
+def json_line(row: object) -> str:
+    """`row` as JSON that is all there, and that a terminal can show."""
+    text = json.dumps(row, ensure_ascii=False)
+    return text if without_controls(text) == text else json.dumps(row)
 
 
 def shorten(text: str, limit: int = 160) -> str:

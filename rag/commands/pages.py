@@ -7,16 +7,20 @@ import sys
 import time
 from contextlib import closing
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from rag.app import App
+from rag.app.imports import record_bounds
 from rag.commands.output import put, text_of
 from rag.config import Settings
+from rag.errors import ConfigError
 from rag.ingest.batch import ingest_all
 from rag.ingest.charset import without_surrogates
 from rag.ingest.jobs import Jobs
 from rag.ingest.paste import find_urls
-from rag.ingest.sources import Source, full_path, path_sources, record_sources, text_lines, web_source
+from rag.ingest.records import RecordBounds, record_lines, record_sources
+from rag.ingest.sources import Source, full_path, path_sources, web_source
 from rag.ingest.url_key import url_hash
 from rag.messages import say
 from rag.types import Decision, IngestResult
@@ -31,12 +35,22 @@ def ingest(settings: Settings, options: argparse.Namespace) -> int:
     if not given:
         print("error: give at least one SOURCE, or --from-file LIST", file=sys.stderr)
         return 2
-    return _take_in(settings, options, [source for name in given for source in _sources(name)], options.force)
+    return _take_in(
+        settings,
+        options,
+        [source for name in given for source in _sources(name, record_bounds(settings))],
+        options.force,
+    )
 
 
 def import_records(settings: Settings, options: argparse.Namespace) -> int:
-    lines = text_lines(text_of(options.pages))
-    return _take_in(settings, options, list(record_sources(lines, options.pages)), force=False)
+    bounds = record_bounds(settings)
+    try:
+        with Path(options.pages).open("rb") as file:
+            sources = list(record_sources(record_lines(file, bounds), options.pages, bounds))
+    except OSError as error:
+        raise ConfigError("file_unreadable", name=options.pages) from error
+    return _take_in(settings, options, sources, force=False)
 
 
 def remove(settings: Settings, options: argparse.Namespace) -> int:
@@ -116,12 +130,12 @@ def _row(row: IngestResult) -> dict[str, Any]:
     return {key: value for key, value in asdict(row).items() if key not in extra}
 
 
-def _sources(name: str) -> list[Source]:
+def _sources(name: str, bounds: RecordBounds) -> list[Source]:
     """What a SOURCE means: an address if it says so, a file if there is one, else an address without its scheme."""
     if "://" in name:
         return [web_source(without_surrogates(name))]
     urls = [] if _exists(name) else find_urls(without_surrogates(name))[0]
-    return [web_source(url) for url in urls] or path_sources(name)
+    return [web_source(url) for url in urls] or path_sources(name, bounds)
 
 
 def _exists(name: str) -> bool:

@@ -12,7 +12,7 @@ from rag.app import App
 from rag.commands.output import put, shorten, text_of
 from rag.config import Settings
 from rag.errors import IngestError
-from rag.ingest.sources import text_lines
+from rag.ingest.records import text_lines
 from rag.ingest.url_key import url_hash
 from rag.retrieval.explain import explained, explanation
 from rag.retrieval.filters import Filters

@@ -44,7 +44,7 @@ _DAMAGE = (
     struct.error,
     zlib.error,
 )
-_LISTED = 3
+_LISTED = 200
 _PIECE = 64 * 1024
 
 
@@ -65,8 +65,8 @@ def total_limit(packed: int) -> int:
 def zip_members(name: str, data: bytes, types: tuple[str, ...], limit_of: dict[str, int]) -> Iterator[Member]:
     """The files of a zip archive that end in one of `types`, in the order of their paths.
 
-    `limit_of` is the largest size by ending. Entries that are refused say why; those of other kinds are
-    counted in one last member. Raises IngestError for an archive that is broken or too large as a whole.
+    `limit_of` is the largest size by ending. Entries that are refused, or are of other kinds, say why. Raises
+    IngestError for an archive that is broken or too large as a whole.
     """
     left_out: list[str] = []
     found = False
@@ -213,12 +213,14 @@ def _file(path: Path, limit: int, budget: int) -> bytes:
 
 
 def _rest(name: str, left_out: list[str], found: bool, types: tuple[str, ...]) -> Iterator[Member]:
-    """What is to be said of the whole: that nothing was in it, or how many files were left out."""
+    """What is to be said at the end: which files were left out, and whether nothing else was there."""
+    readable = ", ".join(types)
+    for path in left_out[:_LISTED]:
+        yield Member(path, broken=IngestError("other_kind", types=readable))
+    if more := left_out[_LISTED:]:
+        yield Member("", broken=IngestError("archive_left_out", name=name, count=len(more), examples=more[0]))
     if not found:
-        yield Member("", broken=IngestError("archive_empty", name=name, types=", ".join(types)))
-    elif left_out:
-        examples = ", ".join(left_out[:_LISTED])
-        yield Member("", broken=IngestError("archive_left_out", name=name, count=len(left_out), examples=examples))
+        yield Member("", broken=IngestError("archive_empty", name=name, types=readable))
 
 
 def _is_hidden(path: str) -> bool:

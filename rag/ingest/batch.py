@@ -38,7 +38,7 @@ def ingest_all(
     A source given twice, or known to the library, is not fetched again; `force` reads known ones anew.
     `decision` is what a person wants with pages that would be held back or are duplicates.
     """
-    sources = apart(sources)
+    sources = list(apart(sources))
     todo: list[tuple[int, str]] = []
     for position, key, settled in _dedupe(ingestor, sources, force):
         if settled is not None:

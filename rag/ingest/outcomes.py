@@ -10,22 +10,25 @@ from rag.ingest.duplicates import Duplicate
 from rag.ingest.reading import Read
 from rag.ingest.sources import Source
 from rag.messages import say
+from rag.text import plain
 from rag.types import IngestResult, IngestStatus, Notice, Page
 
 _PREVIEW = 600  # characters
+_LEFT_OUT = frozenset(["other_kind", "archive_left_out"])
 
 
 def result(
     source: Source, key: str, status: IngestStatus, notice: Notice, *, chunks: int = 0, seconds: float = 0.0
 ) -> IngestResult:
     params: dict[str, Any] = dict(notice.params)
-    words = say(notice, "en")
-    return IngestResult(source.name, source.url, key, status, notice.code, words, chunks, round(seconds, 3), params)
+    name, words = plain(source.name), say(notice, "en")
+    return IngestResult(name, source.url, key, status, notice.code, words, chunks, round(seconds, 3), params)
 
 
 def failure(source: Source, error: RagError, seconds: float = 0.0) -> IngestResult:
-    """The row of a source that could not be taken in."""
-    return result(source, "", "failed", error.notice, seconds=seconds)
+    """The row of a source that could not be taken in, or is of a kind that nobody expects to be."""
+    status: IngestStatus = "skipped" if error.code in _LEFT_OUT else "failed"
+    return result(source, "", status, error.notice, seconds=seconds)
 
 
 def held(read: Read, notice: Notice, status: IngestStatus = "held") -> IngestResult:

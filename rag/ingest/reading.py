@@ -16,7 +16,7 @@ from rag.ingest.preparing import Prepared
 from rag.ingest.sources import Source
 from rag.ingest.url_key import split_url
 from rag.store.records import now
-from rag.text import detect_language
+from rag.text import detect_language, plain
 from rag.types import Page, Stage
 
 OnStage = Callable[[Stage], object]
@@ -126,13 +126,13 @@ def _page(source: Source, key: str, extracted: Extracted) -> Page:
     return Page(
         url=source.url,
         url_hash=key,
-        title=" ".join(title.split())[:300],
+        title=plain(title)[:300],
         language=language.split("-")[0].lower(),
         site=extracted.site or (split_url(source.url).hostname or ""),
         text=text,
         text_hash=hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest(),
         source=source.kind,
-        author=extracted.author,
+        author=plain(extracted.author),
         published=extracted.published,
         modified=extracted.modified,
     )

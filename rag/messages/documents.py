@@ -87,8 +87,8 @@ MESSAGES: dict[str, tuple[str, str]] = {
         "{name} 中没有可以读取的文件。支持的文件类型：{types}。",
     ),
     "archive_left_out": (
-        "Of {name}, {count:file|files} of other kinds stayed out, such as {examples}.",
-        "{name} 中有 {count} 个其他类型的文件未导入，例如 {examples}。",
+        "Of {name}, {count:more file|more files} of other kinds stayed out, such as {examples}.",
+        "{name} 中另有 {count} 个其他类型的文件未导入，例如 {examples}。",
     ),
     "folder_too_many": (
         "{name} holds more than {limit} files to read. Add its folders one by one.",

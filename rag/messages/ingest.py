@@ -71,8 +71,21 @@ MESSAGES: dict[str, tuple[str, str]] = {
         "{name} 第 {line} 行不是有效的网页记录：应为含 url 以及 text、html 或 markdown 的 JSON 对象。",
     ),
     "record_address": (
-        "The address on line {line} of {name} cannot be one: {url}.",
-        "{name} 第 {line} 行的网址不是有效的网址：{url}。",
+        "The address on line {line} of {name} cannot be one of the web: {url}. It must begin with http:// or https://.",
+        "{name} 第 {line} 行的网址不是有效的网址：{url}。网址应以 http:// 或 https:// 开头。",
+    ),
+    "record_too_large": (
+        "The page on line {line} of {name} has more than {limit} MB of text. Split it, or raise IMPORT_RECORD_MB.",
+        "{name} 第 {line} 行的网页文本超过 {limit} MB。请拆分，或调高 IMPORT_RECORD_MB。",
+    ),
+    "records_left_out": (
+        "{name} has more than {limit} pages; those from line {line} on were not read. Split the file, or raise "
+        "IMPORT_RECORDS.",
+        "{name} 超过 {limit} 个网页，从第 {line} 行起未读取。请拆分文件，或调高 IMPORT_RECORDS。",
+    ),
+    "other_kind": (
+        "Left out, because it is of a kind that is not read. Read are: {types}.",
+        "未处理，因为不支持此类文件。支持的类型：{types}。",
     ),
     # Why an address could not be read
     "blocked": (

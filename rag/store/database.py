@@ -6,6 +6,7 @@ from pathlib import Path
 
 from rag.store.conversation_table import Conversation, ConversationTable, Turn
 from rag.store.feedback_table import FeedbackTable
+from rag.store.file_table import FileTable
 from rag.store.item_table import ItemTable, JobItem
 from rag.store.job_table import Job, JobTable
 from rag.store.schedule_table import Schedule, ScheduleTable
@@ -22,6 +23,7 @@ class Database(SqliteFile):
         super().__init__(path)
         self.items = ItemTable(self)
         self.jobs = JobTable(self, self.items)
+        self.files = FileTable(self)
         self.schedules = ScheduleTable(self)
         self.conversations = ConversationTable(self)
         self.feedback = FeedbackTable(self)

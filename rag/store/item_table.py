@@ -188,6 +188,9 @@ class ItemTable:
             found[row["job_id"]][row["status"]] = row["number"]
         return found
 
+    def count(self, job_id: str) -> int:
+        return int(self._file.rows("SELECT count(*) AS number FROM job_items WHERE job_id = ?", job_id)[0]["number"])
+
     def payload(self, job_id: str, position: int) -> tuple[dict[str, Any], bytes | None] | None:
         """What was stored with an item for its worker; None once nothing can be done with it any more."""
         rows = self._file.rows(

@@ -137,6 +137,17 @@ VERSIONS = (
         data BLOB NOT NULL
     );
     """,
+    """
+    CREATE TABLE job_files (
+        job_id TEXT NOT NULL REFERENCES jobs (id) ON DELETE CASCADE,
+        library TEXT NOT NULL,
+        owner TEXT NOT NULL,
+        position INTEGER NOT NULL,
+        name TEXT NOT NULL,
+        data BLOB NOT NULL,
+        PRIMARY KEY (job_id, position)
+    );
+    """,
 )
 
 

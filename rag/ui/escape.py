@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 
+from rag.text import without_controls
+
 JOINER = "\u2060"
 
-_UNWANTED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ufeff]")
 _SHORTCODE = re.compile(r":(?=[\w+-][\w+/-]*:|material/)")
 _BARE_LINK = re.compile(r"(?i)(https?:|www)(?=//|\.)")
 _BARE_ADDRESS = re.compile(r"(?<=[-.\w+])@(?=[-\w])")
@@ -23,7 +24,7 @@ _WEB_URL = re.compile(r"(?i)https?://[^\s<>\"\\`]+", re.ASCII)
 
 def escape(text: str) -> str:
     """Streamlit Markdown that shows `text` as it stands; line breaks stay line breaks of the source."""
-    text = _UNWANTED.sub("", text)
+    text = without_controls(text)
     text = _SHORTCODE.sub(":" + JOINER, text)
     text = _BARE_LINK.sub(lambda match: match[1] + JOINER, text)
     text = _BARE_ADDRESS.sub("@" + JOINER, text)

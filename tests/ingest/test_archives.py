@@ -14,6 +14,10 @@ from rag.ingest.sources import Source, file_sources, path_sources
 from tests.support.hostile import HOSTILE, packed
 
 
+def codes(sources: list[Source]) -> list[str]:
+    return [source.broken.code if source.broken else "" for source in sources]
+
+
 def outcomes(sources: list[Source]) -> dict[str, str | bytes]:
     return {source.name: source.broken.code if source.broken else source.data or b"" for source in sources}
 
@@ -33,9 +37,7 @@ def test_the_files_of_an_archive() -> None:
         ("docs.zip/guide/b.txt", "file:///docs.zip/guide/b.txt", b"B"),
     ]
     assert sources[2].url == "https://example.com/r"
-    assert sources[3].broken is not None and sources[3].broken.code == "archive_left_out"
-    assert "guide/picture.png" in str(sources[3].broken)
-    assert len(sources) == 4
+    assert (sources[3].name, codes(sources[3:])) == ("docs.zip/guide/picture.png", ["other_kind"])
 
 
 @pytest.mark.parametrize("name", ["../a.txt", "/etc/a.txt", "a/../../b.txt", "..\\a.txt", "C:\\a.txt"])
@@ -95,7 +97,7 @@ def test_all_files_together_have_a_limit(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_not_an_archive() -> None:
     assert outcomes(file_sources("x.zip", b"PK\x03\x04")) == {"x.zip": "archive_broken"}
-    assert outcomes(file_sources("x.zip", packed({"a.png": b"x"}))) == {"x.zip": "archive_empty"}
+    assert codes(file_sources("x.zip", packed({"a.png": b"x"}))) == ["other_kind", "archive_empty"]
 
 
 def test_a_folder(tmp_path: Path) -> None:
@@ -108,7 +110,13 @@ def test_a_folder(tmp_path: Path) -> None:
     sources = path_sources(str(tmp_path))
     assert [source.name for source in sources[:2]] == [f"{tmp_path}/a/c.txt", f"{tmp_path}/b.md"]
     assert sources[0].url == (tmp_path / "a" / "c.txt").as_uri()
-    assert [source.broken.code for source in sources[2:] if source.broken] == ["archive_left_out"]
+    assert [source.name for source in sources[2:]] == [f"{tmp_path}/a/f.bin"]
+    assert codes(sources[2:]) == ["other_kind"]
+
+
+def test_of_very_many_files_of_other_kinds_the_first_are_named_and_the_rest_counted() -> None:
+    found = codes(file_sources("x.zip", packed({"a.txt": b"text", **{f"{n:03}.png": b"x" for n in range(205)}})))
+    assert found == ["", *["other_kind"] * 200, "archive_left_out"]
 
 
 def test_a_file_by_its_path_is_the_same_source_as_in_its_folder(tmp_path: Path) -> None:

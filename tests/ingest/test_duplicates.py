@@ -10,7 +10,8 @@ import pytest
 from rag.ingest.batch import ingest_all
 from rag.ingest.duplicates import aliases_of, believable, claim_of, find_duplicate, twin_addresses
 from rag.ingest.pipeline import Ingestor, Read
-from rag.ingest.sources import Source, file_sources, record_sources, web_source
+from rag.ingest.records import record_sources
+from rag.ingest.sources import Source, file_sources, web_source
 from rag.ingest.url_key import url_hash, url_key
 from rag.store.library import Library
 from rag.types import Decision, IngestResult, Page

@@ -8,78 +8,36 @@ from pathlib import Path
 
 import pytest
 
-from rag.ingest.sources import Source, apart, file_sources, path_sources, record_sources, text_lines
+from rag.ingest.records import record_sources
+from rag.ingest.sources import Source, apart, file_sources, path_sources
 
 URL = "https://example.com/a"
 
 
-def rows(*records: object) -> list[Source]:
-    return list(record_sources([one if isinstance(one, str) else json.dumps(one) for one in records], "rows"))
+def records(*texts: str) -> list[Source]:
+    return list(record_sources([json.dumps({"url": URL, "text": text}) for text in texts], "rows"))
 
 
 def codes(sources: list[Source]) -> list[str]:
     return [source.broken.code if source.broken else "" for source in sources]
 
 
-@pytest.mark.parametrize("mark", ["\u2028", "\u2029", "\x85", "\x0b", "\x0c", "\x1c", "\x1e"])
-def test_a_row_ends_at_a_line_end_only(mark: str) -> None:
-    row = json.dumps({"url": URL, "text": f"One{mark}two."}, ensure_ascii=False)
-    data = f"{row}\r\n{row}\n\n{row}".encode()
-    for sources in (file_sources("rows.jsonl", data), list(record_sources(text_lines(data.decode()), "rows"))):
-        assert [source.record["text"] for source in sources] == [f"One{mark}two."] * 3
-
-
-def test_line_ends() -> None:
-    assert text_lines("a\nb\r\nc\rd\u2028e\n") == ["a", "b", "c", "d\u2028e", ""]
-
-
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
-def test_a_byte_order_mark_is_no_part_of_the_first_row(encoding: str) -> None:
-    data = "\n".join(json.dumps({"url": f"{URL}/{n}", "text": "中文"}) for n in range(2)).encode(encoding)
-    assert codes(file_sources("rows.jsonl", data)) == ["", ""]
-
-
-@pytest.mark.parametrize("key", ["text", "html", "markdown"])
-def test_half_a_character_becomes_a_replacement(key: str) -> None:
-    (source,) = rows(f'{{"url": "{URL}/\\udc00", "title": "a\\ud83d", "{key}": "x \\ud83d y \\ud83d\\ude00"}}')
-    assert dict(source.record) == {"url": f"{URL}/\ufffd", "title": "a\ufffd", key: "x \ufffd y 😀"}
-    assert (source.name, source.url) == (f"{URL}/\ufffd", f"{URL}/\ufffd")
-
-
-def test_what_is_not_read_of_a_row_is_not_kept() -> None:
-    (source,) = rows({"url": URL, "text": "Text.", "lang": None, "more": {"deep": ["\ud83d"]}})
-    assert dict(source.record) == {"url": URL, "text": "Text."}
-
-
-@pytest.mark.parametrize("url", ["http://[::1/x", "https://a\u2100b.com/", "http://[abc]/", "//[x", "http://a]b/"])
-def test_a_row_whose_address_cannot_be_one(url: str) -> None:
-    good = {"url": URL, "text": "Text."}
-    found = rows({"url": url, "text": "Text."}, good)
-    assert codes(found) == ["record_address", ""]
-    assert found[0].broken is not None and url in str(found[0].broken)
-
-
-@pytest.mark.parametrize("url", ["urn:isbn:1", "note 7", "http://[::1]/x", "https://例子.中国/路", "file:///a%20b.txt"])
-def test_addresses_of_rows_that_are_fine(url: str) -> None:
-    assert codes(rows({"url": url, "text": "Text."})) == [""]
-
-
 class TestFilesOfOneName:
     def test_each_has_its_own_address(self) -> None:
         given = [(b"<p>one", ""), (b"<p>two", "?2"), (b"<p>one", ""), (b"<p>three", "?3"), (b"<p>two", "?2")]
-        found = apart([source for data, _ in given for source in file_sources("index.html", data)])
+        found = list(apart([source for data, _ in given for source in file_sources("index.html", data)]))
         assert [source.url for source in found] == [f"file:///index.html{number}" for _, number in given]
         assert {source.name for source in found} == {"index.html"}
 
     def test_a_mark_in_a_name_is_something_else(self) -> None:
-        found = apart([*file_sources("a.md?2", b"x"), *file_sources("a?2.md", b"1"), *file_sources("a.md", b"2")])
+        found = list(apart([*file_sources("a.md?2", b"x"), *file_sources("a?2.md", b"1"), *file_sources("a.md", b"2")]))
         assert [source.url for source in found][1:] == ["file:///a%3F2.md", "file:///a.md"]
 
     def test_other_sources_keep_theirs(self) -> None:
         samples = [*file_sources("a.md", b"1", URL), *file_sources("b.md", b"2", URL)]
         broken = [*file_sources("a.png", b"1"), *file_sources("a.png", b"2")]
-        given = [*samples, *broken, *rows({"url": URL, "text": "A"}, {"url": URL, "text": "B"})]
-        assert apart(given) == given
+        given = [*samples, *broken, *records("A", "B")]
+        assert list(apart(given)) == given
 
 
 class TestPaths:

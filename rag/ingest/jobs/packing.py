@@ -10,6 +10,7 @@ from typing import Any
 from rag.errors import IngestError
 from rag.ingest.sources import Source
 from rag.store.item_table import NewItem
+from rag.text import plain
 
 _APART = frozenset(["data", "broken"])
 
@@ -33,4 +34,4 @@ def unpack(packed: Mapping[str, Any], data: bytes | None) -> Source:
 
 
 def new_item(source: Source, url_hash: str = "", *, depth: int = 0, parent: int | None = None) -> NewItem:
-    return NewItem(source.name, source.url, url_hash, pack(source), source.data, depth, parent)
+    return NewItem(plain(source.name), source.url, url_hash, pack(source), source.data, depth, parent)

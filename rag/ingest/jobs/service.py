@@ -6,22 +6,23 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from rag.errors import IngestError, RagError, StoreError
+from rag.errors import IngestError, StoreError
 from rag.ingest.discovery import FoundPage, SiteKind, SitePlan
 from rag.ingest.discovery.scope import MAX_DEPTH, MAX_PAGES
 from rag.ingest.jobs.pace import Pace
-from rag.ingest.jobs.packing import new_item
 from rag.ingest.jobs.sites import Sites
 from rag.ingest.jobs.steps import Steps, cancelled, left_out
+from rag.ingest.jobs.unpacking import Unpacking, new_items
 from rag.ingest.jobs.view import JobView, job_view
 from rag.ingest.jobs.worker import Worker
-from rag.ingest.pipeline import Ingestor, result
+from rag.ingest.outcomes import result
+from rag.ingest.pipeline import Ingestor
 from rag.ingest.readahead import Limits
-from rag.ingest.sources import Source, apart
-from rag.ingest.url_key import split_url, url_hash
+from rag.ingest.records import BOUNDS, RecordBounds, Source
 from rag.store.database import Database
 from rag.store.item_table import JobItem, NewItem
 from rag.store.job_table import Discovery, Job, JobKind
+from rag.text import plain
 from rag.types import Decision, Notice
 
 OpenIngestor = Callable[[str], Ingestor]
@@ -43,17 +44,19 @@ class Jobs:
         open_sites: OpenSites | None = None,
         *,
         limits: Limits | None = None,
+        bounds: RecordBounds = BOUNDS,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """`open_ingestor` gives the ingestor of a library by name; it may take long and raise RagError.
 
-        `open_sites` gives what finds the pages of sites; without it such jobs fail.
+        `open_sites` gives what finds the pages of sites; without it such jobs fail. `bounds` are those of JSONL files.
         """
         self._database = database
         self._jobs = database.jobs
         self._items = database.items
         self._open_ingestor = open_ingestor
         self._open_sites = open_sites
+        self._bounds = bounds
         self._pace = Pace(clock)
         self._worker = Worker(database, self._steps, self._pace, limits)
 
@@ -88,7 +91,15 @@ class Jobs:
         """
         name = title or (sources[0].name if sources else "")
         kept = {"force": force, **({"chunker": chunker} if chunker else {}), **options}
-        return self._create(library, owner, _new_items(sources), title=name, options=kept)
+        return self._create(library, owner, list(new_items(sources)), title=name, options=kept)
+
+    def submit_files(
+        self, files: Sequence[tuple[str, bytes]], *, library: str, owner: str = "", chunker: str = ""
+    ) -> str:
+        """Queue a job for what files (name, content) hold; returns its id at once: the worker looks into them."""
+        options = {"force": False, **({"chunker": chunker} if chunker else {})}
+        name = files[0][0] if files else ""
+        return self._create(library, owner, [], title=name, options=options, files=files)
 
     def submit_site(
         self,
@@ -152,8 +163,10 @@ class Jobs:
         """Stop after the page in hand; what is stored stays, the rest ends as skipped."""
         self._known(job_id)
         with self._worker.between_pages(job_id) as in_hand, self._database.transaction():
+            self._items.append(job_id, map(_stopped_before, self._database.files.names(job_id)))
             if self._jobs.set_state(job_id, "cancelled", of=["running", "paused"]):
                 self._items.skip_open(job_id, cancelled, in_hand)
+                self._database.files.clear(job_id)
         self._worker.wake()
 
     def retry_failed(self, job_id: str) -> str:
@@ -228,9 +241,13 @@ class Jobs:
         kind: JobKind = "pages",
         title: str,
         options: dict[str, Any],
+        files: Sequence[tuple[str, bytes]] = (),
     ) -> str:
-        finding: Discovery = "" if kind == "pages" else "waiting"
-        job_id = self._jobs.create(library, owner, items, kind=kind, title=title, options=options, discovery=finding)
+        finding: Discovery = "" if kind == "pages" and not files else "waiting"
+        given: dict[str, Any] = {"kind": kind, "title": plain(title), "options": options, "discovery": finding}
+        with self._database.transaction():
+            job_id = self._jobs.create(library, owner, items, **given)
+            self._database.files.add(job_id, files)
         self._worker.wake()
         return job_id
 
@@ -249,7 +266,8 @@ class Jobs:
         if chunker := job.options.get("chunker"):
             ingestor = ingestor.with_chunker(str(chunker))
         if job.kind not in ("sitemap", "crawl", "feed"):
-            return Steps(job, ingestor, self._items)
+            files = Unpacking(job.id, self._database, self._bounds) if job.kind == "pages" else None
+            return Steps(job, ingestor, self._items, files=files)
         if self._open_sites is None:
             raise IngestError("site_unavailable")
         known = (FoundPage(item.url, item.depth) for item in self._items.items(job.id))
@@ -257,27 +275,7 @@ class Jobs:
         return Steps(job, ingestor, self._items, walk)
 
 
-def _new_items(sources: Sequence[Source]) -> list[NewItem]:
-    """An item for each source; one that repeats the address of another has its result at once."""
-    first: dict[str, Source] = {}
-    items = []
-    for source in apart(sources):
-        key = _key(source)
-        if key and key in first:
-            notice = Notice("same_address", {"url": source.url, "first": first[key].name})
-            row = result(source, key, "duplicate", notice)
-            items.append(NewItem(source.name, source.url, result=row))
-            continue
-        first[key] = source
-        items.append(new_item(source, key))
-    return items
-
-
-def _key(source: Source) -> str:
-    """The source's url_hash; empty for one that has none, which its turn will tell."""
-    if source.broken is not None or not split_url(source.url).scheme:
-        return ""
-    try:
-        return url_hash(source.url)
-    except RagError:
-        return ""
+def _stopped_before(name: str) -> NewItem:
+    """The row of a file that was not, or not wholly, looked into."""
+    row = result(Source(name, "", "file"), "", "skipped", Notice("cancelled"))
+    return NewItem(row.source, result=row)

@@ -13,6 +13,7 @@ from rag.ingest.discovery import FoundPage
 from rag.ingest.guard import shown
 from rag.ingest.jobs.packing import new_item, unpack
 from rag.ingest.jobs.sites import Walk
+from rag.ingest.jobs.unpacking import Unpacking
 from rag.ingest.pipeline import Ingestor, Read, failure, held, here_already, result, take_in
 from rag.ingest.recheck import UNHEARD, is_answer
 from rag.ingest.sources import Source, web_source
@@ -27,17 +28,27 @@ log = logging.getLogger(__name__)
 class Steps:
     """`read` and `find` may run in many threads at once; `settle` is for one at a time. All raise RagError."""
 
-    def __init__(self, job: Job, ingestor: Ingestor, items: ItemTable, walk: Walk | None = None) -> None:
-        """`walk` goes through the job's site, if it has one."""
+    def __init__(
+        self,
+        job: Job,
+        ingestor: Ingestor,
+        items: ItemTable,
+        walk: Walk | None = None,
+        files: Unpacking | None = None,
+    ) -> None:
+        """`walk` goes through the job's site, if it has one; `files` are those that it came with."""
         self.job = job
         self._ingestor = ingestor
         self._items = items
         self._walk = walk
+        self._files = files
         self._online = False
         self._unheard: list[tuple[JobItem, Read]] = []
 
     def find(self, stopped: Callable[[], bool] = lambda: False) -> int:
         """Add the pages that the job begins with to it; returns how many there are. Twice is as good as once."""
+        if self._files is not None:
+            return self._files.run(stopped)
         if self._walk is None:
             found = [FoundPage(page.url) for page in self._pages_to_recheck()]
         else:

@@ -16,7 +16,8 @@ from rag.ingest.hosts import HostGates
 from rag.ingest.jobs import Jobs, JobView, Sites
 from rag.ingest.parser import Parser
 from rag.ingest.pipeline import Ingestor
-from rag.ingest.sources import Source, record_sources
+from rag.ingest.records import record_sources
+from rag.ingest.sources import Source
 from rag.models.sparse import SparseEncoder
 from rag.store.database import Database
 from rag.store.library import Library

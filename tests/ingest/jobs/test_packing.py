@@ -7,7 +7,8 @@ import json
 import pytest
 
 from rag.ingest.jobs.packing import new_item, pack, unpack
-from rag.ingest.sources import Source, file_sources, record_sources, web_source
+from rag.ingest.records import record_sources
+from rag.ingest.sources import Source, file_sources, web_source
 
 LINE = '{"url": "https://a.example/", "title": "T", "text": "雨"}'
 SOURCES = [

@@ -1,0 +1,119 @@
+"""Files that were handed in become items in the worker, also when it is killed on the way."""
+
+from __future__ import annotations
+
+import json
+from threading import Event, get_ident
+
+import pytest
+
+from rag.errors import StoreError
+from rag.ingest.jobs import Jobs, unpacking
+from rag.ingest.jobs.unpacking import Unpacking
+from rag.ingest.pipeline import Ingestor
+from rag.ingest.records import BOUNDS, RecordBounds
+from rag.store.database import Database
+from tests.ingest.jobs.conftest import MakeJobs, finished
+from tests.ingest.test_archives import packed
+
+
+def lines(*pages: int) -> bytes:
+    rows = [{"url": f"https://a.example/{n}", "title": f"P{n}", "text": f"Text of page {n}: {n}."} for n in pages]
+    return "\n".join(map(json.dumps, rows)).encode()
+
+
+def outcomes(jobs: Jobs, job_id: str) -> dict[str, str]:
+    items = finished(jobs, job_id).items
+    return {item.source: f"{item.result.status} {item.result.reason}" for item in items if item.result}
+
+
+def test_every_file_and_row_ends_with_one_result(jobs: Jobs) -> None:
+    archive = packed({"c.txt": b"A note in a file of its own.", "d.png": b"x"})
+    files = [("a.jsonl", lines(0, 1, 0)), ("b.zip", archive), ("e.exe", b"MZ")]
+    job_id = jobs.submit_files(files, library="main")
+    assert outcomes(jobs, job_id) == {
+        "https://a.example/0": "duplicate same_address",
+        "https://a.example/1": "added page_added",
+        "b.zip/c.txt": "added page_added",
+        "b.zip/d.png": "skipped other_kind",
+        "e.exe": "failed file_type",
+    }
+    job = jobs.job(job_id)
+    assert (job.total, job.counts["added"], job.counts["failed"], job.title) == (6, 3, 1, "a.jsonl")
+
+
+def test_submitting_reads_nothing(jobs: Jobs, monkeypatch: pytest.MonkeyPatch) -> None:
+    threads: list[int] = []
+    real = unpacking.sources_in
+    monkeypatch.setattr(unpacking, "sources_in", lambda *a, **k: threads.append(get_ident()) or real(*a, **k))
+    finished(jobs, jobs.submit_files([("a.jsonl", lines(0))], library="main"))
+    assert len(threads) == 1 and get_ident() not in threads
+
+
+def test_the_bounds_are_those_of_the_jobs(make_jobs: MakeJobs) -> None:
+    jobs = make_jobs(bounds=RecordBounds(records=2))
+    found = outcomes(jobs, jobs.submit_files([("a.jsonl", lines(0, 1, 2, 3))], library="main"))
+    assert found["a.jsonl:3"] == "failed records_left_out"
+    assert len(found) == 3
+
+
+@pytest.mark.parametrize("cut_at", range(1, 6))
+def test_an_unpacking_that_was_cut_off_goes_on_where_it_was(
+    database: Database, monkeypatch: pytest.MonkeyPatch, cut_at: int
+) -> None:
+    monkeypatch.setattr(unpacking, "_AT_ONCE", 1)
+    job_id = database.jobs.create("main", "", discovery="waiting")
+    database.files.add(job_id, [("a.jsonl", lines(0, 1, 0)), ("a.md", b"one"), ("a.md", b"two")])
+    looks = iter(range(100))
+    Unpacking(job_id, database, BOUNDS).run(lambda: next(looks) >= cut_at)
+    assert database.items.count(job_id) == cut_at
+    Unpacking(job_id, database, BOUNDS).run(lambda: False)
+    items = database.items.items(job_id)
+    assert [item.url for item in items] == [
+        *(f"https://a.example/{n}" for n in (0, 1, 0)), "file:///a.md", "file:///a.md?2"
+    ]  # fmt: skip
+    assert [item.position for item in items if item.result] == [2]
+    assert database.files.names(job_id) == []
+
+
+def test_what_a_stopped_import_had_not_looked_into_is_said(make_jobs: MakeJobs, ingestor: Ingestor) -> None:
+    opening, go_on = Event(), Event()
+
+    def slow(library: str) -> Ingestor:
+        opening.set()
+        go_on.wait(30)
+        return ingestor
+
+    jobs = make_jobs(slow)
+    job_id = jobs.submit_files([("a.jsonl", lines(0)), ("b.md", b"# B")], library="main")
+    assert opening.wait(30)
+    jobs.cancel(job_id)
+    go_on.set()
+    assert outcomes(jobs, job_id) == {"a.jsonl": "skipped cancelled", "b.md": "skipped cancelled"}
+
+
+def test_a_library_that_cannot_be_opened_keeps_the_files_for_another_try(
+    make_jobs: MakeJobs, database: Database, ingestor: Ingestor
+) -> None:
+    fails = [True]
+
+    def open_ingestor(library: str) -> Ingestor:
+        if fails.pop():
+            fails.append(False)
+            raise StoreError("store_failed", call="open", detail="no")
+        return ingestor
+
+    jobs = make_jobs(open_ingestor)
+    job_id = jobs.submit_files([("b.md", b"# B\n\nA note.")], library="main")
+    assert finished(jobs, job_id).discovery == "failed"
+    assert database.files.names(job_id) == ["b.md"]
+    jobs.retry_failed(job_id)
+    assert outcomes(jobs, job_id) == {"b.md": "added page_added"}
+
+
+def test_names_reach_the_list_without_what_would_turn_them(jobs: Jobs) -> None:
+    name = "notes\u202egpj.\x1b[2Jmd"
+    job_id = jobs.submit_files([(name, b"# A\n\nA note.")], library="main")
+    (item,) = finished(jobs, job_id).items
+    assert item.source == jobs.job(job_id).title == "notesgpj.[2Jmd"
+    assert item.result is not None and item.result.source == item.source
