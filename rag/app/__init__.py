@@ -32,7 +32,7 @@ from rag.retrieval.filters import Filters
 from rag.retrieval.retriever import K, Retriever
 from rag.retrieval.scoped import ScopedSearch
 from rag.retrieval.strategies import WRITTEN
-from rag.store.client import connect
+from rag.store.client import connect, rest
 from rag.store.database import Database
 from rag.store.library import Library
 from rag.store.private import keep_private
@@ -49,6 +49,8 @@ __all__ = ["App", "ChatOptions", "Event", "JobItem", "JobView"]
 
 # Importing torch takes seconds in which other threads get half of Python at best: the first page goes before.
 _FIRST_PAGE_SECONDS = 2.0
+
+_IDLE_SECONDS = 600.0
 
 
 class App:
@@ -115,7 +117,11 @@ class App:
         self.imports.jobs.pause_all(name)
 
     def tidy(self) -> None:
-        """Delete for good what was removed a day ago. The library's record goes last, so a kill leaves no rest."""
+        """Let idle libraries rest, and delete for good what was removed a day ago.
+
+        A library's record goes last, so what a kill leaves is found by it.
+        """
+        rest(self._client, _IDLE_SECONDS)
         for name in self.libraries.over():
             self.conversations.forget_memories(name)
             self._database.forget_library(name)

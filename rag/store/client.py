@@ -37,6 +37,14 @@ def is_shared(client: QdrantClient) -> bool:
     return not isinstance(client, EdgeClient) and not isinstance(client._client, QdrantLocal)
 
 
+def rest(client: QdrantClient, idle: float) -> None:
+    """Give back what the embedded engine holds for collections that nobody asked for so many seconds."""
+    from rag.store.edge.client import EdgeClient
+
+    if isinstance(client, EdgeClient):
+        client.backend.rest(idle)
+
+
 class _Server(QdrantClient):
     """A QdrantClient over HTTP whose failures are StoreErrors. One call is made at once, to fail early."""
 

@@ -236,6 +236,10 @@ class EdgeBackend(QdrantBase):
     def builder(self, collection_name: str) -> IndexBuilder:
         return self._opened(collection_name)[1]
 
+    def rest(self, idle: float) -> int:
+        """Let the shards rest that no call came to for so many seconds; the next call wakes them. Returns how many."""
+        return sum(shard.rest(idle) for shard, _ in list(self._open.values()))
+
     def close(self, **_: Any) -> None:
         """Flush and close every shard; the folder is free for others afterwards."""
         with self._opening:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import shutil
+import time
 from collections.abc import Callable
 from pathlib import Path
 from threading import RLock
@@ -28,7 +29,8 @@ class Shard:
 
     The engine serialises its calls by itself (it holds Python's lock), so the two locks only order
     them against an exchange: `_writing` keeps writers out while files are copied and the journal is
-    replayed, `_engine` is held for one call, or for the instant of the exchange.
+    replayed, `_engine` is held for one call, or for the instant of the exchange. A shard that rests
+    holds no engine; the next call loads one.
     """
 
     def __init__(self, folder: CollectionFolder) -> None:
@@ -37,9 +39,13 @@ class Shard:
         self._engine = RLock()
         self._journal: list[edge.UpdateOperation] | None = None
         self._unflushed = 0
-        self._shard: edge.EdgeShard | None = _load(folder.shard)
-        self._seen = self._shard.info().points_count
+        self._closed = False
+        self._used = 0.0
+        self._seen = 0
         self._has_ghosts: bool | None = False
+        self._shard: edge.EdgeShard | None = None
+        with self._engine:
+            self._live()
 
     def read(self, call: str, ask: Callable[[edge.EdgeShard], T]) -> T:
         """One call that changes nothing; `call` names it should it fail."""
@@ -129,16 +135,43 @@ class Shard:
         shutil.rmtree(copy, ignore_errors=True)
 
     def close(self) -> None:
-        with self._writing, self._engine, engine_faults("close", self.folder.path):
+        with self._writing, self._engine:
+            self._closed = True
+            self._let_go()
+
+    def rest(self, idle: float) -> bool:
+        """Give the engine's threads and memory back if no call came for so many seconds; False while it is in use."""
+        if not self._writing.acquire(blocking=False):
+            return False
+        try:
+            with self._engine:
+                due = self._shard is not None and self._journal is None and time.monotonic() - self._used >= idle
+                if due:
+                    self._let_go()
+        finally:
+            self._writing.release()
+        if due:
+            _give_back()
+        return due
+
+    def _let_go(self) -> None:
+        with engine_faults("close", self.folder.path):
             if self._shard is not None:
                 shard, self._shard = self._shard, None
                 if self._unflushed:
                     shard.flush()
+                    self._unflushed = 0
                 shard.close()
 
     def _live(self) -> edge.EdgeShard:
-        if self._shard is None:
+        """The engine, loaded if need be. Whoever calls holds `_engine`."""
+        if self._closed:
             raise StoreError("store_closed")
+        self._used = time.monotonic()
+        if self._shard is None:
+            self._shard = _load(self.folder.shard)
+            self._seen = self._shard.info().points_count
+            self._has_ghosts = False
         return self._shard
 
 
