@@ -16,7 +16,7 @@ from datetime import datetime
 from typing import Any
 
 from rag import __version__
-from rag.commands import inspection, libraries, pages, questions
+from rag.commands import checking, inspection, libraries, pages, questions
 from rag.config import CHUNKERS, Settings, load_settings
 from rag.errors import ConfigError, RagError
 from rag.text import without_controls
@@ -120,6 +120,12 @@ def _add_questions(actions: argparse._SubParsersAction[argparse.ArgumentParser])
         what = parser.add_mutually_exclusive_group(required=True)
         what.add_argument("question", nargs="?", metavar="QUESTION")
         what.add_argument("--questions", metavar="FILE.jsonl", help='many: {"id", "question"} a line')
+
+    check = _command(actions, "check", checking.check, "Hold statements against their sources.")
+    text = check.add_mutually_exclusive_group(required=True)
+    text.add_argument("file", nargs="?", metavar="FILE.md", help="a text of your own, held against the library")
+    text.add_argument("--cases", metavar="FILE.jsonl", help='{"id", "passages": [text], "text"} a line; no library')
+    check.add_argument("--rules", action="store_true", help="by rules alone, also where a model is connected")
 
 
 def _add_where(parser: argparse.ArgumentParser) -> None:

@@ -58,6 +58,10 @@ MESSAGES: dict[str, tuple[str, str]] = {
         "The file {name} cannot be written. Check that its folder exists and that you may write there.",
         "无法写入文件 {name}。请确认文件夹存在且有写入权限。",
     ),
+    "case_broken": (
+        "Line {line} of {name} is not a case: it must be a JSON object with id, passages (a list of texts) and text.",
+        "{name} 第 {line} 行不是有效的案例：应为含 id、passages（文本列表）和 text 的 JSON 对象。",
+    ),
     "question_broken": (
         "Line {line} of {name} is not a question: it must be a JSON object with a string named question.",
         "{name} 第 {line} 行不是有效的问题：应为含 question 字符串的 JSON 对象。",

@@ -7,7 +7,7 @@ passage does, and dropped elsewhere.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -17,7 +17,7 @@ from rag.agent.citing.marks import find_marks
 from rag.agent.citing.rules import SUPPORTED, Finding, Said, judge
 from rag.agent.citing.source import Quote, Source
 from rag.agent.citing.statements import LONGEST, Stated, find_statements, what_it_says
-from rag.agent.citing.verifier import Claim, Judgement
+from rag.agent.citing.verifier import RANK, Claim, Judgement, Verifier, batches
 from rag.types import CheckedBy, Citation, Passage, Statement
 
 CLEARLY: Final = 0.6
@@ -63,22 +63,24 @@ class Check:
 
     Marks are `[n]`, 1-based places in `passages`, after or inside the statement they support. Links and
     images lose their targets, and addresses that no passage holds are taken out: a model cites by number only.
-    Code stays as it is. With `all_cited` every statement rests on all passages, and nothing of the text is changed.
-    May take tens of milliseconds: call it in a thread.
+    Code stays as it is. `rests_on` gives the passages of a statement instead of its marks, and then nothing of the
+    text is changed. May take tens of milliseconds: call it in a thread.
     """
 
-    def __init__(self, text: str, passages: Sequence[Passage], *, all_cited: bool = False) -> None:
+    def __init__(
+        self, text: str, passages: Sequence[Passage], *, rests_on: Callable[[str], Sequence[int]] | None = None
+    ) -> None:
         texts = [passage.text for passage in passages]
-        self._all_cited = all_cited
-        self._text = text if all_cited else without_links(with_code_marked(text, texts), held_addresses(texts))
+        self._rests_on = rests_on
+        self._text = text if rests_on else without_links(with_code_marked(text, texts), held_addresses(texts))
         self._sources = [Source(passage) for passage in passages]
         self._looked_elsewhere = 0
         self.weighed = [self._weigh(stated) for stated in find_statements(self._text, find_marks(self._text, texts))]
 
     def claims(self) -> list[Claim]:
-        """The statements that a verifier should judge: all but those that stand there to the letter."""
+        """What a verifier should judge: all statements and remarks but those that stand there to the letter."""
         return [
-            Claim(place, weighed.stated.bare, tuple(self._named(weighed.stated.marks) or self._everywhere))
+            Claim(place, weighed.stated.bare, tuple(self._named(weighed.stated) or self._everywhere))
             for place, weighed in enumerate(self.weighed)
             if (weighed.stated.checked or weighed.stated.excused)
             and weighed.finding.reason != "verbatim"
@@ -86,14 +88,23 @@ class Check:
             and self._sources
         ]
 
-    def settle(self, claims: Sequence[Claim], judgements: Sequence[Judgement | None], by: CheckedBy) -> None:
-        """Take a verifier's judgements: they stand, whatever the rules found."""
-        for claim, judgement in zip(claims, judgements, strict=False):
-            if judgement is not None:
-                weighed = self.weighed[claim.place]
-                weighed.finding = Finding(judgement.verdict, judgement.score, "model")
-                weighed.by, weighed.relevant = by, judgement.relevant
-                weighed.quotes = weighed.quotes or self._closest(claim)
+    async def consult(self, verifier: Verifier, question: str, tokens: int) -> None:
+        """Ask about every claim, in as few calls of `tokens` as fit: what is said stands. Raises ModelError."""
+        passages = [source.passage for source in self._sources]
+        for claims in list(batches(self.claims(), passages, tokens)):
+            said = await verifier.verify(claims, passages, question)
+            for claim, judgement in zip(claims, said, strict=False):
+                if judgement is not None:
+                    self._settle(claim, judgement, verifier.checks_by)
+
+    def _settle(self, claim: Claim, judgement: Judgement, by: CheckedBy) -> None:
+        weighed = self.weighed[claim.place]
+        score = judgement.score
+        if score is None:  # among those of one verdict, what the rules found
+            score = round((RANK[judgement.verdict] + weighed.finding.score) / 3, 4)
+        weighed.finding = Finding(judgement.verdict, score, "model")
+        weighed.by, weighed.relevant = by, judgement.relevant
+        weighed.quotes = weighed.quotes or self._closest(claim)
 
     def result(self) -> Checked:
         """The answer as it is shown."""
@@ -120,13 +131,14 @@ class Check:
     def _everywhere(self) -> range:
         return range(1, len(self._sources) + 1)
 
-    def _named(self, marks: Sequence[int]) -> list[int]:
-        return list(self._everywhere) if self._all_cited else [n for n in marks if n in self._everywhere]
+    def _named(self, stated: Stated) -> list[int]:
+        named = self._rests_on(stated.bare) if self._rests_on else stated.marks
+        return [n for n in named if n in self._everywhere]
 
     def _weigh(self, stated: Stated) -> Weighed:
         if not (stated.checked or stated.excused) or len(stated.bare) > LONGEST:
             return Weighed(stated)
-        said, named = Said(what_it_says(stated.bare)), self._named(stated.marks)
+        said, named = Said(what_it_says(stated.bare)), self._named(stated)
         quotes = [self._sources[n - 1].best(said) for n in named]
         finding, quotes = _found(said, quotes)
         if finding.verdict != "supported" and (other := self._elsewhere(said, named)):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Final, Protocol, runtime_checkable
 
 from pydantic import BaseModel, Field
 
@@ -13,7 +13,8 @@ from rag.agent.usage import estimate_tokens
 from rag.text import is_chinese
 from rag.types import CheckedBy, Passage, Verdict
 
-_RULES_TOKENS = 600  # of a request that are neither passages nor statements
+RANK: Final[dict[Verdict, int]] = {"unsupported": 0, "partly": 1, "supported": 2}
+_RULES_TOKENS: Final = 600  # of a request that are neither passages nor statements
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,10 +28,11 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """`score` (0 to 1) orders those of one verdict; `relevant` says whether the statement bears on the question."""
+    """`score` (0 to 1), where one is known, orders all that were judged as their verdicts do; `relevant` says
+    whether the statement bears on the question."""
 
     verdict: Verdict
-    score: float = 0.5
+    score: float | None = None
     relevant: bool = True
 
 
@@ -106,13 +108,12 @@ def _line(number: int, claim: Claim, count: int) -> str:
 
 def read_judgements(filled: Judgements | None, count: int) -> list[Judgement | None]:
     """The judgements in order; the harshest where a number was judged twice."""
-    order: dict[Verdict, int] = {"unsupported": 0, "partly": 1, "supported": 2}
     said: dict[int, Judged] = {}
     for one in filled.verdicts if filled else []:
-        if one.number not in said or order[one.verdict] < order[said[one.number].verdict]:
+        if one.number not in said or RANK[one.verdict] < RANK[said[one.number].verdict]:
             said[one.number] = one
     found = (said.get(number) for number in range(1, count + 1))
-    return [Judgement(one.verdict, order[one.verdict] / 2, one.relevant) if one else None for one in found]
+    return [Judgement(one.verdict, None, one.relevant) if one else None for one in found]
 
 
 _RULES_EN = """\

@@ -7,7 +7,6 @@ import logging
 from collections.abc import Sequence
 
 from rag.agent.citing.citations import Check, Checked
-from rag.agent.citing.verifier import Verifier, batches
 from rag.agent.loop.state import LoopContext
 from rag.errors import ModelError
 from rag.types import Passage
@@ -22,15 +21,8 @@ async def verified(
     check = await asyncio.to_thread(Check, text, passages)
     for verifier in context.verifiers if ask else ():
         try:
-            await consult(verifier, check, passages, question, context.options.context_tokens)
+            await check.consult(verifier, question, context.options.context_tokens)
             break
         except ModelError as error:
             log.info("the check by %s failed (%s)", verifier.checks_by, error.code)
     return check.result()
-
-
-async def consult(verifier: Verifier, check: Check, passages: Sequence[Passage], question: str, tokens: int) -> None:
-    """Ask about every statement that is not verbatim, in as few calls as fit. Raises ModelError."""
-    for claims in list(batches(check.claims(), passages, tokens)):
-        said = await verifier.verify(claims, passages, question)
-        check.settle(claims, said, verifier.checks_by)

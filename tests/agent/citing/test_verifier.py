@@ -53,7 +53,7 @@ def test_as_few_requests_as_hold_the_statements_with_their_passages() -> None:
 def test_judgements_in_order_with_gaps_and_the_harshest_of_two() -> None:
     said = [(3, "partly", False), (1, "supported", True), (1, "unsupported", True), (9, "supported", True)]
     filled = Judgements(verdicts=[Judged(number=n, verdict=v, relevant=r) for n, v, r in said])  # type: ignore[arg-type]
-    assert read_judgements(filled, 3) == [Judgement("unsupported", 0.0), None, Judgement("partly", 0.5, relevant=False)]
+    assert read_judgements(filled, 3) == [Judgement("unsupported"), None, Judgement("partly", relevant=False)]
     assert read_judgements(None, 2) == [None, None]
 
 

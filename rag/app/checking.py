@@ -1,0 +1,21 @@
+"""What checks statements besides rules."""
+
+from __future__ import annotations
+
+from rag.agent.citing.local import LocalVerifier
+from rag.agent.citing.verifier import Verifier
+from rag.app.chat_models import ChatModels
+from rag.app.models import Models
+from rag.config import Settings
+
+
+def verifiers_of(settings: Settings) -> list[Verifier]:
+    """The best first: the chat model of the settings, then their local model. Raises ModelError for wrong settings."""
+    local = Models(settings).verifier
+    found: list[Verifier] = [LocalVerifier(local)] if local else []
+    if settings.has_chat_model:
+        from rag.agent.chat import ChatReasoner
+
+        chats = ChatModels(settings)
+        found.insert(0, ChatReasoner(chats.chat(), fast=chats.fast_chat()))
+    return found
