@@ -119,7 +119,7 @@ def _add_questions(actions: argparse._SubParsersAction[argparse.ArgumentParser])
         _add_where(parser)
         what = parser.add_mutually_exclusive_group(required=True)
         what.add_argument("question", nargs="?", metavar="QUESTION")
-        what.add_argument("--questions", metavar="FILE.jsonl", help='many: {"id", "question"} a line')
+        what.add_argument("--questions", metavar="FILE.jsonl", help='many: {"id", "question", "history"?} a line')
 
     check = _command(actions, "check", checking.check, "Hold statements against their sources.")
     text = check.add_mutually_exclusive_group(required=True)

@@ -48,6 +48,17 @@ def rows(capsys: pytest.CaptureFixture[str], folder: Path, *arguments: str) -> l
     return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
 
+def test_a_question_of_a_file_is_searched_for_with_its_history(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = [{"question": "Where is the ferry?", "answer": "Beside the bridge."}, {"question": "Thanks!", "answer": ""}]
+    asked = [{"id": "alone", "question": "When?"}, {"id": "after", "question": "When?", "history": said}]
+    (tmp_path / "q.jsonl").write_text("".join(json.dumps(row) + "\n" for row in asked), encoding="utf-8")
+    how = ("--json", "--strategy", "keyword", "--questions", str(tmp_path / "q.jsonl"))
+    _, after = rows(capsys, folder, "search", *how)
+    assert (after["question"], after["hits"][0]["title"]) == ("When?", "Ferry")
+
+
 @pytest.mark.parametrize(
     ("options", "titles"),
     [

@@ -11,8 +11,8 @@ from pydantic import BaseModel, Field, ValidationError
 
 from rag.agent import prompts
 from rag.agent.composing.compose import Plan, composed
-from rag.agent.condensing.condense import Exchange
 from rag.agent.conversing import prompts as prompts_conversation
+from rag.agent.conversing.condense import Exchange
 from rag.agent.prompts import NOT_IN_PAGES, Prompt
 from rag.agent.replies import listed, one_line, prose, reply_lines, reply_text
 from rag.agent.stream import ShownText

@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Sequence
 
+from rag.agent.reasoner import following
 from rag.agent.run import STOP_GRACE, Run, log_problem
 from rag.errors import RagError
 from rag.types import Answer, Citation, Notice, Outcome, Passage, Statement, Step
@@ -53,7 +54,8 @@ async def _quoted(run: Run, passages: Sequence[Passage]) -> str:
     if run.quoter is None or not passages:
         return ""
     question = run.state.get("standalone") or run.question
-    return "".join([piece async for piece in run.quoter.answer(question, passages)])
+    quoter = following(run.quoter, run.state.get("before", ()))
+    return "".join([piece async for piece in quoter.answer(question, passages)])
 
 
 def _passages(run: Run) -> list[Passage]:

@@ -11,15 +11,15 @@ import asyncio
 import re
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, Literal, Protocol
+from typing import TYPE_CHECKING, Final, Literal, Protocol, Self
 
 from rag.agent.citing.statements import is_statement
 from rag.agent.composing.distill import distilled
-from rag.agent.condensing.condense import Exchange, by_rules
 from rag.agent.conversing.memory import recalled
 from rag.agent.quotable import Quotable, quotables
 from rag.agent.small_talk import is_small_talk, is_thanks
 from rag.messages import say
+from rag.retrieval.following import term_weights
 from rag.text import is_chinese, split_sentences
 from rag.types import Notice, Passage, SparseVector
 
@@ -108,9 +108,14 @@ class ExtractiveReasoner:
     name = "extractive"
     kind: Literal["extractive", "chat"] = "extractive"
 
-    def __init__(self, encoder: Encoder, weights: TermWeights) -> None:
+    def __init__(self, encoder: Encoder, weights: TermWeights, before: Sequence[str] = ()) -> None:
         self._encoder = encoder
         self._weights = weights
+        self._before = tuple(before)
+
+    def following(self, before: Sequence[str]) -> Self:
+        """Implements Follower."""
+        return type(self)(self._encoder, self._weights, before)
 
     async def decide(self, question: str, history: Sequence[BaseMessage], tools: Sequence[BaseTool]) -> AIMessage:
         """Search for everything but small talk; what was said is answered from the conversation."""
@@ -147,10 +152,6 @@ class ExtractiveReasoner:
         while (sentence := await asyncio.to_thread(next, chosen, None)) is not None:
             yield between + sentence.written
             between = "\n\n"
-
-    async def condense(self, question: str, history: Sequence[Exchange], summary: str = "") -> str:
-        """Implements Condenser."""
-        return by_rules(question, history)
 
     def distilled(self, question: str, passages: Sequence[Passage], share: float) -> list[Passage]:
         """Implements Quoter."""
@@ -219,9 +220,11 @@ class ExtractiveReasoner:
         return [_share(weights, self._terms(text)) for text in texts]
 
     def _question_weights(self, question: str) -> Mapping[int, float]:
-        weights = self._weights(sorted(self._terms(question)))
+        """The question's terms by IDF, and those of the questions it follows on as far as they count."""
+        counts = term_weights(question, self._before, self._encoder)
+        idf = self._weights(sorted(counts))
         asked = self._terms(" ".join(_ASKS_DEGREE.findall(question)))
-        return {term: weight * (_DEGREE if term in asked else 1.0) for term, weight in weights.items()}
+        return {term: idf[term] * count * (_DEGREE if term in asked else 1.0) for term, count in counts.items()}
 
     def _terms(self, text: str) -> frozenset[int]:
         return frozenset(self._encoder.encode_query(text).indices)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 from rag.agent.citing.verifier import Verifier
-from rag.agent.condensing.condense import Condenser, Exchange, RuleCondenser
+from rag.agent.conversing.condense import Condenser, Exchange
 from rag.agent.conversing.memory import RuleSummariser, Summariser
 from rag.agent.modes import graph_of
 from rag.agent.options import RunOptions
@@ -42,8 +42,8 @@ class Found(Protocol):
 class Searcher(Protocol):
     """What a run needs of a retriever. Both calls may block; they are made in threads."""
 
-    def search(self, question: str) -> Found:
-        """Find passages for `question`, in context order."""
+    def search(self, question: str, before: Sequence[str] = ()) -> Found:
+        """Find passages for `question`, in context order; `before` are the questions that it follows on."""
         ...
 
     def passages(self, ids: Sequence[str]) -> Sequence[Passage]:
@@ -76,8 +76,8 @@ class Shelf:
         self._retriever = retriever
         self._kept: dict[str, Passage] = {}
 
-    def search(self, query: str) -> Sequence[Passage]:
-        found = self._retriever.search(query)
+    def search(self, query: str, before: Sequence[str] = ()) -> Sequence[Passage]:
+        found = self._retriever.search(query, before)
         if isinstance(found, Retrieval):
             self.searches.append(found)
         self._kept.update((passage.id, passage) for passage in found.passages)
@@ -180,7 +180,7 @@ def _prepare(run: Run) -> tuple[Any, Any, LoopContext]:
         passages_of=shelf.passages_of,
         budget=run.budget,
         answerable=shelf.answerable,
-        condenser=reasoner if isinstance(reasoner, Condenser) else RuleCondenser(),
+        condenser=reasoner if isinstance(reasoner, Condenser) else None,
         summariser=reasoner if isinstance(reasoner, Summariser) else RuleSummariser(),
         quoter=run.quoter,
         verifiers=[one for one in (reasoner, run.verifier) if isinstance(one, Verifier)],

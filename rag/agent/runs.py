@@ -12,7 +12,7 @@ from uuid import uuid4
 from rag.agent.background import BACKGROUND
 from rag.agent.citing.verifier import Verifier
 from rag.agent.conclusion import answer_of, conclude, failure, interruption
-from rag.agent.condensing.condense import Exchange
+from rag.agent.conversing.condense import Exchange
 from rag.agent.modes import MODES, graph_of
 from rag.agent.options import RunOptions
 from rag.agent.reasoner import Quoter, Reasoner

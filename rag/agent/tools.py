@@ -8,13 +8,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Final
+from typing import Annotated, Any, Final
 from uuid import uuid4
 
 from langchain_core.messages import AIMessage
 from langchain_core.messages.tool import invalid_tool_call
 from langchain_core.tools import BaseTool, StructuredTool
-from langgraph.prebuilt import ToolNode
+from langgraph.prebuilt import InjectedState, ToolNode
 from langgraph.runtime import get_runtime
 
 from rag.agent.loop.state import LoopContext
@@ -33,9 +33,9 @@ _QUERY = re.compile(r'"query"\s*:\s*("(?:[^"\\]|\\.)*")')
 _LOOKS_LIKE_A_CALL = re.compile(rf'<tool_call>|"name"\s*:\s*"{RETRIEVE}"|\b{RETRIEVE}\s*\(')
 
 
-async def _retrieve(query: str) -> tuple[str, list[Passage]]:
+async def _retrieve(query: str, before: Annotated[list[str], InjectedState("before")]) -> tuple[str, list[Passage]]:
     context = get_runtime(LoopContext).context
-    passages = list(await asyncio.to_thread(context.search, query))
+    passages = list(await asyncio.to_thread(context.search, query, before))
     lines = [f"[{place}] {passage.title or passage.url}" for place, passage in enumerate(passages, 1)]
     return "\n".join(lines) or "Nothing was found.", passages
 

@@ -205,14 +205,22 @@ class App:
     def wait(self, run_id: str, timeout: float | None = None) -> Answer:
         return self._runs.wait(run_id, timeout)
 
-    def search(self, question: str, *, library: str, chat: ChatOptions | None = None, **options: Any) -> Retrieval:
-        """Search without asking; `options` are those of `Retriever.search`.
+    def search(
+        self,
+        question: str,
+        *,
+        library: str,
+        chat: ChatOptions | None = None,
+        before: Sequence[str] = (),
+        **options: Any,
+    ) -> Retrieval:
+        """Search without asking; `before` and `options` are those of `Retriever.search`.
 
         No chat model is called, unless the strategy is one that searches with written texts.
         """
         writes = (options.get("strategy") or self.settings.strategy) in WRITTEN
         reasoner = self.reasoner(library, chat) if writes else self._quoter(library)
-        return self._scoped(question, library, reasoner, **options).search(question)
+        return self._scoped(question, library, reasoner, **options).search(question, before)
 
     def retriever(self, library: str, reasoner: Reasoner | None = None) -> Retriever:
         """What searches the library; a chat reasoner writes the texts that some strategies search with.

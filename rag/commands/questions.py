@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
+from dataclasses import dataclass
 from typing import Any
 
+from rag.agent.conversing.condense import Exchange, questions_before
 from rag.app import App
 from rag.commands.output import put, shorten, text_of
 from rag.config import Settings
@@ -21,6 +23,21 @@ from rag.retrieval.strategies import STRATEGIES
 from rag.types import Answer, Passage
 
 
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """A question of a file, with what was said before it, oldest first."""
+
+    id: str
+    question: str
+    history: tuple[tuple[str, str], ...] = ()
+
+    @classmethod
+    def read(cls, row: Mapping[str, Any], number: int) -> _Row:
+        """Raises KeyError, TypeError or AttributeError for a row of another form."""
+        said = [(str(one["question"]), str(one.get("answer") or "")) for one in row.get("history") or ()]
+        return cls(str(row.get("id", number)), str(row["question"]), tuple(said))
+
+
 def strategies() -> list[str]:
     return list(STRATEGIES)
 
@@ -29,13 +46,15 @@ def search(settings: Settings, options: argparse.Namespace) -> int:
     with closing(App(settings)) as app:
         how = {**_how(options, app), "k": options.k, "fetch_k": max(20, 2 * options.k)}
         for row in _questions(options):
-            found = app.search(row["question"], library=settings.rag_library, **how)
+            before = questions_before([Exchange(*one) for one in row.history])
+            found = app.search(row.question, library=settings.rag_library, before=before, **how)
             hits = [_hit(rank, passage) for rank, passage in enumerate(found.passages, 1)]
-            printed: dict[str, Any] = {**row, "answerable": found.answerable, "hits": hits}
+            asked = {"id": row.id, "question": row.question}
+            printed: dict[str, Any] = {**asked, "answerable": found.answerable, "hits": hits}
             if options.explain:
                 put(options, {**printed, **explanation(found)}, explained(found))
             else:
-                put(options, printed, _hits_as_text(row["question"], hits))
+                put(options, printed, _hits_as_text(row.question, hits))
     return 0
 
 
@@ -44,10 +63,10 @@ def ask(settings: Settings, options: argparse.Namespace) -> int:
     with closing(App(settings)) as app:
         how = _how(options, app)
         for row in _questions(options):
-            run = app.ask(row["question"], mode=options.mode, library=settings.rag_library, **how)
+            run = app.ask(row.question, mode=options.mode, library=settings.rag_library, history=row.history, **how)
             answer = app.wait(run)
             status = 1 if answer.outcome == "failed" else status
-            put(options, {"id": row["id"], **_answer(answer)}, _answer_as_text(answer))
+            put(options, {"id": row.id, **_answer(answer)}, _answer_as_text(answer))
     return status
 
 
@@ -63,16 +82,15 @@ def _how(options: argparse.Namespace, app: App) -> dict[str, Any]:
     return {"strategy": options.strategy, "filters": filters}
 
 
-def _questions(options: argparse.Namespace) -> Iterator[dict[str, str]]:
+def _questions(options: argparse.Namespace) -> Iterator[_Row]:
     if options.question is not None:
-        yield {"id": "", "question": options.question}
+        yield _Row("", options.question)
         return
     for number, line in enumerate(text_lines(text_of(options.questions)), 1):
         if not line.strip():
             continue
         try:
-            row = json.loads(line)
-            yield {"id": str(row.get("id", number)), "question": str(row["question"])}
+            yield _Row.read(json.loads(line), number)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise IngestError("question_broken", name=options.questions, line=number) from error
 

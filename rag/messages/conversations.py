@@ -87,6 +87,7 @@ MESSAGES: dict[str, tuple[str, str]] = {
     "ask_heading": ("What does the page say about “{heading}”?", "关于“{heading}”，页面说了什么？"),
     # Steps of a conversation, for the trace
     "step_condensed": ("Completed the follow-up from the conversation.", "根据对话补全了追问。"),
+    "step_followed": ("Searches with the words of the earlier questions too.", "检索时也用上之前问题的词语。"),
     "step_stands_alone": ("The question stands by itself.", "问题本身已完整。"),
     "step_corrected": ("Took the question as it was corrected.", "采用了更正后的问题。"),
     "step_search_condensed": ("Searches for the completed question.", "检索补全后的问题。"),

@@ -12,6 +12,7 @@ from rag.models.sparse import SparseEncoder
 from rag.retrieval.answerable import features_of, probability
 from rag.retrieval.context import Context, assemble
 from rag.retrieval.filters import Filters
+from rag.retrieval.following import term_weights
 from rag.retrieval.mmr import mmr, pairwise_similarity
 from rag.retrieval.parents import widened, with_parents
 from rag.retrieval.strategies import DEFAULT_STRATEGY, STRATEGIES, Engine, Expander, SearchRequest
@@ -53,9 +54,10 @@ class Retriever:
         lambda_mult: float = LAMBDA,
         strategy: str = DEFAULT_STRATEGY,
         filters: Filters | None = None,
+        before: Sequence[str] = (),
     ) -> Retrieval:
-        """Find the k best of fetch_k candidates."""
-        request = SearchRequest(question, k, fetch_k, lambda_mult, filters or Filters())
+        """Find the k best of fetch_k candidates; `before` are the questions that this one follows on, oldest first."""
+        request = SearchRequest(question, k, fetch_k, lambda_mult, filters or Filters(), before=tuple(before))
         began = time.perf_counter()
         found = STRATEGIES[strategy].find(request, self._engine)
         hits = with_parents(found.hits, self._engine.library)
@@ -66,7 +68,7 @@ class Retriever:
             [candidate.passage for candidate in candidates if candidate.place is None],
         )
         chosen = time.perf_counter()
-        likely = max(self._likely(asked, context.passages, found.legs) for asked in (question, *found.asked))
+        likely = max(self._likely(asked, context.passages, found.legs, before) for asked in (question, *found.asked))
         judged = time.perf_counter()
         return Retrieval(
             question,
@@ -79,8 +81,8 @@ class Retriever:
             round(likely, 4),
         )
 
-    def _likely(self, question: str, passages: Sequence[Passage], legs: Sequence[str]) -> float:
-        features = features_of(self._idf(question), passages, self._engine.sparse)
+    def _likely(self, question: str, passages: Sequence[Passage], legs: Sequence[str], before: Sequence[str]) -> float:
+        features = features_of(self._idf(question, before), passages, self._engine.sparse)
         return probability(features, self._engine.model.name, "dense" in legs)
 
     def evidence(self, question: str) -> Evidence:
@@ -88,8 +90,10 @@ class Retriever:
         found = self.search(question)
         return Evidence(features_of(self._idf(question), found.passages, self._engine.sparse), found.legs)
 
-    def _idf(self, question: str) -> dict[int, float]:
-        return self._engine.library.idf(sorted(self._engine.sparse.terms(question)))
+    def _idf(self, question: str, before: Sequence[str] = ()) -> dict[int, float]:
+        """The terms that are asked for by their IDF, those of earlier questions as far as they count."""
+        weights = term_weights(question, before, self._engine.sparse)
+        return {term: weights[term] * idf for term, idf in self._engine.library.idf(sorted(weights)).items()}
 
     def passages(self, ids: Sequence[str]) -> list[Passage]:
         """Read passages again by id; those that are gone are left out."""

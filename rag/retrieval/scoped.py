@@ -34,25 +34,27 @@ class ScopedSearch:
         self._filters = filters or Filters()
         self._options = options
 
-    def search(self, question: str) -> Retrieval:
+    def search(self, question: str, before: Sequence[str] = ()) -> Retrieval:
         """Search for the question, or for a query made of it, without the words that name the scope.
+
+        `before` are the questions that it follows on.
 
         Where the scope that the question names holds nothing, everything is searched, and the notes say so.
         """
         scope = self._scope(question)
-        found = self._find(scope.question, self._filters.within(scope.filters))
+        found = self._find(scope.question, self._filters.within(scope.filters), before)
         if not scope.names:
             return found
         names = ", ".join(scope.names)
         if found.passages:
             return _noted(found, "scope_named", names)
-        return _noted(self._find(question, self._filters), "scope_empty", names)
+        return _noted(self._find(question, self._filters, before), "scope_empty", names)
 
     def passages(self, ids: Sequence[str]) -> list[Passage]:
         return self._make().passages(ids)
 
-    def _find(self, question: str, filters: Filters) -> Retrieval:
-        return self._make().search(question, filters=filters, **self._options)
+    def _find(self, question: str, filters: Filters, before: Sequence[str]) -> Retrieval:
+        return self._make().search(question, filters=filters, before=before, **self._options)
 
     def _scope(self, question: str) -> Scope:
         """What the query names; a query that lost it in rewriting keeps what the question named."""

@@ -137,8 +137,8 @@ def _draw_running(app: App, turn: TurnView, language: Language) -> None:
         return
     if live.answer is not None:
         _end(app, turn)
-    if live.standalone:
-        st.caption(understood_line(live.standalone, language))
+    if line := understood_line(turn.question, live.standalone, live.steps, language):
+        st.caption(line)
     draw_live_trace(live, language, key=turn.id)
     if live.text:
         with st.container(key=f"answer-{turn.id}"):

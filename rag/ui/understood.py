@@ -1,14 +1,16 @@
-"""What a follow-up was understood as, and the way to put that right."""
+"""What a follow-up was understood as, or searched with, and the way to put that right."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from rag.types import Answer
+from rag.agent.conversing.condense import searched_with
+from rag.types import Answer, Step
 from rag.ui.asking import ask
-from rag.ui.escape import escape_line
+from rag.ui.escape import escape_line, shorten
 from rag.ui.parts import close
 from rag.ui.strings import Language, label
 
@@ -16,19 +18,25 @@ if TYPE_CHECKING:
     from rag.agent.conversing.conversations import TurnView
     from rag.app import App
 
-_LONGEST = 600
+_LONGEST, _SHOWN = 600, 80
 
 
-def understood_line(standalone: str, language: Language) -> str:
-    return label("understood", language, question=escape_line(standalone))
+def understood_line(question: str, standalone: str, steps: Sequence[Step], language: Language) -> str:
+    """What was searched for where that is not the question alone; else empty."""
+    if standalone:
+        return label("understood", language, question=escape_line(standalone)) if standalone != question else ""
+    before = reversed(searched_with(steps))
+    told = " · ".join(escape_line(shorten(" ".join(earlier.split()), _SHOWN)) for earlier in before)
+    return label("searched_with", language, questions=told) if told else ""
 
 
 def draw_understood(app: App, library: str, turn: TurnView, answer: Answer, language: Language) -> None:
     """One line above the answer with a small form behind it; nothing for a question that stood by itself."""
-    if not answer.standalone or answer.standalone == turn.question:
+    line = understood_line(turn.question, answer.standalone, answer.steps, language)
+    if not line:
         return
     with st.container(horizontal=True, vertical_alignment="center", key=f"understood-{turn.id}", gap="small"):
-        st.caption(understood_line(answer.standalone, language), width="content")
+        st.caption(line, width="content")
         popover = st.popover(
             label("understood_wrong", language), type="tertiary", key=f"correct-{turn.id}", on_change="rerun"
         )
@@ -40,7 +48,7 @@ def _draw_form(app: App, library: str, turn: TurnView, answer: Answer, language:
     with st.form(f"correct-form-{turn.id}", border=False):
         meant = st.text_area(
             label("understood_meant", language),
-            value=answer.standalone,
+            value=answer.standalone or turn.question,
             key=f"meant-{turn.id}",
             max_chars=_LONGEST,
             height="content",

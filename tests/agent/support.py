@@ -53,11 +53,13 @@ class FakeRetriever:
     by_query: dict[str, list[Passage]] = field(default_factory=dict)
     error: RagError | None = None
     queries: list[str] = field(default_factory=list)
+    followed: list[list[str]] = field(default_factory=list)
     read: list[list[str]] = field(default_factory=list)
     before: Callable[[], None] | None = None
 
-    def search(self, question: str) -> Found:
+    def search(self, question: str, before: Sequence[str] = ()) -> Found:
         self.queries.append(question)
+        self.followed.append(list(before))
         if self.before:
             self.before()
         if self.error:

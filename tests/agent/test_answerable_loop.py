@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pytest
@@ -18,8 +19,8 @@ UNLIKELY, DOUBTFUL, LIKELY = REFUSE / 2, (REFUSE + DOUBT) / 2, 0.9
 class Judging(FakeRetriever):
     answerable: float = LIKELY
 
-    def search(self, question: str) -> Retrieval:  # type: ignore[override]
-        found = tuple(super().search(question).passages)
+    def search(self, question: str, before: Sequence[str] = ()) -> Retrieval:  # type: ignore[override]
+        found = tuple(super().search(question, before).passages)
         return Retrieval(question, "mmr", found, (), ("dense",), answerable=self.answerable)
 
 

@@ -125,7 +125,7 @@ def test_a_passage_removed_between_search_and_answer_is_left_out() -> None:
     retriever = FakeRetriever()
     context = LoopContext(
         reasoner,
-        lambda query: retriever.search(query).passages,
+        lambda query, before: retriever.search(query, before).passages,
         lambda ids: [p for p in retriever.passages(ids) if p.id != "p1"],
         CallBudget(2),
     )
@@ -366,7 +366,9 @@ def test_the_second_question_is_answered_as_the_second(runs: Runs) -> None:
     async def both() -> list[Any]:
         states = []
         for question in (QUESTION, second):
-            context = LoopContext(reasoner, lambda q: retriever.search(q).passages, retriever.passages, CallBudget(12))
+            context = LoopContext(
+                reasoner, lambda q, before: retriever.search(q, before).passages, retriever.passages, CallBudget(12)
+            )
             given: Any = {"question": question, "run_mode": "deep"}
             states.append(await graph.ainvoke(given, thread, context=context))
         return states
@@ -375,7 +377,7 @@ def test_the_second_question_is_answered_as_the_second(runs: Runs) -> None:
     assert first_state["outcome"] == "caveat" and first_state["loop_step"] == 3
     assert retriever.queries[-1] == second
     assert (state["question"], state["loop_step"], state["tried"]) == (second, 0, [second])
-    assert [step["node"] for step in state["steps"]] == ["enter", "agent", "retrieve", "grade", "generate"]
+    assert [step["node"] for step in state["steps"]] == ["enter", "condense", "agent", "retrieve", "grade", "generate"]
     assert [ref["id"] for ref in state["found"]] == ["p2"]
     assert reasoner.asked[-3] == ("decide", [QUESTION, "In 1953.[1]"])
     assert [m.text for m in state["messages"] if isinstance(m, HumanMessage)] == [QUESTION, second]
@@ -386,7 +388,7 @@ def test_the_state_is_plain_and_small(runs: Runs) -> None:
     long_text = "Aso. " * 2000
     retriever = FakeRetriever(default=[passage(n, long_text) for n in range(1, 11)])
     context = LoopContext(
-        ScriptedReasoner(), lambda q: retriever.search(q).passages, retriever.passages, CallBudget(12)
+        ScriptedReasoner(), lambda q, before: retriever.search(q, before).passages, retriever.passages, CallBudget(12)
     )
     given: Any = {"question": QUESTION, "run_mode": "deep", "messages": []}
     state: Any = asyncio.run(graph_of("deep").ainvoke(given, context=context))

@@ -48,6 +48,23 @@ def test_the_right_page_comes_first(retriever: Retriever, strategy: str, questio
     assert len(found.passages) <= 2
 
 
+@pytest.mark.parametrize("strategy", sorted(STRATEGIES))
+@pytest.mark.parametrize(
+    ("question", "before", "title"),
+    [
+        ("How many lanes?", "When was the bridge opened?", "Bridge"),
+        ("And what water?", "How is green tea brewed?", "Tea"),
+        ("有几条车道？", "大桥什么时候通车？", "桥"),
+    ],
+)
+def test_a_follow_up_is_found_with_the_question_before_it(
+    retriever: Retriever, strategy: str, question: str, before: str, title: str
+) -> None:
+    found = retriever.search(question, k=2, strategy=strategy, before=["Where is Aso?", before])
+    assert found.passages[0].title == title and found.question == question
+    assert found.answerable >= retriever.search(question, k=2, strategy=strategy).answerable or title == "桥"
+
+
 def test_a_leg_that_cannot_read_the_question_does_not_vote(retriever: Retriever) -> None:
     assert retriever.search("龙井茶产于哪里？").legs == ("sparse",)
     assert retriever.search("Where is the bridge?").legs == ("dense", "sparse")

@@ -34,8 +34,10 @@ def search(retriever: Searched, question: str, **how: Any) -> ScopedSearch:
 def test_a_query_that_lost_the_scope_keeps_the_questions() -> None:
     retriever = Searched()
     scoped = search(retriever, "In the release notes, what is new?", strategy="rerank")
-    assert scoped.search("news of skiff").notes["scope"]["params"] == {"names": "Skiff release notes"}
-    assert retriever.asked == [("news of skiff", Filters(pages=("notes",)), {"strategy": "rerank"})]
+    assert scoped.search("news of skiff", ["What is tea?"]).notes["scope"]["params"] == {"names": "Skiff release notes"}
+    assert retriever.asked == [
+        ("news of skiff", Filters(pages=("notes",)), {"strategy": "rerank", "before": ["What is tea?"]})
+    ]
 
 
 def test_a_query_with_a_scope_of_its_own_is_searched_there() -> None:

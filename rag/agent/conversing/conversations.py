@@ -10,10 +10,10 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 from uuid import uuid4
 
-from rag.agent.condensing.condense import Exchange
 from rag.agent.conversing.aftercare import propose
 from rag.agent.conversing.answer_record import packed, plain, revived, unpacked
 from rag.agent.conversing.checkpoints import Checkpoints
+from rag.agent.conversing.condense import Exchange
 from rag.agent.conversing.liveness import Process
 from rag.agent.options import RunOptions
 from rag.agent.questions import question_problem

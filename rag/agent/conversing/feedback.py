@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, Literal
 
+from rag.agent.conversing.condense import searched_with
 from rag.agent.conversing.conversations import Conversations
 from rag.store.database import Database
 from rag.text import question_language, split_sentences
@@ -86,6 +87,7 @@ def _of_answer(answer: Answer | None) -> dict[str, Any]:
         return {}
     return {
         "standalone": answer.standalone,
+        "before": searched_with(answer.steps),
         "text": answer.text,
         "outcome": answer.outcome,
         "reasoner": answer.reasoner,
@@ -107,6 +109,7 @@ def _row(kept: Mapping[str, Any], page_of: PageOf | None) -> dict[str, Any]:
         "id": kept["id"],
         "question": question,
         "lang": question_language(question),
+        "history": [{"question": earlier, "answer": ""} for earlier in data.get("before", ())],
         "answers": answers,
         "evidence": evidence,
         "rating": kept["rating"],

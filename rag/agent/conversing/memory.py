@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Final, Protocol, runtime_checkable
 
-from rag.agent.condensing.condense import Exchange
+from rag.agent.conversing.condense import Exchange
 from rag.agent.questions import is_about_conversation
 from rag.agent.usage import estimate_tokens
 from rag.messages import say

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rag.agent.condensing.condense import Exchange
+from rag.agent.conversing.condense import Exchange
 from rag.agent.conversing.memory import first_sentence
 from rag.agent.prompts import Prompt, passage_block
 from rag.text import is_chinese

@@ -10,7 +10,6 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 
-from rag.agent.condensing.condense import needs_context
 from rag.agent.loop import nodes
 from rag.agent.loop.state import MAX_REWRITES, LoopContext, LoopState, StepRecord
 from rag.agent.loop.talk import is_long
@@ -78,13 +77,13 @@ def timed(name: str, function: NodeFunction) -> Callable[..., Awaitable[LoopStat
 
 
 def after_enter(state: LoopState) -> Literal["condense", "agent", "__end__"]:
-    """A question that the person completed, and the first of a conversation, need no completing."""
+    """A question that the person completed, the first of a conversation, and small talk need no completing."""
     if state["outcome"]:
         return "__end__"
     if len(state["messages"]) < 2:
         return "agent"
-    points_back = needs_context(state["question"]) and not is_small_talk(state["question"])
-    return "condense" if (points_back and not state["standalone"]) or is_long(state) else "agent"
+    follows = not (state["standalone"] or is_small_talk(state["question"]))
+    return "condense" if follows or is_long(state) else "agent"
 
 
 def after_agent(state: LoopState) -> Literal["retrieve", "__end__"]:

@@ -11,13 +11,14 @@ from typing import Any
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 from langgraph.runtime import Runtime
 
-from rag.agent.condensing.condense import MAX_STANDALONE, by_rules, needs_context
+from rag.agent.conversing.condense import MAX_STANDALONE, Exchange, questions_before
 from rag.agent.loop.endings import caveat, decided, failed, judged, missing
 from rag.agent.loop.state import LoopContext, LoopState, PassageRef, asked, fresh, notice_of, record, reference
 from rag.agent.loop.talk import conversation, exchanges_of, leftovers, said, summed_up
 from rag.agent.loop.verify import verified
 from rag.agent.loop.writing import write
 from rag.agent.questions import is_small_talk, question_problem
+from rag.agent.reasoner import following
 from rag.agent.tools import Wish, call_for, read_wish, retrieve_tool, tool_node
 from rag.agent.usage import BUDGET_CODES
 from rag.errors import ModelError, RagError
@@ -49,24 +50,37 @@ async def enter(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
 
 
 async def condense(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
-    """Make room in the conversation where it is too long, and complete a question that points back."""
+    """Make room in the conversation where it is too long, and complete the question where a model can.
+
+    Without one it stays as it is, and is searched for with the questions before it.
+    """
     context, question = runtime.context, state["question"]
     summary, dropped = await summed_up(state, context)
     update = LoopState(summary=summary, messages=list(dropped))
-    if is_small_talk(question) or not needs_context(question):
+    if is_small_talk(question) or state["standalone"]:
         return update, decided("stands_alone")
     history = exchanges_of(state["messages"][len(dropped) : -1])
-    try:
-        with context.budget.keeping_end():
-            standalone = await context.condenser.condense(question, history, summary)
-    except ModelError as error:
-        log.info("a follow-up is completed by rules (%s)", error.code)
-        standalone = by_rules(question, history)
-    standalone = " ".join(standalone.split())[:MAX_STANDALONE] or question
+    standalone = await _completed(question, history, summary, context)
+    if not standalone:
+        before = questions_before(history)
+        return {**update, "before": before}, decided("followed", before=before)
     update["messages"] = [*dropped, said(question, standalone, state["messages"][-1].id)]
     runtime.stream_writer({"standalone": standalone})
     decision = "stands_alone" if standalone == question else "condensed"
     return {**update, "standalone": standalone}, decided(decision, question=standalone)
+
+
+async def _completed(question: str, history: Sequence[Exchange], summary: str, context: LoopContext) -> str:
+    """The question as a model completes it; empty where none does."""
+    if context.condenser is None:
+        return ""
+    try:
+        with context.budget.keeping_end():
+            standalone = await context.condenser.condense(question, history, summary)
+    except ModelError as error:
+        log.info("a follow-up is not completed (%s)", error.code)
+        return ""
+    return " ".join(standalone.split())[:MAX_STANDALONE] or question
 
 
 async def agent(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
@@ -122,7 +136,7 @@ async def retrieve(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
     queries = [str(call["args"]["query"]) for call in calls]
     try:
         with runtime.context.budget.keeping_end():  # some strategies have a model write what they search with
-            ran = await tool_node().ainvoke({"messages": state["messages"][-1:]})
+            ran = await tool_node().ainvoke({"messages": state["messages"][-1:], "before": state["before"]})
     except RagError as error:
         return failed(error.notice), decided("failed", reason=error.code, queries=queries)
     replies: list[ToolMessage] = ran["messages"]
@@ -155,7 +169,8 @@ async def grade(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
     passages = await _read([ref for ref in state["passages"] if ref["id"] not in state["graded"]], context)
     try:
         with context.budget.keeping_end():
-            verdicts = await context.reasoner.grade(asked(state), passages) if passages else []
+            reasoner = following(context.reasoner, state["before"])
+            verdicts = await reasoner.grade(asked(state), passages) if passages else []
         decision = "graded"
     except ModelError as error:
         if error.code == _UNUSABLE:

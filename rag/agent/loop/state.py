@@ -11,7 +11,7 @@ from langgraph.graph.message import add_messages
 from typing_extensions import TypedDict
 
 from rag.agent.citing.verifier import Verifier
-from rag.agent.condensing.condense import Condenser, RuleCondenser
+from rag.agent.conversing.condense import Condenser
 from rag.agent.conversing.memory import RuleSummariser, Summariser
 from rag.agent.options import RunOptions
 from rag.agent.reasoner import Quoter, Reasoner
@@ -48,14 +48,16 @@ class LoopState(TypedDict, total=False):
     of this question brought, `graded` the ids that were judged, `relevant` how many the last grading
     let through; `query` is what a rewrite wants searched next; `exhausted` says that none is left; `broken`
     is why the model failed, after which it is not asked again.
-    `standalone` is the question complete in itself, once that was looked into or given; `summary` holds
-    what was said before the oldest of the messages.
+    `standalone` is the question complete in itself, once a model or the person said so; `before` are the
+    questions whose words are searched for too where nobody did; `summary` holds what was said before the
+    oldest of the messages.
     """
 
     messages: Annotated[list[AnyMessage], add_messages]
     summary: str
     question: str
     standalone: str
+    before: list[str]
     run_mode: RunMode
     query: str
     passages: list[PassageRef]
@@ -77,14 +79,15 @@ class LoopState(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class LoopContext:
-    """What a run works with: never saved. `search` and `passages_of` block and are called in threads."""
+    """What a run works with: never saved. `search`, for a query and the questions
+    before it, and `passages_of` block and are called in threads."""
 
     reasoner: Reasoner
-    search: Callable[[str], Sequence[Passage]]
+    search: Callable[[str, Sequence[str]], Sequence[Passage]]
     passages_of: Callable[[Sequence[str]], Sequence[Passage]]
     budget: CallBudget
     answerable: Callable[[], float] = lambda: 1.0  # of the searches so far, see rag.retrieval.answerable
-    condenser: Condenser = field(default_factory=RuleCondenser)
+    condenser: Condenser | None = None
     summariser: Summariser = field(default_factory=RuleSummariser)
     quoter: Quoter | None = None
     verifiers: Sequence[Verifier] = ()  # the best first; where none answers, rules judge
@@ -101,6 +104,7 @@ def fresh(question: str, mode: RunMode) -> LoopState:
     return {
         "question": question,
         "standalone": "",
+        "before": [],
         "run_mode": mode,
         "query": "",
         "passages": [],

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, RemoveMessage
 
-from rag.agent.condensing.condense import Exchange
+from rag.agent.conversing.condense import Exchange
 from rag.agent.conversing.memory import HISTORY_TOKENS, SUMMARY_OF, overflowing, summary_by_rules
 from rag.agent.loop.state import LoopContext, LoopState
 from rag.errors import ModelError

@@ -10,7 +10,7 @@ from langgraph.runtime import Runtime
 
 from rag.agent.composing.compose import Composer, Plan, plan_for, share_that_fits
 from rag.agent.loop.state import LoopContext, LoopState, asked, notice_of
-from rag.agent.reasoner import RESET
+from rag.agent.reasoner import RESET, Reasoner, following
 from rag.agent.usage import BUDGET_CODES
 from rag.errors import ModelError
 from rag.messages import say
@@ -36,14 +36,15 @@ async def write(
     try:
         if broken := notice_of(state["broken"]):
             raise ModelError(broken.code, **broken.params)
-        await _collect(_source(question, given, plan, context), runtime, pieces)
+        await _collect(_source(question, given, plan, following(context.reasoner, state["before"])), runtime, pieces)
     except ModelError as error:
-        return await _quoted_instead(question, passages, runtime, pieces, error) or (plan.way, error, None)
+        quoted = await _quoted_instead(state, passages, runtime, pieces, error)
+        return quoted or (plan.way, error, None)
     return plan.way, None, None
 
 
 async def _quoted_instead(
-    question: str, passages: Sequence[Passage], runtime: Runtime[LoopContext], pieces: list[str], error: ModelError
+    state: LoopState, passages: Sequence[Passage], runtime: Runtime[LoopContext], pieces: list[str], error: ModelError
 ) -> Written | None:
     """The best sentences of the passages in the place of what a model did not write, or not to its end.
 
@@ -52,7 +53,7 @@ async def _quoted_instead(
     spent, quoter = error.code in BUDGET_CODES, runtime.context.quoter
     if quoter is None or (pieces and (spent or error.code == SHORTENED)):
         return None
-    quotes = [piece async for piece in quoter.answer(question, passages)]
+    quotes = [piece async for piece in following(quoter, state["before"]).answer(asked(state), passages)]
     if not quotes:
         return None
     for piece in [*([RESET] if pieces else []), *quotes]:
@@ -74,10 +75,10 @@ async def distilled(question: str, passages: Sequence[Passage], plan: Plan, cont
     return await asyncio.to_thread(context.quoter.distilled, question, passages, share)
 
 
-def _source(question: str, passages: Sequence[Passage], plan: Plan, context: LoopContext) -> AsyncIterator[str]:
-    if isinstance(context.reasoner, Composer):
-        return context.reasoner.compose(question, passages, plan)
-    return context.reasoner.answer(question, passages)
+def _source(question: str, passages: Sequence[Passage], plan: Plan, reasoner: Reasoner) -> AsyncIterator[str]:
+    if isinstance(reasoner, Composer):
+        return reasoner.compose(question, passages, plan)
+    return reasoner.answer(question, passages)
 
 
 async def _collect(source: AsyncIterator[str], runtime: Runtime[LoopContext], pieces: list[str]) -> None:

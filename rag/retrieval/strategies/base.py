@@ -14,6 +14,7 @@ from rag.models.embedding import EmbeddingModel
 from rag.models.reranker import Reranker
 from rag.models.sparse import SparseEncoder
 from rag.retrieval.filters import Filters
+from rag.retrieval.following import dense_query, sparse_query
 from rag.retrieval.fusion import DENSE_WEIGHT, weighted
 from rag.store.library import Library
 from rag.store.search import Fusion, Hit, Query
@@ -30,7 +31,8 @@ PREFETCH = 60
 class SearchRequest:
     """What to find: `k` passages chosen from `fetch_k` candidates; `lambda_mult` weighs relevance in MMR.
 
-    `dense_weight` is the dense leg's share of a weighted fusion, 0 to 1.
+    `dense_weight` is the dense leg's share of a weighted fusion, 0 to 1. `before` are the questions that
+    this one follows on, oldest first.
     """
 
     question: str
@@ -39,6 +41,7 @@ class SearchRequest:
     lambda_mult: float = 0.7
     filters: Filters = field(default_factory=Filters)
     dense_weight: float = DENSE_WEIGHT
+    before: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,13 +149,13 @@ class Engine:
         round trip; `fuse` gets their legs as `dense.2`, `sparse.2` and so on.
         """
         limit = limit or max(request.fetch_k, request.k)
-        dense, sparse = self._query(text or request.question, legs)
+        dense, sparse = self._query(text or request.question, legs, request.before)
         if vector is not None:
             dense = vector
         hits = self.library.search(
             dense=dense,
             sparse=sparse,
-            more=[self._query(other, legs) for other in others],
+            more=[self._query(other, legs, request.before) for other in others],
             limit=limit,
             prefetch=max(PREFETCH, limit),
             with_vectors=True,
@@ -162,6 +165,7 @@ class Engine:
         voted = (("dense", dense), ("sparse", sparse))
         return hits, tuple(leg for leg, asked in voted if asked is not None)
 
-    def _query(self, text: str, legs: frozenset[str]) -> Query:
-        dense = self.model.encode_query(text) if "dense" in legs and self.model.can_read(text) else None
-        return dense, self.sparse.encode_query(text) if "sparse" in legs or dense is None else None
+    def _query(self, text: str, legs: frozenset[str], before: Sequence[str]) -> Query:
+        readable = "dense" in legs and self.model.can_read(text)
+        dense = dense_query(text, before, self.model, self.sparse) if readable else None
+        return dense, sparse_query(text, before, self.sparse) if "sparse" in legs or dense is None else None

@@ -9,6 +9,7 @@ from functools import lru_cache
 from itertools import chain, pairwise
 
 from rag.models.sparse import SparseEncoder
+from rag.retrieval.following import term_weights
 from rag.store.library import Library
 from rag.text import sentence_spans
 
@@ -31,12 +32,15 @@ class _Text:
 
 
 class Closeness:
-    """Scores texts for one question."""
+    """Scores texts for one question; the terms of those `before` it count as they do in the search."""
 
-    def __init__(self, question: str, library: Library, sparse: SparseEncoder) -> None:
+    def __init__(self, question: str, library: Library, sparse: SparseEncoder, before: Sequence[str] = ()) -> None:
         self._words = sparse.terms_of_word
         asked = _read(question, self._words)
-        self._idf = library.idf(sorted(frozenset().union(*asked.sentences)))
+        own = dict.fromkeys(frozenset().union(*asked.sentences), 1.0)
+        weights = {**term_weights(question, before, sparse), **own}
+        idf = library.idf(sorted(weights))
+        self._idf = {term: weight * idf[term] for term, weight in weights.items()}
         self._pairs = _weighed(pairwise(asked.words), self._idf)
         self._paired = frozenset(chain.from_iterable(self._pairs))
 

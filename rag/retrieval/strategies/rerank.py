@@ -32,22 +32,22 @@ class Rerank:
         hits, legs = engine.hits(request, fuse=partial(weighted, dense_weight=request.dense_weight))
         notes: dict[str, Any] = {"reranker": {"code": "rerank_without_weights", "params": {}}}
         if engine.reranker is None:
-            return Found(closest(request.question, hits, engine), legs, notes, diversify=True)
+            return Found(closest(request, hits, engine), legs, notes, diversify=True)
         try:
             ranked, reached = _reread(request.question, hits, engine.reranker)
         except ModelError as error:
             notes["fell_back"] = {"code": error.code, "params": dict(error.notice.params)}
-            return Found(closest(request.question, hits, engine), legs, notes, diversify=True)
+            return Found(closest(request, hits, engine), legs, notes, diversify=True)
         params = {"model": engine.reranker.name, "reached": reached, "of": len(hits)}
         return Found(ranked, legs, {"reranker": {"code": "rerank_with", "params": params}})
 
 
-def closest(question: str, hits: Sequence[Hit], engine: Engine) -> list[Hit]:
+def closest(request: SearchRequest, hits: Sequence[Hit], engine: Engine) -> list[Hit]:
     """`hits` by fused score, of which the best counts 1, and closeness."""
     if not hits:
         return []
     best = max(hit.passage.score for hit in hits) or 1.0
-    closeness = Closeness(question, engine.library, engine.sparse)
+    closeness = Closeness(request.question, engine.library, engine.sparse, request.before)
     scores = [hit.passage.score / best + closeness.score(_whole(hit)) for hit in hits]
     return _ordered(hits, scores)
 

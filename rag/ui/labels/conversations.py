@@ -17,6 +17,10 @@ LABELS: dict[str, tuple[str, str]] = {
     "talk_delete": ("Delete", "删除"),
     "talk_deleted": ("The conversation is deleted.", "对话已删除。"),
     "understood": ("Understood as: “{question}”", "理解为：“{question}”"),
+    "searched_with": (
+        "Searched with the words of your earlier questions too: {questions}",
+        "检索时也用了之前问题的词语：{questions}",
+    ),
     "understood_wrong": ("Correct", "更正"),
     "understood_meant": ("What you meant", "您的意思是"),
     "understood_again": ("Ask it like this", "这样提问"),

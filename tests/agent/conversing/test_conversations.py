@@ -9,13 +9,14 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from rag.agent.conversing.checkpoints import Checkpoints
+from rag.agent.conversing.condense import searched_with
 from rag.agent.conversing.conversations import Asked, Asking, Conversations, PageStamp, TurnView, outdated
 from rag.agent.options import RunOptions
 from rag.agent.runs import Runs
@@ -25,7 +26,6 @@ from rag.types import Candidate, Retrieval
 from tests.agent.support import BRIDGE, FakeRetriever, ScriptedReasoner, passage
 
 FIRST, SECOND = "When did Mount Aso erupt?", "How wide is its crater?"
-STANDALONE = "How wide is Mount Aso's crater?"
 WIDE = ["Its crater is 24 kilometres wide [1]."]
 
 
@@ -64,12 +64,13 @@ def talk(tmp_path: Path) -> Iterator[Talk]:
     one.close()
 
 
-def test_a_follow_up_is_searched_for_and_kept_as_it_is_meant(talk: Talk) -> None:
+def test_a_follow_up_stays_as_it_is_and_is_searched_for_with_the_question_before(talk: Talk) -> None:
     first, _ = talk.ask(FIRST)
     _, turn = talk.ask(SECOND, ScriptedReasoner(answers=[WIDE]), conversation_id=first.conversation_id)
-    assert talk.retriever.queries == [FIRST, STANDALONE]
+    assert list(zip(talk.retriever.queries, talk.retriever.followed, strict=True)) == [(FIRST, []), (SECOND, [FIRST])]
     assert turn.answer is not None
-    assert (turn.answer.question, turn.answer.standalone) == (SECOND, STANDALONE)
+    assert (turn.answer.question, turn.answer.standalone) == (SECOND, "")
+    assert searched_with(turn.answer.steps) == [FIRST]
     assert [one.question for one in talk.kept.turns(first.conversation_id)] == [FIRST, SECOND]
 
 
@@ -95,13 +96,13 @@ def test_a_new_process_lists_it_shows_the_same_and_goes_on(tmp_path: Path) -> No
         assert (turn.answer.text, turn.answer.citations) == (shown.answer.text, shown.answer.citations)
         reasoner = ScriptedReasoner(answers=[WIDE])
         after.ask(SECOND, reasoner, conversation_id=one.id)
-        assert after.retriever.queries == [STANDALONE]
+        assert (after.retriever.queries, after.retriever.followed) == ([SECOND], [[FIRST]])
     finally:
         after.close()
 
 
 class Searching(FakeRetriever):
-    def search(self, question: str) -> Retrieval:  # type: ignore[override]
+    def search(self, question: str, before: Sequence[str] = ()) -> Retrieval:  # type: ignore[override]
         candidates = tuple(Candidate(one, place) for place, one in enumerate(self.default, 1))
         return Retrieval(question, "mmr", tuple(self.default), candidates, ("dense",), answerable=0.9)
 
@@ -123,7 +124,7 @@ def test_a_conversation_without_its_checkpoints_goes_on_from_its_turns(talk: Tal
     first, _ = talk.ask(FIRST)
     talk.checkpoints.forget(first.conversation_id)
     talk.ask(SECOND, ScriptedReasoner(answers=[WIDE]), conversation_id=first.conversation_id)
-    assert talk.retriever.queries[-1] == STANDALONE
+    assert (talk.retriever.queries[-1], talk.retriever.followed[-1]) == (SECOND, [FIRST])
 
 
 def test_what_cannot_be_stored_does_not_stand_in_the_way(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -231,7 +232,7 @@ def test_a_killed_server_leaves_what_was_finished_and_says_what_was_not(tmp_path
         assert cut.answer.notice.code == "turn_interrupted"
         assert cut.answer.text == "Its crater is 24 kilometres wide."
         _, again = after.ask(SECOND, ScriptedReasoner(answers=[WIDE]), conversation_id=conversation_id)
-        assert again.answer is not None and again.answer.standalone == STANDALONE
+        assert again.answer is not None and searched_with(again.answer.steps) == [FIRST]
     finally:
         after.close()
 
@@ -274,7 +275,7 @@ def test_a_branch_goes_on_from_an_earlier_question_and_leaves_the_other_alone(ta
     talk.ask("When was the bridge opened?", conversation_id=first.conversation_id)
     branch = talk.kept.branch(first.conversation_id, first.turn_id)
     talk.ask(SECOND, ScriptedReasoner(answers=[WIDE]), conversation_id=branch)
-    assert talk.retriever.queries[-1] == STANDALONE
+    assert (talk.retriever.queries[-1], talk.retriever.followed[-1]) == (SECOND, [FIRST])
     assert [turn.question for turn in talk.kept.turns(branch)] == [FIRST, SECOND]
     assert [turn.question for turn in talk.kept.turns(first.conversation_id)] == [FIRST, "When was the bridge opened?"]
     assert talk.kept.conversation(branch).branch_of == first.turn_id

@@ -10,7 +10,7 @@ import pytest
 from rag.agent.conversing.feedback import Feedback
 from rag.errors import RagError
 from rag.types import Page
-from tests.agent.conversing.test_conversations import FIRST, SECOND, STANDALONE, WIDE, Talk
+from tests.agent.conversing.test_conversations import FIRST, SECOND, WIDE, Talk
 from tests.agent.support import VOLCANO, ScriptedReasoner
 
 PAGE = Page("https://example.org/1", "hash1", "Page 1", "en", "example.org", VOLCANO, "t", "web")
@@ -50,7 +50,8 @@ def test_a_correction_is_the_answer_and_its_sentence_the_evidence(talk: Talk) ->
     assert feedback.given(asked.turn_id) == said
     assert feedback.given(asked.turn_id, "bob") == dict.fromkeys(said, "")
     (row,) = feedback.questions("main", _page)
-    assert (row["question"], row["answers"], row["reason"]) == (STANDALONE, ["24 kilometres"], "wrong")
+    assert (row["question"], row["answers"], row["reason"]) == (SECOND, ["24 kilometres"], "wrong")
+    assert row["history"] == [{"question": FIRST, "answer": ""}]
     assert row["evidence"] == [{"url": PAGE.url, "quote": "Its crater is 24 kilometres wide."}]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rag.agent.chat import ChatReasoner
-from rag.agent.condensing.condense import Exchange
+from rag.agent.conversing.condense import Exchange
 from rag.agent.conversing.memory import HISTORY_TOKENS, overflowing, recalled, summary_by_rules
 from rag.agent.runs import Runs
 from rag.agent.usage import estimate_tokens

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rag.agent.condensing.condense import Exchange
+from rag.agent.conversing.condense import Exchange
 from rag.agent.conversing.prompts import condense, summarise
 
 

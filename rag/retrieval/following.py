@@ -1,0 +1,58 @@
+"""A question that follows on others is searched for with their words too, the less the more it says itself.
+
+Nothing in the question is changed, and no list of words tells whether it needs the others. Chosen on CAsT 2021 and on
+questions after a change of subject (benchmarks.followups); see docs/decisions/0010-conversations.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rag.models.embedding import EmbeddingModel
+from rag.types import SparseVector
+
+HALF_AT: Final = 3.0
+"""Terms of a question beside which the one just before it counts half as much as the question itself, which is 1."""
+FADES: Final = 0.5
+"""What each question counts, of the one after it."""
+TURNS: Final = 4
+
+
+class TermEncoder(Protocol):
+    def encode_query(self, text: str) -> SparseVector: ...
+
+
+def term_weights(question: str, before: Sequence[str], encoder: TermEncoder) -> dict[int, float]:
+    """The terms of the question, at 1, and of those `before` it, oldest first. The largest weight of a term counts."""
+    weights = dict.fromkeys(encoder.encode_query(question).indices, 1.0)
+    for earlier, weight in _weighed(before, len(weights)):
+        for term in encoder.encode_query(earlier).indices:
+            weights.setdefault(term, weight)
+    return weights
+
+
+def sparse_query(question: str, before: Sequence[str], encoder: TermEncoder) -> SparseVector:
+    weights = term_weights(question, before, encoder)
+    return SparseVector(list(weights), list(weights.values()))
+
+
+def dense_query(
+    question: str, before: Sequence[str], model: EmbeddingModel, encoder: TermEncoder
+) -> NDArray[np.float32]:
+    """The normalised sum of the questions' vectors, (d,), so weighed; those that the model cannot read are left out."""
+    vector = model.encode_query(question)
+    for earlier, weight in _weighed(before, len(encoder.encode_query(question).indices)):
+        if model.can_read(earlier):
+            vector = vector + np.float32(weight) * model.encode_query(earlier)
+    unit: NDArray[np.float32] = vector / max(float(np.linalg.norm(vector)), 1e-12)
+    return unit
+
+
+def _weighed(before: Sequence[str], terms: int) -> list[tuple[str, float]]:
+    """The last questions, the latest first, with their weights beside a question of so many terms."""
+    latest = HALF_AT / (HALF_AT + terms)
+    return [(earlier, latest * FADES**turn) for turn, earlier in enumerate(reversed(before[-TURNS:]))]

@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from rag.models.sparse import SparseEncoder
+from rag.retrieval.following import TURNS, dense_query, sparse_query, term_weights
+from tests.support.hashed_model import HashedModel
+
+SPARSE = SparseEncoder()
+
+
+def term(word: str) -> int:
+    (found,) = SPARSE.encode_query(word).indices
+    return found
+
+
+def test_a_first_question_is_searched_for_as_it_is() -> None:
+    alone = SPARSE.encode_query("How wide is the crater?")
+    asked = sparse_query("How wide is the crater?", [], SPARSE)
+    assert (asked.indices, asked.values) == (alone.indices, alone.values)
+    model = HashedModel()
+    vector = dense_query("How wide is the crater?", [], model, SPARSE)
+    assert np.allclose(vector, model.encode_query("How wide is the crater?"), atol=1e-6)
+
+
+def test_older_words_count_less_and_a_words_largest_weight_counts() -> None:
+    weights = term_weights("How wide is it?", ["Where is Aso?", "When did the crater of Aso erupt?"], SPARSE)
+    assert weights[term("wide")] == 1.0 > weights[term("crater")] == weights[term("Aso")] > 0.0
+    older = term_weights("How wide is it?", ["When did Aso erupt?", "Why?"], SPARSE)
+    assert older[term("Aso")] == pytest.approx(0.5 * weights[term("Aso")])
+
+
+def test_the_more_a_question_says_itself_the_less_count_those_before_it() -> None:
+    short = term_weights("How wide?", ["Where is Aso?"], SPARSE)
+    long = term_weights("How wide is the crater lake north of the Kirishima mountains?", ["Where is Aso?"], SPARSE)
+    assert long[term("Aso")] < 0.6 * short[term("Aso")]
+
+
+def test_what_lies_far_back_is_forgotten() -> None:
+    before = ["Where is Aso?", *(f"Why {word}?" for word in ("tea", "bridges", "lamps", "bells"))]
+    assert len(before) == TURNS + 1 and term("Aso") not in term_weights("How?", before, SPARSE)
+
+
+def test_the_vector_leans_towards_the_question_before_unless_the_model_cannot_read_it() -> None:
+    model = HashedModel()
+    alone, earlier = model.encode_query("How wide?"), model.encode_query("Where is Aso?")
+    vector = dense_query("How wide?", ["Where is Aso?"], model, SPARSE)
+    assert float(vector @ earlier) > float(alone @ earlier) and float(vector @ alone) > float(vector @ earlier)
+    assert np.linalg.norm(vector) == pytest.approx(1.0)
+    assert np.allclose(dense_query("How wide?", ["阿苏山在哪里？"], model, SPARSE), alone, atol=1e-6)
