@@ -59,6 +59,17 @@ def test_a_cross_encoder_says_how_likely_the_statement_follows(nli: Path) -> Non
         assert support.verdict == expected
 
 
+@pytest.mark.parametrize("family", ["DebertaV2", "XLMRoberta", "ModernBert"])
+@pytest.mark.parametrize(("kind", "labels"), [("Sequence", NLI), ("Token", TOKENS)])
+def test_models_of_other_families_are_read(tmp_path: Path, family: str, kind: Any, labels: tuple[str, ...]) -> None:
+    """Whole windows too: each counts its positions in its own way."""
+    folder = build_tiny_verifier(tmp_path / "model", kind, labels, family=family)
+    pair = Pair("the city", (TEXT * 30,), "which city")
+    found = load_support_model(str(folder)).supports([pair, *PAIRS])
+    assert len(found) == 1 + len(PAIRS)
+    assert all(0.0 <= support.score <= 1.0 for support in found)
+
+
 @pytest.mark.parametrize("labels", [("CONTRADICTION", "NEUTRAL", "ENTAILMENT"), ("entailment", "not_entailment")])
 def test_its_labels_are_read_in_any_order(tmp_path: Path, labels: tuple[str, ...]) -> None:
     folder = build_tiny_verifier(tmp_path / "nli", "Sequence", labels)

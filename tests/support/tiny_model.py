@@ -76,17 +76,25 @@ def build_tiny_verifier(
     *,
     positions: int = 64,
     lessons: Sequence[tuple[str, str, int]] = (),
+    family: str = "Bert",
 ) -> Path:
     """Save a classifier of texts or of tokens with these labels in `folder` and return it.
 
-    A classifier of texts learns its `lessons` by heart: a text, a statement, and the number of the label.
+    `family` is transformers' name for its architecture. A classifier of texts learns its `lessons` by heart: a text, a
+    statement, and the number of the label.
     """
     named = {"id2label": dict(enumerate(labels)), "label2id": {label: n for n, label in enumerate(labels)}}
-    return _classifier(folder, kind, 7, lessons, max_position_embeddings=positions, **named)
+    return _classifier(folder, kind, 7, lessons, family=family, max_position_embeddings=positions, **named)
 
 
 def _classifier(
-    folder: Path, kind: str, seed: int, lessons: Sequence[tuple[str, str, int]] = (), **options: Any
+    folder: Path,
+    kind: str,
+    seed: int,
+    lessons: Sequence[tuple[str, str, int]] = (),
+    *,
+    family: str = "Bert",
+    **options: Any,
 ) -> Path:
     import torch
     import transformers
@@ -95,10 +103,14 @@ def _classifier(
     shape |= {"max_position_embeddings": 64, "pad_token_id": 0}
     tokenizer = _tokenizer()
     tokenizer.model_max_length = options.get("max_position_embeddings", 64)
-    config = transformers.BertConfig(vocab_size=len(tokenizer), initializer_range=0.5, **(shape | options))
+    if family != "Bert":  # the only one of these that tells the two texts apart
+        tokenizer.model_input_names = ["input_ids", "attention_mask"]
+        shape |= {"bos_token_id": 2, "cls_token_id": 2, "eos_token_id": 3, "sep_token_id": 3}
+    build = getattr(transformers, f"{family}Config")
+    config = build(vocab_size=len(tokenizer), initializer_range=0.5, **(shape | options))
     with torch.random.fork_rng():
         torch.manual_seed(seed)
-        model = getattr(transformers, f"BertFor{kind}Classification")(config)
+        model = getattr(transformers, f"{family}For{kind}Classification")(config)
         if lessons:
             _teach(model, tokenizer, lessons)
         model.save_pretrained(folder)
