@@ -66,7 +66,7 @@ def _job(app: App, job_id: str, language: Language) -> None:
         draw_job(app, job_id, language)
     except RagError as error:
         st.info(escape_line(say(error.notice, language)), icon=":material/history:")
-    st.markdown(f"#### {label('add_more', language)}", anchors=False)
+    st.markdown(f"## {label('add_more', language)}", anchors=False)
 
 
 def _options(app: App, language: Language) -> _Options:

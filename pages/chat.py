@@ -52,7 +52,7 @@ def draw() -> None:
 
 def _empty(app: App, library: str, language: Language) -> None:
     with st.container(key="empty", horizontal_alignment="center"):
-        st.markdown(f"### {label('empty_title', language)}", anchors=False)
+        st.markdown(f"# {label('empty_title', language)}", anchors=False)
         st.markdown(label("empty_lead", language))
         with st.container(horizontal=True, horizontal_alignment="center"):
             if st.button(label("empty_add", language), type="primary", icon=":material/add:", key="empty-add"):

@@ -62,7 +62,7 @@ def _opened(app: App, library: str, language: Language) -> Page | None:
 def _empty(app: App, library: str, language: Language) -> None:
     follow_transfer(app, language)
     with st.container(key="empty", horizontal_alignment="center"):
-        st.markdown(f"### {label('library_empty_title', language)}", anchors=False)
+        st.markdown(f"# {label('library_empty_title', language)}", anchors=False)
         st.markdown(label("library_empty_lead", language))
         if st.button(label("empty_add", language), type="primary", icon=":material/add:", key="empty-add"):
             go("add")

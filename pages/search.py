@@ -48,13 +48,14 @@ def _empty(language: Language) -> None:
 
 def _question_box(language: Language) -> str:
     """The box with its button; returns what is to be searched for, which the address keeps."""
+    if st.session_state.get("searched") != (find := st.query_params.get("find", "")):
+        st.session_state["searched"] = st.session_state["search-text"] = find
     with (
         st.form("search-form", border=False, enter_to_submit=True),
         st.container(horizontal=True, vertical_alignment="bottom"),
     ):
         typed = st.text_input(
             label("search_placeholder", language),
-            value=st.query_params.get("find", ""),
             key="search-text",
             type="search",
             max_chars=_LONGEST_QUESTION,

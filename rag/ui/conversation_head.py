@@ -30,7 +30,7 @@ def draw_head(app: App, conversation: Conversation, turns: Sequence[TurnView], l
     usage = usage_parts(app.conversations.usage(conversation.id, session().owner), language)
     with st.container(horizontal=True, vertical_alignment="center", key="talk-head", gap="small"):
         with st.container(key="talk-title", gap=None):
-            st.markdown(f"**{escape_line(conversation.title)}**")
+            st.markdown(f"# {escape_line(conversation.title)}", anchors=False)
             if usage:
                 st.caption(label("usage_whole", language, usage=" · ".join(usage)))
         _draw_menu(app, conversation, turns, language)

@@ -24,12 +24,26 @@ _LISTED = 20
 _LONGEST = 80
 
 
-def take_from_address(app: App, language: Language) -> None:
-    """Open the conversation that the address names, with its library; an unknown one is said so and forgotten."""
+def take_from_address(app: App, language: Language, *, moved: bool) -> None:
+    """Show the library and the conversation that the address names; an unknown one is said so and forgotten.
+
+    `moved` tells that another page is drawn than before. A link of the navigation names nothing: then what the tab
+    works with stays.
+    """
     state = session()
+    named = set(st.query_params) - {"lang"}
+    library = st.query_params.get("library", "") or app.settings.rag_library
+    if (named or not moved) and library != state.library:
+        state.library, state.search, state.scope, state.conversation = library, None, Scope(), ""
     wanted = st.query_params.get(_PARAM, "")
-    if not wanted or wanted == state.conversation:
-        return
+    if wanted and wanted != state.conversation:
+        _open(app, wanted, language)
+    elif not wanted and not moved and not state.page:
+        state.conversation = ""
+
+
+def _open(app: App, wanted: str, language: Language) -> None:
+    state = session()
     try:
         found = app.conversations.conversation(wanted, state.owner)
     except RagError as error:

@@ -54,7 +54,7 @@ def _draw_live_job(app: App, job_id: str, language: Language, *, live: bool) -> 
 def _draw_head(job: JobView, language: Language) -> None:
     with st.container(horizontal=True, horizontal_alignment="distribute", wrap=False, key="job-head"):
         with st.container(gap=None, width="stretch"):
-            st.markdown(f"##### {escape_line(job_name(job, language))}", anchors=False)
+            st.markdown(f"## {escape_line(job_name(job, language))}", anchors=False)
             st.caption(f"{label(f'job_kind_{job.kind}', language)} · {moment(job.created_at)}")
         if st.button(label("job_close", language), icon=":material/close:", type="tertiary", key="job-close"):
             set_param("job", "")

@@ -33,7 +33,7 @@ def draw_missing(
     """
     nearest = [] if answer.citations else nearest_passages(answer)
     if nearest:
-        st.markdown(f"##### {label('nearest', language)}", anchors=False)
+        st.markdown(f"## {label('nearest', language)}", anchors=False)
         for place, passage in enumerate(nearest, start=1):
             draw_passage(app, library, passage, answer.question, language, key=f"{key}-p{place}")
     with st.container(key=f"missing-{key}"):

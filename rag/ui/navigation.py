@@ -47,5 +47,6 @@ def navigation(language: Language, *, hidden: bool = False) -> st.Page:
 
 def go(name: PageName, **params: str) -> None:
     """Leave for another page. Where a page runs alone there is none to go to, and nothing happens."""
+    params = {kept: st.query_params[kept] for kept in ("library", "lang") if kept in st.query_params} | params
     with contextlib.suppress(StreamlitAPIException):
         st.switch_page(PAGES[name].file, query_params=params)

@@ -34,7 +34,7 @@ def draw_page(app: App, library: str, page: Page, language: Language) -> None:
         set_param("page", "")
         st.rerun()
     with st.container(key="page-detail", gap="small"):
-        st.markdown(f"## {escape_line(page.title or short_source(page.url))}", anchors=False)
+        st.markdown(f"# {escape_line(page.title or short_source(page.url))}", anchors=False)
         st.markdown(web_link(short_source(page.url), page.url))
         st.markdown(_badges(page, page.url_hash in left_out, language))
         st.caption("  \n".join(facts_of(page, language)))

@@ -37,10 +37,10 @@ class Session:
     """The state of one tab. Empty strings stand for "not chosen": the default applies.
 
     `conversation` is the open one's id. `live` are the runs that this tab follows, by turn; `stopping` those it asked
-    to stop. `asked` is the turn that was asked a moment ago, `page` the page that is drawn, and `shown` the
-    conversation that the chat has shown since it was opened. `id` is a secret of this tab; `chat`
-    the browser's chat model, see `recall_chat`. `admitted` tells that whoever sits there was let in; `absent`
-    of a library that was asked for on this page and is not there.
+    to stop. `asked` is the turn that was asked a moment ago, `address` the parameters as they were left, `page` the
+    page that is drawn, and `shown` the conversation that the chat has shown since it was opened. `id` is a secret of
+    this tab; `chat` the browser's chat model, see `recall_chat`. `admitted` tells that whoever sits there was let in;
+    `absent` of a library that was asked for on this page and is not there.
     """
 
     language: str = ""
@@ -53,6 +53,7 @@ class Session:
     live: dict[str, LiveRun] = field(default_factory=dict)
     stopping: set[str] = field(default_factory=set)
     asked: str = ""
+    address: dict[str, str] | None = None
     page: str = ""
     shown: str = ""
     id: str = field(default_factory=lambda: secrets.token_urlsafe(32))
@@ -126,6 +127,14 @@ def set_param(name: str, value: str) -> None:
             del st.query_params[name]
     elif st.query_params.get(name) != value:
         st.query_params[name] = value
+    session().address = st.query_params.to_dict()
+
+
+def arrived() -> bool:
+    """Whether the address is not what this tab wrote: a link, Back, Forward or a reload brought it. Told once."""
+    state, address = session(), st.query_params.to_dict()
+    before, state.address = state.address, address
+    return before != address
 
 
 def current_library(app: App) -> str:

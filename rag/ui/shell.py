@@ -19,7 +19,7 @@ from rag.ui.libraries import draw_picker, settle_library
 from rag.ui.navigation import navigation
 from rag.ui.parts import page_count
 from rag.ui.scripts import tell_browser
-from rag.ui.session import count_pages, current_library, get_app, recall_chat, session
+from rag.ui.session import arrived, count_pages, current_library, get_app, recall_chat, session
 from rag.ui.signed_in import admit, draw_person, outside
 from rag.ui.strings import Language, label
 
@@ -37,6 +37,7 @@ logger = logging.getLogger(__name__)
 
 def draw_shell() -> None:
     """Draw the frame, then the page that was chosen."""
+    came = arrived()  # before the address is completed
     language = current_language()
     st.set_page_config(page_title=label("app_name", language), page_icon=str(_ICON), layout="centered")
     st.html(_STYLE)
@@ -47,14 +48,20 @@ def draw_shell() -> None:
     recall_chat(app)
     tell_browser("frame", language=_LANGUAGE_TAGS[language], skip=label("skip", language))
     state = session()
-    if state.page != page.url_path:
+    if moved := state.page != page.url_path:
         state.page, state.shown, state.absent = page.url_path, "", None
     with told_in(language):
-        take_from_address(app, language)
+        if came or moved:
+            take_from_address(app, language, moved=moved)
         settle_library(app, language)
+        st.set_page_config(page_title=_title(app, page.title, language))
         _sidebar(app, language)
         page.run()
     _show_notes()
+
+
+def _title(app: App, page: str, language: Language) -> str:
+    return f"{page} · {app.libraries.title(current_library(app))} · {label('app_name', language)}"
 
 
 def open_app(language: Language) -> App:
@@ -63,7 +70,7 @@ def open_app(language: Language) -> App:
         with st.spinner(label("opening", language), show_time=False):
             return get_app()
     except RagError as error:
-        st.markdown(f"### {label('start_failed', language)}")
+        st.markdown(f"# {label('start_failed', language)}")
         st.error(escape_line(say(error.notice, language)), icon=":material/error:")
         st.button(label("retry", language))
         st.stop()

@@ -60,7 +60,7 @@ def admit(app: App, language: Language) -> None:
 
 def _ask(language: Language) -> NoReturn:
     with st.container(key="door", horizontal_alignment="center"):
-        st.markdown(f"### {label('door_title', language)}", anchors=False)
+        st.markdown(f"# {label('door_title', language)}", anchors=False)
         st.markdown(label("door_lead", language))
         for name in providers():
             words = label("door_go_to", language, name=escape_line(name)) if name else label("door_go", language)
@@ -81,7 +81,7 @@ def _stand_outside(refused: bool) -> None:
 def _refuse(why: str, known: Mapping[str, Any], language: Language, *, leave: bool = True) -> NoReturn:
     _stand_outside(True)
     with st.container(key="door", horizontal_alignment="center"):
-        st.markdown(f"### {label('door_closed', language)}", anchors=False)
+        st.markdown(f"# {label('door_closed', language)}", anchors=False)
         said = {"address": address_of(known), "issuer": str(known.get("iss") or "")}
         st.markdown(label(f"door_{why}", language, **{name: escape_line(value) for name, value in said.items()}))
         if leave:

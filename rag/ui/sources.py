@@ -47,7 +47,7 @@ def draw_sources(
     if answer.citations:
         stored = app.library(library)
         pages = {url_hash: stored.page(url_hash) for url_hash in {one.url_hash for one in answer.citations}}
-        st.markdown(f"##### {label('sources', language)}", anchors=False)
+        st.markdown(f"## {label('sources', language)}", anchors=False)
         for citation in answer.citations:
             _draw_citation(
                 app, library, answer, citation, pages, run_id, language, (states or {}).get(citation.url_hash)

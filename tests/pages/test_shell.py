@@ -7,6 +7,7 @@ from rag.types import Notice
 from rag.ui import session, shell, signed_in
 from rag.ui.strings import label
 from tests.pages.conftest import Open, page_file, words
+from tests.pages.test_chat_page import ASKED
 from tests.support.fake_app import FakeApp
 from tests.support.lighthouse import ENGLISH_QUOTES
 
@@ -238,3 +239,22 @@ def test_of_several_providers_each_has_its_button(
     sections = {name: {"client_id": "x"} for name in ("google", "okta")}
     monkeypatch.setattr(st, "secrets", {"auth": {"cookie_secret": "x", **sections}})
     assert [one.key for one in open_page("chat").button] == ["sign-in-google", "sign-in-okta"]
+
+
+def test_what_the_browser_brings_is_shown_and_what_the_tab_wrote_stays(open_page: Open, app: FakeApp) -> None:
+    """Back leads to the page without the conversation; a link of the navigation, which names nothing, keeps it."""
+    app.filled()
+    page = open_page("chat", "en")
+    page.chat_input[0].set_value(ASKED["en"][0]).run()
+    asked = page.query_params["conversation"]
+    page.switch_page(page_file("search")).run()
+    del page.query_params["conversation"]
+    page.switch_page(page_file("chat")).run()
+    assert page.query_params["conversation"] == asked
+    del page.query_params["conversation"]
+    page.run()
+    assert label("chat_title", "en") in words(page)
+    assert "conversation" not in page.query_params
+    page.query_params["conversation"] = asked
+    page.run()
+    assert ASKED["en"][0] in words(page)

@@ -4,19 +4,32 @@
   const find = (selector) => [...document.querySelectorAll(selector)].pop();
   const ACTS = ["wheel", "touchmove", "pointerdown", "keydown"];
 
+  /* What completes an address without anything a person did is no step to go Back to. */
+  function mergeSteps() {
+    const push = history.pushState;
+    let acted = false;
+    ACTS.forEach((act) => addEventListener(act, () => (acted = true), true));
+    history.pushState = (state, title, url) => {
+      const elsewhere = new URL(url, location).pathname !== location.pathname;
+      (acted || elsewhere ? push : history.replaceState).call(history, state, title, url);
+      acted = false;
+    };
+    window.stepsMerged = true;
+  }
+
+  /* Streamlit's own link past the sidebar, in the language of the page, and to the newest answer where there is one. */
   function skipLink(label) {
-    const link = document.querySelector("a.skip") ?? document.createElement("a");
-    link.className = "skip";
-    link.href = "#";
+    const link = find('[data-testid="stSkipToContent"]');
+    if (!link) return;
     link.textContent = label;
     link.onclick = (event) => {
+      const answer = find('[class*="st-key-answer-"]');
+      if (!answer) return;
       event.preventDefault();
-      const target = find('[class*="st-key-answer-"]') ?? find('[data-testid="stMainBlockContainer"]');
-      target.tabIndex = -1;
-      target.focus();
-      target.scrollIntoView({ block: "start" });
+      event.stopPropagation();
+      answer.tabIndex = -1;
+      answer.focus();
     };
-    document.body.prepend(link);
   }
 
   function keepInSight(place) {
@@ -38,6 +51,7 @@
     ACTS.forEach((act) => addEventListener(act, window.letGo, true));
   }
 
+  if (!window.stepsMerged) mergeSteps();
   if (told.language) document.documentElement.lang = told.language;
   if (told.skip) skipLink(told.skip);
   if (told.show) keepInSight(told.show);

@@ -1,0 +1,148 @@
+"""Every view as assistive technology meets it: axe-core's rules, the document's language and title, the keyboard.
+
+CI runs a slice in which every two of view, language, width and theme meet; all of them are run with
+
+    EVERY_VIEW=1 .venv/bin/python -m pytest tests/e2e/test_accessibility.py
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Callable
+from importlib.resources import files
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from rag.ui.strings import Language, label
+from tests.e2e.conftest import OpenTab, ask, settled
+from tests.e2e.test_main_job import QUESTIONS
+
+pytestmark = pytest.mark.usefixtures("samples")
+
+AXE = (files("axe_playwright_python") / "axe.min.js").read_text(encoding="utf-8")
+WIDTHS = (1440, 1024, 390)
+TABS: tuple[tuple[Language, str], ...] = (("en", "light"), ("zh", "dark"), ("zh", "light"), ("en", "dark"))
+STREAMLITS_OWN: dict[tuple[str, str], str] = {}
+"""What only Streamlit could mend, by rule and a part of the element's markup, with the reason."""
+
+
+def _chat(page: Page, language: Language) -> None:
+    page.goto(page.url.partition("?")[0])
+    page.locator(".st-key-examples button").first.wait_for()
+
+
+def _answer(page: Page, language: Language) -> None:
+    ask(page, QUESTIONS[language][0])
+    page.locator("[class*='st-key-actions-']").first.wait_for()
+
+
+def _why(page: Page, language: Language) -> None:
+    page.get_by_text(label("why_title", language)).last.click()
+    page.locator("[class*='st-key-candidates-'] table").first.wait_for()
+
+
+def _follow(name: str, seen: str) -> Callable[[Page, Language], None]:
+    def go(page: Page, language: Language) -> None:
+        page.goto(f"{page.url.rpartition('/')[0]}/{name}")
+        page.locator(seen).first.wait_for()
+
+    return go
+
+
+def _page(page: Page, language: Language) -> None:
+    """The first page of the list, opened as a link to it would be."""
+    _follow("search?find=skiff", "[class*='st-key-source-found']")(page, language)
+    page.get_by_text(label("source_in_page", language)).first.click()
+    page.locator("[class*='st-key-page-text-']").first.wait_for()
+
+
+VIEWS: dict[str, Callable[[Page, Language], None]] = {
+    "hero": _chat,
+    "answer": _answer,
+    "why": _why,
+    "search": _page,
+    "add": _follow("add", "[data-testid=stTabs]"),
+    "library": _follow("library", "[data-testid=stDataFrame]"),
+    "settings": _follow("settings", "[class*='st-key-use-']"),
+}
+
+
+def violations(page: Page) -> list[str]:
+    """What axe-core finds, but for Streamlit's own elements."""
+    page.evaluate(AXE)
+    tags = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+    found: list[dict[str, Any]] = page.evaluate("tags => axe.run(document, {runOnly: tags})", tags)["violations"]
+    nodes = ((one["id"], node["html"], node["failureSummary"]) for one in found for node in one["nodes"])
+    return [
+        f"{rule}: {html[:300]}\n{why}"
+        for rule, html, why in nodes
+        if not any(rule == own and part in html for own, part in STREAMLITS_OWN)
+    ]
+
+
+@pytest.mark.parametrize("place", range(len(TABS)), ids=["-".join(one) for one in TABS])
+def test_axe_finds_nothing(open_tab: OpenTab, place: int) -> None:
+    language, theme = TABS[place]
+    page = open_tab(language)
+    page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
+    problems: list[str] = []
+    for number, (name, open_view) in enumerate(VIEWS.items()):
+        open_view(page, language)
+        for width in WIDTHS if os.environ.get("EVERY_VIEW") else [WIDTHS[(number + place) % len(WIDTHS)]]:
+            page.set_viewport_size({"width": width, "height": 900})
+            settled(page)
+            problems += [f"{name} at {width}: {problem}" for problem in violations(page)]
+    assert not problems, "\n\n".join(problems)
+
+
+def test_every_two_of_view_language_width_and_theme_meet() -> None:
+    rows = [
+        (view, *TABS[place], WIDTHS[(number + place) % len(WIDTHS)])
+        for place in range(len(TABS))
+        for number, view in enumerate(VIEWS)
+    ]
+    values = [list(VIEWS), ["en", "zh"], ["light", "dark"], list(WIDTHS)]
+    for one, other in itertools.combinations(range(4), 2):
+        met = {(row[one], row[other]) for row in rows}
+        assert met == set(itertools.product(values[one], values[other]))
+
+
+def test_the_document_says_its_language_and_its_title_page_and_library(open_tab: OpenTab) -> None:
+    page = open_tab("en", "/search")
+    html = page.locator("html")
+    expect(html).to_have_attribute("lang", "en")
+    expect(page).to_have_title("Search · main · Pagelight")
+    page.locator(".st-key-sidebar-language").get_by_text("中文").click()
+    expect(html).to_have_attribute("lang", "zh-CN")
+    expect(page).to_have_title("检索 · main · Pagelight")
+
+
+IN_ANSWER = "() => Boolean(document.activeElement.closest('[class*=st-key-answer-], [class*=st-key-source-]'))"
+COVERED = """() => {
+    const box = document.querySelector('[data-testid=stBottom]'), focused = document.activeElement;
+    if (box.contains(focused) || !document.querySelector('[data-testid=stMain]').contains(focused)) return false;
+    return focused.getBoundingClientRect().bottom > box.getBoundingClientRect().top;
+}"""
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+def test_the_keyboard_gets_to_an_answer_and_is_never_behind_the_question_box(open_tab: OpenTab, width: int) -> None:
+    page = open_tab("en", width=width)
+    ask(page, QUESTIONS["en"][0])
+    page.locator("[class*='st-key-actions-']").first.wait_for()
+    page.reload()
+    page.locator("[class*='st-key-actions-']").first.wait_for()
+    settled(page)
+    stops = 0
+    while not (stops and page.evaluate(IN_ANSWER)):
+        stops += 1
+        assert stops <= 8
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.dataset.testid === 'stSkipToContent'"):
+            page.keyboard.press("Enter")
+    for _ in range(30):
+        assert not page.evaluate(COVERED), page.evaluate("document.activeElement.outerHTML")
+        page.keyboard.press("Tab")
