@@ -18,10 +18,15 @@ _END = (
 )
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
 _BARE = r"(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.){1,8}[A-Za-z]{2,24}(?::[0-9]{1,5})?"
+_SCHEME = "[A-Za-z][A-Za-z0-9+-]{1,15}:"
+# What is meant as an address and is none, in a text or on a line of its own, is found too: its row says so.
 _CANDIDATE = re.compile(
     rf"(?P<full>(?<![A-Za-z0-9])[A-Za-z][A-Za-z0-9+.-]{{1,15}}://[^{_END}]{{1,{_MAX_ADDRESS}}})"
+    rf"|(?P<slip>(?<![\w@.:-]){_SCHEME}/(?!/)[^{_END}]{{1,{_MAX_ADDRESS}}})"
+    rf"|(?P<alone>^{_SCHEME}(?!//)[!-~]{{1,{_MAX_ADDRESS}}}(?=\r?$))"
     rf"|(?P<bare>(?<![\w@/.:%+-]){_BARE}(?![\w@])(?:[/?#][^{_END}]{{0,{_MAX_ADDRESS}}})?)"
-    rf"|(?P<glued>(?<=[{_CJK}]){_BARE}(?![A-Za-z0-9@])(?:[/?#][^{_END}]{{0,{_MAX_ADDRESS}}})?)"
+    rf"|(?P<glued>(?<=[{_CJK}]){_BARE}(?![A-Za-z0-9@])(?:[/?#][^{_END}]{{0,{_MAX_ADDRESS}}})?)",
+    re.MULTILINE,
 )
 # Where one address is stuck to the next; after "=" or "/" it belongs to the first (archives, redirects).
 # A run of marks is looked at from its first one only, or a long one would take its length squared.
@@ -53,7 +58,8 @@ def find_urls(pasted: str, limit: int | None = MAX_URLS) -> tuple[list[str], int
 
     Without a limit the whole of a text is read, else its first million characters.
 
-    A bare domain gets `https://`. Other schemes are found too, so that the guard can say why it refuses them.
+    A bare domain gets `https://`. Other schemes and slips such as `htp:/…` are found too, so that the guard can say
+    why it refuses them.
     """
     found: dict[str, str] = {}
     for match in _CANDIDATE.finditer(pasted if limit is None else pasted[:_MAX_TEXT]):
@@ -64,6 +70,10 @@ def find_urls(pasted: str, limit: int | None = MAX_URLS) -> tuple[list[str], int
 
 
 def _addresses(match: re.Match[str]) -> list[str]:
+    if match["alone"]:
+        return [match["alone"]]
+    if match["slip"]:
+        return [_trimmed(match["slip"], match.string[match.start() - 1 : match.start()] == "'")]
     if match["full"]:
         whole = html.unescape(match["full"]) if "&amp;" in match["full"] else match["full"]
         quote = match.string[match.start() - 1 : match.start()] == "'"

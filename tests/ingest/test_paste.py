@@ -144,3 +144,21 @@ def test_long_rubbish_takes_no_long_time(piece: str) -> None:
     start = time.thread_time()
     find_urls(piece * (600_000 // len(piece)))
     assert time.thread_time() - start < 5  # seconds of this thread: 0.1 to 0.5; minutes were it quadratic
+
+
+@pytest.mark.parametrize("slip", ["htp:/broken", "file:/etc/passwd", "http:/a.example/x"])
+@pytest.mark.parametrize("around", ["{}", f"{A}\n{{}}\n{B}", "See {}, please.", "（{}）", "<{}>", "'{}'"])
+def test_what_was_meant_as_an_address_is_not_dropped(slip: str, around: str) -> None:
+    assert slip in find_urls(around.format(slip))[0]
+
+
+@pytest.mark.parametrize("line", ["javascript:alert(1)", "mailto:ann@a.example", "localhost:8501", "htps:a.example"])
+def test_on_a_line_of_its_own_anything_that_names_a_scheme_is_told(line: str) -> None:
+    assert find_urls(f"{A}\n{line}\r\n{B}")[0] == [A, line, B]
+
+
+@pytest.mark.parametrize(
+    "text", ["Links:", "Note: see below", "at 12:30", "URL:见下文", "and/or", "git@a:/x", "x:/", "C:/x"]
+)
+def test_prose_holds_no_slips(text: str) -> None:
+    assert find_urls(text) == ([], 0)

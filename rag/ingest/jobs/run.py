@@ -11,6 +11,10 @@ from rag.ingest.jobs.steps import Steps
 from rag.store.item_table import ItemTable, JobItem
 from rag.store.job_table import Job
 
+SILENT_AFTER = 6
+"""Pages in a row that a host lets run out of time before its other pages are given up."""
+UNREACHED_AFTER = 20
+"""The same of all hosts of a job, after which it pauses: then it is the network."""
 FINDING = -1
 """The position under which the search for a job's addresses goes."""
 _WINDOW = 256
@@ -24,6 +28,8 @@ class Run:
         self.steps = steps
         self.held: set[int] = set()
         self.store_faults = 0
+        self._silences: Counter[str] = Counter()
+        self._unreached = 0
         self._find_at = 0.0 if steps.job.discovery == "waiting" else None
         self._items = items
         self._depths: dict[int, int] = {}
@@ -79,6 +85,26 @@ class Run:
         """Count a failed try of the item; returns how many there were."""
         self._tries[position] += 1
         return self._tries[position]
+
+    def note(self, host: str, position: int, *, timed_out: bool) -> None:
+        """A request to `host` ran out of time, or ended otherwise. Second tries tell nothing new by running out too."""
+        if timed_out and self._tries[position]:
+            return
+        self._silences[host] = self._silences[host] + 1 if timed_out else 0
+        self._unreached = self._unreached + 1 if timed_out else 0
+
+    def is_silent(self, host: str) -> bool:
+        return self._silences[host] >= SILENT_AFTER
+
+    def is_cut_off(self) -> bool:
+        """Whether nothing answers, whatever the host; tells it once."""
+        cut_off = self._unreached >= UNREACHED_AFTER
+        self._unreached = 0 if cut_off else self._unreached
+        return cut_off
+
+    def look_anew(self) -> None:
+        """Some of the items that were looked up have a result by now."""
+        self._window.clear()
 
     def release(self, position: int) -> None:
         """The item has its result, or is to be begun from new."""

@@ -12,7 +12,7 @@ from functools import partial
 
 from rag.errors import RagError, StoreError
 from rag.ingest.jobs.pace import Pace
-from rag.ingest.jobs.run import FINDING, Run, host_of
+from rag.ingest.jobs.run import FINDING, SILENT_AFTER, UNREACHED_AFTER, Run, host_of
 from rag.ingest.jobs.steps import Steps, told
 from rag.ingest.patience import delay_before
 from rag.ingest.pipeline import Read
@@ -208,17 +208,18 @@ class Worker:
 
     def _result(self, run: Run, item: JobItem, taken: Taken[Outcome]) -> IngestResult | None:
         """What became of an item; None when it is to be tried again later."""
+        self._note_silence(run, host_of(item), taken)
         try:
             outcome = taken.result()
             if isinstance(outcome, Read):
-                if outcome.error is not None and self._later(run, item.position, outcome.error):
+                if outcome.error is not None and self._later(run, item.position, outcome.error, host_of(item)):
                     return None
                 outcome = run.steps.settle(item, outcome, taken.began)
                 run.store_faults = 0
             assert isinstance(outcome, IngestResult)
             return outcome
         except RagError as error:
-            if taken.error is not None and self._later(run, item.position, error):
+            if taken.error is not None and self._later(run, item.position, error, host_of(item)):
                 return None
             log.info("%s: %s", item.source[:200], error, exc_info=error.__cause__)
             if isinstance(error, StoreError):
@@ -228,10 +229,12 @@ class Worker:
             log.exception("%s could not be taken in", item.source[:200])
             return told(item, Notice("unexpected"))
 
-    def _later(self, run: Run, position: int, error: RagError) -> bool:
+    def _later(self, run: Run, position: int, error: RagError, host: str = "") -> bool:
         """Put an item off whose failure may pass; False when that was done often enough."""
         if self._closed.is_set():
             return True  # it was cut off by the end of the program, and waits for the next start
+        if error.code == "timeout" and run.is_silent(host):
+            return False
         delay = delay_before(error, run.failed_tries(position))
         if delay is None:
             return False
@@ -239,6 +242,21 @@ class Worker:
             self._items.move(run.job_id, position, "waiting")
         run.later(position, time.monotonic() + delay)
         return True
+
+    def _note_silence(self, run: Run, host: str, taken: Taken[Outcome]) -> None:
+        """A host that lets page after page run out of time would hold the job for hours: leave it alone."""
+        if not host or isinstance(taken.value, IngestResult):
+            return
+        error = taken.error or (taken.value.error if isinstance(taken.value, Read) else None)
+        run.note(host, taken.position, timed_out=isinstance(error, RagError) and error.code == "timeout")
+        if run.is_silent(host):
+            others = {one.position for one in self._items.open(run.job_id) if host_of(one) != host}
+            notice = Notice("host_silent", {"host": host, "count": SILENT_AFTER})
+            self._items.skip_open(run.job_id, partial(told, notice=notice), others | run.held)
+            run.look_anew()
+        if run.is_cut_off():
+            notice = Notice("timeouts_stopped_job", {"count": UNREACHED_AFTER})
+            self._jobs.set_state(run.job_id, "paused", notice, of=["running"])
 
     def _note_store_fault(self, run: Run, error: StoreError) -> None:
         """A database that is down or full would fail page after page: stop before the rest is lost to it."""

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from rag.errors import StoreError
+from rag.errors import FetchError, StoreError
 from rag.ingest.jobs import Jobs
 from rag.ingest.pipeline import Ingestor
 from rag.ingest.readahead import Limits
-from rag.ingest.sources import web_source
+from rag.ingest.sources import Source, web_source
 from rag.store.database import Database
 from rag.types import IngestResult
 from tests.ingest.jobs.conftest import MakeJobs, finished, reasons, records, statuses
@@ -53,6 +53,65 @@ def test_jobs_of_two_libraries_go_on_side_by_side(make_jobs: MakeJobs, ingestor:
     ids = [jobs.submit(records(n + 1)[n:], library=f"library{n}") for n in range(3)]
     assert [statuses(finished(jobs, job_id)) for job_id in ids] == [["added"]] * 3
     assert sorted(asked) == ["library0", "library1", "library2"]
+
+
+class Silence:
+    """A fetch in which hosts of `.silent` never answer; `asked` are the addresses."""
+
+    def __init__(self, ingestor: Ingestor, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.asked: list[str] = []
+        self.silent = True
+        self._read = ingestor.read
+        monkeypatch.setattr(ingestor, "read", self.read)
+
+    def read(self, source: Source, *args: Any, **options: Any) -> Any:
+        self.asked.append(source.url)
+        if self.silent and ".silent" in source.url:
+            raise FetchError("timeout", url=source.url, seconds=30)
+        return self._read(source, *args, **options)
+
+
+def test_a_host_that_keeps_silent_is_left_alone_and_its_pages_can_be_tried_again(
+    jobs: Jobs, ingestor: Ingestor, page_server: PageServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    silence = Silence(ingestor, monkeypatch)
+    others = [page_server.add(f"/{n}", generated_page(n)) for n in range(3)]
+    urls = [f"http://a.silent/{n}" for n in range(50)] + others
+    job_id = jobs.submit([web_source(url) for url in urls], library="main")
+    job = finished(jobs, job_id)
+    assert job.counts == {"failed": 50, "added": 3}
+    told = [item.result for item in job.items if item.result and item.result.reason == "host_silent"]
+    assert len(told) > 30 and len(silence.asked) < 25
+    assert "a.silent" in told[0].message
+    silence.silent = False
+    jobs.retry_failed(job_id)
+    finished(jobs, job_id)
+    assert {f"http://a.silent/{n}" for n in range(50)} <= {*silence.asked}
+
+
+def test_a_host_that_answers_in_between_goes_on(
+    make_jobs: MakeJobs, ingestor: Ingestor, page_server: PageServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    silence = Silence(ingestor, monkeypatch)
+    host = page_server.url("")
+    urls = [f"{host}/{n}{'.silent' if n % 3 else ''}" for n in range(40)]
+    jobs = make_jobs(limits=Limits(readers=1, ahead=1))  # each answer is heard before the next page is asked for
+    job = finished(jobs, jobs.submit([web_source(url) for url in urls], library="main"))
+    assert "host_silent" not in reasons(job)
+    assert {*silence.asked} == {*urls}
+
+
+def test_a_job_that_nothing_answers_pauses_and_goes_on_when_resumed(
+    jobs: Jobs, ingestor: Ingestor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    silence = Silence(ingestor, monkeypatch)
+    job_id = jobs.submit([web_source(f"http://h{n}.silent/") for n in range(60)], library="main")
+    job = finished(jobs, job_id, lambda job: job.state == "paused" and not job.current)
+    assert job.notice is not None and job.notice.code == "timeouts_stopped_job"
+    assert job.counts[""] > 20
+    silence.silent = False
+    jobs.resume(job_id)
+    assert finished(jobs, job_id).total == 60
 
 
 @pytest.mark.parametrize("status", [429, 500, 503])
