@@ -63,6 +63,21 @@ def test_a_connected_model_judges_what_is_not_verbatim(
     assert "1. 它有八条车道。" in asked[0] and "1932." in asked[0] and "1. The bridge" not in asked[0]
 
 
+def test_the_chat_model_checks_one_case_after_another(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Over one connection, which belongs to the event loop that opened it."""
+    rows = [{"id": n, "passages": [PAGE], "text": "Penguins guard it at night."} for n in range(4)]
+    (tmp_path / "many.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    verdicts = json.dumps({"verdicts": [{"number": 1, "verdict": "partly"}]})
+    with ChatServer(lambda _: verdicts) as server:
+        monkeypatch.setenv("LLM_BASE_URL", server.base_url)
+        monkeypatch.setenv("LLM_MODEL", "test")
+        assert main(["check", "--json", "--cases", str(tmp_path / "many.jsonl")]) == 0
+    found = [row["statements"][0] for row in printed(capsys)]
+    assert [(one["by"], one["verdict"]) for one in found] == [("model", "partly")] * 4
+
+
 def test_a_line_that_is_no_case_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "x.jsonl").write_text('{"id": "a"}')
     assert main(["check", "--cases", str(tmp_path / "x.jsonl")]) == 1

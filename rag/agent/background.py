@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Coroutine
 from concurrent.futures import ThreadPoolExecutor
-from typing import Final
+from typing import Any, Final, TypeVar
+
+T = TypeVar("T")
 
 _THREADS: Final = 32  # for what blocks: searches that hang must not take all of them
 
@@ -28,6 +31,10 @@ class Background:
                 self._loop.set_default_executor(ThreadPoolExecutor(_THREADS, thread_name_prefix="runs"))
                 threading.Thread(target=self._loop.run_forever, name="runs", daemon=True).start()
             return self._loop
+
+    def wait(self, work: Coroutine[Any, Any, T]) -> T:
+        """Do `work` in the loop, and return what it returns."""
+        return asyncio.run_coroutine_threadsafe(work, self.loop()).result()
 
 
 BACKGROUND: Final = Background()

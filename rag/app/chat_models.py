@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from rag.agent.background import BACKGROUND
 from rag.app.connected import Connected
@@ -99,7 +98,7 @@ class ChatModels:
         from rag.models.chat import check_chat_model
 
         for model in filter(None, (self.chat(options), self.fast_chat(options))):
-            _wait(check_chat_model(model))
+            BACKGROUND.wait(check_chat_model(model))
         return Notice("chat_works", {"model": options.model if options else self._settings.llm_model})
 
     def connect(self, options: ChatOptions, browser: str, owner: str = "") -> Notice:
@@ -115,7 +114,7 @@ class ChatModels:
         from rag.models.chat import served_models
 
         asking = replace(options, model=options.model or "any")
-        names = _in_form(lambda: _wait(served_models(self.chat(asking))), options)
+        names = _in_form(lambda: BACKGROUND.wait(served_models(self.chat(asking))), options)
         if not names:
             raise ModelError("connect_no_list", address=_shown(options))
         return names
@@ -209,8 +208,3 @@ def _shown(options: ChatOptions) -> str:
 
 def _blocked(error: FetchError) -> ModelError:
     return ModelError("chat_address_blocked", **error.notice.params)
-
-
-def _wait(work: Coroutine[Any, Any, T]) -> T:
-    """Do `work` in the one event loop that chat models are asked in."""
-    return asyncio.run_coroutine_threadsafe(work, BACKGROUND.loop()).result()

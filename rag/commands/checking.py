@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import json
 import logging
 from collections.abc import Iterator, Sequence
@@ -11,6 +10,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
+from rag.agent.background import BACKGROUND
 from rag.agent.citing.citations import Check, Weighed
 from rag.agent.citing.statements import find_statements
 from rag.agent.citing.verifier import Verifier
@@ -47,7 +47,7 @@ def _check_cases(settings: Settings, options: argparse.Namespace) -> None:
     verifiers = [] if options.rules else verifiers_of(settings)
     for case in _cases(options.cases):
         checked = _weighed(case)
-        asyncio.run(_consult(checked, verifiers, settings))
+        BACKGROUND.wait(_consult(checked, verifiers, settings))
         rows = [_row(weighed) for weighed in checked.weighed]
         put(options, {"id": case.id, "statements": rows}, _as_text(case.text, rows))
 
@@ -70,7 +70,7 @@ def _check_file(settings: Settings, options: argparse.Namespace) -> None:
         passages = list({passage.id: passage for ones in found.values() for passage in ones}.values())
         numbers = {passage.id: number for number, passage in enumerate(passages, 1)}
         checked = Check(text, passages, rests_on=lambda bare: [numbers[one.id] for one in found.get(bare, ())])
-        asyncio.run(_consult(checked, [] if options.rules else verifiers_of(settings), settings))
+        BACKGROUND.wait(_consult(checked, [] if options.rules else verifiers_of(settings), settings))
     rows = [{**_row(weighed), "sources": _sources(weighed)} for weighed in checked.weighed]
     put(options, {"id": options.file, "statements": rows}, _as_text(text, rows))
 
