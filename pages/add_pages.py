@@ -15,7 +15,7 @@ from rag.ui.job_history import draw_history
 from rag.ui.jobs import draw_job
 from rag.ui.language import current_language
 from rag.ui.parts import page_head
-from rag.ui.session import current_library, set_param
+from rag.ui.session import current_library, set_param, whose
 from rag.ui.shell import open_app
 from rag.ui.site_form import draw_site_form
 from rag.ui.strings import Language, counted, label
@@ -95,7 +95,10 @@ def _links(app: App, library: str, options: _Options, language: Language) -> Non
     add = st.button(label("add_go", language), type="primary", icon=":material/add:", key="add-links")
     _found(urls, dropped, pasted or "", language)
     if add and urls:
-        _start(app.imports.add_urls(urls, library=library, force=options.force, chunker=options.chunker))
+        job_id = app.imports.add_urls(
+            urls, library=library, owner=whose(), force=options.force, chunker=options.chunker
+        )
+        _start(job_id)
 
 
 def _found(urls: list[str], dropped: int, pasted: str, language: Language) -> None:
@@ -127,7 +130,7 @@ def _files(app: App, library: str, options: _Options, language: Language) -> Non
     )
     if go_on and uploaded:
         files = [(file.name, file.getvalue()) for file in uploaded]
-        job_id = app.imports.add_files(files, library=library, chunker=options.chunker)
+        job_id = app.imports.add_files(files, library=library, owner=whose(), chunker=options.chunker)
         release(uploaded)
         _start(job_id)
 
@@ -135,7 +138,7 @@ def _files(app: App, library: str, options: _Options, language: Language) -> Non
 def _samples(app: App, library: str, options: _Options, language: Language) -> None:
     st.markdown(label("add_samples_lead", language))
     if st.button(label("add_samples_go", language), type="primary", icon=":material/auto_stories:", key="samples"):
-        _start(app.imports.add_examples(library=library, chunker=options.chunker))
+        _start(app.imports.add_examples(library=library, owner=whose(), chunker=options.chunker))
 
 
 def _round() -> int:

@@ -20,7 +20,7 @@ from rag.ui.filters import draw_chips, draw_filters
 from rag.ui.language import current_language
 from rag.ui.navigation import go
 from rag.ui.parts import page_head
-from rag.ui.session import count_pages, current_library, session
+from rag.ui.session import count_pages, current_library, session, whose
 from rag.ui.shell import open_app
 from rag.ui.strings import Language, label
 
@@ -58,7 +58,7 @@ def _empty(app: App, library: str, language: Language) -> None:
             if st.button(label("empty_add", language), type="primary", icon=":material/add:", key="empty-add"):
                 go("add")
             if st.button(label("empty_samples", language), icon=":material/auto_stories:", key="empty-samples"):
-                go("add", job=app.imports.add_examples(library=library))
+                go("add", job=app.imports.add_examples(library=library, owner=whose()))
         asked = " · ".join(f"“{escape_line(question)}”" for question in sample_questions(language))
         st.caption(f"{label('empty_then', language)}  \n{asked}")
 

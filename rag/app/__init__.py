@@ -22,6 +22,7 @@ from rag.agent.runs import Event, Runs
 from rag.app.chat_models import ChatModels, ChatOptions
 from rag.app.exchange import Exchange
 from rag.app.imports import Imports
+from rag.app.in_flight import InFlight
 from rag.app.libraries import Libraries
 from rag.app.models import Models
 from rag.app.upkeep import Upkeep
@@ -82,6 +83,7 @@ class App:
         self._runs = Runs(saver=checkpoints.saver, verifier=self.verifier)
         self.conversations = Conversations(self._database, self._runs, checkpoints)
         self.feedback = Feedback(self._database, self.conversations)
+        self._in_flight = InFlight(self._runs.goes_on, settings.answers_per_person)
         self._upkeep = Upkeep(self.tidy)
 
     def start(self) -> None:
@@ -159,6 +161,7 @@ class App:
         library: str,
         conversation_id: str = "",
         owner: str = "",
+        person: str = "",
         chat: ChatOptions | None = None,
         strategy: str | None = None,
         filters: Filters | None = None,
@@ -167,7 +170,8 @@ class App:
     ) -> Asked:
         """The same within a conversation, a new one without `conversation_id`, which keeps the answer.
 
-        `settings` (JSON values) are kept with it beside the mode; `options` are those of `RunOptions`.
+        `person` is whose answers are counted, nobody's where it is empty: RagError("too_many_answers") when too many
+        are under way. `settings` (JSON values) are kept with it beside the mode; `options` are those of `RunOptions`.
         """
         reasoner = self.reasoner(library, chat)
         search = self._scoped(question, library, reasoner, strategy=strategy, filters=filters)
@@ -187,7 +191,7 @@ class App:
             stamps=lambda hashes: {key: PageStamp.of(page) for key, page in known(hashes).items()},
             likely=lambda asked: quick.search(asked).answerable,
         )
-        return self.conversations.ask(asking)
+        return self._in_flight.begin(person, lambda: self.conversations.ask(asking))
 
     def events(self, run_id: str, since: int = 0, wait: float = 0.0) -> list[Event]:
         return self._runs.events(run_id, since, wait)

@@ -33,7 +33,8 @@ class Imports:
         self._libraries = libraries
         self._models = models
         limits, bounds = _limits(settings.fetch_per_host), record_bounds(settings)
-        self.jobs = Jobs(database, self.ingestor, self._sites, limits=limits, bounds=bounds)
+        most = settings.jobs_per_person
+        self.jobs = Jobs(database, self.ingestor, self._sites, limits=limits, bounds=bounds, per_person=most)
         self.schedules = Schedules(database, self.jobs, has_library=libraries.has)
 
     def start(self) -> None:
@@ -51,26 +52,37 @@ class Imports:
         """The addresses in pasted text, and how many more than the limit were dropped."""
         return find_urls(pasted)
 
-    def add_urls(self, urls: Sequence[str], *, library: str, force: bool = False, chunker: str = "") -> str:
+    # `owner` is the person whose job it is; StoreError("too_many_jobs") where too many of theirs have not ended.
+
+    def add_urls(
+        self, urls: Sequence[str], *, library: str, owner: str = "", force: bool = False, chunker: str = ""
+    ) -> str:
         """Queue an import of addresses; returns the job's id."""
-        return self.submit([web_source(url) for url in urls], library=library, force=force, chunker=chunker)
+        sources = [web_source(url) for url in urls]
+        return self.submit(sources, library=library, owner=owner, force=force, chunker=chunker)
 
-    def add_files(self, files: Sequence[tuple[str, bytes]], *, library: str, chunker: str = "") -> str:
+    def add_files(self, files: Sequence[tuple[str, bytes]], *, library: str, owner: str = "", chunker: str = "") -> str:
         """Queue an import of uploaded files (name, content); returns the job's id."""
-        return self.jobs.submit_files(files, library=library, chunker=chunker or self._settings.chunker)
+        chosen = chunker or self._settings.chunker
+        return self.jobs.submit_files(files, library=library, owner=owner, chunker=chosen)
 
-    def add_examples(self, *, library: str, chunker: str = "") -> str:
+    def add_examples(self, *, library: str, owner: str = "", chunker: str = "") -> str:
         """Queue an import of the sample pages; returns the job's id."""
-        return self.submit(example_sources(), library=library, chunker=chunker)
+        return self.submit(example_sources(), library=library, owner=owner, chunker=chunker)
 
-    def add_site(self, start: str, kind: SiteKind, *, library: str, chunker: str = "", **limits: Any) -> str:
+    def add_site(
+        self, start: str, kind: SiteKind, *, library: str, owner: str = "", chunker: str = "", **limits: Any
+    ) -> str:
         """Queue an import of a site's pages; `limits` are those of `Jobs.submit_site`. Returns the job's id."""
         chosen = chunker or self._settings.chunker
-        return self.jobs.submit_site(start, kind, library=library, chunker=chosen, **limits)
+        return self.jobs.submit_site(start, kind, library=library, owner=owner, chunker=chosen, **limits)
 
-    def submit(self, sources: Sequence[Source], *, library: str, force: bool = False, chunker: str = "") -> str:
+    def submit(
+        self, sources: Sequence[Source], *, library: str, owner: str = "", force: bool = False, chunker: str = ""
+    ) -> str:
         """Queue an import; without `chunker` the one of the settings cuts its pages."""
-        return self.jobs.submit(sources, library=library, force=force, chunker=chunker or self._settings.chunker)
+        chosen = chunker or self._settings.chunker
+        return self.jobs.submit(sources, library=library, owner=owner, force=force, chunker=chosen)
 
     def ingestor(self, library: str) -> Ingestor:
         """What takes pages into the library. Loads the embedding model; raises ModelMismatchError."""

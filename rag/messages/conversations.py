@@ -15,6 +15,11 @@ MESSAGES: dict[str, tuple[str, str]] = {
     ),
     "recall_all": ("So far we have spoken of:", "到目前为止我们谈过："),
     # Budgets
+    "too_many_answers": (
+        "{most} of your questions are being answered, which is as many as one person may have at a time. Wait for one, "
+        "or stop one.",
+        "您有 {most} 个问题正在回答，已达每人上限。请等待其中一个完成，或停止一个。",
+    ),
     "token_limit": (
         "The limit of {limit:token|tokens} for one question is reached.",
         "已达到每个问题 {limit} 个 token 的上限。",

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 MESSAGES: dict[str, tuple[str, str]] = {
+    "too_many_jobs": (
+        "{most} of your imports have not ended yet, which is as many as one person may have. Wait for one, or "
+        "cancel one.",
+        "您有 {most} 个导入任务尚未结束，已达每人上限。请等待其中一个结束，或取消一个。",
+    ),
     "nothing_to_recheck": (
         "No page here came from the web, so there is nothing to look at again.",
         "这里没有来自网络的网页，无需重新检查。",

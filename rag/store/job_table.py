@@ -93,6 +93,11 @@ class JobTable:
         )
         return self._counted(rows)
 
+    def open_of(self, owner: str) -> int:
+        """How many jobs of this person have not ended."""
+        rows = self._file.rows("SELECT count(*) FROM jobs WHERE state IN ('running', 'paused') AND owner = ?", owner)
+        return int(rows[0][0])
+
     def running(self) -> list[str]:
         """The ids of the jobs that are to be worked on, of every library, oldest first."""
         rows = self._file.rows("SELECT id FROM jobs WHERE state = 'running' ORDER BY created_at, rowid")

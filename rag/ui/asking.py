@@ -11,7 +11,7 @@ from rag.messages import say
 from rag.types import RunMode
 from rag.ui.conversations import show
 from rag.ui.filters import search_options
-from rag.ui.session import Session, session
+from rag.ui.session import Session, session, whose
 
 if TYPE_CHECKING:
     from rag.app import App
@@ -50,6 +50,7 @@ def start(
             library=library,
             conversation_id=state.conversation if conversation is None else conversation,
             owner=state.owner,
+            person=whose(),
             chat=state.chat,
             settings=_kept(state),
             **search_options(),

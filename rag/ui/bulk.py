@@ -11,7 +11,7 @@ from rag.types import Page
 from rag.ui.doing import attempt
 from rag.ui.escape import escape_line
 from rag.ui.library_table import forget_picks
-from rag.ui.session import session, set_param
+from rag.ui.session import session, set_param, whose
 from rag.ui.strings import Language, counted, label
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def recheck(
     """Start another look at these pages, or at all, and show how it goes."""
 
     def begin() -> None:
-        set_param("job", app.imports.jobs.recheck(library, hashes, site or None, title=title))
+        set_param("job", app.imports.jobs.recheck(library, hashes, site or None, owner=whose(), title=title))
 
     attempt(begin, language)
     st.rerun()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import secrets
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -87,6 +88,11 @@ def is_admitted(session_id: str) -> bool:
 def browser() -> str:
     """What a connected chat model is kept under: the browser, or where cookies are off this tab."""
     return browser_id() or session().id
+
+
+def whose() -> str:
+    """Whose answers and imports are counted: who is signed in, else the browser, by a digest of its secret id."""
+    return session().owner or hashlib.sha256(browser().encode()).hexdigest()[:32]
 
 
 def recall_chat(app: App) -> None:

@@ -10,6 +10,7 @@ from rag.ingest.discovery.frontier import SiteKind
 from rag.ingest.discovery.scope import MAX_DEPTH, MAX_PAGES, SiteScope
 from rag.ingest.url_key import split_url
 from rag.ui.escape import escape_line, is_web_url
+from rag.ui.session import whose
 from rag.ui.strings import Language, label
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def draw_site_form(app: App, library: str, chunker: str, force: bool, language: 
         st.error(label("site_start_wrong", language), icon=":material/error:")
         return None
     limits = {"prefix": prefix, "max_pages": pages, "max_depth": depth, "force": force}
-    return app.imports.add_site(start, kind, library=library, chunker=chunker, **limits)
+    return app.imports.add_site(start, kind, library=library, owner=whose(), chunker=chunker, **limits)
 
 
 def site_address(app: App, given: str) -> str:

@@ -2,7 +2,8 @@ import pytest
 import streamlit as st
 
 from rag.errors import StoreError
-from rag.types import Decision, IngestResult, IngestStatus
+from rag.messages import say
+from rag.types import Decision, IngestResult, IngestStatus, Notice
 from rag.ui.job_rows import PAGE
 from rag.ui.strings import label
 from tests.pages.conftest import Open, words
@@ -257,3 +258,18 @@ def test_the_limit_that_is_shown_is_the_servers(open_page: Open, name: str) -> N
     assert limits == {st.get_option("server.maxUploadSize")}
     if name == "add":
         assert "200 files and 200 MB at a time" in words(page)
+
+
+@BOTH
+def test_too_many_imports_are_refused_and_what_was_pasted_stays(
+    open_page: Open, app: FakeApp, monkeypatch: pytest.MonkeyPatch, language: str
+) -> None:
+    def full(*_: object, **__: object) -> str:
+        raise StoreError("too_many_jobs", most=50)
+
+    monkeypatch.setattr(app.imports, "add_urls", full)
+    page = open_page("add", language)
+    page.text_area[0].set_value("https://example.org/a").run()
+    page.button(key="add-links").click().run()
+    assert say(Notice("too_many_jobs", {"most": 50}), language) in words(page)
+    assert page.text_area[0].value == "https://example.org/a"

@@ -258,3 +258,20 @@ def test_what_the_browser_brings_is_shown_and_what_the_tab_wrote_stays(open_page
     page.query_params["conversation"] = asked
     page.run()
     assert ASKED["en"][0] in words(page)
+
+
+def test_answers_are_counted_by_browser_or_by_who_is_signed_in(
+    open_page: Open, app: FakeApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def asker(browser: str) -> str:
+        monkeypatch.setattr(session, "browser_id", lambda: browser)
+        open_page("chat").chat_input[0].set_value("How often was the lamp wound?").run()
+        return str(app.asked[-1]["person"])
+
+    app.filled()
+    first, again, other = asker("a" * 43), asker("a" * 43), asker("b" * 43)
+    assert first == again != other
+    assert "a" * 43 not in first
+    admit(app, monkeypatch, ANN, "@example.com")
+    signed_in_here, there = asker("a" * 43), asker("b" * 43)
+    assert signed_in_here == there not in (first, other)

@@ -176,7 +176,13 @@ class FakeJobs:
         return job.id
 
     def recheck(
-        self, library: str, url_hashes: Sequence[str] | None = None, site: str | None = None, *, title: str = ""
+        self,
+        library: str,
+        url_hashes: Sequence[str] | None = None,
+        site: str | None = None,
+        *,
+        owner: str = "",
+        title: str = "",
     ) -> str:
         self.rechecked.append({"library": library, "url_hashes": url_hashes, "site": site})
         options = {"url_hashes": url_hashes, "site": site or ""}
@@ -271,16 +277,20 @@ class FakeImports:
     def find_urls(self, pasted: str) -> tuple[list[str], int]:
         return find_urls(pasted)
 
-    def add_urls(self, sources: list[str], *, library: str, force: bool = False, chunker: str = "") -> str:
+    def add_urls(
+        self, sources: list[str], *, library: str, owner: str = "", force: bool = False, chunker: str = ""
+    ) -> str:
         return self.jobs.add(sources, library, chunker=chunker, options={"force": force})
 
-    def add_files(self, files: list[tuple[str, bytes]], *, library: str, chunker: str = "") -> str:
+    def add_files(self, files: list[tuple[str, bytes]], *, library: str, owner: str = "", chunker: str = "") -> str:
         return self.jobs.add([name for name, _ in files], library, chunker=chunker)
 
-    def add_examples(self, *, library: str, chunker: str = "") -> str:
+    def add_examples(self, *, library: str, owner: str = "", chunker: str = "") -> str:
         return self.jobs.add(["examples/lighthouse.html", "examples/灯塔.html"], library, chunker=chunker)
 
-    def add_site(self, start: str, kind: str, *, library: str, chunker: str = "", **limits: Any) -> str:
+    def add_site(
+        self, start: str, kind: str, *, library: str, owner: str = "", chunker: str = "", **limits: Any
+    ) -> str:
         found = [f"{start.rstrip('/')}/{n}" for n in (1, 2)]
         return self.jobs.add(found, library, kind=kind, title=start, chunker=chunker, options=limits)
 
@@ -433,9 +443,17 @@ class FakeApp:
         return self.runs.cancelled
 
     def converse(
-        self, question: str, *, library: str, mode: Any, conversation_id: str = "", owner: str = "", **how: Any
+        self,
+        question: str,
+        *,
+        library: str,
+        mode: Any,
+        conversation_id: str = "",
+        owner: str = "",
+        person: str = "",
+        **how: Any,
     ) -> Asked:
-        asked = {"question": question, "library": library, "mode": mode, "owner": owner}
+        asked = {"question": question, "library": library, "mode": mode, "owner": owner, "person": person}
         self.asked.append({**asked, "conversation_id": conversation_id, **how})
         known = self.library(library).known
         asking = Asking(

@@ -45,11 +45,13 @@ class Jobs:
         *,
         limits: Limits | None = None,
         bounds: RecordBounds = BOUNDS,
+        per_person: int = 50,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """`open_ingestor` gives the ingestor of a library by name; it may take long and raise RagError.
 
         `open_sites` gives what finds the pages of sites; without it such jobs fail. `bounds` are those of JSONL files.
+        An `owner` who has `per_person` jobs that have not ended gets StoreError("too_many_jobs") for another one.
         """
         self._database = database
         self._jobs = database.jobs
@@ -57,6 +59,7 @@ class Jobs:
         self._open_ingestor = open_ingestor
         self._open_sites = open_sites
         self._bounds = bounds
+        self._per_person = per_person
         self._pace = Pace(clock)
         self._worker = Worker(database, self._steps, self._pace, limits)
 
@@ -246,6 +249,8 @@ class Jobs:
         finding: Discovery = "" if kind == "pages" and not files else "waiting"
         given: dict[str, Any] = {"kind": kind, "title": plain(title), "options": options, "discovery": finding}
         with self._database.transaction():
+            if owner and self._jobs.open_of(owner) >= self._per_person:
+                raise StoreError("too_many_jobs", most=self._per_person)
             job_id = self._jobs.create(library, owner, items, **given)
             self._database.files.add(job_id, files)
         self._worker.wake()

@@ -44,6 +44,27 @@ def test_a_job_runs_to_its_end(jobs: Jobs) -> None:
     assert [one.id for one in jobs.jobs("main")] == [job.id]
 
 
+def test_a_person_has_so_many_jobs_and_another_has_theirs(make_jobs: MakeJobs, ingestor: Ingestor) -> None:
+    stuck = Stuck(ingestor)
+    jobs = make_jobs(stuck, per_person=2)
+    mine = [jobs.submit(records(1), library="main", owner="ann") for _ in range(2)]
+    jobs.pause(mine[1])
+    for submit in (
+        lambda: jobs.submit(records(1), library="main", owner="ann"),
+        lambda: jobs.submit_files([("a.md", b"# A")], library="main", owner="ann"),
+        lambda: jobs.submit_site("https://a.example/", "crawl", library="main", owner="ann"),
+        lambda: jobs.recheck("main", owner="ann"),
+    ):
+        with pytest.raises(StoreError, match="2 of your imports"):
+            submit()
+    assert len(jobs.jobs("main")) == 2
+    others = [jobs.submit(records(1), library="main", owner=owner) for owner in ("bob", "", "", "")]
+    jobs.cancel(mine[1])
+    jobs.submit(records(1), library="main", owner="ann")
+    assert len(jobs.jobs("main")) == 2 + len(others) + 1
+    stuck.go.set()
+
+
 def test_given_twice_it_is_taken_once(jobs: Jobs, page_server: PageServer) -> None:
     url = page_server.url("/article")
     job = finished(jobs, jobs.submit([web_source(url), web_source(url + "#top")], library="main"))

@@ -1,0 +1,76 @@
+"""How much one person may have under way."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from itertools import count
+
+import pytest
+
+from rag.agent.conversing.conversations import Asked
+from rag.app.in_flight import InFlight
+from rag.errors import RagError
+
+
+class Running:
+    """Runs that go on until they are ended."""
+
+    def __init__(self) -> None:
+        self.ids: set[str] = set()
+        self._numbers = count()
+
+    def start(self) -> Asked:
+        run_id = f"run{next(self._numbers)}"
+        self.ids.add(run_id)
+        return Asked("conversation", "turn", run_id)
+
+
+@pytest.fixture
+def running() -> Running:
+    return Running()
+
+
+@pytest.fixture
+def in_flight(running: Running) -> InFlight:
+    return InFlight(running.ids.__contains__, most=4)
+
+
+def test_a_person_has_so_many_answers_at_a_time_and_another_has_theirs(in_flight: InFlight, running: Running) -> None:
+    first, *_ = [in_flight.begin("ann", running.start) for _ in range(4)]
+    with pytest.raises(RagError) as refused:
+        in_flight.begin("ann", running.start)
+    assert refused.value.notice.code == "too_many_answers"
+    assert len(running.ids) == 4
+    in_flight.begin("bob", running.start)
+    running.ids.discard(first.run_id)
+    in_flight.begin("ann", running.start)
+    with pytest.raises(RagError):
+        in_flight.begin("ann", running.start)
+
+
+def test_many_clicks_at_once_count_each(in_flight: InFlight, running: Running) -> None:
+    def click(_: int) -> bool:
+        try:
+            in_flight.begin("ann", running.start)
+        except RagError:
+            return False
+        return True
+
+    with ThreadPoolExecutor(8) as pool:
+        assert sum(pool.map(click, range(40))) == 4
+    assert len(running.ids) == 4
+
+
+def test_a_question_that_could_not_begin_counts_for_nothing(in_flight: InFlight, running: Running) -> None:
+    def fail() -> Asked:
+        raise RagError("turn_running")
+
+    for _ in range(9):
+        with pytest.raises(RagError):
+            in_flight.begin("ann", fail)
+    in_flight.begin("ann", running.start)
+
+
+def test_programs_have_no_limit(in_flight: InFlight, running: Running) -> None:
+    for _ in range(9):
+        in_flight.begin("", running.start)
