@@ -6,7 +6,10 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Page, expect
 
+from rag.messages import say
+from rag.types import Notice
 from rag.ui.browser import COOKIE
+from rag.ui.strings import label
 from tests.e2e.conftest import OpenTab, ask, settled
 
 HANDSHAKE = {
@@ -96,3 +99,22 @@ def test_the_id_of_a_browser_is_out_of_reach_of_scripts(open_tab: OpenTab) -> No
     (cookie,) = (one for one in page.context.cookies() if one["name"] == COOKIE)
     assert cookie["httpOnly"] and cookie["sameSite"] == "Lax" and cookie["expires"] == -1
     assert COOKIE not in page.evaluate("document.cookie")
+
+
+def test_an_address_makes_no_library_and_one_that_is_removed_comes_back(open_tab: OpenTab) -> None:
+    page = open_tab("en", "/library?library=nowhere")
+    expect(page.get_by_text(say(Notice("library_unknown", {"library": "nowhere"}), "en"))).to_be_visible()
+    assert "nowhere" not in page.url
+    page.get_by_role("button", name=label("library_new", "en")).click()
+    page.get_by_label(label("library_new_name", "en"), exact=True).last.fill("My Second Library")
+    page.get_by_role("button", name=label("library_create", "en"), exact=True).click()
+    page.wait_for_url("**/library?library=my-second-library")
+    settled(page)
+    page.get_by_role("button", name=label("library_remove", "en"), exact=True).click()
+    page.locator(".st-key-library-remove-go button").click()
+    restore = page.get_by_role("button", name=label("library_restore", "en"))
+    expect(restore).to_be_visible()
+    assert "my-second" not in page.url
+    restore.click()
+    page.wait_for_url("**/library?library=my-second-library")
+    expect(page.get_by_text(label("library_empty_title", "en"))).to_be_visible()
