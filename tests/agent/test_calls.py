@@ -19,10 +19,10 @@ def _verdicts(*relevant: bool) -> str:
     return f'{{"verdicts": [{entries}]}}'
 
 
-def test_fast_makes_two_calls(runs: Runs) -> None:
+def test_fast_makes_three_calls_the_last_of_which_checks(runs: Runs) -> None:
     model = QueueModel(replies=[_search(), ["It erupted in 1953.[1]"]])
     answer, _ = ask(runs, ChatReasoner(model))
-    assert (answer.outcome, answer.model_calls, len(model.requests)) == ("answered", 2, 2)
+    assert (answer.outcome, answer.model_calls, len(model.requests)) == ("answered", 3, 3)
     assert answer.reasoner == "queue-model"
 
 
@@ -34,13 +34,13 @@ def test_small_talk_makes_one_call(runs: Runs) -> None:
 def test_fast_repairs_no_call_with_the_call_of_the_answer(runs: Runs) -> None:
     model = QueueModel(replies=[AIMessage("<tool_call>{"), ["It erupted in 1953.[1]"]])
     answer, _ = ask(runs, ChatReasoner(model))
-    assert (answer.outcome, answer.model_calls) == ("answered", 2)
+    assert (answer.outcome, answer.model_calls) == ("answered", 3)
 
 
 def test_deep_counts_every_call(runs: Runs) -> None:
     replies = [_search(), _verdicts(False, True), ["Eight lanes.[1]"]]
     answer, _ = ask(runs, ChatReasoner(QueueModel(replies=replies)), mode="deep")
-    assert (answer.outcome, answer.model_calls) == ("answered", 3)
+    assert (answer.outcome, answer.model_calls) == ("answered", 4)
     assert [p.id for p in answer.passages] == ["p2"]
 
 

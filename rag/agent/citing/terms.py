@@ -51,7 +51,7 @@ class Terms:
     denials: int
 
 
-@lru_cache(maxsize=8192)
+@lru_cache(maxsize=2048)
 def read(text: str) -> Terms:
     """The terms of a sentence, remembered: passages come again."""
     reader = _Reader(unicodedata.normalize("NFKC", text).replace("’", "'"))

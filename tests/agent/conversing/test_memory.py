@@ -90,7 +90,7 @@ def test_a_chat_model_sums_up_in_one_call(runs: Runs) -> None:
     from langchain_core.messages import AIMessage
 
     search = AIMessage("", tool_calls=[{"name": "retrieve", "args": {"query": "bridge"}, "id": "1"}])
-    model = QueueModel(replies=["They spoke of eruptions.", search, ["In 1932. [2]"]])
+    model = QueueModel(replies=["They spoke of eruptions.", search, ["The bridge was opened in 1932. [2]"]])
     history = [(one.question, one.answer) for one in LONG]
     answer, _ = ask(runs, ChatReasoner(model), question="When was the bridge opened?", history=history)
     assert answer.model_calls == 3 and answer.outcome == "answered"
