@@ -79,4 +79,4 @@ def test_courtesies(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["We will open in Berlin in 2027.", "希望小学建于1990年。", "We found gold."])
 def test_openings_alone_make_no_remark(text: str) -> None:
-    assert is_remark(text) == (text == "We found gold.")
+    assert not is_remark(text)

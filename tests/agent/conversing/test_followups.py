@@ -81,7 +81,8 @@ def test_they_come_after_the_answer_and_are_counted(talk: Talk) -> None:
 
     from tests.agent.test_usage import SEARCH
 
-    model = Slow(replies=[SEARCH, ["Mount Aso erupted in 1953.[1]"], "How wide is the crater?\nWhich town lies inside it?"])
+    replies = [SEARCH, ["Mount Aso erupted in 1953.[1]"], "How wide is the crater?\nWhich town lies inside it?"]
+    model = Slow(replies=replies)
     asked, turn = talk.ask(FIRST, ChatReasoner(model), suggest=True, likely=lambda _: 1.0)
     assert turn.answer is not None and turn.suggestions == ()
     assert turn.answer.usage.calls == 2
