@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import gzip
 import json
 import os
@@ -13,8 +14,9 @@ from typing import Any
 import pytest
 
 from rag.cli import main
+from rag.commands.output import put
 from rag.ingest.sources import Source
-from rag.text import split_sentences
+from rag.text import split_sentences, without_controls
 from tests.support.tiny_model import build_tiny_verifier
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -280,3 +282,13 @@ def test_rows_end_at_line_ends_only(
         capsys, folder, "--library", "rows", "search", "--json", "--questions", str(tmp_path / "questions.jsonl")
     )
     assert [row["id"] for row in asked[1]] == ["m"]
+
+
+def test_a_terminal_gets_no_orders(capsys: pytest.CaptureFixture[str]) -> None:
+    row = {"title": "a\u202eb\x9b2J"}
+    put(argparse.Namespace(json=False), row, "a\u202eb\x1b[2J\n\tc")
+    assert capsys.readouterr().out == "ab[2J\n\tc\n"
+    put(argparse.Namespace(json=True), row, "")
+    shown = capsys.readouterr().out
+    assert shown == without_controls(shown)
+    assert json.loads(shown) == row

@@ -23,6 +23,7 @@ from rag.ingest.records import RecordBounds, record_lines, record_sources
 from rag.ingest.sources import Source, full_path, path_sources, web_source
 from rag.ingest.url_key import url_hash
 from rag.messages import say
+from rag.text import without_controls
 from rag.types import Decision, IngestResult
 
 _LOOK_AGAIN = 0.2  # seconds
@@ -105,7 +106,7 @@ def _follow(jobs: Jobs, job_id: str, options: argparse.Namespace) -> int:
             break
         time.sleep(_LOOK_AGAIN)
     if job.notice is not None:
-        print(f"error: {say(job.notice, 'en')}", file=sys.stderr)
+        print(f"error: {without_controls(say(job.notice, 'en'))}", file=sys.stderr)
         return 1
     return status
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from typing import Any, get_args
 
 from rag.store.records import chunk_payload
+from rag.text import plain
 from rag.types import Chunk, Page, PageSource, PageStatus, PageVersion
 
 _HASH = re.compile(r"[0-9a-f]{32}")
@@ -50,6 +51,7 @@ def checked_page(row: Mapping[str, Any], text: str) -> Page:
             continue
         given[field.name] = _value(field.name, row[field.name])
     page = Page(**{"language": "", "site": "", "source": "import", **given})
+    page = replace(page, title=plain(page.title), author=plain(page.author))
     _require(bool(_HASH.fullmatch(page.url_hash)) and page.source in get_args(PageSource))
     _require(page.status in get_args(PageStatus) and page.version > 0 and bool(page.generation))
     _require(_is_moment(page.added_at) and all(_is_moment(getattr(page, name) or page.added_at) for name in _TIMES))
@@ -71,7 +73,7 @@ def checked_version(row: Mapping[str, Any], text: str) -> PageVersion:
     names = ("url_hash", "title", "text_hash", "since", "until")
     words = {name: row[name] for name in names}
     _require(all(isinstance(value, str) for value in words.values()))
-    return PageVersion(number=number, text=text, **words)
+    return PageVersion(number=number, text=text, **{**words, "title": plain(words["title"])})
 
 
 def checked_chunk(row: Mapping[str, Any], pages: Mapping[str, tuple[Page, bool]]) -> ChunkRow:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import io
 import json
 import tracemalloc
 import zipfile
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
@@ -17,13 +18,14 @@ from qdrant_client import QdrantClient, models
 
 from rag.errors import ModelMismatchError, StoreError
 from rag.messages import say
+from rag.store.arriving import checked_page
 from rag.store.collections import LIBRARIES, pages_collection
 from rag.store.edge.client import EdgeClient
 from rag.store.exchange import export_library, file_info, import_library
 from rag.store.library import Library, open_library
 from rag.store.records import library_id, page_id
 from rag.store.registry import list_libraries
-from rag.types import SparseVector
+from rag.types import Page, SparseVector
 from tests.store.support import DIMENSION, MODEL, draft
 
 PAGES = 23
@@ -410,3 +412,12 @@ def test_a_library_is_made_once_by_many_threads(client: EdgeClient) -> None:
         made = list(pool.map(lambda _: open_library(client, "main", MODEL, DIMENSION), range(4)))
     assert len({library.pages_collection for library in made}) == 1
     assert client.count(LIBRARIES, count_filter=models.Filter(must=[])).count == 1
+
+
+def test_names_that_come_in_turn_nothing_round() -> None:
+    text = "One."
+    hashed = hashlib.sha256(text.encode()).hexdigest()
+    moment = "2026-01-01T00:00:00Z"
+    page = Page("u", "0" * 32, "a\u202eb\x1b[2J", "en", "s", text, hashed, "web", "g", added_at=moment, author="x\x07y")
+    came = checked_page(json.loads(json.dumps(asdict(page))), text)
+    assert (came.title, came.author) == ("ab[2J", "xy")
