@@ -99,6 +99,8 @@ class Imported:
 
 def take_in(app: MeasuredApp, data: Dataset, chunker: str, library: str) -> Imported:
     """Import the set's pages. Raises RuntimeError when a page does not go in: scores would mislead."""
+    if not app.libraries.has(library):
+        app.libraries.create(library)
     app.models.embedding.passages.clear()
     ingestor = app.imports.ingestor(library).with_chunker(chunker)
     lines = (json.dumps(page) for page in data.pages)
