@@ -94,12 +94,13 @@ class ChatModels:
         return self._own(replace(options, model=options.fast_model, temperature=0.0))
 
     def test(self, options: ChatOptions | None = None) -> Notice:
-        """Ask the models for one word each. Raises ModelError with the reason when none comes."""
-        from rag.models.chat import check_chat_model
-
-        for model in filter(None, (self.chat(options), self.fast_chat(options))):
-            BACKGROUND.wait(check_chat_model(model))
-        return Notice("chat_works", {"model": options.model if options else self._settings.llm_model})
+        """Ask the models for one word each. Raises ModelError with the reason, and which one, when none comes."""
+        ours = self._settings
+        name, fast = (options.model, options.fast_model) if options else (ours.llm_model, ours.fast_llm_model)
+        _ask(self.chat(options), name)
+        if (model := self.fast_chat(options)) is not None:
+            _ask(model, fast)
+        return Notice("chat_works", {"model": name})
 
     def connect(self, options: ChatOptions, browser: str, owner: str = "") -> Notice:
         """Test what was entered in the form, and keep it for this browser. Raises ModelError in the form's words."""
@@ -188,6 +189,15 @@ def _check_form(address: str, key: str) -> None:
         raise ModelError("connect_key_missing")
     if not _KEY.fullmatch(key):
         raise ModelError("connect_wrong_key", address=address)
+
+
+def _ask(model: BaseChatModel, name: str) -> None:
+    from rag.models.chat import check_chat_model
+
+    try:
+        BACKGROUND.wait(check_chat_model(model))
+    except ModelError as error:
+        raise ModelError(error.code, **{"model": name, **error.notice.params}) from error
 
 
 def _in_form(work: Callable[[], T], options: ChatOptions) -> T:

@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from rag.agent.options import COMPOSE
+from rag.errors import RagError
+from rag.messages import say
 from rag.ui.choices import Choices
-from rag.ui.session import keep_chat, session
+from rag.ui.escape import escape_line
+from rag.ui.session import browser, keep_chat, recall_chat, session
 from rag.ui.strings import Language, counted, label
 
 if TYPE_CHECKING:
@@ -17,6 +20,7 @@ if TYPE_CHECKING:
 
 _LIMITS = {"calls": (1, 100, 1), "tokens": (100, 10_000_000, 500), "seconds": (1, 600, 5)}
 _MODEL_NEEDED = ("calls", "tokens")
+_WISH, _PROBLEM = "option-wish", "option-problem"
 
 
 def draw_options(app: App, language: Language) -> None:
@@ -32,11 +36,14 @@ def draw_options(app: App, language: Language) -> None:
     with choices, st.container(key="option-choices", height=_height(app), border=False):
         st.caption(label("options_lead", language))
         if choices.open:
+            _try_model(app, language)
             chat = chat_in_use(app)
             if chat is not None:
                 _draw_model(chat, app, language)
                 _draw_compose(language)
             _draw_limits(app, language, with_model=chat is not None)
+        else:
+            st.session_state.pop(_PROBLEM, None)
 
 
 def chosen(language: Language) -> str:
@@ -71,6 +78,8 @@ def _draw_model(chat: ChatOptions, app: App, language: Language) -> None:
             _text("model", chat.model, app, language)
         with right:
             _text("fast_model", chat.fast_model, app, language)
+        if problem := st.session_state.get(_PROBLEM):
+            st.error(escape_line(say(problem, language)), icon=":material/error:")
     temperature = app.settings.llm_temperature if chat.temperature is None else chat.temperature
     st.session_state["option-temperature"] = float(temperature)
     st.slider(
@@ -92,15 +101,34 @@ def _text(name: str, value: str, app: App, language: Language) -> None:
 
 
 def _take_chat(name: str, app: App) -> None:
-    """Keep the choice for this session; a model without a name is no choice."""
+    """Keep the choice for this browser, a model once it was tried; one without a name is no choice."""
     value: Any = st.session_state[f"option-{name}"]
     value = value.strip() if isinstance(value, str) else value
     if name == "model" and not value:
         return
     chat = chat_in_use(app)
-    if chat is not None:
-        chosen = replace(chat, **{name: value})
-        keep_chat(app, chosen if chosen.service == chat.service else replace(chosen, api_key=""))
+    if chat is None:
+        return
+    chosen = replace(chat, **{name: value})
+    chosen = chosen if chosen.service == chat.service else replace(chosen, api_key="")
+    if name == "temperature":
+        keep_chat(app, chosen)
+    else:
+        st.session_state[_WISH] = chosen
+
+
+def _try_model(app: App, language: Language) -> None:
+    """Ask the model that was just named for a word; one that does not answer is not taken, and the reason is kept."""
+    wish = st.session_state.pop(_WISH, None)
+    if wish is None:
+        return
+    st.session_state[_PROBLEM] = None
+    try:
+        with st.spinner(label("chat_testing", language)):
+            app.chats.connect(wish, browser(), session().owner)
+    except RagError as error:
+        st.session_state[_PROBLEM] = error.notice
+    recall_chat(app)
 
 
 def _draw_compose(language: Language) -> None:

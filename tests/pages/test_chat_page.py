@@ -12,7 +12,7 @@ from rag.ui.scope import Scope
 from rag.ui.sources import anchor_of
 from rag.ui.strings import label
 from tests.pages.conftest import ROOT, Open, words
-from tests.support.fake_app import FakeApp
+from tests.support.fake_app import FakeApp, FakeChats
 from tests.support.lighthouse import CHINESE_QUOTES, ENGLISH_QUOTES
 
 ASKED = {
@@ -365,6 +365,24 @@ def test_options_go_along_with_the_question(open_page: Open, app: FakeApp) -> No
     assert (sent["chat"].model, sent["chat"].fast_model, sent["chat"].temperature) == ("big", "small", 0.7)
     assert (sent["compose"], sent["calls"]) == ("refine", 5)
     assert sent["settings"] == {"compose": "refine", "calls": 5, "fast_model": "small", "temperature": 0.7}
+
+
+@BOTH
+def test_a_model_named_beside_the_question_is_tried_on_the_spot(open_page: Open, app: FakeApp, language: str) -> None:
+    app.filled()
+    app.settings = app.settings.model_copy(update={"llm_model": "big", "llm_base_url": "http://127.0.0.1:1/v1"})
+    app.chats = FakeChats(app.settings)
+    page = opened(open_page("chat", language), "options")
+    for name in ("model", "fast_model"):
+        page.text_input(key=f"option-{name}").set_value("none-such").run()
+        (error,) = page.error
+        assert "none-such" in error.value
+        assert page.text_input(key="option-model").value == "big"
+        assert page.session_state["pagelight"].chat is None
+    page.text_input(key="option-model").set_value("bigger").run()
+    assert not page.error
+    assert [chat.model for chat in app.chats.tested] == ["none-such", "big", "bigger"]
+    assert page.session_state["pagelight"].chat.model == "bigger"
 
 
 def test_without_a_chat_model_only_the_time_can_be_limited(open_page: Open, app: FakeApp) -> None:

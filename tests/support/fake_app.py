@@ -339,7 +339,7 @@ class FakeModels:
 
 
 class FakeChats(ChatModels):
-    """The real thing but for the network: the key `wrong` is refused, and two models are listed."""
+    """The real thing but for the network: the key `wrong` and the model `none-such` are refused, two are listed."""
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings)
@@ -350,6 +350,8 @@ class FakeChats(ChatModels):
         self.tested.append(options)
         if options.api_key == "wrong":
             raise ModelError("chat_wrong_key")
+        if "none-such" in (options.model, options.fast_model):
+            raise ModelError("chat_unknown_model", model="none-such")
         return Notice("chat_works", {"model": options.model})
 
     def served(self, options: ChatOptions) -> list[str]:
