@@ -258,7 +258,7 @@ class Answer:
     """
 
     question: str
-    mode: RunMode
+    mode: str
     outcome: Outcome
     text: str
     citations: tuple[Citation, ...] = ()

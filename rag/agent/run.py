@@ -1,4 +1,7 @@
-"""One run: what it is asked, and what happened in it so far. How it ends is in `conclusion`."""
+"""One run: what it is asked, the mode that answers it, and what happened in it so far.
+
+How a run is started, stopped and kept is in `runs`, how its answer is put together in `conclusion`.
+"""
 
 from __future__ import annotations
 
@@ -7,31 +10,30 @@ import logging
 import threading
 import time
 import traceback
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, cast, get_args
 
 from rag.agent.citing.verifier import Verifier
-from rag.agent.conversing.condense import Condenser, Exchange
-from rag.agent.conversing.memory import RuleSummariser, Summariser
-from rag.agent.modes import graph_of
+from rag.agent.conversing.condense import Exchange
 from rag.agent.options import RunOptions
 from rag.agent.reasoner import Quoter, Reasoner
 from rag.agent.usage import CallBudget
-from rag.types import Answer, Passage, Retrieval, RunMode
+from rag.types import Answer, Notice, Passage, Retrieval
 
 if TYPE_CHECKING:
-    from langchain_core.messages import AnyMessage
-
-    from rag.agent.loop.calls import CallCounter
-    from rag.agent.loop.state import LoopContext
+    from rag.agent.calls import CallCounter
 
 log = logging.getLogger(__name__)
 
 STOP_GRACE: Final = 0.4  # seconds in which what was stopped may still end by itself
+HISTORY: Final = "keeps_history"
+"""A key of `configurable`: a run that sets it keeps the checkpoint of each step."""
 
 EventKind = Literal["step", "standalone", "token", "reset", "answer"]
+_KINDS: Final = frozenset(get_args(EventKind))
 
 
 class Found(Protocol):
@@ -57,12 +59,14 @@ class Event:
 
     `data` is for `step` {"node", "state": "started"} or {"node", "state": "finished", "ms", "detail"},
     for `standalone` what a follow-up was understood as, for `token` a piece of text, for `reset` an empty
-    text (discard the tokens so far), and for `answer`, always the last, the Answer.
+    text (discard the tokens so far), and for `answer`, always the last, the Answer. `path` names the nodes
+    in whose nested graphs it happened, outermost first; none for the mode's own graph.
     """
 
     seq: int
     kind: EventKind
     data: Any
+    path: tuple[str, ...] = ()
 
 
 class Shelf:
@@ -93,11 +97,53 @@ class Shelf:
         return [self._kept[wanted] for wanted in ids if wanted in self._kept]
 
 
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """What a mode has a run driven with: a compiled LangGraph graph, what is put into it, and its runtime context."""
+
+    graph: Any
+    given: Mapping[str, Any]
+    context: Any = None
+
+
+class Mode(ABC):
+    """A way to answer: its graph, and what the end of it means. One serves all runs and keeps nothing of them.
+
+    What nodes write to their stream becomes an event where its key is an EventKind, and part of the run's state
+    otherwise. A state's `outcome`, once it is there, says that the answer in it is sound. `max_calls` bounds the
+    model calls of a run; `keeps_history` asks for the checkpoint of each step, where there is a conversation.
+    """
+
+    name: str
+    max_calls: int = 1
+    keeps_history: bool = False
+
+    @abstractmethod
+    async def prepare(self, run: Run) -> Prepared:
+        """Build what the run needs. A graph is compiled with the run's `checkpointer`."""
+
+    @abstractmethod
+    async def finish(self, run: Run, broken: Notice | None) -> Answer:
+        """The answer from the run's state; `broken` is why the graph did not come to its end."""
+
+    def calls(self, options: RunOptions, *, talks: bool) -> int:
+        """How many model calls a run with these options may make; `talks` is true within a conversation."""
+        return self.max_calls
+
+    def warm(self, saver: Any) -> None:
+        """Import and build what the first run would wait for; `saver` is the checkpointer, or None. Blocks."""
+        return
+
+    async def remember(self, run: Run) -> None:
+        """Add what a broken-off run had written to its conversation."""
+        return
+
+
 @dataclass(slots=True)
 class Run:
     id: str
     question: str
-    mode: RunMode
+    mode: Mode
     reasoner: Reasoner
     shelf: Shelf
     budget: CallBudget
@@ -121,10 +167,19 @@ class Run:
     done: threading.Event = field(default_factory=threading.Event)
     work: Future[None] | None = None  # kept, because an event loop holds its tasks only weakly
 
-    def add(self, kind: EventKind, data: Any) -> None:
+    def add(self, kind: EventKind, data: Any, path: tuple[str, ...] = ()) -> None:
         with self.changed:
-            self.events.append(Event(len(self.events), kind, data))
+            self.events.append(Event(len(self.events), kind, data, path))
             self.changed.notify_all()
+
+    def checkpointer(self) -> Any:
+        """What keeps the run's conversation; None where there is none. Its first import takes a moment."""
+        return self.saver() if self.thread and self.saver else None
+
+    def config(self) -> Any:
+        """What the graph is called with, and its conversation read and written."""
+        kept = {"thread_id": self.thread, HISTORY: self.mode.keeps_history} if self.thread else {}
+        return {"configurable": kept, "callbacks": [self.counter] if self.counter else []}
 
 
 def log_problem(what: str, problem: BaseException) -> None:
@@ -133,89 +188,35 @@ def log_problem(what: str, problem: BaseException) -> None:
 
 
 async def drive(run: Run) -> None:
-    """Run the graph, and turn what it streams into events."""
-    graph, config, context = await asyncio.to_thread(_prepare, run)
-    given: dict[str, Any] = {"question": run.question, "run_mode": run.mode}
-    known = await _kept(graph, config) if run.thread else {}
-    if known is None:  # the answer matters more than that it is kept: the history will do
-        graph, run.thread = graph_of(run.mode), ""
-    durability = {"durability": "exit"} if run.thread else {}
-    if not known or not known.get("messages"):
-        given["messages"] = await asyncio.to_thread(_spoken, run.history)
-    stream = graph.astream(given, config, context=context, stream_mode=["custom", "updates"], **durability)
-    async for kind, part in stream:
-        if kind == "updates":
-            for update in part.values():
-                run.state.update(update or {})
-        else:
-            _note(run, part)
+    """Run the mode's graph, and turn what it streams into events."""
+    run.counter = await asyncio.to_thread(_counter, run.budget)
+    prepared = await run.mode.prepare(run)
+    durability = {"durability": "exit"} if run.thread and not run.mode.keeps_history else {}
+    how = {"context": prepared.context, "stream_mode": ["custom", "values"], "subgraphs": True, **durability}
+    began = False
+    async for namespace, kind, part in prepared.graph.astream(prepared.given, run.config(), **how):
+        path = tuple(node.partition(":")[0] for node in namespace)
+        if kind == "custom":
+            _note(run, part, path)
+        elif not path:
+            run.state.update(part if began else {})  # at first it is what the conversation was left with
+            began = True
 
 
-async def _kept(graph: Any, config: Any) -> dict[str, Any] | None:
-    """What the conversation knows; None where it cannot be read."""
-    found: Sequence[Any] = await asyncio.gather(graph.aget_state(config), return_exceptions=True)
-    if isinstance(found[0], BaseException):
-        log_problem("a conversation could not be read", found[0])
-        return None
-    values: dict[str, Any] = found[0].values
-    return values
+def _counter(budget: CallBudget) -> CallCounter:
+    from rag.agent.calls import CallCounter  # langchain takes a second the first time
+
+    return CallCounter(budget)
 
 
-def _spoken(history: Sequence[Exchange]) -> list[AnyMessage]:
-    from rag.agent.loop.talk import messages_of
-
-    return messages_of(history)
-
-
-def _prepare(run: Run) -> tuple[Any, Any, LoopContext]:
-    """Build what a graph needs. The imports take a second the first time, so this runs in a thread."""
-    from rag.agent.loop.calls import CallCounter
-    from rag.agent.loop.state import LoopContext
-
-    run.counter = CallCounter(run.budget)
-    shelf, reasoner = run.shelf, run.reasoner
-    context = LoopContext(
-        reasoner=reasoner,
-        search=shelf.search,
-        passages_of=shelf.passages_of,
-        budget=run.budget,
-        answerable=shelf.answerable,
-        condenser=reasoner if isinstance(reasoner, Condenser) else None,
-        summariser=reasoner if isinstance(reasoner, Summariser) else RuleSummariser(),
-        quoter=run.quoter,
-        verifiers=[one for one in (reasoner, run.verifier) if isinstance(one, Verifier)],
-        options=run.options,
-    )
-    config: dict[str, Any] = {"callbacks": [run.counter]}
-    if run.thread:
-        config["configurable"] = {"thread_id": run.thread}
-    return graph_of(run.mode, run.saver() if run.thread and run.saver else None), config, context
-
-
-async def remember(run: Run) -> None:
-    """Add what a broken-off run had written to its conversation, which knows only the question."""
-    if not run.thread or run.saver is None or not run.text.strip():
-        return
-    from langchain_core.messages import AIMessage
-
-    graph: Any = graph_of(run.mode, run.saver())
-    config = {"configurable": {"thread_id": run.thread}}
-    kept = await graph.aget_state(config)
-    if kept.values.get("question") == run.question.strip():
-        await graph.aupdate_state(config, {"messages": [AIMessage(run.text)]}, as_node="generate")
-
-
-def _note(run: Run, part: Mapping[str, Any]) -> None:
-    if "standalone" in part:
-        run.state["standalone"] = part["standalone"]
-        run.add("standalone", part["standalone"])
-    elif "token" in part:
-        run.text += part["token"]
-        run.add("token", part["token"])
-    elif "reset" in part:
-        run.text = ""
-        run.add("reset", "")
-    elif "passages" in part:
-        run.state["passages"] = part["passages"]
-    elif "step" in part:
-        run.add("step", part["step"])
+def _note(run: Run, part: Mapping[str, Any], path: tuple[str, ...]) -> None:
+    """Take what a node wrote to its stream. The text so far is what the mode's own graph writes."""
+    for kind, data in part.items():
+        if kind in _KINDS:
+            run.add(cast(EventKind, kind), data, path)
+        if path:
+            continue
+        if kind in ("token", "reset"):
+            run.text = run.text + data if kind == "token" else ""
+        elif kind != "step":
+            run.state[kind] = data

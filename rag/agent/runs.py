@@ -5,24 +5,23 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 from uuid import uuid4
 
 from rag.agent.background import BACKGROUND
 from rag.agent.citing.verifier import Verifier
-from rag.agent.conclusion import answer_of, conclude, failure, interruption
+from rag.agent.conclusion import conclude, failure, interruption
 from rag.agent.conversing.condense import Exchange
-from rag.agent.modes import MODES, graph_of
+from rag.agent.modes import MODES
 from rag.agent.options import RunOptions
 from rag.agent.reasoner import Quoter, Reasoner
-from rag.agent.run import STOP_GRACE, Event, Run, Searcher, Shelf, drive, log_problem, remember
+from rag.agent.run import STOP_GRACE, Event, Mode, Run, Searcher, Shelf, drive, log_problem
 from rag.agent.usage import CallBudget, Meter
 from rag.errors import RagError
-from rag.types import Answer, Notice, RunMode
+from rag.types import Answer
 
 _TELL_EVERY: Final = 1.0  # seconds
-_COMPOSING: Final = 10  # calls that passage by passage takes, for as many passages
 
 __all__ = ["Event", "Runs", "Searcher"]
 
@@ -33,7 +32,7 @@ class Runs:
     A finished run is kept for `max_age` seconds, and at most `keep` of them. A run that takes longer
     than `time_limit` seconds is stopped and keeps what it has. `saver` makes the
     LangGraph checkpointer that keeps conversations; it is asked when the first run needs it. `verifier` is a local
-    model that checks answers where the reasoner cannot.
+    model that checks answers where the reasoner cannot. `modes` are the ways to answer, by name.
     """
 
     def __init__(
@@ -44,7 +43,9 @@ class Runs:
         time_limit: float = 600.0,
         saver: Callable[[], Any] | None = None,
         verifier: Verifier | None = None,
+        modes: Mapping[str, Mode] = MODES,
     ) -> None:
+        self._modes = modes
         self._saver = saver
         self._verifier = verifier
         self._keep = keep
@@ -55,14 +56,14 @@ class Runs:
 
     def warm(self) -> None:
         """Build the graphs now: their imports take a second, which the first question would wait for."""
-        for mode in MODES:
-            graph_of(mode, self._saver() if self._saver else None)
+        for mode in self._modes.values():
+            mode.warm(self._saver() if self._saver else None)
 
     def start(
         self,
         question: str,
         *,
-        mode: RunMode,
+        mode: str,
         reasoner: Reasoner,
         retriever: Searcher,
         history: Sequence[tuple[str, str] | Exchange] = (),
@@ -79,14 +80,15 @@ class Runs:
         far about once a second. `quoter` is what a run falls back on when its budget is spent. With a
         `thread` the saver keeps the conversation, and `history` counts only if it knows none.
         """
-        options = options or RunOptions()
+        options, way = options or RunOptions(), self._modes[mode]
+        calls = way.calls(options, talks=bool(history or thread)) if options.calls is None else options.calls
         run = Run(
             id=uuid4().hex,
             question=question,
-            mode=mode,
+            mode=way,
             reasoner=reasoner,
             shelf=Shelf(retriever),
-            budget=_budget(options, mode, talks=bool(history or thread)),
+            budget=CallBudget(calls, tokens=options.tokens, meter=Meter(options.prices)),
             history=tuple(one if isinstance(one, Exchange) else Exchange(*one) for one in history),
             on_done=on_done,
             on_text=on_text,
@@ -178,7 +180,7 @@ class Runs:
         stop.cancel()
         if telling is not None:
             telling.cancel()
-        run.answer = await _concluded(run, notice)
+        run.answer = await conclude(run, notice)
         if notice is not None:
             await _remembered(run)
         run.ended = time.monotonic()
@@ -191,18 +193,9 @@ class Runs:
         run.done.set()
 
 
-async def _concluded(run: Run, notice: Notice | None) -> Answer:
-    """Give every run its answer, come what may: a page that polls for one must not wait for ever."""
-    (answer,) = await asyncio.gather(conclude(run, notice), return_exceptions=True)
-    if not isinstance(answer, BaseException):
-        return answer
-    log_problem("an answer could not be put together", answer)
-    return answer_of(run, "failed", Notice("run_failed"))
-
-
 async def _remembered(run: Run) -> None:
     """Keep the text so far in the conversation; an answer does not wait for that for long."""
-    (problem,) = await asyncio.gather(asyncio.wait_for(remember(run), STOP_GRACE), return_exceptions=True)
+    (problem,) = await asyncio.gather(asyncio.wait_for(run.mode.remember(run), STOP_GRACE), return_exceptions=True)
     if isinstance(problem, BaseException):
         log_problem("a stopped answer could not be kept in its conversation", problem)
 
@@ -215,10 +208,3 @@ async def _tell(run: Run) -> None:
         if isinstance(problem, BaseException):
             log_problem("what a run wrote so far could not be handed on", problem)
             return
-
-
-def _budget(options: RunOptions, mode: RunMode, *, talks: bool) -> CallBudget:
-    """The mode's calls, one more in a conversation, which may need summing up, and those of a longer way to compose."""
-    usual = MODES[mode].max_calls + talks + (0 if options.compose in ("auto", "stuff") else _COMPOSING)
-    limit = usual if options.calls is None else options.calls
-    return CallBudget(limit, tokens=options.tokens, meter=Meter(options.prices))

@@ -28,11 +28,15 @@ class LiveRun:
     answer: Answer | None = None
 
     def absorb(self, events: Iterable[Event]) -> None:
-        """Fold in `events` in their order; ones that were folded in before are passed over."""
+        """Fold in `events` in their order; ones that were folded in before are passed over.
+
+        What a nested graph writes is no part of the answer; its steps are shown.
+        """
         for event in events:
             if event.seq >= self.next_seq:
                 self.next_seq = event.seq + 1
-                self._take(event.kind, event.data)
+                if not event.path or event.kind == "step":
+                    self._take(event.kind, event.data)
 
     def _take(self, kind: str, data: Any) -> None:
         if kind == "token":

@@ -13,9 +13,10 @@ from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
 from rag.agent.extractive import ExtractiveReasoner
+from rag.agent.loop.driving import graph_of
 from rag.agent.loop.graph import build_deep
 from rag.agent.loop.state import LoopContext
-from rag.agent.modes import MODES, graph_of
+from rag.agent.modes import MODES
 from rag.agent.reasoner import RESET
 from rag.agent.runs import Runs
 from rag.agent.tools import call_for

@@ -38,3 +38,15 @@ def test_the_answer_ends_it() -> None:
     live, answer = LiveRun(), Answer("q", "fast", "answered", "a")
     live.absorb([Event(0, "answer", answer)])
     assert live.answer is answer
+
+
+def test_what_a_nested_graph_writes_is_no_part_of_the_answer() -> None:
+    live = LiveRun()
+    live.absorb(
+        [
+            Event(0, "token", "A draft.", ("draft",)),
+            Event(1, "step", {"node": "judge", "state": "finished", "ms": 1.0}, ("draft",)),
+            Event(2, "token", "The answer.", ()),
+        ]
+    )
+    assert (live.text, [step.node for step in live.steps]) == ("The answer.", ["judge"])

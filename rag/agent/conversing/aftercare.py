@@ -47,7 +47,7 @@ async def _counted(answer: Answer, reasoner: object, likely: Likely | None, budg
         return await suggestions(answer, reasoner, likely)
     from langchain_core.runnables import RunnableLambda
 
-    from rag.agent.loop.calls import CallCounter
+    from rag.agent.calls import CallCounter
 
     async def found(_: Any) -> list[str]:
         return await suggestions(answer, reasoner, likely)

@@ -43,7 +43,7 @@ class Checkpoints:
 
     def saver(self) -> BaseCheckpointSaver[Any]:
         """The checkpointer, one for the process. Its first import takes a moment: call it in a thread."""
-        from rag.agent.loop.saver import ConversationSaver
+        from rag.agent.conversing.saver import ConversationSaver
 
         with self._lock:
             if self._saver is None:

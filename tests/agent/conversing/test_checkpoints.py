@@ -18,7 +18,8 @@ from langgraph.graph import END, START, StateGraph
 
 from rag.agent.conversing import checkpoints
 from rag.agent.conversing.checkpoints import Checkpoints
-from rag.agent.loop.saver import HISTORY, ConversationSaver
+from rag.agent.conversing.saver import ConversationSaver
+from rag.agent.run import HISTORY
 
 
 class Counted(TypedDict):

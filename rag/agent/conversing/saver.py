@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Any, Final
+from typing import Any
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import (
@@ -20,12 +20,11 @@ from langgraph.checkpoint.base import (
     CheckpointTuple,
 )
 
+from rag.agent.run import HISTORY
+
 Opens = Callable[[], AbstractAsyncContextManager[BaseCheckpointSaver[Any]]]
 Prunes = Callable[[Any, str, str, str], Awaitable[None]]
 Bounds = Callable[[Any], Awaitable[None]]
-
-HISTORY: Final = "keeps_history"
-"""A key of `configurable`: a run that sets it keeps the checkpoint of each step."""
 
 
 class ConversationSaver(BaseCheckpointSaver[str]):
