@@ -27,6 +27,12 @@ MESSAGES: dict[str, tuple[str, str]] = {
         "The database could not do “{call}”: {detail}.",
         "数据库无法完成“{call}”：{detail}。",
     ),
+    "store_argument": (
+        "The database could not read what “{call}” was given: {detail}. It takes objects of qdrant_client.models, "
+        "whole numbers or UUIDs as ids, and values of JSON in payloads, a date as text (isoformat()).",
+        "数据库无法读取“{call}”收到的内容：{detail}。请使用 qdrant_client.models 中的对象；ID 应为整数或 UUID；"
+        "payload 中只能有 JSON 值，日期请写成文本（isoformat()）。",
+    ),
     "store_closed": (
         "The database is closed.",
         "数据库已关闭。",

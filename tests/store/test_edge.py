@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import datetime
 import json
+import re
 import shutil
 import subprocess
 import sys
 from collections import namedtuple
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -101,6 +104,74 @@ def test_an_option_that_would_be_ignored_is_refused(client: EdgeClient) -> None:
 
 
 # Bad vectors and bad calls
+
+
+def nested(levels: int) -> dict[str, Any]:
+    payload: dict[str, Any] = {}
+    for _ in range(levels):
+        payload = {"deeper": payload}
+    return payload
+
+
+NOW = datetime.datetime(2026, 1, 2, 3, 4, 5)
+MISREAD: dict[str, Callable[[EdgeClient], Any]] = {
+    "not dict": lambda c: c.query_points("three", query=[1.0, 0.0, 0.0], search_params={"hnsw_ef": 9}),  # type: ignore[arg-type]
+    "'dict' object": lambda c: c.query_points("three", prefetch={"limit": 1}),  # type: ignore[arg-type]
+    "a Filter, not dict": lambda c: c.count("three", count_filter={"must": []}),  # type: ignore[arg-type]
+    "which keys": lambda c: c.query_points("three", query=[1.0, 0.0, 0.0], with_payload={"include": ["n"]}),  # type: ignore[arg-type]
+    "negative int": lambda c: c.scroll("three", limit=-1),
+    "as UUID": lambda c: c.delete("three", ["no-id"]),
+    "'when'": lambda c: c.upsert("three", [models.PointStruct(id=1, vector=[1.0, 0.0, 0.0], payload={"when": NOW})]),
+    "set_payload": lambda c: c.set_payload("three", {"when": NOW}, [1]),
+    "'deeper' is more than 100 levels": lambda c: c.upsert(
+        "three", [models.PointStruct.model_construct(id=1, vector=[1.0, 0.0, 0.0], payload=nested(9000))]
+    ),
+    "each index once": lambda c: c.query_points("three", query=models.SparseVector(indices=[1, 2], values=[1.0])),
+    "no attribute 'id'": lambda c: c.upsert("three", [{"id": 1}]),  # type: ignore[list-item]
+}
+
+
+@pytest.mark.parametrize("named", MISREAD)
+def test_a_value_of_a_wrong_kind_is_told_with_advice(three: EdgeClient, named: str) -> None:
+    with pytest.raises(StoreError, match=re.escape(named)) as told:
+        MISREAD[named](three)
+    assert told.value.code == "store_argument"
+    assert "qdrant_client.models" in str(told.value) and "isoformat()" in str(told.value)
+    three.upsert("three", [some(1)])
+    assert three.count("three").count == 1
+
+
+def test_a_payload_that_is_kept_can_be_read_again(three: EdgeClient) -> None:
+    deep = models.PointStruct(id=1, vector=[1.0, 2.0, 3.0], payload=nested(100))
+    three.upsert("three", [deep])
+    assert three.retrieve("three", [1])[0].payload == deep.payload
+
+
+@pytest.mark.parametrize("wanted", [False, True, ["dense"], ["sparse"]])
+def test_mmr_returns_the_vectors_that_were_asked_for(client: EdgeClient, wanted: Any) -> None:
+    client.create_collection("two", {"dense": PLAIN}, sparse_vectors_config={"sparse": models.SparseVectorParams()})
+    words = models.SparseVector(indices=[1], values=[1.0])
+    client.upsert("two", [models.PointStruct(id=1, vector={"dense": [1.0, 2.0, 3.0], "sparse": words})])
+    query = models.NearestQuery(nearest=[1.0, 0.0, 0.0], mmr=models.Mmr(diversity=0.5, candidates_limit=5))
+    vector = client.query_points("two", query=query, using="dense", with_vectors=wanted).points[0].vector
+    names = ["dense", "sparse"] if wanted is True else wanted or []
+    assert sorted(vector) == names if isinstance(vector, dict) else vector is None and not names
+
+
+@pytest.mark.parametrize("file", ["segment.json", "payload_storage/bitmask.dat", "payload_storage/page_0.dat"])
+def test_a_damaged_segment_is_told_with_advice(tmp_path: Path, file: str) -> None:
+    with_points = EdgeClient(tmp_path)
+    with_points.create_collection("three", vectors_config=PLAIN)
+    with_points.upsert("three", [some(1)])
+    with_points.close()
+    (damaged,) = tmp_path.glob(f"three/shard-*/segments/*/{file}")
+    with damaged.open("r+b") as bytes_of:
+        bytes_of.write(b"\xff" * 200)
+        bytes_of.truncate(5 if damaged.stat().st_size < 100_000 else None)
+    again = EdgeClient(tmp_path)
+    with pytest.raises(StoreError, match=r"is damaged: .* Restore it from a copy"):
+        again.scroll("three")
+    again.close()
 
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf"), float("-inf")])

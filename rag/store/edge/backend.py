@@ -23,7 +23,7 @@ from rag.store.edge.filters import to_filter
 from rag.store.edge.folder import CollectionFolder, clear_leftovers, collection_names
 from rag.store.edge.indexing import IndexBuilder
 from rag.store.edge.lock import FolderLock
-from rag.store.edge.points import from_record, from_scored, to_payload_selector, to_points
+from rag.store.edge.points import check_depth, from_record, from_scored, to_payload_selector, to_points
 from rag.store.edge.queries import to_order_by, to_request
 from rag.store.edge.selection import id_batches, operations, plain_id
 from rag.store.edge.shard import Shard
@@ -102,10 +102,10 @@ class EdgeBackend(QdrantBase):
         self, collection_name: str, payload: models.Payload, points: Any, key: str | None = None, **_: Any
     ) -> models.UpdateResult:
         def by_id(ids: list[Any]) -> edge.UpdateOperation:
-            return edge.UpdateOperation.set_payload(ids, payload, key)
+            return edge.UpdateOperation.set_payload(ids, check_depth(payload), key)
 
         def by_filter(given: edge.Filter) -> edge.UpdateOperation:
-            return edge.UpdateOperation.set_payload_by_filter(given, payload, key)
+            return edge.UpdateOperation.set_payload_by_filter(given, check_depth(payload), key)
 
         for operation in operations(points, by_id, by_filter):
             self._write(collection_name, "set_payload", operation)
@@ -165,7 +165,10 @@ class EdgeBackend(QdrantBase):
         ghosts = bool(idf) and shard.has_ghosts()
         batch = edge.QueryBatchRequest([to_request(request, idf, ghosts=ghosts) for request in requests])
         found = shard.read("query_points", lambda engine: engine.query_batch(batch))
-        return [QueryResponse.model_construct(points=[from_scored(p) for p in points]) for points in found]
+        return [
+            QueryResponse.model_construct(points=[from_scored(p, request.with_vector or False) for p in points])
+            for request, points in zip(requests, found, strict=True)
+        ]
 
     def retrieve(
         self,

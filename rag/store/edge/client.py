@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from qdrant_client import QdrantClient, models
 from qdrant_client.http.models import QueryResponse
 
 from rag.store.edge.backend import EdgeBackend
+from rag.store.edge.faults import argument_faults
 
 
 class EdgeClient(QdrantClient):
@@ -36,3 +38,17 @@ class EdgeClient(QdrantClient):
         self, collection_name: str, requests: Sequence[models.QueryRequest], *_: Any, **options: Any
     ) -> list[QueryResponse]:
         return self._client.query_batch_points(collection_name, requests, **options)
+
+
+def _said(call: str, ask: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(ask)
+    def said(*args: Any, **options: Any) -> Any:
+        with argument_faults(call):
+            return ask(*args, **options)
+
+    return said
+
+
+for _call in vars(EdgeBackend):
+    if not _call.startswith("_") and hasattr(QdrantClient, _call):
+        setattr(EdgeClient, _call, _said(_call, getattr(EdgeClient, _call)))

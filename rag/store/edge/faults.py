@@ -12,6 +12,8 @@ from rag.errors import RagError, StoreBusyError, StoreError
 _FULL = ("no space left", "os error 28", "disk quota", "os error 122", "not enough space")
 _UNWRITABLE = ("permission denied", "os error 13", "read-only file system", "os error 30")
 _BUSY = ("wouldblock", "resource temporarily unavailable", "already locked")
+_MISREAD = (TypeError, AttributeError, ValueError, ArithmeticError, AssertionError, RecursionError)
+"""What qdrant-client, its models and the engine's binding raise for a value of another kind than they take."""
 
 
 @contextmanager
@@ -23,6 +25,15 @@ def engine_faults(call: str, path: Path) -> Iterator[None]:
         raise
     except BaseException as error:  # a panic of the engine derives from BaseException
         raise _sentence(call, path, error) from error
+
+
+@contextmanager
+def argument_faults(call: str) -> Iterator[None]:
+    """Turn what a value of a wrong kind raises inside the block into StoreError; `call` names what was asked."""
+    try:
+        yield
+    except _MISREAD as error:
+        raise _misread(call, error) from error
 
 
 def unsupported(call: str) -> StoreError:
@@ -47,5 +58,21 @@ def _sentence(call: str, path: Path, error: BaseException) -> StoreError:
         return StoreError("store_unwritable", path=str(path))
     if any(mark in text for mark in _BUSY):
         return StoreBusyError("store_busy", path=str(path))
-    detail = " ".join(str(error).split())[:300].rstrip(".") or type(error).__name__
-    return StoreError("store_failed", call=call, detail=detail)
+    if _is_damage(call, text) or not isinstance(error, Exception):
+        return StoreError("store_damaged", path=str(path), detail=_detail(error))
+    if isinstance(error, _MISREAD):
+        return _misread(call, error)
+    return StoreError("store_failed", call=call, detail=_detail(error))
+
+
+def _is_damage(call: str, text: str) -> bool:
+    """What the engine wrote, it could read; "Service runtime error" is its word for what no caller is to blame for."""
+    return call == "open" or ("service runtime error" in text and call != "create_collection")
+
+
+def _misread(call: str, error: BaseException) -> StoreError:
+    return StoreError("store_argument", call=call, detail=_detail(error).partition(" - variant ")[0])
+
+
+def _detail(error: BaseException) -> str:
+    return " ".join(str(error).split())[:300].rstrip(".:") or type(error).__name__

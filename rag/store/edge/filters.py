@@ -17,6 +17,8 @@ def to_filter(given: models.Filter | None) -> edge.Filter | None:
     """Translate a filter; a kind of condition that is not translated raises StoreError with its name."""
     if given is None:
         return None
+    if not isinstance(given, models.Filter):
+        raise TypeError(f"a filter is a Filter, not {type(given).__name__}")
     least = given.min_should
     return edge.Filter(
         must=_conditions(given.must),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 from uuid import UUID
 
@@ -12,9 +13,10 @@ from pydantic import BaseModel
 from qdrant_client import models
 
 from rag.errors import StoreError
-from rag.store.edge.faults import unsupported
 
 Model = TypeVar("Model", bound=BaseModel)
+
+_DEEPEST = 100  # levels of a payload; the engine stores more than it can read again, and dies of thousands
 
 
 def to_points(given: Any) -> list[edge.Point]:
@@ -28,10 +30,34 @@ def to_points(given: Any) -> list[edge.Point]:
 
 
 def _point(given: Any, vectors: Any, payload: Any) -> edge.Point:
+    check_depth(payload)
     try:
         return edge.Point(given, vectors, payload)
-    except (TypeError, ValueError) as error:  # a text with half a character, a value that JSON has not
-        raise StoreError("store_failed", call="upsert", detail=f"{type(error).__name__}: {error}"[:300]) from error
+    except (TypeError, ValueError) as error:
+        raise ValueError(what_json_has_not(payload) or error) from error
+
+
+def check_depth(payload: Any) -> Any:
+    """The payload, unless it is too deep for the engine to read it again: ValueError names the key."""
+    for key, value in payload.items() if isinstance(payload, Mapping) else ():
+        if isinstance(value, (dict, list, tuple)) and _is_deeper(value, _DEEPEST):
+            raise ValueError(f"the payload's {key!r} is more than {_DEEPEST} levels deep")
+    return payload
+
+
+def _is_deeper(value: Any, levels: int) -> bool:
+    inside = value.values() if isinstance(value, dict) else value
+    return not levels or any(_is_deeper(one, levels - 1) for one in inside if isinstance(one, (dict, list, tuple)))
+
+
+def what_json_has_not(payload: Any) -> str:
+    """The first key of a payload whose value the engine's JSON cannot hold, with what it is; "" where all can be."""
+    for key, value in payload.items() if isinstance(payload, Mapping) else ():
+        try:
+            json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
+        except (TypeError, ValueError) as error:  # half a character is a ValueError, too
+            return f"the payload's {key!r}: {error}"
+    return ""
 
 
 def _rows(batch: models.Batch) -> Iterable[tuple[Any, Any, Any]]:
@@ -52,22 +78,27 @@ def _vectors(point: Any, given: Any) -> Any:
     return {name: to_vector(vector, point) for name, vector in given.items() if vector is not None}
 
 
-def to_vector(given: Any, point: Any = "?") -> Any:
-    """A dense or sparse vector for the engine; StoreError when it holds NaN or infinity."""
+def to_vector(given: Any, point: Any = None) -> Any:
+    """A dense or sparse vector for the engine, of a query or a point; StoreError when it holds NaN or infinity."""
     if isinstance(given, models.SparseVector):
         _check_finite(given.values, point)
+        if len(given.values) != len(set(given.indices)):
+            raise ValueError("a sparse vector needs a value for each of its indices, and each index once")
         return edge.SparseVector(given.indices, given.values)
     if isinstance(given, np.ndarray):
         given = given.tolist()
     if not isinstance(given, list):
-        raise unsupported(f"a vector given as {type(given).__name__}")
+        raise TypeError(f"a vector is a list of numbers or a SparseVector, not {type(given).__name__}")
     _check_finite(given, point)
     return given
 
 
 def _check_finite(values: Sequence[Any], point: Any) -> None:
-    if not np.isfinite(np.asarray(values, dtype=np.float32)).all():
-        raise StoreError("vector_invalid", point=str(point))
+    if np.isfinite(np.asarray(values, dtype=np.float32)).all():
+        return
+    if point is None:
+        raise ValueError("the vector holds a value that is not a finite number")
+    raise StoreError("vector_invalid", point=str(point))
 
 
 def to_payload_selector(given: Any) -> Any:
@@ -76,6 +107,8 @@ def to_payload_selector(given: Any) -> Any:
         return edge.PayloadSelector.Include(given.include)
     if isinstance(given, models.PayloadSelectorExclude):
         return edge.PayloadSelector.Exclude(given.exclude)
+    if isinstance(given, dict):
+        raise TypeError("a dict does not tell which keys to return; PayloadSelectorInclude or a list does")
     return given if isinstance(given, bool) else list(given or [])
 
 
@@ -90,14 +123,18 @@ def from_record(given: edge.Record) -> models.Record:
     )
 
 
-def from_scored(given: edge.ScoredPoint) -> models.ScoredPoint:
+def from_scored(given: edge.ScoredPoint, wanted: bool | Sequence[str]) -> models.ScoredPoint:
+    """A hit with the vectors that are `wanted`: by MMR the engine hands on those that it compared, too."""
+    vector = _out_vector(given.vector) if wanted else None
+    if isinstance(vector, dict) and not isinstance(wanted, bool):
+        vector = {name: one for name, one in vector.items() if name in wanted}
     return _bare(
         models.ScoredPoint,
         id=_out_id(given.id),
         version=given.version,
         score=given.score,
         payload=given.payload,
-        vector=_out_vector(given.vector),
+        vector=vector,
         shard_key=None,
         order_value=given.order_value,
     )

@@ -107,6 +107,8 @@ def to_order_by(given: str | models.OrderBy | None) -> edge.OrderBy | None:
 
 
 def _params(given: models.SearchParams | None, with_idf: bool, ghosts: bool) -> edge.SearchParams:
+    if given is not None and not isinstance(given, models.SearchParams):
+        raise TypeError(f"search parameters are a SearchParams, not {type(given).__name__}")
     given = given or models.SearchParams()
     for name in ("quantization", "acorn"):
         if getattr(given, name) is not None:
