@@ -21,11 +21,11 @@ MESSAGES: dict[str, tuple[str, str]] = {
         "数据库连续多次出错，已暂停：{why_zh}问题解决后请继续。",
     ),
     "host_silent": (
-        "Not asked for: {host} let {count} pages in a row run out of time. Try again later.",
+        "Not asked for: {host} let {count:page|pages} in a row run out of time. Try again later.",
         "未请求：{host} 连续 {count} 个网页超时。请稍后再试。",
     ),
     "timeouts_stopped_job": (
-        "Paused, because {count} pages in a row, of several sites, ran out of time. Check the network, then resume.",
+        "Paused, because {count:page|pages} in a row, of several sites, ran out of time. Check the network, then resume.",
         "多个网站连续 {count} 个网页超时，已暂停。请检查网络后继续。",
     ),
     "decision_unfit": (

@@ -86,12 +86,12 @@ MESSAGES: dict[str, tuple[str, str]] = {
         "“{library}”是默认打开的资料库（RAG_LIBRARY），不能移除，但可以移除其中的全部网页。",
     ),
     "libraries_full": (
-        "There are {most} libraries, which is as many as there can be; one that was removed counts for a day. "
+        "There are {most:library|libraries}, which is as many as there can be; one that was removed counts for a day. "
         "Remove one that is not needed.",
         "已有 {most} 个资料库，达到上限；被移除的资料库在一天内仍计入。请移除不需要的资料库。",
     ),
     "library_title_wrong": (
-        "A library's name has 1 to {most} letters, digits or other signs that can be seen.",
+        "A library's name has 1 to {most:letter|letters}, digits or other signs that can be seen.",
         "资料库名称应为 1 到 {most} 个可见字符。",
     ),
     "library_title_taken": (
