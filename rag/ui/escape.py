@@ -38,6 +38,13 @@ def _escape_line_start(match: re.Match[str]) -> str:
     return f"{space}\\{sign}" if sign else f"{space}{number}\\{stop}"
 
 
+def code_block(code: str, language: str = "text") -> str:
+    """A block of code that shows `code` as it stands."""
+    code = without_controls(code).rstrip()
+    ticks = "`" * max([3, *(len(run) + 1 for run in re.findall("`+", code))])
+    return f"{ticks}{language}\n{code}\n{ticks}"
+
+
 def escape_line(text: str) -> str:
     """`escape` for titles, labels and names: every run of white space becomes one space."""
     return escape(" ".join(text.split()))

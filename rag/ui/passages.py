@@ -1,22 +1,23 @@
 """The renderer for page text: shown as text, with spans of it highlighted.
 
-Of the Markdown that extraction leaves, headings show bold, list items with a bullet, and tables as
-tables, so that a passage reads as it does in its page. Nothing else is read as Markdown.
+Of the Markdown that extraction leaves, headings show bold, list items with a bullet, tables as tables and code as
+code, so that a passage reads as it does in its page. Nothing else is read as Markdown.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from rag.ui.escape import escape
+from rag.ui.escape import code_block, escape
 
 HEADING = re.compile(r"[ \t]{0,3}#{1,6}[ \t]+")
 BULLET = re.compile(r"(?<![ \t])[ \t]*+[-*+][ \t]++")
 ROW = re.compile(r"[ \t]*\|.*\|[ \t]*")
 RULE = re.compile(r"[ \t]*\|(?:[ \t]*:?-+:?[ \t]*\|)+[ \t]*")
+FENCE = re.compile(r"[ \t]*(```+|~~~+)([^`]*)")
 CELL = re.compile(r"(?<=\|)((?:[^|\\]|\\.)*)(?=\|)")
 
 
@@ -56,11 +57,33 @@ def _clipped(marks: Iterable[tuple[int, int]], left: int, right: int) -> tuple[t
 def passage_markdown(text: str, *highlights: tuple[int, int] | None) -> str:
     """Page text as Streamlit Markdown, with `text[start:end]` highlighted for each of `highlights`, in order."""
     marks = tuple(span for span in highlights if span)
+    lines = list(_lines(text, marks))
     blocks: list[str] = []
-    for tabular, lines in groupby(_lines(text, marks), lambda line: ROW.fullmatch(line.text) is not None):
-        rows = list(lines)
-        blocks += [_table(rows)] if tabular else [_line(line) for line in rows]
+    for kind, group in groupby(zip(_kinds(lines), lines, strict=True), lambda pair: pair[0]):
+        block = [line for _, line in group]
+        if kind == "row":
+            blocks.append(_table(block))
+        elif kind == "code":
+            blocks.append(_code(block))
+        elif kind == "text":
+            blocks += [_line(line) for line in block]
     return "\n\n".join(filter(None, blocks))
+
+
+def _kinds(lines: Sequence[_Span]) -> Iterator[str]:
+    """`text`, `row` of a table, `code`, or the `fence` around it, for each line; a text may be cut within its code."""
+    fences = [fence for line in lines if (fence := FENCE.fullmatch(line.text))]
+    opened = "```" if len(fences) % 2 and lines[0].text.startswith("…") and not fences[0][2].strip() else ""
+    for line in lines:
+        fence = FENCE.fullmatch(line.text)
+        if fence and not opened:
+            opened = fence[1]
+            yield "fence"
+        elif fence and fence[1].startswith(opened) and not fence[2].strip():
+            opened = ""
+            yield "fence"
+        else:
+            yield "code" if opened else "row" if ROW.fullmatch(line.text) else "text"
 
 
 def _lines(text: str, marks: tuple[tuple[int, int], ...]) -> Iterator[_Span]:
@@ -78,6 +101,14 @@ def _line(line: _Span) -> str:
     if heading and shown and not body.marked:
         return f"**{shown}**"
     return f"• {shown}" if bullet and shown else shown
+
+
+def _code(lines: list[_Span]) -> str:
+    """A block of code; where something in it is highlighted, which a block cannot be, its lines as text."""
+    if any(line.marked for line in lines):
+        return "\\\n".join(filter(None, (line.cut(0, len(line.text)).markdown() for line in lines)))
+    text = "\n".join(line.text for line in lines)
+    return code_block(text) if text.strip() else ""
 
 
 def _table(rows: list[_Span]) -> str:

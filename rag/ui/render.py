@@ -18,7 +18,7 @@ from urllib.parse import urldefrag
 from markdown_it import MarkdownIt
 from markdown_it.tree import SyntaxTreeNode
 
-from rag.ui.escape import JOINER, escape, escape_line, web_link
+from rag.ui.escape import JOINER, code_block, escape, escape_line, web_link
 
 _MARK = re.compile(r"\[(\d{1,3})\]")
 _MARKS = re.compile(r"(?:\[\d{1,3}\])+")
@@ -151,10 +151,8 @@ def _block(node: SyntaxTreeNode, rules: _Rules) -> str:
 
 
 def _fence(node: SyntaxTreeNode) -> str:
-    longest = max((len(run) for run in re.findall(r"`+", node.content)), default=0)
-    ticks = "`" * max(3, longest + 1)
     language = node.info.strip().lower() if node.type == "fence" else ""
-    return f"{ticks}{language if language in _CODE_LANGUAGES else 'text'}\n{node.content.rstrip()}\n{ticks}"
+    return code_block(node.content, language if language in _CODE_LANGUAGES else "text")
 
 
 def _list(node: SyntaxTreeNode, rules: _Rules) -> str:

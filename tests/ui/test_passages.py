@@ -26,8 +26,27 @@ def test_a_highlight_over_several_lines_is_marked_in_each() -> None:
 @pytest.mark.parametrize("text", HOSTILE)
 def test_page_text_is_never_markup(text: str) -> None:
     html = as_shown(passage_markdown(text))
-    assert set(re.findall(r"<([a-z0-9]+)", html)) <= {"p", "strong", "table", "thead", "tbody", "tr", "th", "td"}
+    tags = {"p", "strong", "table", "thead", "tbody", "tr", "th", "td", "pre", "code"}
+    assert set(re.findall(r"<([a-z0-9]+)", html)) <= tags
     assert not re.search(r":[\w+-]+:", outside_code(passage_markdown(text)))
+
+
+CODE = "Run this:\n```bash\n# all of it\n  make | tee `log`\n```\n# After"
+
+
+def test_code_shows_as_code_and_its_remarks_are_no_headings() -> None:
+    html = as_shown(passage_markdown(CODE))
+    assert '<pre><code class="language-text"># all of it\n  make | tee `log`\n</code></pre>' in html
+    assert "<strong>After</strong>" in html and "```" not in re.sub("<pre>.*</pre>", "", html, flags=re.DOTALL)
+
+
+def test_code_that_is_cut_or_highlighted_shows_without_its_fences() -> None:
+    start = CODE.index("make")
+    shown = passage_markdown(CODE, (start, start + 4))
+    assert ":yellow-background[make]" in shown and "```" not in shown and "**" not in shown.partition("After")[0][:-2]
+    ends, begins = passage_markdown(CODE[: start + 4] + "…"), passage_markdown("…" + CODE[start:])
+    assert as_shown(ends).count("<pre>") == as_shown(begins).count("<pre>") == 1
+    assert "<strong>After</strong>" in as_shown(begins)
 
 
 def test_rows_of_dashes_are_rows() -> None:
