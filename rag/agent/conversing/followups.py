@@ -20,10 +20,8 @@ LIKELY: Final = 0.5
 """How likely the library must hold the answer of a question that is proposed."""
 _LONGEST: Final = 120  # characters of a question
 _HEADING: Final = re.compile(r"^[\s\d.、一二三四五六七八九十()（）]*")
-_ASKS: Final = re.compile(
-    r"[?？]\s*$|^(?:what|which|who|when|where|why|how)\b|(?:怎么|怎样|如何|为什么|为何|什么|多少|哪|能不能|要不要)",
-    re.I,
-)
+# In Chinese a question is one without its mark, too; English turns its words round: "Where data lies" asks nothing.
+_ASKS: Final = re.compile(r"[?？]\s*$|怎么|怎样|如何|为什么|为何|什么|多少|哪|能不能|要不要")
 
 Likely = Callable[[str], float]
 

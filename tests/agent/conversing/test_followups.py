@@ -43,10 +43,12 @@ def test_headings_become_questions_and_those_not_cited_come_first() -> None:
         _under(3, "Do guests cost anything?"),
         _under(4, "The bridge opened"),
         _under(5),
+        _under(6, "Where paint is kept"),
     )
     assert from_headings(answer.question, answer) == [
         "What does the page say about “Traffic and lanes”?",
         "Do guests cost anything?",
+        "What does the page say about “Where paint is kept”?",
         "What does the page say about “History”?",
     ]
     chinese = _answer("桥是什么时候通车的？", _under(1, "历史"), _under(2, "怎样付款"), _under(3, "Why is it red?"))
