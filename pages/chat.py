@@ -59,7 +59,7 @@ def _empty(app: App, library: str, language: Language) -> None:
                 go("add")
             if st.button(label("empty_samples", language), icon=":material/auto_stories:", key="empty-samples"):
                 go("add", job=app.imports.add_examples(library=library, owner=whose()))
-        asked = " · ".join(f"“{escape_line(question)}”" for question in sample_questions(language))
+        asked = "  \n".join(f"“{escape_line(question)}”" for question in sample_questions(language))
         st.caption(f"{label('empty_then', language)}  \n{asked}")
 
 

@@ -25,9 +25,11 @@ class Picked(NamedTuple):
 
 def draw_table(pages: Sequence[Page], left_out: Collection[str], identity: str, language: Language) -> Picked:
     """`identity` tells one list from another: rows are picked by their place, so another list is another table."""
+    rows = rows_of(pages, left_out, language)
     state = st.dataframe(
-        rows_of(pages, left_out, language),
+        rows,
         hide_index=True,
+        column_order=[name for name in rows[0] if any(row[name] != "" for row in rows)],
         on_select="rerun",
         selection_mode=["multi-row", "single-cell"],
         key=f"table-{language}-{_round()}-{identity}",

@@ -46,7 +46,8 @@ def draw_shell() -> None:
     app = open_app(language)
     admit(app, language)
     recall_chat(app)
-    tell_browser("frame", language=_LANGUAGE_TAGS[language], skip=label("skip", language))
+    words = {"skip": label("skip", language), "upload": label("upload", language)}
+    tell_browser("frame", language=_LANGUAGE_TAGS[language], **words)
     state = session()
     if moved := state.page != page.url_path:
         state.page, state.shown, state.absent = page.url_path, "", None

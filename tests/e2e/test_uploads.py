@@ -9,13 +9,15 @@ from contextlib import contextmanager
 from urllib.parse import urlsplit
 
 import pytest
+from playwright.sync_api import expect
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from websockets.sync.client import connect
 from websockets.typing import Subprotocol
 
+from rag.ui.strings import Language, label
 from rag.ui.uploads import SESSION_FILES
-from tests.e2e.conftest import serve
+from tests.e2e.conftest import OpenTab, serve
 
 BODY = b'--cut\r\nContent-Disposition: form-data; name="f"; filename="f.md"\r\n\r\n# One\r\n--cut--\r\n'
 
@@ -74,3 +76,11 @@ def test_an_open_tab_uploads_up_to_its_number(address: str) -> None:
         status, text = put(address, session_id, "one-more")
     assert status == 413
     assert f"{SESSION_FILES} files" in text
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_files_are_chosen_in_the_language_of_the_page(open_tab: OpenTab, language: Language) -> None:
+    page = open_tab(language, "/add")
+    page.get_by_role("tab", name=label("add_tab_files", language)).click()
+    expect(page.get_by_role("button", name=label("upload", language), exact=True)).to_be_visible()
+    expect(page.get_by_text("per file")).to_be_hidden()

@@ -48,6 +48,7 @@ def test_the_table_lists_the_pages(open_page: Open, app: FakeApp, language: str)
     assert sorted(table["title"]) == ["Keeping a lighthouse", "灯塔的看守"]
     assert set(table["language"]) == {label("language_en", language), label("language_zh", language)}
     assert set(table["state"]) == {label("row_active", language)}
+    assert list(page.dataframe[0].proto.column_order) == ["title", "state", "site", "language", "chunks", "added"]
 
 
 def test_the_filter_narrows_the_table(open_page: Open, app: FakeApp) -> None:
@@ -182,6 +183,7 @@ def test_a_changed_page_shows_what_changed(open_page: Open, app: FakeApp, langua
     library.past[before.url_hash] = [old]
     page = open_page("library", language)
     assert label("row_changed", language) in set(page.dataframe[0].value["state"])
+    assert "changed" in page.dataframe[0].proto.column_order
     page = open_page("library", language, page=before.url_hash)
     page.button_group(key="page-view").set_value("versions").run()
     assert not page.exception

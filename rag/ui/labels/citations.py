@@ -8,7 +8,7 @@ LABELS: dict[str, tuple[str, str]] = {
     ),
     "checked_partly": ("{count} in part", "{count} 句仅部分如此"),
     "checked_aside": ("{count} beside the question", "{count} 句与问题无关"),
-    "checked_by_model": ("checked by the chat model", "由聊天模型核对"),
+    "checked_by_model": ("checked by the chat model", "由对话模型核对"),
     "checked_by_local": ("checked by a local model", "由本地模型核对"),
     "checked_by_rules": ("compared by words and numbers only", "仅按词语和数字比对"),
     "doubt_unsupported": ("no source", "无依据"),

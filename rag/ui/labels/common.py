@@ -9,6 +9,7 @@ LABELS: dict[str, tuple[str, str]] = {
     "nav_settings": ("Settings", "设置"),
     "language": ("Language", "语言"),
     "skip": ("Skip to the content", "跳到正文"),
+    "upload": ("Choose files", "选择文件"),
     "library": ("Library", "资料库"),
     "library_help": (
         "Each library is a set of pages of its own. Questions are answered from the one chosen here.",

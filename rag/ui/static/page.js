@@ -54,5 +54,6 @@
   if (!window.stepsMerged) mergeSteps();
   if (told.language) document.documentElement.lang = told.language;
   if (told.skip) skipLink(told.skip);
+  if (told.upload) document.documentElement.style.setProperty("--upload", JSON.stringify(told.upload));
   if (told.show) keepInSight(told.show);
 })();
