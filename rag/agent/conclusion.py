@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Sequence
 
 from rag.agent.run import Run, log_problem
@@ -15,7 +14,8 @@ def interruption(run: Run) -> Notice:
     if run.stopped.is_set():
         return Notice("run_stopped")
     limit = run.options.seconds
-    return Notice("budget_seconds", {"seconds": f"{limit:g}"}) if limit else Notice("run_too_long")
+    seconds = (limit or 0.0) + run.more.get("seconds", 0.0)
+    return Notice("budget_seconds", {"seconds": f"{seconds:g}"}) if limit else Notice("run_too_long")
 
 
 def failure(run: Run, task: asyncio.Task[None]) -> Notice | None:
@@ -63,7 +63,7 @@ def answer_of(
         passages=tuple(passages),
         steps=steps,
         model_calls=run.budget.used,
-        seconds=round(time.monotonic() - run.began, 3),
+        seconds=round(run.seconds(), 3),
         reasoner=run.reasoner.name,
         notice=notice,
         searches=tuple(run.shelf.searches),

@@ -14,13 +14,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, cast, get_args
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast, get_args
 
 from rag.agent.citing.verifier import Verifier
 from rag.agent.conversing.condense import Exchange
+from rag.agent.events import Event, EventKind, Wait
 from rag.agent.options import RunOptions
 from rag.agent.reasoner import Quoter, Reasoner
-from rag.agent.usage import CallBudget
+from rag.agent.usage import CallBudget, Spent
+from rag.store.change_table import Change
 from rag.types import Answer, Notice, Passage, Retrieval
 
 if TYPE_CHECKING:
@@ -32,7 +34,6 @@ STOP_GRACE: Final = 0.4  # seconds in which what was stopped may still end by it
 HISTORY: Final = "keeps_history"
 """A key of `configurable`: a run that sets it keeps the checkpoint of each step."""
 
-EventKind = Literal["step", "standalone", "token", "reset", "answer"]
 _KINDS: Final = frozenset(get_args(EventKind))
 
 
@@ -51,22 +52,6 @@ class Searcher(Protocol):
     def passages(self, ids: Sequence[str]) -> Sequence[Passage]:
         """Read passages again by their ids, leaving out those that are no longer there."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class Event:
-    """One thing that happened in a run; `seq` counts from 0.
-
-    `data` is for `step` {"node", "state": "started"} or {"node", "state": "finished", "ms", "detail"},
-    for `standalone` what a follow-up was understood as, for `token` a piece of text, for `reset` an empty
-    text (discard the tokens so far), and for `answer`, always the last, the Answer. `path` names the nodes
-    in whose nested graphs it happened, outermost first; none for the mode's own graph.
-    """
-
-    seq: int
-    kind: EventKind
-    data: Any
-    path: tuple[str, ...] = ()
 
 
 class Shelf:
@@ -139,8 +124,26 @@ class Mode(ABC):
         return
 
 
+@dataclass(frozen=True, slots=True)
+class Hooks:
+    """What a run tells whoever keeps it, in threads, and asks of it.
+
+    `done` gets the answer before `Runs.wait` returns, `text` the text so far about once a second, `waits` what a
+    person is asked, with what the run has spent. `changes` is what a person changed since it began, oldest first.
+    """
+
+    done: Callable[[Answer], object] | None = None
+    text: Callable[[str], object] | None = None
+    waits: Callable[[Sequence[Wait], Spent], object] | None = None
+    changes: Callable[[], Sequence[Change]] = tuple
+
+
 @dataclass(slots=True)
 class Run:
+    """`spent` is what it had used before, where it goes on in another process; `reply` what a person answered to its
+    waits, by their ids.
+    """
+
     id: str
     question: str
     mode: Mode
@@ -148,15 +151,19 @@ class Run:
     shelf: Shelf
     budget: CallBudget
     history: tuple[Exchange, ...]
-    on_done: Callable[[Answer], object] | None
-    on_text: Callable[[str], object] | None = None
+    hooks: Hooks = field(default_factory=Hooks)
     options: RunOptions = field(default_factory=RunOptions)
     quoter: Quoter | None = None
     verifier: Verifier | None = None
     thread: str = ""
     saver: Callable[[], Any] | None = None
     counter: CallCounter | None = None
+    spent: Spent = field(default_factory=Spent)
+    reply: Mapping[str, Any] = field(default_factory=dict)
+    waits: tuple[Wait, ...] = ()
+    more: Mapping[str, float] = field(default_factory=dict)
     began: float = field(default_factory=time.monotonic)
+    waited: float = 0.0
     ended: float | None = None
     events: list[Event] = field(default_factory=list)
     changed: threading.Condition = field(default_factory=threading.Condition)
@@ -164,6 +171,7 @@ class Run:
     text: str = ""
     answer: Answer | None = None
     stopped: asyncio.Event = field(default_factory=asyncio.Event)
+    replied: asyncio.Event = field(default_factory=asyncio.Event)
     done: threading.Event = field(default_factory=threading.Event)
     work: Future[None] | None = None  # kept, because an event loop holds its tasks only weakly
 
@@ -171,6 +179,18 @@ class Run:
         with self.changed:
             self.events.append(Event(len(self.events), kind, data, path))
             self.changed.notify_all()
+
+    def seconds(self) -> float:
+        """How long it has been at work; what it waited for a person does not count."""
+        return self.spent.seconds + time.monotonic() - self.began - self.waited
+
+    def changes(self) -> Sequence[Change]:
+        """What a person changed so far, oldest first, for nodes to go by. Blocks. A raised budget holds at once."""
+        found = self.hooks.changes()
+        raised = [change.data for change in found if change.kind == "budget"]
+        self.more = {unit: sum(data.get(unit, 0) for data in raised) for unit in ("calls", "tokens", "seconds")}
+        self.budget.raise_by(int(self.more["calls"]), int(self.more["tokens"]))
+        return found
 
     def checkpointer(self) -> Any:
         """What keeps the run's conversation; None where there is none. Its first import takes a moment."""
@@ -188,19 +208,27 @@ def log_problem(what: str, problem: BaseException) -> None:
 
 
 async def drive(run: Run) -> None:
-    """Run the mode's graph, and turn what it streams into events."""
-    run.counter = await asyncio.to_thread(_counter, run.budget)
+    """Run the mode's graph until it ends, or waits for a person, and turn what it streams into events."""
+    run.counter = run.counter or await asyncio.to_thread(_counter, run.budget)
     prepared = await run.mode.prepare(run)
+    given = await asyncio.to_thread(_resuming, run.reply) if run.reply else prepared.given
     durability = {"durability": "exit"} if run.thread and not run.mode.keeps_history else {}
     how = {"context": prepared.context, "stream_mode": ["custom", "values"], "subgraphs": True, **durability}
-    began = False
-    async for namespace, kind, part in prepared.graph.astream(prepared.given, run.config(), **how):
+    run.waits, began = (), False
+    async for namespace, kind, part in prepared.graph.astream(given, run.config(), **how):
         path = tuple(node.partition(":")[0] for node in namespace)
         if kind == "custom":
             _note(run, part, path)
         elif not path:
             run.state.update(part if began else {})  # at first it is what the conversation was left with
             began = True
+    run.waits = tuple(Wait(one.id, one.value) for one in run.state.pop("__interrupt__", ()))
+
+
+def _resuming(reply: Mapping[str, Any]) -> Any:
+    from langgraph.types import Command
+
+    return Command(resume=dict(reply))
 
 
 def _counter(budget: CallBudget) -> CallCounter:

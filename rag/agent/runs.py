@@ -6,6 +6,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final
 from uuid import uuid4
 
@@ -13,17 +14,26 @@ from rag.agent.background import BACKGROUND
 from rag.agent.citing.verifier import Verifier
 from rag.agent.conclusion import conclude, failure, interruption
 from rag.agent.conversing.condense import Exchange
+from rag.agent.events import Event
 from rag.agent.modes import MODES
 from rag.agent.options import RunOptions
 from rag.agent.reasoner import Quoter, Reasoner
-from rag.agent.run import STOP_GRACE, Event, Mode, Run, Searcher, Shelf, drive, log_problem
-from rag.agent.usage import CallBudget, Meter
+from rag.agent.run import STOP_GRACE, Hooks, Mode, Run, Searcher, Shelf, drive, log_problem
+from rag.agent.usage import CallBudget, Meter, Spent
 from rag.errors import RagError
-from rag.types import Answer
+from rag.types import Answer, Notice
 
 _TELL_EVERY: Final = 1.0  # seconds
 
-__all__ = ["Event", "Runs", "Searcher"]
+__all__ = ["Runs", "Searcher"]
+
+
+@dataclass(frozen=True, slots=True)
+class Resumed:
+    """A person's answers to what a run waited for, by the ids of its Waits, and what it had used before."""
+
+    reply: Mapping[str, Any] = field(default_factory=dict)
+    spent: Spent = field(default_factory=Spent)
 
 
 class Runs:
@@ -67,19 +77,20 @@ class Runs:
         reasoner: Reasoner,
         retriever: Searcher,
         history: Sequence[tuple[str, str] | Exchange] = (),
-        on_done: Callable[[Answer], object] | None = None,
-        on_text: Callable[[str], object] | None = None,
         options: RunOptions | None = None,
         quoter: Quoter | None = None,
         thread: str = "",
+        hooks: Hooks | None = None,
+        resumed: Resumed | None = None,
     ) -> str:
         """Begin to answer `question` and return the run's id at once.
 
         `history` holds the earlier (question, answer) pairs of the conversation, oldest first.
-        `on_done` gets the answer in a thread of its own, before `wait` returns, and `on_text` the text so
-        far about once a second. `quoter` is what a run falls back on when its budget is spent. With a
-        `thread` the saver keeps the conversation, and `history` counts only if it knows none.
+        `quoter` is what a run falls back on when its budget is spent. With a `thread` the saver keeps the
+        conversation, and `history` counts only if it knows none. `resumed` is what a run goes on with that waited for
+        a person in a process that has ended.
         """
+        resumed = resumed or Resumed()
         options, way = options or RunOptions(), self._modes[mode]
         calls = way.calls(options, talks=bool(history or thread)) if options.calls is None else options.calls
         run = Run(
@@ -88,15 +99,16 @@ class Runs:
             mode=way,
             reasoner=reasoner,
             shelf=Shelf(retriever),
-            budget=CallBudget(calls, tokens=options.tokens, meter=Meter(options.prices)),
+            budget=CallBudget(calls, tokens=options.tokens, meter=Meter(options.prices), spent=resumed.spent),
             history=tuple(one if isinstance(one, Exchange) else Exchange(*one) for one in history),
-            on_done=on_done,
-            on_text=on_text,
+            hooks=hooks or Hooks(),
             options=options,
             quoter=quoter,
             verifier=self._verifier,
             thread=thread if self._saver is not None else "",
             saver=self._saver,
+            spent=resumed.spent,
+            reply=resumed.reply,
         )
         with self._lock:
             self._forget_old()
@@ -118,6 +130,16 @@ class Runs:
         """Ask the run to stop. Its answer, with the text so far, comes within a second."""
         run = self._run(run_id)
         BACKGROUND.loop().call_soon_threadsafe(run.stopped.set)
+
+    def reply(self, run_id: str, reply: Mapping[str, Any]) -> None:
+        """Go on with a run that waits: a person's answer (JSON values) to each of its Waits, by their ids."""
+        run = self._run(run_id)
+
+        def go_on() -> None:
+            run.reply = reply
+            run.replied.set()
+
+        BACKGROUND.loop().call_soon_threadsafe(go_on)
 
     def answer(self, run_id: str) -> Answer | None:
         """Return the answer, or None while the run goes on; raises RagError("run_unknown")."""
@@ -142,9 +164,9 @@ class Runs:
         return run.answer
 
     def close(self) -> None:
-        """Stop all runs; each still gets its answer."""
+        """Stop all runs; each still gets its answer. One that waits for a person is left as it is."""
         with self._lock:
-            going_on = [run for run in self._runs.values() if not run.done.is_set()]
+            going_on = [run for run in self._runs.values() if not run.done.is_set() and not run.waits]
         for run in going_on:
             BACKGROUND.loop().call_soon_threadsafe(run.stopped.set)
         for run in going_on:
@@ -167,17 +189,10 @@ class Runs:
 
     async def _supervise(self, run: Run) -> None:
         """See a run through to its answer, however it ends."""
-        task = asyncio.create_task(drive(run))
-        stop = asyncio.create_task(run.stopped.wait())
-        telling = asyncio.create_task(_tell(run)) if run.on_text else None
-        limit = min(self._time_limit, run.options.seconds or self._time_limit)
-        await asyncio.wait({task, stop}, timeout=limit, return_when=asyncio.FIRST_COMPLETED)
-        interrupted = not task.done()
-        if interrupted:
-            task.cancel()
-            await asyncio.wait({task}, timeout=STOP_GRACE)
-        notice = interruption(run) if interrupted else failure(run, task)
-        stop.cancel()
+        telling = asyncio.create_task(_tell(run)) if run.hooks.text else None
+        notice = await self._driven(run)
+        while run.waits and notice is None:
+            notice = await _replied(run) or await self._driven(run)
         if telling is not None:
             telling.cancel()
         run.answer = await conclude(run, notice)
@@ -185,12 +200,51 @@ class Runs:
             await _remembered(run)
         run.ended = time.monotonic()
         run.add("answer", run.answer)
-        if run.on_done is not None:
-            following = asyncio.to_thread(run.on_done, run.answer)
-            (problem,) = await asyncio.gather(following, return_exceptions=True)
-            if isinstance(problem, BaseException):
-                log_problem("what follows an answer failed", problem)
+        if run.hooks.done is not None:
+            await _told("what follows an answer failed", run.hooks.done, run.answer)
         run.done.set()
+
+    async def _driven(self, run: Run) -> Notice | None:
+        """Drive it until its graph ends or waits for a person, it is stopped, or its time is up: then say so."""
+        task = asyncio.create_task(drive(run))
+        stop = asyncio.create_task(run.stopped.wait())
+        while (left := self._limit(run) - run.seconds()) > 0 and not (task.done() or stop.done()):
+            await asyncio.wait({task, stop}, timeout=left, return_when=asyncio.FIRST_COMPLETED)
+            if not (task.done() or stop.done()):
+                await _told("what a person changed could not be read", run.changes)
+        interrupted = not task.done()
+        if interrupted:
+            task.cancel()
+            await asyncio.wait({task}, timeout=STOP_GRACE)
+        stop.cancel()
+        return interruption(run) if interrupted else failure(run, task)
+
+    def _limit(self, run: Run) -> float:
+        """Seconds of work that it may take, with those that a person added meanwhile."""
+        return min(self._time_limit, run.options.seconds or self._time_limit) + run.more.get("seconds", 0.0)
+
+
+async def _replied(run: Run) -> Notice | None:
+    """Wait for a person's reply, for as long as it takes; a notice where the run is stopped instead."""
+    began, spent = time.monotonic(), run.budget.spent(run.seconds())
+    run.replied.clear()
+    if run.hooks.waits is not None:
+        await _told("that a run waits could not be kept", run.hooks.waits, run.waits, spent)
+    run.add("waiting", run.waits)
+    ends = [asyncio.create_task(one.wait()) for one in (run.stopped, run.replied)]
+    await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+    for end in ends:
+        end.cancel()
+    run.waited += time.monotonic() - began
+    return interruption(run) if run.stopped.is_set() else None
+
+
+async def _told(what: str, hook: Callable[..., object], *given: Any) -> bool:
+    """Call it in a thread; its failure is logged and breaks nothing."""
+    (problem,) = await asyncio.gather(asyncio.to_thread(hook, *given), return_exceptions=True)
+    if isinstance(problem, BaseException):
+        log_problem(what, problem)
+    return not isinstance(problem, BaseException)
 
 
 async def _remembered(run: Run) -> None:
@@ -202,9 +256,7 @@ async def _remembered(run: Run) -> None:
 
 async def _tell(run: Run) -> None:
     """Hand the text on as it grows, so that a process that is killed leaves it behind."""
-    while run.on_text is not None:
+    goes_on = run.hooks.text is not None
+    while goes_on and run.hooks.text is not None:
         await asyncio.sleep(_TELL_EVERY)
-        (problem,) = await asyncio.gather(asyncio.to_thread(run.on_text, run.text), return_exceptions=True)
-        if isinstance(problem, BaseException):
-            log_problem("what a run wrote so far could not be handed on", problem)
-            return
+        goes_on = await _told("what a run wrote so far could not be handed on", run.hooks.text, run.text)

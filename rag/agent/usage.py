@@ -65,6 +65,17 @@ class Meter:
         return Usage(self.calls, self.tokens_in, self.tokens_out, self.estimated, money)
 
 
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What a run had used when it was put aside."""
+
+    seconds: float = 0.0
+    calls: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    estimated: bool = False
+
+
 def sum_of(usages: Sequence[Usage]) -> Usage:
     """The usage of several answers together; money only where some of them have a price."""
     money = [usage.money for usage in usages if usage.money is not None]
@@ -84,12 +95,29 @@ class CallBudget:
     once, and is then the last.
     """
 
-    def __init__(self, limit: int, *, tokens: int | None = None, meter: Meter | None = None) -> None:
-        self.limit = limit
-        self.tokens = tokens
+    def __init__(
+        self, limit: int, *, tokens: int | None = None, meter: Meter | None = None, spent: Spent | None = None
+    ) -> None:
+        """`spent` is what the run had used before."""
+        self.limit = self._limit = limit
+        self.tokens = self._tokens = tokens
         self.meter = meter or Meter()
         self.used = 0
         self._kept = 0
+        if spent:
+            self.used = self.meter.calls = spent.calls
+            self.meter.tokens_in, self.meter.tokens_out = spent.tokens_in, spent.tokens_out
+            self.meter.estimated = spent.estimated
+
+    def raise_by(self, calls: int, tokens: int) -> None:
+        """Allow so much more than at first."""
+        self.limit = self._limit + calls
+        self.tokens = None if self._tokens is None else self._tokens + tokens
+
+    def spent(self, seconds: float) -> Spent:
+        """What was used so far, in so many seconds of work."""
+        meter = self.meter
+        return Spent(seconds, self.used, meter.tokens_in, meter.tokens_out, meter.estimated)
 
     @property
     def left(self) -> int:

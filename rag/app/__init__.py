@@ -14,11 +14,12 @@ from rag.agent.citing.local import LocalVerifier
 from rag.agent.conversing.checkpoints import Checkpoints
 from rag.agent.conversing.conversations import Asked, Asking, Conversations, PageStamp
 from rag.agent.conversing.feedback import Feedback
+from rag.agent.events import Event
 from rag.agent.expander import expander_for
 from rag.agent.extractive import ExtractiveReasoner
 from rag.agent.options import options_from
 from rag.agent.reasoner import Reasoner
-from rag.agent.runs import Event, Runs
+from rag.agent.runs import Runs
 from rag.app.chat_models import ChatModels, ChatOptions
 from rag.app.exchange import Exchange
 from rag.app.imports import Imports

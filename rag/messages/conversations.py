@@ -54,6 +54,10 @@ MESSAGES: dict[str, tuple[str, str]] = {
         "The last question of this conversation is still being answered; wait for it or stop it first.",
         "这个对话的上一个问题还在回答中，请等待或先停止。",
     ),
+    "turn_not_waiting": (
+        "This answer does not wait for a reply any more.",
+        "这个回答已不再等待回复。",
+    ),
     "turn_interrupted": (
         "The program ended while this was being answered; it is not finished. Ask again to have it answered.",
         "回答时程序中断了，这个回答没有完成。请重新提问。",

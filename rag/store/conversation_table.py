@@ -35,7 +35,8 @@ class Turn:
     """One question of a conversation, with its answer as it was stored; empty until there is one.
 
     `text` is what was written so far. `process` and `seen_at` (seconds since 1970) tell whether the run
-    of a running turn can still be alive. `extra` is what belongs to the turn and not to the answer.
+    of a running turn can still be alive. `waits` is what a run left that waits for a person, whose process may be gone.
+    `extra` is what belongs to the turn and not to the answer.
     """
 
     id: str
@@ -48,6 +49,7 @@ class Turn:
     run_id: str = ""
     process: str = ""
     seen_at: float = 0.0
+    waits: Mapping[str, Any] = field(default_factory=dict)
     extra: Mapping[str, Any] = field(default_factory=dict)
     library: str = ""
     owner: str = ""
@@ -103,6 +105,20 @@ class ConversationTable:
                 (time.time(), text, run_id, turn_id),
             )
 
+    def put_aside(self, turn_id: str, waits: Mapping[str, Any]) -> None:
+        """Note that the turn's run waits for a person, and what it goes on with (JSON values)."""
+        with self._file.transaction() as db:
+            db.execute("UPDATE turns SET waits = ? WHERE id = ? AND state = 'running'", (dump(waits), turn_id))
+
+    def take_up(self, turn_id: str, process: str, run_id: str = "") -> bool:
+        """Let a process go on with a turn that waits; False if it does not, or another one took it up."""
+        with self._file.transaction() as db:
+            done = db.execute(
+                "UPDATE turns SET waits = '', run_id = ?, process = ?, seen_at = ? WHERE id = ? AND waits <> ''",
+                (run_id, process, time.time(), turn_id),
+            )
+        return done.rowcount > 0
+
     def finish_turn(
         self, turn_id: str, answer: Mapping[str, Any], extra: Mapping[str, Any] | None = None, *, searches: bytes = b""
     ) -> bool:
@@ -118,7 +134,7 @@ class ConversationTable:
                     (searches, turn_id),
                 )
             done = db.execute(
-                "UPDATE turns SET state = 'done', answer = ?, text = ?, process = '',"
+                "UPDATE turns SET state = 'done', answer = ?, text = ?, process = '', waits = '',"
                 " extra = json_patch(extra, ?) WHERE id = ?",
                 (dump(answer), str(answer.get("text", "")), dump(extra or {}), turn_id),
             )
@@ -129,8 +145,9 @@ class ConversationTable:
             db.execute("UPDATE turns SET extra = json_patch(extra, ?) WHERE id = ?", (dump(extra), turn_id))
 
     def running(self) -> list[Turn]:
-        """Turns of every library and owner that have no end yet."""
-        return [_turn(row) for row in self._file.rows("SELECT * FROM turns WHERE state = 'running' ORDER BY rowid")]
+        """Turns of every library and owner that have no end yet, and wait for nobody."""
+        rows = self._file.rows("SELECT * FROM turns WHERE state = 'running' AND waits = '' ORDER BY rowid")
+        return [_turn(row) for row in rows]
 
     def interrupt(self, turn_ids: Sequence[str]) -> None:
         """Mark running turns whose process is gone."""
@@ -257,6 +274,7 @@ def _turn(row: sqlite3.Row) -> Turn:
         run_id=row["run_id"],
         process=row["process"],
         seen_at=row["seen_at"],
+        waits=json.loads(row["waits"] or "{}"),
         extra=json.loads(row["extra"]),
         library=row["library"],
         owner=row["owner"],

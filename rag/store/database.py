@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from rag.store.change_table import Change, ChangeTable
 from rag.store.conversation_table import Conversation, ConversationTable, Turn
 from rag.store.feedback_table import FeedbackTable
 from rag.store.file_table import FileTable
@@ -12,7 +13,7 @@ from rag.store.job_table import Job, JobTable
 from rag.store.schedule_table import Schedule, ScheduleTable
 from rag.store.sqlite_file import SqliteFile
 
-__all__ = ["Conversation", "Database", "Job", "JobItem", "Schedule", "Turn"]
+__all__ = ["Change", "Conversation", "Database", "Job", "JobItem", "Schedule", "Turn"]
 
 
 class Database(SqliteFile):
@@ -26,6 +27,7 @@ class Database(SqliteFile):
         self.files = FileTable(self)
         self.schedules = ScheduleTable(self)
         self.conversations = ConversationTable(self)
+        self.changes = ChangeTable(self)
         self.feedback = FeedbackTable(self)
 
     def forget_library(self, library: str) -> None:

@@ -148,6 +148,19 @@ VERSIONS = (
         PRIMARY KEY (job_id, position)
     );
     """,
+    """
+    ALTER TABLE turns ADD COLUMN waits TEXT NOT NULL DEFAULT '';
+    CREATE TABLE turn_changes (
+        id INTEGER PRIMARY KEY,
+        turn_id TEXT NOT NULL REFERENCES turns (id) ON DELETE CASCADE,
+        library TEXT NOT NULL,
+        owner TEXT NOT NULL,
+        created_at TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        data TEXT NOT NULL
+    );
+    CREATE INDEX turn_changes_by_turn ON turn_changes (turn_id);
+    """,
 )
 
 

@@ -10,8 +10,9 @@ from typing import Any, Literal
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.tools import BaseTool
 
+from rag.agent.events import Event
 from rag.agent.reasoner import Quoter
-from rag.agent.runs import Event, Runs
+from rag.agent.runs import Runs
 from rag.agent.tools import call_for
 from rag.errors import RagError
 from rag.messages import MESSAGES, say

@@ -17,8 +17,9 @@ from typing_extensions import TypedDict
 from rag.agent.background import BACKGROUND
 from rag.agent.conclusion import answer_of
 from rag.agent.conversing.checkpoints import Checkpoints
+from rag.agent.events import Event
 from rag.agent.options import RunOptions
-from rag.agent.run import Event, Mode, Prepared, Run
+from rag.agent.run import Mode, Prepared, Run
 from rag.agent.runs import Runs
 from rag.types import Answer, Notice
 from tests.agent.support import FakeRetriever, ScriptedReasoner

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from rag.agent.run import Hooks
 from rag.agent.runs import Runs
 from rag.errors import RagError
 from rag.types import Answer, Passage
@@ -160,7 +161,7 @@ def test_what_follows_an_answer_runs_before_wait_returns_and_cannot_break_it(run
         kept.append(answer)
         raise RuntimeError("disk full")
 
-    run_id = _start(runs, ScriptedReasoner(), on_done=save)
+    run_id = _start(runs, ScriptedReasoner(), hooks=Hooks(done=save))
     assert runs.wait(run_id, 60) is kept[0]
 
 

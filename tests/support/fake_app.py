@@ -16,7 +16,8 @@ from qdrant_client import QdrantClient
 
 from rag.agent.conversing.conversations import Asked, Asking, Conversations, PageStamp, TurnView
 from rag.agent.conversing.feedback import Feedback
-from rag.agent.runs import Event
+from rag.agent.events import Event
+from rag.agent.run import Hooks
 from rag.app.chat_models import ChatModels, ChatOptions
 from rag.app.exchange import Transfer
 from rag.app.libraries import Libraries
@@ -367,10 +368,10 @@ class FakeRuns:
         self.cancelled: list[str] = []
         self._answer_for = answer_for
 
-    def start(self, question: str, *, mode: Any, on_done: Callable[[Answer], object], **_: Any) -> str:
+    def start(self, question: str, *, mode: Any, hooks: Hooks, **_: Any) -> str:
         run_id = f"run{len(self.answers) + 1}"
         self.answers[run_id] = self._answer_for(question, mode)
-        self.ends[run_id] = on_done
+        self.ends[run_id] = hooks.done or list
         return run_id
 
     def goes_on(self, run_id: str) -> bool:

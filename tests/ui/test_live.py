@@ -1,4 +1,4 @@
-from rag.agent.runs import Event
+from rag.agent.events import Event
 from rag.types import Answer, Step
 from rag.ui.live import LiveRun
 

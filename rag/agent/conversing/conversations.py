@@ -15,14 +15,16 @@ from rag.agent.conversing.answer_record import packed, plain, revived, unpacked
 from rag.agent.conversing.checkpoints import Checkpoints
 from rag.agent.conversing.condense import Exchange
 from rag.agent.conversing.liveness import Process
+from rag.agent.events import Wait
 from rag.agent.options import RunOptions
 from rag.agent.questions import question_problem
 from rag.agent.reasoner import Quoter, Reasoner
-from rag.agent.runs import Runs, Searcher
-from rag.agent.usage import sum_of
+from rag.agent.run import Hooks
+from rag.agent.runs import Resumed, Runs, Searcher
+from rag.agent.usage import Spent, sum_of
 from rag.errors import RagError
 from rag.store.conversation_table import Conversation, Turn, TurnState
-from rag.store.database import Database
+from rag.store.database import Change, Database
 from rag.types import Answer, Notice, Page, Retrieval, RunMode, Usage
 
 log = logging.getLogger(__name__)
@@ -80,7 +82,7 @@ class TurnView:
     """A turn as it is shown. A running one has a `run_id` to attach to, an interrupted one what it had written.
 
     `stamps` are the pages of its citations as they were; `suggestions` come some time after the answer.
-    `searches` is how many `Conversations.searches` knows.
+    `searches` is how many `Conversations.searches` knows. A running one with `waits` goes on at a person's reply.
     """
 
     id: str
@@ -95,6 +97,7 @@ class TurnView:
     suggestions: tuple[str, ...]
     rating: int = 0
     searches: int = 0
+    waits: tuple[Wait, ...] = ()
 
 
 class Conversations:
@@ -105,6 +108,7 @@ class Conversations:
 
     def __init__(self, database: Database, runs: Runs, checkpoints: Checkpoints) -> None:
         self._table = database.conversations
+        self._changes = database.changes
         self._feedback = database.feedback
         self._runs = runs
         self._checkpoints = checkpoints
@@ -128,28 +132,66 @@ class Conversations:
         Raises RagError("turn_running") while the conversation's last question is being answered.
         """
         conversation_id = asking.conversation_id or uuid4().hex
-        history: list[Exchange] = []
-        if asking.conversation_id:
-            turns = self.turns(conversation_id, asking.owner)
-            if turns and turns[-1].state == "running":
-                raise RagError("turn_running")
-            history = _exchanges(turns)
+        turns = self.turns(conversation_id, asking.owner) if asking.conversation_id else []
+        if turns and turns[-1].state == "running":
+            raise RagError("turn_running")
         turn_id = self._table.begin_turn(
             *(conversation_id, asking.library, asking.owner, asking.question.strip()),
             process=self._process.name,
             extra={"settings": {"mode": asking.mode, **asking.settings}},
         )
+        return self._begin(asking, conversation_id, turn_id, turns)
+
+    def reply(self, turn_id: str, reply: Mapping[str, Any], asking: Asking) -> Asked:
+        """Go on with a turn that waits for a person: an answer (JSON values) to each of its `waits`, by their ids.
+
+        Where its process has ended meanwhile, it goes on in this one with `asking`, which is as it was asked with.
+        Raises RagError("turn_not_waiting") where none of them is answered, or somebody else was first.
+        """
+        turn, kept = self.turn(turn_id, asking.owner), self._table.turn(turn_id, asking.owner)
+        before = [one for one in self.turns(turn.conversation_id, asking.owner) if one.id != turn_id]
+        here = turn.run_id if self._runs.goes_on(turn.run_id) else ""
+        answered = any(wait.id in reply for wait in turn.waits)
+        if kept is None or not answered or not self._table.take_up(turn_id, self._process.name, here):
+            raise RagError("turn_not_waiting")
+        if here:
+            self._runs.reply(here, reply)
+            return Asked(turn.conversation_id, turn_id, here)
+        resumed = Resumed(reply, Spent(**kept.waits["spent"]))
+        return self._begin(asking, turn.conversation_id, turn_id, before, resumed)
+
+    def change(self, turn_id: str, change: Change, owner: str = "") -> None:
+        """Change something of a run that goes on; its nodes read it when they are next at work.
+
+        Raises RagError("turn_unknown") for a turn that has ended.
+        """
+        if not self._changes.add(turn_id, owner, change):
+            raise RagError("turn_unknown")
+
+    def _begin(
+        self,
+        asking: Asking,
+        conversation_id: str,
+        turn_id: str,
+        before: Sequence[TurnView],
+        resumed: Resumed | None = None,
+    ) -> Asked:
         run_id = self._runs.start(
             asking.question,
             mode=asking.mode,
             reasoner=asking.reasoner,
             retriever=asking.retriever,
-            history=history,
-            on_done=lambda answer: self._finish(conversation_id, turn_id, asking, answer),
-            on_text=lambda text: self._table.touch_turn(turn_id, text),
+            history=_exchanges(before),
             options=asking.options,
             quoter=asking.quoter,
             thread=conversation_id,
+            hooks=Hooks(
+                done=lambda answer: self._finish(conversation_id, turn_id, asking, answer),
+                text=lambda text: self._table.touch_turn(turn_id, text),
+                waits=lambda waits, spent: self._table.put_aside(turn_id, _aside(waits, spent)),
+                changes=lambda: self._changes.of_turn(turn_id),
+            ),
+            resumed=resumed,
         )
         self._table.touch_turn(turn_id, "", run_id=run_id)
         return Asked(conversation_id, turn_id, run_id)
@@ -263,12 +305,19 @@ class Conversations:
             suggestions=tuple(extra.get("suggestions", ())),
             rating=self._feedback.rating_of(turn.id, turn.owner),
             searches=extra.get("searches", 0),
+            waits=tuple(Wait(**one) for one in turn.waits.get("asks", ())),
         )
 
     def _is_alive(self, turn: Turn) -> bool:
+        if turn.waits:
+            return True
         if turn.process == self._process.name:
             return not turn.run_id or self._runs.goes_on(turn.run_id)
         return self._process.may_live(turn.process, turn.seen_at)
+
+
+def _aside(waits: Sequence[Wait], spent: Spent) -> dict[str, Any]:
+    return {"asks": [asdict(wait) for wait in waits], "spent": asdict(spent)}
 
 
 def _answer(turn: Turn) -> Answer | None:
