@@ -41,9 +41,8 @@ format: install-dev ## put the code into the house format
 demo: install ## load the sample pages and ask four questions, in the terminal; needs no network
 	@PYTHONPATH=. $(PY) scripts/demo.py
 
-eval: install ## score retrieval and answers; see benchmarks/README.md
-	@$(PY) -m benchmarks.evaluate
-	@$(PY) -m benchmarks.retrieval --short
+eval: install ## each mechanism of quality beside its simplest rival, written into docs/quality.md; see benchmarks/README.md
+	@$(PY) -W ignore -m benchmarks.gate --publish
 
 bench: install ## measure speed beside what people would otherwise use; see benchmarks/README.md
 	@$(PY) -m benchmarks.bench

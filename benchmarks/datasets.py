@@ -12,7 +12,9 @@ import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 DEFAULT_FOLDER = Path(__file__).resolve().parents[2] / "shared" / "data"
 _SHINGLE = 12
@@ -47,6 +49,12 @@ def find(folder: Path, names: Sequence[str]) -> list[Path]:
     """The sets below `folder` by name and in that order, or all that are there."""
     found = {path.parent.name: path.parent for path in sorted(folder.glob("*/questions.jsonl"))}
     return [found[name] for name in names or found if name in found]
+
+
+def spread(rows: Sequence[T], limit: int | None) -> list[T]:
+    """At most `limit` of the rows, evenly spread."""
+    few = limit is not None and limit < len(rows)
+    return [rows[place * len(rows) // limit] for place in range(limit)] if few and limit else list(rows)
 
 
 def _rows(path: Path) -> list[dict[str, Any]]:

@@ -52,7 +52,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def measure(truth: Sequence[dict[str, Any]], folder: Path) -> dict[str, Any]:
     """Scores by reader, processor seconds by reader, and the ratio of ours to trafilatura's."""
-    readers: dict[str, Reader] = {"trafilatura": _trafilatura, "ours": _ours}
+    readers: dict[str, Reader] = {"trafilatura": read_trafilatura, "ours": read_ours}
     texts: dict[str, dict[str, str]] = {name: {} for name in readers}
     seconds = dict.fromkeys(readers, 0.0)
     for read in readers.values():
@@ -67,14 +67,14 @@ def measure(truth: Sequence[dict[str, Any]], folder: Path) -> dict[str, Any]:
     return {**scores, "seconds": seconds, "ratio": seconds["ours"] / seconds["trafilatura"], "pages": len(truth)}
 
 
-def _ours(body: bytes, url: str) -> str:
+def read_ours(body: bytes, url: str) -> str:
     try:
         return extract(body, "text/html", None, url).text
     except IngestError:
         return ""
 
 
-def _trafilatura(body: bytes, url: str) -> str:
+def read_trafilatura(body: bytes, url: str) -> str:
     import trafilatura
 
     return trafilatura.extract(body, url=url, output_format="markdown") or ""

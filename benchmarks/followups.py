@@ -27,6 +27,7 @@ from rag.retrieval.strategies import base
 
 Row = dict[str, Any]
 Ask = Callable[[MeasuredApp, str, Row], list[str]]
+NAMES = ("cast", "xquad-zh", "xquad-en")
 EARLIER = 3
 _SHORTEST = 2  # characters of a run that a question leaves out because the one before it has it
 
@@ -44,7 +45,7 @@ def run(limit: int | None = None, folder: Path = DEFAULT_FOLDER) -> str:
     """The tables: hit@5, MRR and recall@4000 of each way on each set, with 95 % intervals, and ours less the others."""
     parts = []
     with measured_app() as app:
-        for number, one in enumerate(_sets(folder, limit)):
+        for number, one in enumerate(find_talks(folder, limit)):
             library = f"talk-{number}"
             take_in(app, one.data, "semantic", library)
             parts.append(f"### {one.title}, {len(one.data.questions)} questions\n\n{_measured(app, library, one)}")
@@ -52,11 +53,8 @@ def run(limit: int | None = None, folder: Path = DEFAULT_FOLDER) -> str:
 
 
 def _measured(app: MeasuredApp, library: str, one: Set) -> str:
-    ways = dict(WAYS)
-    if all("rewrite" in row for row in one.data.questions):
-        ways |= REWRITTEN
     groups = [one.group(row) for row in one.data.questions]
-    found = {name: [_scored(row, ask(app, library, row)) for row in one.data.questions] for name, ask in ways.items()}
+    found = measure(app, library, one)
     ours = found[OURS]
     rows = []
     for name, scores in found.items():
@@ -64,6 +62,13 @@ def _measured(app: MeasuredApp, library: str, one: Set) -> str:
         less = [own["hit@5"] - other["hit@5"] for own, other in zip(ours, scores, strict=True)]
         rows.append([name, *cells, "" if name == OURS else told(less, groups, signed=True)])
     return table(["searched for", "hit@5", "MRR", "recall@4000", "hit@5, ours less this"], rows)
+
+
+def measure(app: MeasuredApp, library: str, one: Set) -> dict[str, list[Mapping[str, float]]]:
+    """The scores of each question, by the way to search for it."""
+    rewritten = REWRITTEN if all("rewrite" in row for row in one.data.questions) else {}
+    ways = (WAYS | rewritten).items()
+    return {name: [_scored(row, ask(app, library, row)) for row in one.data.questions] for name, ask in ways}
 
 
 def _scored(row: Row, hits: list[str]) -> Mapping[str, float]:
@@ -114,18 +119,18 @@ REWRITTEN: dict[str, Ask] = {
 }
 
 
-def _sets(folder: Path, limit: int | None) -> Iterator[Set]:
-    for path in datasets.find(folder, ["cast"]):
-        cast = datasets.load(path, limit)
-        yield Set("CAsT 2021", cast, lambda row: str(row["id"]).rsplit("-", 1)[0])
-    for path in datasets.find(folder, ["xquad-zh", "xquad-en"]):
+def find_talks(folder: Path, limit: int | None, wanted: Sequence[str] = NAMES) -> Iterator[Set]:
+    """The sets that can be made of those of NAMES that stand in `folder`."""
+    for path in datasets.find(folder, wanted):
+        if path.name == "cast":
+            yield Set("CAsT 2021", datasets.load(path, limit), lambda row: str(row["id"]).rsplit("-", 1)[0])
+            continue
         data = datasets.load(path)
-        told_apart = {"xquad-zh": "Chinese", "xquad-en": "English"}[data.name]
-        if data.name == "xquad-zh":
+        if path.name == "xquad-zh":
             elided = _sample(list(_elided(data.questions)), limit)
             yield Set("Chinese follow-ups made of xquad-zh", replace(data, questions=elided), _page)
         other = _sample(list(_after_another_page(data.questions)), limit)
-        yield Set(f"{told_apart}, a change of subject ({data.name})", replace(data, questions=other), _page)
+        yield Set(f"{path.name}, a change of subject", replace(data, questions=other), _page)
 
 
 def _page(row: Row) -> str:

@@ -2,11 +2,10 @@
 
     python -m benchmarks.retrieval [SET …] [--data FOLDER] [--limit N]
         [--chunkers semantic,recursive] [--strategies mmr,hybrid] [--peers tutorial,bm25retriever,llamaindex]
-        [--variant cross-language] [-k N] [--around-default] [--reuse] [--publish] [--short]
+        [--variant cross-language] [-k N] [--around-default] [--reuse]
 
 `all` stands for every member of a family; --around-default leaves out the pairs in which neither is the
-default. Writes retrieval.md and retrieval.json into benchmarks/out, and
-with --publish the same tables into docs/quality.md. Without any sets it runs on the sample pages.
+default. Writes retrieval.md and retrieval.json into benchmarks/out. Without any sets it runs on the sample pages.
 """
 
 from __future__ import annotations
@@ -30,11 +29,7 @@ from rag.ingest.chunking import CHUNKERS
 from rag.retrieval.strategies import DEFAULT_STRATEGY, STRATEGIES
 
 DEFAULT_CHUNKER = "semantic"
-COMMAND = "python -m benchmarks.retrieval --publish"
-PAGE = report.ROOT / "docs" / "quality.md"
-SHORT_LIMIT = 200
 _OF_ALL = ("set", "questions")
-SHORT_STRATEGIES = ("dense", "keyword", "hybrid", DEFAULT_STRATEGY)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -43,8 +38,6 @@ def main(arguments: list[str] | None = None) -> int:
     if not folders:
         _say(f"no such sets in {options.data}: give a folder with --data")
         return 2
-    if options.publish:
-        report.publish(PAGE, COMMAND)  # a page without its marks must not be found out after an hour
     known = {**machine.describe(), **(pinned() if options.peers else {}), "limits": _limits(options)}
     rows: list[Row] = []
     with measured_app() as app:
@@ -54,8 +47,6 @@ def main(arguments: list[str] | None = None) -> int:
                 rows.append(row)
                 _say("  " + ", ".join(f"{key} {value}" for key, value in row.items() if key not in _OF_ALL))
                 report.save("retrieval", known, rows, report.retrieval_tables(rows))
-            if options.publish:  # set by set: what is done stands there when a slow peer is interrupted
-                report.publish(PAGE, COMMAND, known, report.retrieval_tables(rows))
     print(report.retrieval_tables(rows))
     return 0 if rows else 1
 
@@ -120,12 +111,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("-k", type=int, default=20, metavar="N", help="passages a question (default 20)")
     parser.add_argument("--around-default", action="store_true", help="only pairs with a default among them")
     parser.add_argument("--reuse", action="store_true", help="take peers' runs from benchmarks/out/runs if there")
-    parser.add_argument("--publish", action="store_true", help="write the tables into docs/quality.md")
-    parser.add_argument("--short", action="store_true", help=f"{SHORT_LIMIT} questions, {', '.join(SHORT_STRATEGIES)}")
-    options = parser.parse_args(arguments)
-    if options.short:
-        options.limit, options.strategies = SHORT_LIMIT, list(dict.fromkeys(SHORT_STRATEGIES))
-    return options
+    return parser.parse_args(arguments)
 
 
 def _some_of(family: Iterable[str]) -> _Names:

@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks import bench, datasets, report, retrieval, samples, startup
+from benchmarks import bench, datasets, gate, report, retrieval, samples, startup
 from benchmarks.datasets import Dataset
 from benchmarks.figures import FIGURES
 from benchmarks.ours import Counted
 from benchmarks.peers import PEERS, Peer, running
 from benchmarks.run import Run, scored
-from tests.support.hashed_model import HashedModel
+from tests.support.hashed_model import HashedBuiltin, HashedModel
 
 SCORE = datasets.DEFAULT_FOLDER.parent / "bench" / "score.py"
 QUOTE = "The bridge over the Ling was opened in 1911 after nine years of work."
@@ -38,7 +38,7 @@ def out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(report, "OUT", tmp_path)
     monkeypatch.setattr(samples, "OUT", tmp_path)
     monkeypatch.setattr(running, "KEPT", tmp_path / "runs")
-    monkeypatch.setattr("rag.app.models.load_embedding_model", lambda name, **more: HashedModel())
+    monkeypatch.setattr("rag.app.models.load_embedding_model", lambda name, **more: HashedBuiltin())
     return tmp_path
 
 
@@ -185,19 +185,6 @@ class TestRetrieval:
             assert 0.1 < row["encoded"] < 1.5
         assert "| semantic, mmr |" in (out / "retrieval.md").read_text("utf-8")
 
-    def test_published_with_what_it_ran_on(
-        self, out: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        page = out / "quality.md"
-        page.write_text(f"Before\n{report.BEGIN.format(retrieval.COMMAND)}\nold\n{report.END}\nAfter\n", "utf-8")
-        monkeypatch.setattr(retrieval, "PAGE", page)
-        options = ["--data", str(out / "none"), "--strategies", "keyword", "--limit", "3", "--publish"]
-        assert retrieval.main([*options, "--variant", "unanswerable"]) == 0
-        text = page.read_text("utf-8")
-        assert (text[:7], text[-6:], "old" in text) == ("Before\n", "After\n", False)
-        for word in ("- date: 20", "- machine: ", "- versions: Python ", "the first 3 questions", "semantic, keyword"):
-            assert word in text
-
     def test_sets_that_are_not_there(self, out: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert retrieval.main(["xquad-en", "--data", str(out / "none")]) == 2
         assert "--data" in capsys.readouterr().err
@@ -212,7 +199,8 @@ class TestRetrieval:
         page.write_text("Nothing to see", "utf-8")
         with pytest.raises(ValueError, match="no place"):
             report.publish(page, "make bench", {}, "table")
-        report.publish(retrieval.PAGE, retrieval.COMMAND)
+        for name in gate.MECHANISMS:
+            report.publish(gate.PAGE, gate.COMMAND.format(name))
         report.publish(bench.PAGE, bench.COMMAND)
 
     def test_a_scale_of_its_own_is_judged_where_questions_are_marked(self) -> None:

@@ -36,3 +36,10 @@ class HashedModel:
 
     def sentence_vectors(self, texts: Sequence[str]) -> NDArray[np.float32]:
         return hashed_characters(texts)
+
+
+class HashedBuiltin(HashedModel):
+    """Stands in where the built-in model is expected by its name."""
+
+    name = "builtin"
+    dimension = 384

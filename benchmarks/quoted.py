@@ -1,0 +1,62 @@
+"""Answers that are quoted from the pages, no chat model asked: do they answer, and with how much beside it?
+
+Beside them stand the two sentences of the library that BM25 ranks first.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from benchmarks.datasets import Dataset, squash
+from benchmarks.ours import MeasuredApp
+from benchmarks.plain import PlainSearch
+from rag.text import split_sentences
+
+_MARK = re.compile(r"(?<!\s)\s*+\[\d+\]")
+_SHORT = 40  # characters: a longer answer is never quoted to the letter
+
+
+@dataclass(frozen=True)
+class Quoted:
+    """How one question was answered: in which sentences, which of them stand in the evidence, and whether one of them
+    holds the answer that people gave; None where theirs is a text of its own."""
+
+    sentences: int
+    in_evidence: Sequence[bool]
+    holds: bool | None
+
+
+def by_app(app: MeasuredApp, library: str, data: Dataset) -> list[Quoted]:
+    """A fast answer to each question that has one."""
+    found = (app.wait(app.ask(row["question"], mode="fast", library=library)) for row in _asked(data))
+    texts = ("" if answer.outcome == "not_in_pages" else answer.text for answer in found)
+    return [_scored(row, _sentences(text)) for row, text in zip(_asked(data), texts, strict=True)]
+
+
+def by_words(data: Dataset, app: MeasuredApp) -> list[Quoted]:
+    """The two sentences that BM25 ranks first."""
+    pieces = [sentence for page in data.pages for sentence in _sentences(page["text"])]
+    search = PlainSearch(pieces, app.models.embedding)
+    return [_scored(row, search.by_words(row["question"], 2)) for row in _asked(data)]
+
+
+def _asked(data: Dataset) -> Iterator[dict[str, Any]]:
+    return (row for row in data.questions if row["answers"] and row["evidence"])
+
+
+def _scored(row: dict[str, Any], sentences: Sequence[str]) -> Quoted:
+    """A sentence stands in the evidence where either holds the other: evidence may be less than a sentence."""
+    evidence = [squash(one["quote"]) for one in row["evidence"]]
+    said = [squash(sentence) for sentence in sentences]
+    stand = [any(one in quote or quote in one for quote in evidence) for one in said]
+    golds = [squash(gold) for gold in row["answers"]]
+    short = all(len(gold) <= _SHORT for gold in golds)
+    return Quoted(len(said), stand, any(gold in "".join(said) for gold in golds) if short else None)
+
+
+def _sentences(text: str) -> list[str]:
+    bare = _MARK.sub("", text)
+    return [bare[start:end] for start, end in split_sentences(bare)]

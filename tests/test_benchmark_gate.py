@@ -1,0 +1,128 @@
+"""The gate: figures with intervals, rivals that are found, and what breaks on one set."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks import gate, intervals, report, samples
+from benchmarks.gate import MECHANISMS, Bench, Row
+from benchmarks.plain import PlainSearch, pieces_of
+from benchmarks.quoted import Quoted, _scored
+from tests.support.hashed_model import HashedBuiltin, HashedModel
+
+PAGES = [
+    {"lang": "en", "text": "The ferry crosses the bay at noon. " * 40},
+    {"lang": "en", "text": "Bread is baked before dawn. " * 40 + "The lighthouse keeper sleeps by day."},
+]
+
+
+ROW = {"answers": ["1911"], "evidence": [{"url": "", "quote": "The bridge was opened in 1911."}]}
+
+
+class TestIntervals:
+    def test_a_mean_lies_within_its_interval_and_groups_widen_it(self) -> None:
+        values, groups = [0.0, 1.0] * 50, [place // 20 for place in range(100)]
+        alone = intervals.estimate(intervals.mean(intervals.draws(range(100)), values))
+        assert alone.value == 0.5
+        assert 0.35 < alone.low < 0.45 < 0.55 < alone.high < 0.65
+        split = intervals.estimate(intervals.mean(intervals.draws(groups), [float(group > 2) for group in groups]))
+        assert split.high - split.low > 0.5
+        assert format(alone, "+").startswith("+0.500 (+0.4")
+
+    def test_a_tie_counts_half(self) -> None:
+        assert intervals.auroc(np.ones((2, 3)), [True, True, False], [0.2, 0.9, 0.9]).tolist() == [0.75, 0.75]
+
+    def test_drawing_a_unit_twice_is_having_it_twice(self) -> None:
+        drawn = intervals.auroc(np.array([[2.0, 1.0, 1.0]]), [True, False, True], [0.1, 0.5, 0.9])
+        assert drawn == intervals.auroc(np.ones((1, 4)), [True, True, False, True], [0.1, 0.1, 0.5, 0.9])
+
+    def test_both_sides_count_alike(self) -> None:
+        wrong, flagged = [True, False, False, False], [True, True, False, False]
+        assert intervals.balanced(np.ones((1, 4)), wrong, flagged) == pytest.approx((1 + 2 / 3) / 2)
+
+    def test_where_a_kind_is_missing_there_is_no_figure(self) -> None:
+        assert np.isnan(intervals.auroc(np.ones((1, 2)), [False, False], [0.1, 0.2])).all()
+
+
+class TestPlainSearch:
+    def test_pieces_are_of_one_length_and_found_by_their_words(self) -> None:
+        pieces = pieces_of(PAGES)
+        assert max(map(len, pieces)) == 600
+        search = PlainSearch(pieces, HashedModel())
+        for found in (search.by_words("lighthouse keeper"), search.fused("lighthouse keeper")):
+            assert "lighthouse keeper" in found[0]
+        assert search.by_words("submarine") == []
+
+    def test_rare_words_weigh_more(self) -> None:
+        search = PlainSearch(["the the the cat", "the dog", "the owl"], HashedModel())
+        assert search.by_words("the owl")[0] == "the owl"
+
+
+class TestQuoted:
+    def test_what_stands_in_the_evidence(self) -> None:
+        found = _scored(ROW, ["The bridge was  opened in 1911.", "It rains."])
+        assert found == Quoted(2, [True, False], holds=True)
+
+    def test_a_long_answer_is_not_looked_for(self) -> None:
+        assert _scored({**ROW, "answers": ["x" * 41]}, []).holds is None
+
+
+def _row(ours: float, *rivals: float, higher: bool = True) -> Row:
+    def constant(value: float) -> intervals.Figures:
+        return np.full(1 + intervals.ROUNDS, value)
+
+    return Row("set", "figure", 3, constant(ours), {f"r{n}": constant(one) for n, one in enumerate(rivals)}, higher)
+
+
+def test_the_best_rival_is_the_one_to_beat() -> None:
+    table = gate.as_table([_row(0.5, 0.2, 0.4), _row(3.0, 2.0, 5.0, higher=False), _row(0.5, 0.5)])
+    ahead = [line.split("|")[-2].split()[0] for line in table.splitlines()[2:5]]
+    assert ahead == ["+0.100", "-1.000", "+0.000"]
+    assert "Ahead in 1 rows, behind in 1, neither for certain in 1." in table
+
+
+@pytest.fixture
+def out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(samples, "OUT", tmp_path)
+    monkeypatch.setattr("rag.app.models.load_embedding_model", lambda name, **more: HashedBuiltin())
+    return tmp_path
+
+
+def test_without_any_set_the_sample_pages_are_measured_and_written(
+    out: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = out / "quality.md"
+    marks = (f"{report.BEGIN.format(gate.COMMAND.format(name))}\n{report.END}\n" for name in ("retrieval", "quoted"))
+    page.write_text("".join(marks))
+    monkeypatch.setattr(gate, "PAGE", page)
+    assert gate.main(["retrieval", "quoted", "--data", str(out / "none"), "--limit", "6", "--publish"]) == 0
+    said, written = capsys.readouterr().out, page.read_text()
+    assert "Left out: xquad-en: not there" in said
+    for row in ("examples, recall@4000", "examples, all@4000", "examples, sentences in the evidence"):
+        assert f"| {row} |" in said and f"| {row} |" in written
+    assert "- limits: at most 6 questions" in written
+
+
+def test_what_breaks_costs_its_rows_and_no_more(
+    out: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def breaks(bench: Bench, name: str) -> Iterator[Row]:
+        yield _row(1.0, 0.5)
+        raise LookupError(name)
+
+    monkeypatch.setitem(gate.MECHANISMS, "quoted", dataclasses.replace(MECHANISMS["quoted"], measure=breaks))
+    assert gate.main(["quoted", "extraction", "--data", str(out / "none")]) == 1
+    said = capsys.readouterr().out
+    assert "examples: LookupError" in said and "Ahead in 1 rows" in said
+    assert "Left out: wcxb: not there; aeb: not there" in said
+
+
+def test_an_unknown_name_says_which_there_are(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        gate.main(["astrology"])
+    assert "astrology is not one of retrieval," in capsys.readouterr().err
