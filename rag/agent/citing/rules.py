@@ -23,7 +23,7 @@ SUPPORTED: Final = 0.45
 PARTLY: Final = 0.2
 _PAIRS: Final = 0.5  # what neighbouring pairs count beside the words themselves
 _LONGEST: Final = 3  # neighbouring sentences that a statement may sum up
-_SHORTER: Final = 0.05  # by how much more a longer quote must hold
+_SHORTER: Final = 0.05  # by how much more a longer quote, or one more, must hold
 _CLOSE: Final = 0.6  # from here on the sentences speak of the same, and what plainly differs tells
 _COPIED: Final = 0.9
 _DOUBTED: Final = 0.99 * SUPPORTED  # what a full share is still worth where something plainly does not stand there
@@ -133,12 +133,17 @@ def judge(said: Said, quotes: Sequence[Quoted], named: Sequence[Evidence]) -> Fi
     """What some quotes are worth to the statement together; `named` are all passages that it may rest on."""
     if all(one.chinese != said.chinese for one in named) and not any(quote.held.pairs for quote in quotes):
         return _across_languages(said, named)
-    words, pairs = (reduce(or_, bits) for bits in zip(*((q.held.words, q.held.pairs) for q in quotes), strict=True))
-    share = said.share(Held(words, pairs))
+    share = shared(said, quotes)
     reason = _against(said, share, [sentence for quote in quotes for sentence in quote.sentences], named)
     score = share * _DOUBTED if reason else share
     verdict: Verdict = "supported" if score >= SUPPORTED else "partly" if score >= PARTLY else "unsupported"
     return Finding(verdict, round(score, 4), reason or ("nothing_close" if verdict == "unsupported" else "words"))
+
+
+def shared(said: Said, quotes: Sequence[Quoted]) -> float:
+    """How much of the statement some quotes hold together; each but the first must be worth it."""
+    words, pairs = (reduce(or_, bits) for bits in zip(*((q.held.words, q.held.pairs) for q in quotes), strict=True))
+    return said.share(Held(words, pairs)) - _SHORTER * (len(quotes) - 1)
 
 
 def missing_numbers(said: Said, named: Sequence[Evidence]) -> bool:
