@@ -46,6 +46,11 @@ class Duplicate:
         return Notice(self.reason, {**params, "percent": min(99, round(100 * self.similarity))})
 
     @property
+    def gives_way(self) -> bool:
+        """Whether the stored page came first, under another address than its own, which is that of the page read."""
+        return self.reason == "canonical_first"
+
+    @property
     def choices(self) -> tuple[Decision, ...]:
         return ("skip", "keep_both") if self.reason == "same_text" else ("skip", "refresh", "keep_both")
 
@@ -115,17 +120,22 @@ def _same_address(
     signs += [(url_hash(canonical), "canonical_alias", ALIKE)] if canonical else []
     claimed = library.claimants([key for key, _, _ in signs])
     signs += [(url_hash(address), reason, THRESHOLD) for address, reason in twins.items()]
-    candidates = [
-        (other, reason, least)
-        for key, reason, least in signs
-        for other in (*([known[key]] if key in known else []), *claimed.get(key, []))
-    ]
+    candidates: list[tuple[Page, str, float]] = []
+    for key, reason, least in signs:
+        candidates += [(known[key], reason, least)] if key in known else []
+        ways = [(other, _gives_way(other) and not canonical) for other in claimed.get(key, [])]
+        candidates += [(other, "canonical_first" if way else reason, least) for other, way in ways]
     texts = library.texts([other.url_hash for other, _, _ in candidates])
     for other, reason, least in candidates:
         similarity = likeness(texts.get(other.url_hash, ""), page.text)
         if similarity >= least:
             return Duplicate(reason, other, True, similarity)
     return None
+
+
+def _gives_way(stored: Page) -> bool:
+    """A page with earlier texts stays where these are, whatever address it names."""
+    return stored.version == 1
 
 
 def aliases_of(page: Page, *, moved_to: str = "") -> tuple[str, ...]:

@@ -114,6 +114,8 @@ class Ingestor:
             if read.known and before is None:
                 return read
             objection = self._objection(read, before, decision)
+            if isinstance(objection, Duplicate) and objection.gives_way:
+                return replace(read, prepared=self._prepared(read.page, objection.page, on_stage))
             if isinstance(objection, Duplicate) and decision == "refresh":
                 before = objection.page
             elif objection:
@@ -143,6 +145,8 @@ class Ingestor:
             return self._held(read, before, objection)
         if objection and before is not None:
             return self._replaced(read, before, objection)
+        if objection and objection.gives_way:
+            return self._take_the_place(read, page, objection.page, on_stage)
         if objection:
             if decision != "refresh":
                 return self._repeated(read, objection)
@@ -207,6 +211,21 @@ class Ingestor:
         if status == "unchanged" and source.kind == "web":
             notice = still_there(self.library, stored, page, claim)
         return result(source, stored.url_hash, status, notice, chunks=stored.chunks)
+
+    def _take_the_place(self, read: Read, page: Page, twin: Page, on_stage: OnStage) -> IngestResult:
+        """Store the page under its own address, and let go of the same one that came first under another.
+
+        A kill in between leaves both.
+        """
+        for address in (twin.url, *twin.aliases):
+            page = with_alias(page, address)
+        prepared = read.prepared or self._prepared(page, twin, on_stage)
+        _, stored, _ = self.store(page, on_stage, prepared)
+        if twin.url_hash in self.library.left_out():
+            self.library.set_left_out([stored.url_hash], True)
+        self.library.remove([twin.url_hash])
+        notice = Notice("canonical_first", {"title": stored.title, "chunks": stored.chunks, "other": twin.url})
+        return result(read.source, stored.url_hash, "added", notice, chunks=stored.chunks)
 
     def store(
         self, page: Page, on_stage: OnStage, prepared: Prepared | None = None, claim: str = ""

@@ -14,7 +14,7 @@ from rag.ingest.media import media_type
 from rag.ingest.parser import Parser
 from rag.ingest.preparing import Prepared
 from rag.ingest.sources import Source
-from rag.ingest.url_key import split_url
+from rag.ingest.url_key import split_url, without_tracking
 from rag.store.records import now
 from rag.text import detect_language, plain
 from rag.types import Page, Stage
@@ -122,13 +122,14 @@ def _page(source: Source, key: str, extracted: Extracted) -> Page:
     if not text.strip():
         raise IngestError("no_text", url=source.url)
     language = str(record.get("lang") or extracted.language or detect_language(text))
-    title = str(record.get("title") or extracted.title or source.url).strip()
+    url = without_tracking(source.url)
+    title = str(record.get("title") or extracted.title or url).strip()
     return Page(
-        url=source.url,
+        url=url,
         url_hash=key,
         title=plain(title)[:300],
         language=language.split("-")[0].lower(),
-        site=extracted.site or (split_url(source.url).hostname or ""),
+        site=extracted.site or (split_url(url).hostname or ""),
         text=text,
         text_hash=hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest(),
         source=source.kind,

@@ -52,6 +52,15 @@ def url_key(url: str) -> str:
     return key + (f"?{query}" if query else "") + (f"#{route}" if route else "")
 
 
+def without_tracking(url: str) -> str:
+    """A web address without the parameters that tell where a reader came from, else as it is written."""
+    whole, mark, fragment = url.strip().partition("#")
+    path, _, query = whole.partition("?")
+    kept = _without_tracking(query)
+    short = path + (f"?{kept}" if kept else "") + mark + fragment
+    return short if kept != query and url_key(short) == url_key(url) else url
+
+
 def url_hash(url: str) -> str:
     """The page's identifier: the MD5 of its key as 32 lower-case hexadecimal digits."""
     key = url_key(url).encode("utf-8", "surrogatepass")
@@ -135,7 +144,7 @@ def _authority(parsed: can_ada.URL) -> str:
 
 
 def _without_tracking(query: str) -> str:
-    kept = [part for part in query.split("&") if not _is_tracking(part.partition("=")[0])]
+    kept = [part for part in query.split("&") if not _is_tracking(normalise_escapes(part.partition("=")[0]))]
     return "&".join(kept)
 
 

@@ -21,6 +21,11 @@ MESSAGES: dict[str, tuple[str, str]] = {
         "The page says of itself that its proper address is that of “{title}”, which is already here as {other}.",
         "该网页自称的规范网址属于已收录的“{title}”（{other}）。",
     ),
+    "canonical_first": (
+        "Added “{title}” ({chunks:passage|passages}) under its own address. {other}, which came first and names "
+        "that address, leads to it now.",
+        "已将“{title}”（{chunks} 个段落）收录在其规范网址下。先前收录的 {other} 自称属于该网址，现在指向它。",
+    ),
     "twin_https": (
         "The same page as “{title}”, which is already here as {other}: one address begins with http, the other with "
         "https.",

@@ -88,8 +88,10 @@ class LibraryReader:
         return found
 
     def page(self, url_hash: str) -> Page | None:
-        """The page with its text."""
+        """The page with its text, by its own hash or that of an alias, such as one that gave way to its twin."""
         records = self.client.retrieve(self.pages_collection, [page_id(url_hash)], with_payload=True)
+        if not records and (other := self.resolve([url_hash]).get(url_hash)):
+            records = self.client.retrieve(self.pages_collection, [page_id(other.url_hash)], with_payload=True)
         return page_from(records[0].payload or {}) if records else None
 
     def texts(self, url_hashes: Sequence[str]) -> dict[str, str]:

@@ -121,12 +121,61 @@ def test_a_canonical_link_makes_an_alias(ingestor: Ingestor, page_server: PageSe
     assert urls(ingestor) == {main}
 
 
-def test_the_alias_comes_first_and_the_page_after(ingestor: Ingestor, page_server: PageServer) -> None:
-    main = page_server.add("/main", html(english(1)))
+@pytest.mark.parametrize("says_so", [True, False])
+def test_the_alias_comes_first_and_the_page_after(ingestor: Ingestor, page_server: PageServer, says_so: bool) -> None:
+    main = page_server.url("/main")
+    page_server.add("/main", html(english(1), head=canonical(main) if says_so else ""))
     shown = page_server.add("/amp/main", html(english(1), head=canonical(main)))
     assert take(ingestor, shown).status == "added"
     row = take(ingestor, main)
+    assert (row.status, row.reason, row.params["other"]) == ("added", "canonical_first", shown)
+    assert urls(ingestor) == {main}
+    assert {chunk.url for chunk in ingestor.library.chunks(url_hash(main))} == {main}
+    assert ingestor.library.chunks(url_hash(shown)) == []
+    page = ingestor.library.page(url_hash(shown))
+    assert page is not None and page.url == main, "what was said of the other address is found"
+    assert (take(ingestor, shown).reason, take(ingestor, main).status) == ("alias_address", "unchanged")
+
+
+def test_a_page_that_gives_way_stays_left_out(ingestor: Ingestor, page_server: PageServer) -> None:
+    main = page_server.add("/main", html(english(1)))
+    shown = page_server.add("/amp/main", html(english(1), head=canonical(main)))
+    take(ingestor, shown)
+    ingestor.library.set_left_out([url_hash(shown)], True)
+    assert take(ingestor, main).reason == "canonical_first"
+    assert ingestor.library.left_out() == {url_hash(main)}
+
+
+def test_a_page_with_earlier_texts_keeps_them_and_its_address(ingestor: Ingestor, page_server: PageServer) -> None:
+    main = page_server.add("/main", html(english(1)))
+    shown = page_server.add("/amp/main", html(english(2), head=canonical(main)))
+    take(ingestor, shown)
+    page_server.add("/amp/main", html(english(1), head=canonical(main)))
+    assert take(ingestor, shown).status == "updated"
+    row = take(ingestor, main)
     assert (row.status, row.reason, row.params["other"]) == ("duplicate", "alias_address", shown)
+    assert len(ingestor.library.versions(url_hash(shown))) == 2
+
+
+def test_two_pages_that_name_each_other_settle(ingestor: Ingestor, page_server: PageServer) -> None:
+    one, two = page_server.url("/one"), page_server.url("/two")
+    page_server.add("/one", html(english(1), head=canonical(two)))
+    page_server.add("/two", html(english(1), head=canonical(one)))
+    assert [take(ingestor, url).status for url in (one, two, one, two)] == [
+        "added",
+        "duplicate",
+        "unchanged",
+        "duplicate",
+    ]
+
+
+def test_parameters_that_track_are_not_stored(ingestor: Ingestor, page_server: PageServer) -> None:
+    page_server.add("/main?id=1&utm_source=mail&%75tm_medium=x&fbclid=z", html(english(1)))
+    shown = page_server.url("/main?id=1&utm_source=mail&%75tm_medium=x&fbclid=z")
+    assert take(ingestor, shown).status == "added"
+    assert urls(ingestor) == {page_server.url("/main?id=1")}
+    assert {chunk.url for chunk in ingestor.library.chunks(url_hash(shown))} == urls(ingestor)
+    assert take(ingestor, shown).status == "unchanged"
 
 
 def test_a_canonical_link_that_lies_is_not_believed(ingestor: Ingestor, page_server: PageServer) -> None:
@@ -162,10 +211,10 @@ def test_a_canonical_link_that_is_right_is_read_once_and_then_known(
     text = english(1) if same else english(1).rpartition("\n\n")[0] + "\n\n" + english(7, 8)
     main = page_server.add("/main", html(text))
     shown = page_server.add("/amp/main", html(english(1), head=canonical(main)))
-    expected = [("added", "page_added"), ("duplicate", "alias_address"), ("duplicate", "alias_address")]
-    assert given(ingestor, shown, main, main) == expected
-    assert page_server.count("/main") == 1
-    assert [page.aliases for page in ingestor.library.pages()] == [(url_key(main),)]
+    expected = [("added", "page_added"), ("added", "canonical_first"), ("unchanged", "already_here")]
+    assert given(ingestor, shown, main, main, shown) == [*expected, ("duplicate", "alias_address")]
+    assert page_server.count("/main") == page_server.count("/amp/main") == 1
+    assert [(page.url, page.aliases) for page in ingestor.library.pages()] == [(main, (url_key(shown),))]
 
 
 def test_a_page_that_no_longer_claims_an_address_is_not_asked_about_it(
@@ -321,16 +370,18 @@ def test_a_site_of_pages_that_share_words_has_no_duplicates(ingestor: Ingestor, 
     assert {row.status for row in found} == {"added"}
 
 
-def test_reads_in_any_order_end_in_one_page(ingestor: Ingestor, page_server: PageServer) -> None:
+@pytest.mark.parametrize("seed", [1, 3])
+def test_reads_in_any_order_end_in_one_page(ingestor: Ingestor, page_server: PageServer, seed: int) -> None:
     main = page_server.url("/main")
     paths = [f"/main?ref={n}" for n in range(6)]
     for path in ("/main", *paths):
         page_server.add(path, html(english(1), head=canonical(main)))
     sources = [web_source(main), *(web_source(page_server.url(path)) for path in paths)]
-    random.Random(3).shuffle(sources)
+    random.Random(seed).shuffle(sources)
     reads: list[Read] = [ingestor.read(source, lambda stage: None) for source in sources]
     rows = [ingestor.settle(read, lambda stage: None) for read in reads]
-    assert [row.status for row in rows] == ["added"] + ["duplicate"] * 6
-    assert len(urls(ingestor)) == 1
+    reasons = {row.reason: row.status for row in rows if row.url != main}
+    assert reasons == {"page_added": "added", "canonical_alias": "duplicate"} or sources[0].url == main
+    assert urls(ingestor) == {main}
     hashes = [url_hash(source.url) for source in sources]
     assert len(ingestor.library.resolve(hashes)) == 7

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag.ingest.url_key import join_url, split_url, url_hash, url_key
+from rag.ingest.url_key import join_url, split_url, url_hash, url_key, without_tracking
 
 
 @pytest.mark.parametrize(
@@ -117,3 +117,19 @@ def test_splitting_and_joining() -> None:
     assert join_url("http://a.example/b/c", "http:d") == "http://a.example/b/d"
     assert join_url("https://a.example/", "/\u4e2d?q=\u6587") == "https://a.example/\u4e2d?q=\u6587"
     assert join_url("https://a.example/", "mailto:a@b.example") == ""
+
+
+@pytest.mark.parametrize(
+    ("url", "stored"),
+    [
+        ("https://Example.com/a?utm_source=x&b=%20&gclid=1#part", "https://Example.com/a?b=%20#part"),
+        ("https://example.com/a?utm_source=x", "https://example.com/a"),
+        ("https://example.com/a?b=utm_source", "https://example.com/a?b=utm_source"),
+        ("https://example.com/#/a?utm_source=x", "https://example.com/#/a?utm_source=x"),
+        ("file:///a?utm_source=x", "file:///a?utm_source=x"),
+        ("a note?utm_source=x", "a note?utm_source=x"),
+    ],
+)
+def test_parameters_that_track_are_left_out_and_all_else_stays(url: str, stored: str) -> None:
+    assert without_tracking(url) == stored
+    assert url_key(stored) == url_key(url)
