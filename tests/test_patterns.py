@@ -14,8 +14,6 @@ from benchmarks.patterns import GROWTH, SECONDS, Found, package_patterns, worst
 
 # For a busy machine; the command tells the milliseconds.
 _PATIENCE = 4
-# Being rewritten: to be removed with what is slow there.
-_LATER = ("rag.agent.condensing",)
 _ROOMS = ("rag.agent", "rag.ingest", "rag.ui")
 
 
@@ -27,7 +25,7 @@ def _slow(patterns: list[Found]) -> list[str]:
 @pytest.mark.slow
 @pytest.mark.parametrize("room", [*_ROOMS, ""])
 def test_all_take_time_in_proportion(room: str) -> None:
-    found = [one for one in package_patterns() if not one.place.startswith(_LATER)]
+    found = package_patterns()
     inside = [one for one in found if (one.place.startswith(room) if room else not one.place.startswith(_ROOMS))]
     assert len(inside) > 10
     assert _slow(inside) == []

@@ -29,7 +29,8 @@ class Wall:
 
 
 def _any(*patterns: str) -> re.Pattern[str]:
-    return re.compile("|".join(f"(?:{pattern})" for pattern in patterns), re.IGNORECASE)
+    """One pattern for texts in lower case: told to ignore case, the engine tries every branch at every place."""
+    return re.compile("|".join(f"(?:{pattern})" for pattern in patterns))
 
 
 _SCRIPTS = Wall(
@@ -119,7 +120,7 @@ _LOGIN = Wall(
         r"|keep me|single sign-on|sso|continue with|members? only|facebook|google|apple|authenticate|one-time code"
         r"|credentials|stay signed in|subscribers?)\b",
         "密码|密碼|用户名|用戶名|手机号|验证码|注册|註冊|登录|登入|登錄|账号|帳號|记住我|记住密码|微信|扫码"
-        "|会员|QQ|微博",
+        "|会员|qq|微博",
     ),
     1600,
     0.55,
@@ -160,7 +161,7 @@ _CAPTCHA = Wall(
         r"(?:协助|智能|开始|点击|图形|拼图|行为|滑块|点选|完成.{0,8})验证|正常用户行为|(?:证明|确认"
         r"|確認).{0,10}(?:机器人|真人|人类|本人)|依次点击|机器人(?:验证|检测|识别)|勾选.{0,8}(?:复选框|方框)"
         r"|爬虫",
-        r"(?:请求|访问|IP).{0,8}被?.{0,3}(?:拦截|封禁|限制|阻止|拒绝)|(?:網路|系統|系统).{0,8}(?:異常|检测到|偵測到)",
+        r"(?:请求|访问|ip).{0,8}被?.{0,3}(?:拦截|封禁|限制|阻止|拒绝)|(?:網路|系統|系统).{0,8}(?:異常|检测到|偵測到)",
         r"(?:访问|请求|操作)(?:过于|太过?)频繁|(?:异常|可疑|異常)(?:访问|流量|请求|行为|操作)|(?:访问|网络"
         r"|环境|行为).{0,6}(?:异常|存在风险)|访问被(?:拒绝|阻断|拦截|限制)",
     ),
@@ -169,7 +170,7 @@ _CAPTCHA = Wall(
         r"|blocked|proceed"
         r"|continue|redirect\w*|ip(?: address)?|seconds|wait|reference id|network|site owner|support|automated"
         r"|moment)\b",
-        "验证|驗證|机器人|真人|浏览器|瀏覽器|安全|滑块|刷新|稍后|稍候|网络|IP|频繁|解封|继续访问|客服|反馈|cookie",
+        "验证|驗證|机器人|真人|浏览器|瀏覽器|安全|滑块|刷新|稍后|稍候|网络|ip|频繁|解封|继续访问|客服|反馈|cookie",
     ),
     1800,
     0.5,
@@ -198,9 +199,9 @@ _MISSING = Wall(
         r"^(?:oops|whoops|uh[- ]oh|sorry|hmm)\b.{0,60}(?:404|page|nothing|lost|wrong|missing)|^\W*(?:error\W*)?404\b",
         r"^(?:page |file |document |product |article )?not found\W*$|^nothing (?:was )?found|\berror 404"
         r"|404 (?:error|not found|page)",
-        r"(?-i:页面?|网页|頁面|網頁|内容|文章|商品|宝贝|帖子|主题|条目|链接|連結|文件|视频|資料|用户|职位|信息"
+        r"(?:页面?|网页|頁面|網頁|内容|文章|商品|宝贝|帖子|主题|条目|链接|連結|文件|视频|資料|用户|职位|信息"
         r"|活动|店铺|房源|词条|文档|网址|问题|回答).{0,16}"
-        r"(?-i:不存在|未找到|找不到|没有找到|(?:可能|已经?|或者?|被){1,3}.{0,6}(?:删除|下架|移除|刪除|更名|转移"
+        r"(?=[不未找没可已或被失过暂无走飞消])(?:不存在|未找到|找不到|没有找到|(?:可能|已经?|或者?|被){1,3}.{0,6}(?:删除|下架|移除|刪除|更名|转移"
         r"|移走|隐藏)|失效|过期|被屏蔽|不收录"
         r"|(?:暂时)?不可用|无法(?:访问|查看|找到|显示|打开)|走丢|飞走|不见了|消失)",
         r"(?:找不到|未找到|没有找到|无法找到|無法找到).{0,12}(?:页|网页|内容|頁|網頁|文章|商品|资源|服务器)"
@@ -279,8 +280,9 @@ def look_for(wall: Wall, text: str) -> Seen:
         if size < 2:
             continue
         total += size
-        is_strong = wall.strong.search(sentence) is not None
-        if is_strong or wall.weak.search(sentence):
+        lower = sentence.lower()
+        is_strong = wall.strong.search(lower) is not None
+        if is_strong or wall.weak.search(lower):
             matched += size
         if is_strong and not strongest:
             strongest = sentence

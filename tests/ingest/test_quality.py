@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -12,6 +13,8 @@ from rag.errors import IngestError
 from rag.ingest.extract import Extracted, extract_html
 from rag.ingest.mojibake import find_mojibake
 from rag.ingest.quality import judge, page_signals
+from rag.ingest.walls import WALLS as KINDS
+from rag.ingest.walls import look_for
 from rag.messages import say
 from rag.types import Notice
 from tests.support.page_server import ARTICLE, CHINESE
@@ -158,3 +161,11 @@ def test_a_language_that_neither_search_reads() -> None:
         "橋は今も残っている",
     ):
         assert judge(text_page(text), can_read=lambda text: False) is None
+
+
+def test_walls_are_known_in_any_case_by_patterns_for_lower_case() -> None:
+    told = {wall.code: look_for(wall, "YOUR IP HAS BEEN BLOCKED. 访问过于频繁，IP 已被限制。") for wall in KINDS}
+    assert told["gate_captcha"].share == 1 and told["gate_captcha"].sentence.startswith("YOUR IP")
+    for pattern in (one for wall in KINDS for one in (wall.strong, wall.weak)):
+        literal = re.sub(r"\\[A-Z]", "", pattern.pattern)
+        assert literal == literal.lower()
