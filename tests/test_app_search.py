@@ -18,6 +18,7 @@ from rag.ingest.records import record_sources
 from rag.messages import say
 from rag.retrieval.answerable import REFUSE
 from rag.retrieval.filters import Filters
+from rag.tracing import Span
 from rag.types import Answer, Notice
 from tests.support.chat_protocol import Reply, Request
 from tests.support.chat_rules import rules
@@ -164,3 +165,24 @@ def test_a_reranker_that_cannot_be_loaded_is_said(tmp_path: Path) -> None:
         found = app.search("green tea", library="main")
         assert found.passages
         assert "RERANKER_MODEL" in say(Notice(**found.notes["fell_back"]), "en")
+
+
+def test_what_happened_is_kept_as_spans_from_the_steps_down_to_the_legs(app: App) -> None:
+    with ChatServer(Model()) as server:
+        chat = ChatOptions("test", server.base_url, "key")
+        asked = app.converse(PRICE, mode="fast", library="main", chat=chat, owner="ann")
+        answer = app.wait(asked.run_id, 60)
+    spans = {span.id: span for span in app.conversations.spans(asked.turn_id, "ann")}
+
+    def path(span: Span) -> str:
+        return f"{path(spans[span.parent])} {span.kind}" if span.parent else span.kind
+
+    assert [span.name for span in spans.values() if span.kind == "node"] == [step.node for step in answer.steps]
+    told = {f"{path(span)}: {span.name}" for span in spans.values()}
+    assert {"node: agent", "node model: test", "node: retrieve", "node tool: retrieve", "node: generate"} <= told
+    assert any(one.startswith("node tool leg: ") for one in told)
+    models = [span for span in spans.values() if span.kind == "model"]
+    assert len(models) == answer.model_calls
+    assert sum(span.attributes["tokens_in"] for span in models) == answer.usage.tokens_in
+    assert all(span.status == "ok" and spans.get(span.parent, span).start <= span.start for span in spans.values())
+    assert app.conversations.spans(asked.turn_id, "bob") == []

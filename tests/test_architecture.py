@@ -24,7 +24,7 @@ LEVELS: tuple[tuple[str, ...], ...] = (
     ("rag.ingest", "rag.retrieval"),
     ("rag.store",),
     ("rag.models",),
-    ("rag.access", "rag.config", "rag.text"),
+    ("rag.access", "rag.config", "rag.text", "rag.tracing"),
     ("rag.errors",),
     ("rag.messages",),
     ("rag.types",),

@@ -53,7 +53,7 @@ def answer_of(
     passages: Sequence[Passage] = (),
     statements: tuple[Statement, ...] = (),
 ) -> Answer:
-    steps = tuple(Step(step["node"], step["ms"], step["detail"]) for step in run.state.get("steps", []))
+    steps = tuple(Step(span.name, span.ms, span.attributes) for span in run.trace.done("node"))
     return Answer(
         question=run.question,
         mode=run.mode.name,

@@ -23,6 +23,7 @@ from rag.agent.options import RunOptions
 from rag.agent.reasoner import Quoter, Reasoner
 from rag.agent.usage import CallBudget, Spent
 from rag.store.change_table import Change
+from rag.tracing import Span, Trace
 from rag.types import Answer, Notice, Passage, Retrieval
 
 if TYPE_CHECKING:
@@ -129,12 +130,14 @@ class Hooks:
     """What a run tells whoever keeps it, in threads, and asks of it.
 
     `done` gets the answer before `Runs.wait` returns, `text` the text so far about once a second, `waits` what a
-    person is asked, with what the run has spent. `changes` is what a person changed since it began, oldest first.
+    person is asked, with what the run has spent, `spans` what happened, whenever it ends or waits. `changes` is what
+    a person changed since it began, oldest first.
     """
 
     done: Callable[[Answer], object] | None = None
     text: Callable[[str], object] | None = None
     waits: Callable[[Sequence[Wait], Spent], object] | None = None
+    spans: Callable[[Sequence[Span]], object] | None = None
     changes: Callable[[], Sequence[Change]] = tuple
 
 
@@ -158,6 +161,7 @@ class Run:
     thread: str = ""
     saver: Callable[[], Any] | None = None
     counter: CallCounter | None = None
+    trace: Trace = field(default_factory=Trace)
     spent: Spent = field(default_factory=Spent)
     reply: Mapping[str, Any] = field(default_factory=dict)
     waits: tuple[Wait, ...] = ()
@@ -209,7 +213,8 @@ def log_problem(what: str, problem: BaseException) -> None:
 
 async def drive(run: Run) -> None:
     """Run the mode's graph until it ends, or waits for a person, and turn what it streams into events."""
-    run.counter = run.counter or await asyncio.to_thread(_counter, run.budget)
+    run.counter = run.counter or await asyncio.to_thread(_counter, run)
+    run.trace.activate()
     prepared = await run.mode.prepare(run)
     given = await asyncio.to_thread(_resuming, run.reply) if run.reply else prepared.given
     durability = {"durability": "exit"} if run.thread and not run.mode.keeps_history else {}
@@ -231,10 +236,10 @@ def _resuming(reply: Mapping[str, Any]) -> Any:
     return Command(resume=dict(reply))
 
 
-def _counter(budget: CallBudget) -> CallCounter:
+def _counter(run: Run) -> CallCounter:
     from rag.agent.calls import CallCounter  # langchain takes a second the first time
 
-    return CallCounter(budget)
+    return CallCounter(run.budget, run.trace)
 
 
 def _note(run: Run, part: Mapping[str, Any], path: tuple[str, ...]) -> None:

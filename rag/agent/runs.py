@@ -21,6 +21,7 @@ from rag.agent.reasoner import Quoter, Reasoner
 from rag.agent.run import STOP_GRACE, Hooks, Mode, Run, Searcher, Shelf, drive, log_problem
 from rag.agent.usage import CallBudget, Meter, Spent
 from rag.errors import RagError
+from rag.tracing import Span, Trace
 from rag.types import Answer, Notice
 
 _TELL_EVERY: Final = 1.0  # seconds
@@ -30,10 +31,11 @@ __all__ = ["Runs", "Searcher"]
 
 @dataclass(frozen=True, slots=True)
 class Resumed:
-    """A person's answers to what a run waited for, by the ids of its Waits, and what it had used before."""
+    """A person's answers to what a run waited for, by the ids of its Waits, what it had used before, and its spans."""
 
     reply: Mapping[str, Any] = field(default_factory=dict)
     spent: Spent = field(default_factory=Spent)
+    spans: Sequence[Span] = ()
 
 
 class Runs:
@@ -109,6 +111,7 @@ class Runs:
             saver=self._saver,
             spent=resumed.spent,
             reply=resumed.reply,
+            trace=Trace(resumed.spans),
         )
         with self._lock:
             self._forget_old()
@@ -200,6 +203,7 @@ class Runs:
             await _remembered(run)
         run.ended = time.monotonic()
         run.add("answer", run.answer)
+        await _traced(run)
         if run.hooks.done is not None:
             await _told("what follows an answer failed", run.hooks.done, run.answer)
         run.done.set()
@@ -229,6 +233,7 @@ async def _replied(run: Run) -> Notice | None:
     began, spent = time.monotonic(), run.budget.spent(run.seconds())
     run.replied.clear()
     if run.hooks.waits is not None:
+        await _traced(run)
         await _told("that a run waits could not be kept", run.hooks.waits, run.waits, spent)
     run.add("waiting", run.waits)
     ends = [asyncio.create_task(one.wait()) for one in (run.stopped, run.replied)]
@@ -237,6 +242,12 @@ async def _replied(run: Run) -> Notice | None:
         end.cancel()
     run.waited += time.monotonic() - began
     return interruption(run) if run.stopped.is_set() else None
+
+
+async def _traced(run: Run) -> None:
+    run.trace.close()
+    if run.hooks.spans is not None:
+        await _told("the spans of a run could not be kept", run.hooks.spans, tuple(run.trace.spans))
 
 
 async def _told(what: str, hook: Callable[..., object], *given: Any) -> bool:

@@ -19,6 +19,7 @@ from langgraph.runtime import get_runtime
 
 from rag.agent.loop.state import LoopContext
 from rag.agent.surrogates import mended
+from rag.tracing import span
 from rag.types import Passage
 
 RETRIEVE: Final = "retrieve"
@@ -35,7 +36,9 @@ _LOOKS_LIKE_A_CALL = re.compile(rf'<tool_call>|"name"\s*:\s*"{RETRIEVE}"|\b{RETR
 
 async def _retrieve(query: str, before: Annotated[list[str], InjectedState("before")]) -> tuple[str, list[Passage]]:
     context = get_runtime(LoopContext).context
-    passages = list(await asyncio.to_thread(context.search, query, before))
+    with span(RETRIEVE, "tool", query=query) as done:
+        passages = list(await asyncio.to_thread(context.search, query, before))
+        done.attributes["passages"] = len(passages)
     lines = [f"[{place}] {passage.title or passage.url}" for place, passage in enumerate(passages, 1)]
     return "\n".join(lines) or "Nothing was found.", passages
 

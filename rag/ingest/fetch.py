@@ -31,6 +31,7 @@ from rag.ingest.media import byte_limit, check_declared, media_type, parse_conte
 from rag.ingest.refusals import led_to_refusal, plain_errors, status_cause, too_large
 from rag.ingest.url_key import join_url
 from rag.messages.ingest import because
+from rag.tracing import span
 
 logger = logging.getLogger(__name__)
 
@@ -135,10 +136,11 @@ class Fetcher:
         given = url.strip()
         first = check_url(given, self._allow)
         budget = transport.Budget(self._deadline, _HEADER_ROOM)
-        with plain_errors(given, first, budget):
+        with span(first.host, "fetch", url=shown(given)) as done, plain_errors(given, first, budget):
             headers = [*_HEADERS, *conditions(etag, last_modified)]
             run = _Run(self._connections, self.gates, self._allow, given, headers, budget, raw, stopped)
             fetched, waited = run.follow(first)
+            done.attributes.update(status=fetched.status, bytes=len(fetched.body))
         seconds = time.monotonic() - start - waited
         logger.info("fetched %s: %d, %d bytes in %.2f s", shown(given), fetched.status, len(fetched.body), seconds)
         return replace(fetched, seconds=seconds)

@@ -11,6 +11,7 @@ from rag.store.file_table import FileTable
 from rag.store.item_table import ItemTable, JobItem
 from rag.store.job_table import Job, JobTable
 from rag.store.schedule_table import Schedule, ScheduleTable
+from rag.store.span_table import SpanTable
 from rag.store.sqlite_file import SqliteFile
 
 __all__ = ["Change", "Conversation", "Database", "Job", "JobItem", "Schedule", "Turn"]
@@ -28,6 +29,7 @@ class Database(SqliteFile):
         self.schedules = ScheduleTable(self)
         self.conversations = ConversationTable(self)
         self.changes = ChangeTable(self)
+        self.spans = SpanTable(self)
         self.feedback = FeedbackTable(self)
 
     def forget_library(self, library: str) -> None:

@@ -161,6 +161,24 @@ VERSIONS = (
     );
     CREATE INDEX turn_changes_by_turn ON turn_changes (turn_id);
     """,
+    """
+    CREATE TABLE spans (
+        id INTEGER PRIMARY KEY,
+        turn_id TEXT NOT NULL REFERENCES turns (id) ON DELETE CASCADE,
+        library TEXT NOT NULL,
+        owner TEXT NOT NULL,
+        span_id TEXT NOT NULL,
+        parent TEXT NOT NULL,
+        name TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        started_at REAL NOT NULL,
+        ended_at REAL NOT NULL,
+        attributes TEXT NOT NULL,
+        status TEXT NOT NULL
+    );
+    CREATE INDEX spans_by_turn ON spans (turn_id);
+    CREATE INDEX spans_by_time ON spans (started_at);
+    """,
 )
 
 

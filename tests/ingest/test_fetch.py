@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextvars
 import json
 import socket
 import threading
@@ -18,6 +19,7 @@ from rag.ingest.fetch import Fetched, Fetcher, join_location
 from rag.ingest.hosts import HostGates
 from rag.ingest.media import media_type, parse_content_type
 from rag.messages import say
+from rag.tracing import Trace
 from tests.ingest.vectors import FOLDER, MISSING, load
 from tests.support.page_server import ARTICLE, Listener, PageServer
 from tests.support.simulated_network import PUBLIC, SimulatedNetwork
@@ -50,6 +52,19 @@ class TestPages:
         assert (fetched.status, fetched.content_type, fetched.charset) == (200, "text/html", "utf-8")
         assert fetched.final_url == fetched.url == server.url("/article")
         assert fetched.redirects == ()
+
+    def test_a_fetch_is_a_span(self, server: PageServer, fetcher: Fetcher) -> None:
+        trace = Trace()
+
+        def fetch() -> None:
+            trace.activate()
+            fetcher.fetch(server.url("/article"))
+            refusal(fetcher, server.url("/nowhere"))
+
+        contextvars.copy_context().run(fetch)
+        there, missing = trace.spans
+        assert (there.kind, there.status, there.attributes["status"]) == ("fetch", "ok", 200)
+        assert (missing.status, missing.attributes) == ("error", {"url": server.url("/nowhere")})
 
     @pytest.mark.parametrize("path", ["/gzip", "/deflate", "/deflate-raw", "/slow", "/untyped"])
     def test_the_same_page_on_other_ways(self, server: PageServer, fetcher: Fetcher, path: str) -> None:

@@ -25,6 +25,7 @@ from rag.agent.usage import Spent, sum_of
 from rag.errors import RagError
 from rag.store.conversation_table import Conversation, Turn, TurnState
 from rag.store.database import Change, Database
+from rag.tracing import Span
 from rag.types import Answer, Notice, Page, Retrieval, RunMode, Usage
 
 log = logging.getLogger(__name__)
@@ -109,6 +110,7 @@ class Conversations:
     def __init__(self, database: Database, runs: Runs, checkpoints: Checkpoints) -> None:
         self._table = database.conversations
         self._changes = database.changes
+        self._spans = database.spans
         self._feedback = database.feedback
         self._runs = runs
         self._checkpoints = checkpoints
@@ -157,7 +159,8 @@ class Conversations:
         if here:
             self._runs.reply(here, reply)
             return Asked(turn.conversation_id, turn_id, here)
-        resumed = Resumed(reply, Spent(**kept.waits["spent"]))
+        spans = self._spans.of_turn(turn_id, asking.owner)
+        resumed = Resumed(reply, Spent(**kept.waits["spent"]), spans)
         return self._begin(asking, turn.conversation_id, turn_id, before, resumed)
 
     def change(self, turn_id: str, change: Change, owner: str = "") -> None:
@@ -189,6 +192,7 @@ class Conversations:
                 done=lambda answer: self._finish(conversation_id, turn_id, asking, answer),
                 text=lambda text: self._table.touch_turn(turn_id, text),
                 waits=lambda waits, spent: self._table.put_aside(turn_id, _aside(waits, spent)),
+                spans=lambda spans: self._spans.save(turn_id, spans),
                 changes=lambda: self._changes.of_turn(turn_id),
             ),
             resumed=resumed,
@@ -244,6 +248,10 @@ class Conversations:
     def searches(self, turn_id: str, owner: str = "") -> tuple[Retrieval, ...]:
         """How the passages of a turn's answer were found; of the candidates' texts the openings."""
         return unpacked(self._table.searches(turn_id, owner))
+
+    def spans(self, turn_id: str, owner: str = "") -> list[Span]:
+        """What happened while a turn was answered, for some weeks."""
+        return self._spans.of_turn(turn_id, owner)
 
     def cited(self, library: str, url_hash: str, owner: str = "") -> list[TurnView]:
         """The owner's turns whose answers cite the page, latest first."""

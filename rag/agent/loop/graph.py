@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from time import perf_counter
 from typing import Any, Literal
 
 from langgraph.graph import END, START, StateGraph
@@ -14,6 +13,7 @@ from rag.agent.loop import nodes
 from rag.agent.loop.state import MAX_REWRITES, LoopContext, LoopState, StepRecord
 from rag.agent.loop.talk import is_long
 from rag.agent.questions import is_small_talk
+from rag.tracing import span
 
 Graph = CompiledStateGraph[LoopState, LoopContext, LoopState, LoopState]
 NodeFunction = Callable[[LoopState, Runtime[LoopContext]], Awaitable[nodes.Result]]
@@ -60,16 +60,18 @@ def _compiled(builder: StateGraph[LoopState, LoopContext, LoopState, LoopState],
 
 
 def timed(name: str, function: NodeFunction) -> Callable[..., Awaitable[LoopState]]:
-    """Wrap a step so that its start, its end, its milliseconds and its decision are streamed and kept."""
+    """Wrap a step so that it is a span, with its decision, and that is streamed and kept."""
 
     async def node(state: LoopState, runtime: Runtime[LoopContext]) -> LoopState:
         runtime.stream_writer({"step": {"node": name, "state": "started"}})
         meter = runtime.context.budget.meter
-        began, tokens = perf_counter(), meter.tokens
-        update, detail = await function(state, runtime)
-        if spent := meter.tokens - tokens:
-            detail = {**detail, "tokens": spent, "tokens_estimated": meter.estimated}
-        step: StepRecord = {"node": name, "ms": round((perf_counter() - began) * 1000, 3), "detail": detail}
+        tokens = meter.tokens
+        with span(name, "node") as done:
+            update, detail = await function(state, runtime)
+            done.attributes.update(detail)
+            if spent := meter.tokens - tokens:
+                done.attributes.update(tokens=spent, tokens_estimated=meter.estimated)
+        step: StepRecord = {"node": name, "ms": done.ms, "detail": done.attributes}
         runtime.stream_writer({"step": {**step, "state": "finished"}})
         return {**update, "steps": [*update.get("steps", state.get("steps", [])), step]}
 

@@ -18,6 +18,7 @@ from rag.retrieval.following import dense_query, sparse_query
 from rag.retrieval.fusion import DENSE_WEIGHT, weighted
 from rag.store.library import Library
 from rag.store.search import Fusion, Hit, Query
+from rag.tracing import span
 from rag.types import Passage
 
 Need = Literal["exact", "concept", "facets", ""]
@@ -152,18 +153,20 @@ class Engine:
         dense, sparse = self._query(text or request.question, legs, request.before)
         if vector is not None:
             dense = vector
-        hits = self.library.search(
-            dense=dense,
-            sparse=sparse,
-            more=[self._query(other, legs, request.before) for other in others],
-            limit=limit,
-            prefetch=max(PREFETCH, limit),
-            with_vectors=True,
-            only=request.filters.as_filter(),
-            fuse=fuse,
-        )
-        voted = (("dense", dense), ("sparse", sparse))
-        return hits, tuple(leg for leg, asked in voted if asked is not None)
+        voted = tuple(leg for leg, asked in (("dense", dense), ("sparse", sparse)) if asked is not None)
+        with span("+".join(voted), "leg", queries=1 + len(others)) as done:  # the legs go in one round trip
+            hits = self.library.search(
+                dense=dense,
+                sparse=sparse,
+                more=[self._query(other, legs, request.before) for other in others],
+                limit=limit,
+                prefetch=max(PREFETCH, limit),
+                with_vectors=True,
+                only=request.filters.as_filter(),
+                fuse=fuse,
+            )
+            done.attributes["hits"] = len(hits)
+        return hits, voted
 
     def _query(self, text: str, legs: frozenset[str], before: Sequence[str]) -> Query:
         readable = "dense" in legs and self.model.can_read(text)

@@ -13,6 +13,7 @@ from rag.retrieval.fusion import weighted
 from rag.retrieval.strategies.base import Engine, Found, SearchRequest
 from rag.retrieval.strategies.closeness import Closeness
 from rag.store.search import Hit
+from rag.tracing import span
 
 SECONDS = 6.0
 """How long a cross-encoder may read; candidates that it does not reach keep their order behind the others."""
@@ -54,7 +55,8 @@ def closest(request: SearchRequest, hits: Sequence[Hit], engine: Engine) -> list
 
 def _reread(question: str, hits: Sequence[Hit], reranker: Reranker) -> tuple[list[Hit], int]:
     """The hits with the reranker's scores, best first, and how many it reached in time."""
-    given = reranker.scores(question, [_whole(hit) for hit in hits], seconds=SECONDS)
+    with span(reranker.name, "rerank", of=len(hits)):
+        given = reranker.scores(question, [_whole(hit) for hit in hits], seconds=SECONDS)
     scores = [score for score in given if score is not None]
     # What was not reached ranks below all that was, in the order it had.
     floor = min(scores, default=1.0)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextvars
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,6 +12,7 @@ from rag.messages import say
 from rag.retrieval.strategies import SearchRequest
 from rag.retrieval.strategies.closeness import PAIRS, SENTENCE, Closeness
 from rag.retrieval.strategies.rerank import Rerank
+from rag.tracing import Trace
 from rag.types import Notice
 
 
@@ -102,3 +104,16 @@ def test_chinese_sentences_are_compared_by_their_terms(engine: Any) -> None:
     close = closeness(engine, "龙井茶产于哪里？")
     assert close.score("龙井茶产于杭州。") > close.score("普洱茶很香。清明前采摘。")
     assert close.score("The bridge was opened.") == 0.0
+
+
+def test_reading_again_is_a_span_and_so_are_the_legs(engine: Any) -> None:
+    trace = Trace()
+
+    def search() -> None:
+        trace.activate()
+        Rerank().find(SearchRequest("harbour ferry"), engine(reranker=WordReranker("lanes")))
+
+    contextvars.copy_context().run(search)
+    assert [(span.kind, span.status) for span in trace.spans] == [("leg", "ok"), ("rerank", "ok")]
+    legs, reread = trace.spans
+    assert (reread.name, reread.attributes["of"]) == ("words", legs.attributes["hits"])
