@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks.serving import ROOT, serving
-from benchmarks.startup import chromium, load_samples
+from benchmarks.startup import chromium, lacking, load_samples
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -47,6 +47,9 @@ _ALL_SEEN = "count => Object.keys(window.seenAfter).length === count"
 
 def main(arguments: list[str] | None = None) -> int:
     options = _options(arguments)
+    if told := lacking():
+        print(told, file=sys.stderr)
+        return 2
     rows = json.loads((ROOT / "examples" / "questions.json").read_text(encoding="utf-8"))
     questions = [row["question"] for row in rows if row["lang"] == "en"]
     with tempfile.TemporaryDirectory() as folder, chromium() as browser:

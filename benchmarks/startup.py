@@ -70,7 +70,7 @@ def lacking() -> str:
     """What to do where Playwright is missing, which the app itself does without; empty where it is there."""
     if importlib.util.find_spec("playwright") is not None:
         return ""
-    return "The start-up is measured in a browser, by Playwright, which is not installed. Run: make install-dev"
+    return "This is measured in a browser, by Playwright, which is not installed. Run: make install-dev"
 
 
 def load_samples(data: Path) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks import bench, datasets, gate, report, retrieval, samples, startup
+from benchmarks import bench, datasets, gate, report, retrieval, samples, screens, startup
 from benchmarks.datasets import Dataset
 from benchmarks.figures import FIGURES
 from benchmarks.ours import Counted
@@ -299,8 +299,8 @@ class TestBench:
     ) -> None:
         monkeypatch.setitem(sys.modules, "playwright", None)
         monkeypatch.setattr(bench, "_measure", lambda *_: pytest.fail("nothing is measured before it is told"))
-        assert bench.main(["some"]) == startup.main([]) == 2
-        assert capsys.readouterr().err.count("make install-dev") == 2
+        assert bench.main(["some"]) == startup.main([]) == screens.main([]) == 2
+        assert capsys.readouterr().err.count("make install-dev") == 3
 
     def test_each_figure_has_its_benchmark(self) -> None:
         assert all(importlib.util.find_spec(f"benchmarks.{one.name}") for one in FIGURES)

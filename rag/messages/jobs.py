@@ -25,7 +25,8 @@ MESSAGES: dict[str, tuple[str, str]] = {
         "未请求：{host} 连续 {count} 个网页超时。请稍后再试。",
     ),
     "timeouts_stopped_job": (
-        "Paused, because {count:page|pages} in a row, of several sites, ran out of time. Check the network, then resume.",
+        "Paused, because {count:page|pages} in a row, of several sites, ran out of time. Check the network, then "
+        "resume.",
         "多个网站连续 {count} 个网页超时，已暂停。请检查网络后继续。",
     ),
     "decision_unfit": (

@@ -59,7 +59,8 @@ def draw_picker(app: App, language: Language) -> None:
     )
     set_param("library", "" if current == app.settings.rag_library else current)
     with (
-        st.popover(label("library_new", language), icon=":material/add:", type="tertiary"),
+        # With another library open it is another popover, which is shut.
+        st.popover(label("library_new", language), icon=":material/add:", type="tertiary", key=f"new-beside-{current}"),
         st.form("library-new", border=False, clear_on_submit=True),
     ):
         title = title_input("library-name", language)

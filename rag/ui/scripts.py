@@ -19,9 +19,9 @@ SCRIPTS: tuple[str, ...] = (_PAGE,)
 def tell_browser(key: str, **told: str) -> None:
     """Run the script with these labels and ids of the app's own. The same ones again do nothing.
 
-    `language` is that of the document, `skip` the label of the link past the sidebar, which leads to the newest
-    answer, and `upload` that of the button which chooses files. `show` is the class of what to scroll to, or `end`; it stays in sight while the page grows, until the
-    person scrolls or types.
+    `language` is that of the document, `skip` the label of the link past the sidebar, which leads to the newest answer,
+    and `upload` that of the button which chooses files. `show` is the class of what to scroll to, or `end`; it stays in
+    sight while the page grows, until the person scrolls or types.
     """
     data = " ".join(f'data-{name}="{html.escape(value)}"' for name, value in told.items())
     with st.container(key=f"told-{key}"):

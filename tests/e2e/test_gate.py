@@ -110,6 +110,7 @@ def test_an_address_makes_no_library_and_one_that_is_removed_comes_back(open_tab
     page.get_by_role("button", name=label("library_create", "en"), exact=True).click()
     page.wait_for_url("**/library?library=my-second-library")
     settled(page)
+    expect(page.get_by_role("button", name=label("library_create", "en"), exact=True)).to_be_hidden()
     page.get_by_role("button", name=label("library_remove", "en"), exact=True).click()
     page.locator(".st-key-library-remove-go button").click()
     restore = page.get_by_role("button", name=label("library_restore", "en"))
