@@ -39,8 +39,8 @@ def draw() -> None:
     turns = app.conversations.turns(conversation.id, session().owner) if conversation else []
     newest = None
     if conversation and turns:
+        show_place(conversation.id, turns)  # before there is anything to click on: a click lets go of the place
         draw_head(app, conversation, turns, language)
-        show_place(conversation.id, turns)
         newest = draw_turns(app, library, turns, language)
         watch(app, newest)
     elif not count_pages(app, library):
