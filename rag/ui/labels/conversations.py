@@ -57,7 +57,10 @@ LABELS: dict[str, tuple[str, str]] = {
     "options": ("Options", "选项"),
     "options_chosen_one": ("1 option is set.", "已设置 1 个选项。"),
     "options_chosen": ("{count} options are set.", "已设置 {count} 个选项。"),
-    "options_lead": ("How answers are made, in this tab.", "本标签页中回答的生成方式。"),
+    "options_lead": (
+        "How answers are made. A model counts for this browser, the rest for this tab.",
+        "回答的生成方式。模型对此浏览器有效，其余仅对本标签页有效。",
+    ),
     "option_model": ("Model", "模型"),
     "option_fast_model": ("Fast model", "快速模型"),
     "option_fast_hint": ("the same", "同左"),
