@@ -34,7 +34,7 @@ def make(verdicts: Sequence[Verdict], reasons: Sequence[str] = ("words",) * 9, b
         (
             ["supported", "partly"], "model",
             "1 of 2 statements supported · 1 in part · checked by the chat model",
-            "2 句中有 1 句有依据 · 1 句仅部分如此 · 由聊天模型核对",
+            "2 句中有 1 句有依据 · 1 句仅部分如此 · 由对话模型核对",
         ),
         (["unsupported"], "local", "0 of 1 statement supported · checked by a local model",
          "1 句中有 0 句有依据 · 由本地模型核对"),
