@@ -63,11 +63,11 @@ def test_the_steps_tell_what_they_did(open_tab: OpenTab) -> None:
 
 @pytest.mark.parametrize("mode", ["fast", "deep"])
 def test_a_chat_model_of_this_session_writes_the_answer(open_tab: OpenTab, mode: str) -> None:
-    with ChatServer(rules, key="the right key") as server:
+    with ChatServer(rules, key="the-right-key") as server:
         page = open_tab("en", "/settings")
         page.get_by_label(label("chat_base_url", "en")).fill(server.base_url)
         page.get_by_label(label("chat_model_name", "en"), exact=True).fill("test")
-        page.get_by_label(label("chat_key", "en"), exact=True).fill("the right key")
+        page.get_by_label(label("chat_key", "en"), exact=True).fill("the-right-key")
         page.get_by_role("button", name=label("chat_use", "en")).click()
         expect(page.get_by_text(label("chat_in_use", "en", model="test"))).to_be_visible()
         page.get_by_role("link", name=label("nav_chat", "en")).click()
@@ -76,7 +76,7 @@ def test_a_chat_model_of_this_session_writes_the_answer(open_tab: OpenTab, mode:
         expect(page.locator("[class*='st-key-answer-']")).to_contain_text("30 days")
         expect(page.locator("[class*='st-key-answer-'] a[href^='#source-']").first).to_be_visible()
         assert server.requests
-        assert all("the right key" not in address for address in page.requests)  # type: ignore[attr-defined]
+        assert all("the-right-key" not in address for address in page.requests)  # type: ignore[attr-defined]
 
 
 @BOTH
