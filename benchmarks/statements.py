@@ -8,7 +8,7 @@ known evidence: the answer that people gave, beside the pages it was given from,
 Beside the rules stand the small rule (words in the best three sentences, numbers anywhere), the local model where
 VERIFIER_MODEL names one, and a judge that knows the labels and is right in a given share of its verdicts, in the place
 of the connected model: alone, and overruled by code. For each overrule it is told how many of the judge's verdicts it
-turns right, and how many wrong.
+turns right, and how many wrong; for that of verbatim quotes, which stands, what its absence does.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import random
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -68,7 +68,6 @@ class Judge:
 
     def __init__(self, case: Case, check: Check, right: float) -> None:
         self._case, self._check, self._right = case, check, right
-        self._chance = random.Random(str(case["id"]))
 
     async def verify(
         self, claims: Sequence[Claim], passages: Sequence[Passage], question: str = ""
@@ -77,7 +76,8 @@ class Judge:
 
     def _says_wrong(self, claim: Claim) -> bool:
         stated = self._check.weighed[claim.place].stated
-        return _is_wrong(self._case, stated.start, stated.stop) == (self._chance.random() < self._right)
+        chance = random.Random(f"{self._case['id']} {claim.place}").random()
+        return _is_wrong(self._case, stated.start, stated.stop) == (chance < self._right)
 
 
 def run(limit: int | None = None, right: float = 0.95) -> list[tuple[str, str]]:
@@ -116,9 +116,11 @@ def rules(case: Case) -> list[Row]:
     return _rows(_check(case))
 
 
-def judge(case: Case, right: float = 0.95, overrule: Overrule | None = None) -> list[Row]:
-    """What the app finds where a model answers that is right in a share of its verdicts."""
+def judge(case: Case, right: float = 0.95, overrule: Overrule | None = None, of_all: bool = False) -> list[Row]:
+    """What the app finds where a model answers that is right in a share of its verdicts; `of_all`: also of quotes."""
     check = _check(case)
+    for weighed in check.weighed if of_all else ():
+        weighed.finding = replace(weighed.finding, reason="")
     asyncio.run(check.consult(Judge(case, check, right), "", 16_000))
     return _rows(check, overrule, [Evidence([t[a:b] for a, b in split_sentences(t)]) for t in case["passages"]])
 
@@ -135,6 +137,7 @@ def _table(cases: Sequence[Case], right: float) -> str:
         checkers[f"local model {name}"] = partial(_by_verifier, local)
     judged = f"judge, {right:.0%} right"
     checkers[judged] = partial(judge, right=right)
+    checkers["… asked about verbatim quotes, too"] = partial(judge, right=right, of_all=True)
     checkers |= {f"… {name}": partial(judge, right=right, overrule=one) for name, one in OVERRULES.items()}
     head = ["", "AUROC", "balanced", "false alarms", "recall", "verdicts turned right", "wrong", "ms a statement"]
     rows, alone = [], list[Judged]()

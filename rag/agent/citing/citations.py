@@ -14,7 +14,7 @@ from typing import Final
 from rag.agent.citing.addresses import held_addresses, without_links
 from rag.agent.citing.code import with_code_marked
 from rag.agent.citing.marks import find_marks
-from rag.agent.citing.rules import SUPPORTED, Finding, Said, judge, shared
+from rag.agent.citing.rules import SUPPORTED, Finding, Said, judge, worth
 from rag.agent.citing.source import Quote, Source
 from rag.agent.citing.statements import LONGEST, Stated, find_statements, what_it_says
 from rag.agent.citing.verifier import RANK, Claim, Judgement, Verifier, batches
@@ -172,16 +172,19 @@ def check(text: str, passages: Sequence[Passage]) -> Checked:
 
 
 def _found(said: Said, quotes: Sequence[Quote]) -> tuple[Finding, list[Quote]]:
-    """What the passages that were named say: one of them, or some together where that holds clearly more."""
+    """What the passages that were named say: one of them, or as few together as hold clearly more."""
     if not quotes:
         return _NOTHING, []
     if verbatim := [quote for quote in quotes if quote.verbatim]:
         return _VERBATIM, verbatim[:MAX_QUOTES]
     ranked = sorted(quotes, key=lambda quote: -said.share(quote.held))
-    few = max((ranked[:count] for count in range(1, MAX_QUOTES + 1)), key=lambda some: shared(said, some))
-    finding = judge(said, few, [quote.source.evidence for quote in quotes])
+    few = max((ranked[:count] for count in range(1, MAX_QUOTES + 1)), key=lambda some: worth(said, some))
+    named = [quote.source.evidence for quote in quotes]
+    finding = judge(said, few, named)
+    if finding.verdict != "supported" and (together := judge(said, ranked[:MAX_QUOTES], named)).verdict == "supported":
+        finding, few = together, ranked[:MAX_QUOTES]
     if len(few) == 1 and finding.verdict == "supported":
-        return finding, [quote for quote in ranked if said.share(quote.held) >= SUPPORTED][:MAX_QUOTES]
+        few = [quote for quote in ranked if said.share(quote.held) >= SUPPORTED][:MAX_QUOTES]
     return finding, few
 
 

@@ -135,15 +135,21 @@ def judge(said: Said, quotes: Sequence[Quoted], named: Sequence[Evidence]) -> Fi
         return _across_languages(said, named)
     share = shared(said, quotes)
     reason = _against(said, share, [sentence for quote in quotes for sentence in quote.sentences], named)
-    score = share * _DOUBTED if reason else share
-    verdict: Verdict = "supported" if score >= SUPPORTED else "partly" if score >= PARTLY else "unsupported"
-    return Finding(verdict, round(score, 4), reason or ("nothing_close" if verdict == "unsupported" else "words"))
+    share = share * _DOUBTED if reason else share
+    verdict: Verdict = "supported" if share >= SUPPORTED else "partly" if share >= PARTLY else "unsupported"
+    score = max(0.0, round(share - _SHORTER * (len(quotes) - 1), 4))
+    return Finding(verdict, score, reason or ("nothing_close" if verdict == "unsupported" else "words"))
 
 
 def shared(said: Said, quotes: Sequence[Quoted]) -> float:
-    """How much of the statement some quotes hold together; each but the first must be worth it."""
+    """How much of the statement some quotes hold together."""
     words, pairs = (reduce(or_, bits) for bits in zip(*((q.held.words, q.held.pairs) for q in quotes), strict=True))
-    return said.share(Held(words, pairs)) - _SHORTER * (len(quotes) - 1)
+    return said.share(Held(words, pairs))
+
+
+def worth(said: Said, quotes: Sequence[Quoted]) -> float:
+    """The same, less what makes up for each quote but the first."""
+    return shared(said, quotes) - _SHORTER * (len(quotes) - 1)
 
 
 def missing_numbers(said: Said, named: Sequence[Evidence]) -> bool:
