@@ -16,7 +16,7 @@ from rag.agent.citing.code import with_code_marked
 from rag.agent.citing.marks import find_marks
 from rag.agent.citing.rules import SUPPORTED, Finding, Said, judge, worth
 from rag.agent.citing.source import Quote, Source
-from rag.agent.citing.statements import LONGEST, Stated, find_statements, what_it_says
+from rag.agent.citing.statements import LONGEST, Stated, find_statements, leads_on, what_it_says
 from rag.agent.citing.verifier import RANK, Claim, Judgement, Verifier, batches
 from rag.types import CheckedBy, Citation, Passage, Statement
 
@@ -50,12 +50,12 @@ class Weighed:
 
     @property
     def counts(self) -> bool:
-        """Whether it is a statement: what only reads like a remark is one where its passage bears it out, and where
-        a model says that it is not true."""
+        """Whether it is a statement: what only reads like a remark or a heading is one where its passage bears it
+        out, and where a model says that it is not true; a transition in the second case alone."""
         if not self.stated.excused:
             return self.stated.checked
         supported = self.finding.verdict == "supported"
-        return supported if self.by == "rules" else not supported
+        return supported and not leads_on(self.stated.bare) if self.by == "rules" else not supported
 
 
 class Check:

@@ -38,7 +38,7 @@ class Stated:
     """`text[start:stop]` with its marks; `bare` is what it says, `marks` the passages it names.
 
     `checked` is whether it states something that a passage can bear out. One that is `excused` reads like a
-    remark or a heading, and counts only where a passage does bear it out.
+    remark, a heading or a transition: see Weighed.counts.
     """
 
     start: int
@@ -114,16 +114,19 @@ def _kind(bare: str, marked: bool, alone: bool) -> Kind:
         return "nothing"
     terms = read(bare).terms
     word_alone = len(terms) == 1 and terms[0].kind == "word" and not _ENDED.search(bare)
-    if not terms or word_alone or _only_leads_on(bare, terms):
+    leads = leads_on(bare) and not any(term.kind == "number" for term in terms)
+    if not terms or word_alone or (leads_on(bare) and _weight(terms) <= _LONGEST_TRANSITION):
         return "nothing"
     if not marked and declines(bare):
         return "excused"
     remark = is_on_sources(bare) if marked else is_remark(bare)
-    return "excused" if heading or bold or remark else "statement"
+    return "excused" if heading or bold or remark or leads else "statement"
 
 
-def _only_leads_on(bare: str, terms: Sequence[Term]) -> bool:
-    if not _LEADS_ON.search(bare):
-        return False
-    weight = sum(0.5 if term.kind == "han" else 1.0 for term in terms)
-    return weight <= _LONGEST_TRANSITION or not any(term.kind == "number" for term in terms)
+def leads_on(bare: str) -> bool:
+    """Whether it ends in a colon: what follows says what it is about."""
+    return bool(_LEADS_ON.search(bare))
+
+
+def _weight(terms: Sequence[Term]) -> float:
+    return sum(0.5 if term.kind == "han" else 1.0 for term in terms)

@@ -1,8 +1,13 @@
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Sequence
+
 import pytest
 
-from rag.agent.citing.citations import check, cite
+from rag.agent.citing.citations import Check, check, cite
+from rag.agent.citing.verifier import Claim, Judgement
+from rag.types import CheckedBy, Passage, Verdict
 from tests.agent.support import BRIDGE, TEA, VOLCANO, passage
 
 PASSAGES = [passage(1, VOLCANO), passage(2, BRIDGE), passage(3, TEA)]
@@ -135,6 +140,38 @@ def test_remarks_that_nothing_bears_out_are_no_statements(text: str) -> None:
     checked = check(text, PASSAGES)
     assert checked.statements == ()
     assert checked.citations == ()
+
+
+class Says:
+    """Says the same of every claim."""
+
+    checks_by: CheckedBy = "model"
+
+    def __init__(self, verdict: Verdict) -> None:
+        self._said = Judgement(verdict)
+
+    async def verify(
+        self, claims: Sequence[Claim], passages: Sequence[Passage], question: str = ""
+    ) -> list[Judgement | None]:
+        return [self._said for _ in claims]
+
+
+def test_what_only_leads_on_counts_where_a_model_finds_it_untrue() -> None:
+    text = "The town of Aso lies inside these ancient walls:"
+    assert check(text, PASSAGES).statements == ()
+    for verdict, counted in (("supported", []), ("unsupported", ["unsupported"])):
+        asked = Check(text, PASSAGES)
+        asyncio.run(asked.consult(Says(verdict), "", 16_000))  # type: ignore[arg-type]
+        assert [one.verdict for one in asked.result().statements] == counted
+
+
+def test_quotes_that_bear_it_out_together_are_worth_less_than_one() -> None:
+    halves = [passage(1, "The bridge was opened in 1932."), passage(2, "The bridge carries eight lanes.")]
+    text = "The bridge was opened in 1932 and carries eight lanes."
+    (together,) = check(f"{text} [1][2]", halves).statements
+    (alone,) = check(f"{text} [1]", [passage(1, "The bridge, opened in 1932, carries eight lanes.")]).statements
+    assert together.verdict == alone.verdict == "supported"
+    assert together.score < alone.score
 
 
 def test_a_row_of_a_table_ends_behind_its_mark() -> None:
