@@ -150,6 +150,7 @@ def is_it_there(bench: Bench, name: str) -> Iterator[Row]:
     }
     weights = intervals.draws(range(len(missing)))
     found = {one: intervals.auroc(weights, missing, values) for one, values in scores.items()}
+    found["chance"] = np.full(len(weights), 0.5)
     yield Row(f"{name} {variant}".strip(), "AUROC", len(missing), found.pop(""), found)
 
 
@@ -223,8 +224,8 @@ MECHANISMS: Mapping[str, Mechanism] = {
     "answerable": Mechanism(
         "Is it there?",
         "How well the score of a search tells questions that the pages answer from those that they do not: judgements"
-        " that do not tell what is asked, and every second page, or paragraph of each page, left out. Rival: the share"
-        " of the question's words that stand in one passage.",
+        " that do not tell what is asked, and every second page, or paragraph of each page, left out. Rivals: the share"
+        " of the question's words that stand in one passage, and chance.",
         is_it_there,
         (
             "dragon-law-en",
@@ -252,7 +253,8 @@ def main(arguments: list[str] | None = None) -> int:
             failed = failed or broken
             print(f"## {MECHANISMS[name].title}\n\n{markdown}\n", flush=True)
             if options.publish:
-                limits = f"at most {options.limit} questions, cases or pages of a set, no chat model"
+                some = f" of {', '.join(options.sets)} alone" if options.sets else " of a set"
+                limits = f"at most {options.limit} questions, cases or pages{some}, no chat model"
                 report.publish(PAGE, COMMAND.format(name), {**machine.describe(()), "limits": limits}, markdown)
     return int(failed)
 
