@@ -274,3 +274,8 @@ class Answer:
     standalone: str = ""
     composed: str = ""
     usage: Usage = Usage()
+
+    @property
+    def quoted(self) -> bool:
+        """Whether its sentences are the pages' own: they say nothing that would have to be checked."""
+        return self.reasoner == "extractive" or self.composed == "quoted"

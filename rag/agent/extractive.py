@@ -1,17 +1,20 @@
 """A reasoner that needs no model: its answers are sentences of the pages, chosen and ordered.
 
-A sentence is worth the share of the question's terms that it covers, each term weighted by its IDF
-in the library. What stands around it counts a little: the sentences beside it, the heading and title
-above it, and how well the passage as a whole was found.
+A sentence is worth the share of the question's terms that it covers, each weighted by its IDF in the library, and
+the share of the question's stems, each the more the fewer of the sentences found hold it. What stands around it
+counts less: the sentences beside it, the heading and title above it, and how well the passage as a whole was found.
+One is quoted, and others where they are nearly as good: see docs/decisions/0012-quoted-answers.md.
 """
 
 from __future__ import annotations
 
 import asyncio
+import math
 import re
+from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, Literal, Protocol, Self
+from typing import TYPE_CHECKING, Final, Literal, Protocol, Self, TypeVar
 
 from rag.agent.citing.statements import is_statement
 from rag.agent.composing.distill import distilled
@@ -20,22 +23,29 @@ from rag.agent.quotable import Quotable, quotables
 from rag.agent.small_talk import is_small_talk, is_thanks
 from rag.messages import say
 from rag.retrieval.following import term_weights
-from rag.text import is_chinese, split_sentences
+from rag.text import is_chinese, split_sentences, terms
 from rag.types import Notice, Passage, SparseVector
 
 if TYPE_CHECKING:
     from langchain_core.messages import AIMessage, BaseMessage
     from langchain_core.tools import BaseTool
 
-MAX_SENTENCES: Final = 3
+Term = TypeVar("Term", int, str)
+
 BEARS_ON_IT: Final = 0.2
 """Where no passage holds this share of the question's weighted terms, there is nothing to quote."""
 RELEVANT: Final = 0.3
-_REPEATED: Final = 0.3  # what a term that was covered already loses: the next sentence should say something else
-_NEW_SUBJECT: Final = 0.25  # the share of the question from which new terms make a sentence worth saying
-_WORTH_SAYING: Final = 0.5  # of what the first sentence says to the question; less is left out
+NEARLY_AS_GOOD: Final = {"en": 0.775, "zh": 0.81}
+"""The share of the best sentence's score from which another one is quoted: Chinese scores lie closer together."""
+NAMED_NEAR: Final = 0.34
+"""The share of what the question names that a further sentence has in it, above it or just before it."""
+_REPEATED: Final = 0.5  # what a term that was covered already loses: the next sentence should say something else
 
-_BESIDE, _AFTER, _ABOVE, _WHOLE, _FOUND, _KIND = 0.3, 0.1, 0.3, 0.3, 0.4, 0.1
+MAX_SENTENCES: Final = 3
+
+_BESIDE, _ABOVE, _FOUND, _KIND = 0.5, 0.7, 1.0, 0.3
+_STEMS, _STEMS_BEFORE, _STEMS_AFTER = 0.9, 0.3, 0.4
+_STEM = 5  # letters; terms of Chinese are pairs of signs
 
 _ASKS_QUANTITY = re.compile(
     r"\bhow (?:many|much|old|long|far|tall|high|large|often|big)\b|\bwhen\b"
@@ -64,6 +74,7 @@ _ASKS_DEGREE = re.compile(
 )
 _DEGREE = 0.3  # of its weight: "how large" is answered by a size, seldom by the word
 _WORD = re.compile(r"\w")
+_NAME = re.compile(r"(?<!^)(?<![\w'’])[A-Z][\w'’&.-]*|(?<![\w.])\d[\w.,:-]*|[A-Z][A-Z\d]+")
 _ASKING = re.compile(
     r"\b(?:what|which|who|whom|whose|when|where|why|how|many|much|does|do|did|is|are|was|were|can|could|should|would"
     r"|will|may|the|a|an|of|in|on|at|to|for|by|with|from|and|or|that|this|it|its|please|tell|me|about|there|have|has"
@@ -82,6 +93,7 @@ class TermWeights(Protocol):
 
 class Encoder(Protocol):
     def encode_query(self, text: str) -> SparseVector: ...
+    def terms(self, text: str) -> frozenset[int]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +102,9 @@ class _Sentence:
     place: int
     quoted: Quotable
     terms: frozenset[int]
+    near: frozenset[int]
+    stems: tuple[frozenset[str], frozenset[str], frozenset[str]]
     score: float
-    own: float
 
     @property
     def text(self) -> str:
@@ -142,11 +155,9 @@ class ExtractiveReasoner:
         return await asyncio.to_thread(self._rewrite, question, tried, passages)
 
     async def answer(self, question: str, passages: Sequence[Passage]) -> AsyncIterator[str]:
-        """Yield up to three sentences as they are chosen, best first, each with its mark.
+        """Yield one to three sentences as they are chosen, best first, each with its mark.
 
-        None if the passages cover too little.
-
-        A few commands that stand together count as one.
+        None if the passages cover too little. A few commands that stand together count as one.
         """
         chosen, between = self._choose(question, passages), ""
         while (sentence := await asyncio.to_thread(next, chosen, None)) is not None:
@@ -159,26 +170,30 @@ class ExtractiveReasoner:
         return distilled(passages, lambda text: _share(weights, self._terms(text)), share)
 
     def _choose(self, question: str, passages: Sequence[Passage]) -> Iterator[_Sentence]:
+        """The best sentence, and what is nearly as good and says something else, best first."""
         weights = self._question_weights(question)
         if max(self._coverages(weights, passages), default=0.0) < BEARS_ON_IT:
             return
-        left = [s for i, p in enumerate(passages) for s in self._scored(question, weights, i, p, passages)]
+        left = [s for i, p in enumerate(passages) for s in self._sentences(question, weights, i, p, passages)]
+        left = _with_stems(_stems(question), left)
+        named = self._terms(" ".join(_NAME.findall(question)))
+        names = {term: weight for term, weight in weights.items() if term in named}
+        enough = NEARLY_AS_GOOD["zh" if is_chinese(question) else "en"]
         chosen: list[_Sentence] = []
         said: frozenset[int] = frozenset()
         while left and len(chosen) < MAX_SENTENCES:
-            best = min(left, key=lambda s: (_REPEATED * _share(weights, s.terms & said) - s.score, s.passage, s.place))
+            worth, best = max(
+                ((s.score - _REPEATED * _share(weights, s.terms & said), s) for s in left), key=lambda pair: pair[0]
+            )
             left.remove(best)
-            if any(_plain(best.text) in _plain(other.text) for other in chosen):
-                continue
-            if chosen and not any(map(is_statement, best.quoted.lines)):
-                continue
-            adds = _share(weights, best.terms - said) >= _NEW_SUBJECT
-            if not chosen or adds or best.own >= _WORTH_SAYING * chosen[0].own:
+            if chosen and worth < enough * chosen[0].score:
+                return
+            if not chosen or (_share(names, best.near) >= NAMED_NEAR * bool(names) and _adds(best, chosen)):
                 chosen.append(best)
                 said |= best.terms
                 yield best
 
-    def _scored(
+    def _sentences(
         self,
         question: str,
         weights: Mapping[int, float],
@@ -187,30 +202,23 @@ class ExtractiveReasoner:
         passages: Sequence[Passage],
     ) -> list[_Sentence]:
         parts = quotables(passage.text)
-        texts = [part.text for part in parts]
-        terms = [self._terms(text) for text in texts]
+        terms = [self._terms(part.text) for part in parts]
+        stems, none = [_stems(part.text) for part in parts], frozenset[str]()
         above = self._terms(" ".join((passage.title, *passage.section)))
         found = passage.score / max(1e-9, *(p.score for p in passages))
-        base = _WHOLE * _share(weights, above.union(*terms)) + _FOUND * found
         wanted = [has for asks, has in _KINDS if asks.search(question)]
         scored = []
-        for i, text in enumerate(texts):
-            if _is_table_header(texts, i):
-                above |= terms[i]
-            elif (parts[i].asks or not parts[i].is_heading) and _WORD.search(text):
-                score = self._own_score(weights, terms, i, above)
-                score += _KIND if any(has.search(text) for has in wanted) else 0.0
-                scored.append(_Sentence(index, i, parts[i], terms[i], base + score, score))
-        return _answers_for_questions(scored)
-
-    def _own_score(
-        self, weights: Mapping[int, float], terms: Sequence[frozenset[int]], i: int, above: frozenset[int]
-    ) -> float:
-        own, before = terms[i], terms[i - 1] if i else frozenset()
-        after = terms[i + 1] if i + 1 < len(terms) else frozenset()
-        score = _share(weights, own) + _ABOVE * _share(weights, above - own)
-        score += _BESIDE * _share(weights, before - own) + _AFTER * _share(weights, after - own - before)
-        return score - (0.1 if len(own) < 4 else 0.0)
+        for i, part in enumerate(parts):
+            own, before = terms[i], terms[i - 1] if i else frozenset()
+            if part.is_table_header:
+                above |= own
+            elif (part.asks or not part.is_heading) and _WORD.search(part.text):
+                score = _FOUND * found + _share(weights, own) + _BESIDE * _share(weights, before - own)
+                score += _ABOVE * _share(weights, above - own)
+                score += _KIND if any(has.search(part.text) for has in wanted) else 0.0
+                beside = (stems[i], stems[i - 1] if i else none, stems[i + 1] if i + 1 < len(parts) else none)
+                scored.append(_Sentence(index, i, part, own, own | before | above, beside, score))
+        return scored
 
     def _shares(self, question: str, passages: Sequence[Passage]) -> list[float]:
         return self._coverages(self._question_weights(question), passages)
@@ -227,7 +235,7 @@ class ExtractiveReasoner:
         return {term: idf[term] * count * (_DEGREE if term in asked else 1.0) for term, count in counts.items()}
 
     def _terms(self, text: str) -> frozenset[int]:
-        return frozenset(self._encoder.encode_query(text).indices)
+        return self._encoder.terms(text)
 
     def _rewrite(self, question: str, tried: Sequence[str], passages: Sequence[Passage]) -> str:
         before = {query.casefold() for query in tried}
@@ -249,31 +257,46 @@ class ExtractiveReasoner:
         return sorted(sentences, key=lambda text: -_share(weights, self._terms(text)))[:count]
 
 
-def _share(weights: Mapping[int, float], terms: frozenset[int]) -> float:
-    """The weighted share of the question's terms that are among `terms`, 0 to 1."""
+def _share(weights: Mapping[Term, float], found: frozenset[Term]) -> float:
+    """The weighted share of the question's terms that are among those `found`, 0 to 1."""
     total = sum(weights.values())
-    return sum(weight for term, weight in weights.items() if term in terms) / total if total else 0.0
+    return sum(weight for term, weight in weights.items() if term in found) / total if total else 0.0
 
 
-def _answers_for_questions(scored: Sequence[_Sentence]) -> list[_Sentence]:
-    """The sentences that state something. One that asks hands what it is worth on to the one after it, as in an FAQ."""
+def _stems(text: str) -> frozenset[str]:
+    return frozenset(term[:_STEM] for term in terms(text))
+
+
+def _with_stems(asked: frozenset[str], sentences: Sequence[_Sentence]) -> list[_Sentence]:
+    """The sentences that state something, scored by the question's stems too: the fewer hold one, the more it tells.
+
+    One that asks hands what it is worth on to the one after it, as in an FAQ.
+    """
+    counts = Counter(stem for sentence in sentences for stem in sentence.stems[0] & asked)
+    rarity = {stem: math.log(1 + (len(sentences) - n + 0.5) / (n + 0.5)) for stem, n in counts.items()}
     kept: list[_Sentence] = []
-    asked: _Sentence | None = None
-    for sentence in scored:
+    asking: _Sentence | None = None
+    for sentence in sentences:
+        own, before, after = sentence.stems
+        score = _STEMS * _share(rarity, own) + _STEMS_BEFORE * _share(rarity, before - own)
+        score += sentence.score + _STEMS_AFTER * _share(rarity, after - own - before)
+        sentence = replace(sentence, score=score)
         if sentence.quoted.asks:
-            asked = sentence
+            asking = sentence
             continue
-        if asked is not None:
-            better = sentence if sentence.score >= asked.score else asked
-            terms = sentence.terms | asked.terms
-            sentence = replace(sentence, terms=terms, score=better.score, own=better.own)
-            asked = None
+        if asking is not None and asking.passage == sentence.passage:
+            better = max(asking.score, sentence.score)
+            sentence = replace(sentence, terms=sentence.terms | asking.terms, score=better)
+        asking = None
         kept.append(sentence)
     return kept
 
 
-def _is_table_header(texts: Sequence[str], i: int) -> bool:
-    return texts[i].startswith("|") and i + 1 < len(texts) and not texts[i + 1].strip("|-: \t")
+def _adds(sentence: _Sentence, chosen: Sequence[_Sentence]) -> bool:
+    """Whether it states something that none of those chosen says to the letter."""
+    if any(_plain(sentence.text) in _plain(other.text) for other in chosen):
+        return False
+    return any(map(is_statement, sentence.quoted.lines))
 
 
 def _plain(text: str) -> str:

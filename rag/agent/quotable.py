@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
-from rag.agent.quoting import as_code, as_prose
+from rag.agent.quoting import as_code, as_prose, as_row
 from rag.text import fenced_blocks, split_sentences
 
 MOST_COMMANDS: Final = 6
@@ -25,6 +25,7 @@ class Quotable:
     text: str
     lines: tuple[str, ...]
     is_code: bool = False
+    is_table_header: bool = False
 
     @property
     def is_heading(self) -> bool:
@@ -47,7 +48,16 @@ def quotables(text: str) -> list[Quotable]:
 
 
 def _sentences(text: str, start: int, end: int) -> list[Quotable]:
-    return [Quotable(text[a:b], (as_prose(text[a:b]),)) for a, b in split_sentences(text, start, end)]
+    """The sentences; a row of a table is written with its header, which stands above a line of bars and dashes."""
+    found: list[Quotable] = []
+    header = ""
+    for sentence in (text[a:b] for a, b in split_sentences(text, start, end)):
+        if not sentence.startswith("|"):
+            header = ""
+        elif found and not sentence.strip("|-: \t") and found[-1].text.startswith("|"):
+            header, found[-1] = found[-1].text, replace(found[-1], is_table_header=True)
+        found.append(Quotable(sentence, (as_row(sentence, header) if header else as_prose(sentence),)))
+    return found
 
 
 def _with_code(before: list[Quotable], block: list[str]) -> list[Quotable]:

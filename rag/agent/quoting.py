@@ -18,12 +18,25 @@ def as_prose(text: str) -> str:
     """A sentence without list marks, table bars and emphasis, on one line; code in it stays to the letter."""
     bare = " ".join(_LIST_MARKS.sub("", text).split())
     if bare.startswith("|"):
-        bare = " · ".join(cell for cell in (c.strip() for c in bare.strip("|").split("|")) if cell)
+        bare = " · ".join(filter(None, _cells(bare)))
     written, at = "", 0
     for start, end in code_spans(bare):
         written += _without_emphasis(bare[at:start]) + bare[start:end]
         at = end
     return written + _without_emphasis(bare[at:])
+
+
+def as_row(row: str, header: str) -> str:
+    """A row of a table as prose, each cell but the first with the name of its column: `Team: 79 € (Price)`."""
+    (first, *cells), (_, *names) = _cells(row), _cells(header)
+    if not first or not any(cells) or len(cells) != len(names):
+        return as_prose(row)
+    told = (f"{cell} ({name})" if name else cell for cell, name in zip(cells, names, strict=True) if cell)
+    return as_prose(f"{first}: {' · '.join(told)}")
+
+
+def _cells(row: str) -> list[str]:
+    return [cell.strip() for cell in row.strip().strip("|").split("|")]
 
 
 def as_code(line: str) -> str:

@@ -30,9 +30,9 @@ def checker(statements: Sequence[Statement]) -> CheckedBy:
 
 
 def head_line(answer: Answer, language: Language) -> str:
-    """`5 of 6 statements supported · checked by the chat model`, or nothing where nothing was stated."""
+    """`5 of 6 statements supported · checked by the chat model`, or nothing where nothing was stated but quoted."""
     supported, partly, count = counts(answer.statements)
-    if not count:
+    if not count or answer.quoted:
         return ""
     by = checker(answer.statements)
     parts = [label("found" if by == "rules" else "checked", language, supported=supported, count=count)]
@@ -44,11 +44,13 @@ def head_line(answer: Answer, language: Language) -> str:
 
 def draw_checked(answer: Answer, anchor: str, language: Language) -> None:
     """The line above an answer; the words at doubtful statements lead to it."""
-    if line := head_line(answer, language):
+    line = head_line(answer, language)
+    if line or doubtful(answer, language):
         with st.container(key=f"checked-{anchor}"):
             # Static markup with ids made of letters and digits only.
             st.html("".join(f'<span class="place" id="{anchor}-{kind}"></span>' for kind in ("unsupported", "partly")))
-            st.caption(line)
+            if line:
+                st.caption(line)
 
 
 def doubtful(answer: Answer, language: Language) -> list[Doubtful]:

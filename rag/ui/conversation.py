@@ -223,7 +223,8 @@ def _draw_outcome(turn: TurnView, answer: Answer, language: Language) -> None:
         st.caption(f":material/pause_circle: {label('outcome_unfinished', language)}")
     else:
         color, icon = _OUTCOMES[answer.outcome]
-        st.badge(label(f"outcome_{answer.outcome}", language), icon=f":material/{icon}:", color=color)  # type: ignore[arg-type]
+        worth = "quoted" if answer.quoted and answer.outcome == "answered" else answer.outcome
+        st.badge(label(f"outcome_{worth}", language), icon=f":material/{icon}:", color=color)  # type: ignore[arg-type]
     if answer.notice:
         st.caption(escape_line(say(answer.notice, language)))
     code = _code(answer)

@@ -77,9 +77,41 @@ def test_headings_and_fences_are_no_answers(reasoner: ExtractiveReasoner) -> Non
     assert answer(reasoner, "When was the bridge opened?", [page]).startswith("The bridge was opened in 1932.")
 
 
-def test_table_rows_read_as_text(reasoner: ExtractiveReasoner) -> None:
-    page = passage(1, "| Plan | Price |\n| --- | --- |\n| Team | 9 euros |\n| Solo | 4 euros |")
-    assert answer(reasoner, "What is the price of the Team plan?", [page]).startswith("Team · 9 euros")
+def test_a_row_of_a_table_comes_with_its_header_and_is_found_in_its_page(reasoner: ExtractiveReasoner) -> None:
+    rows = "| **Team** | 9 euros | 5 |\n| Solo | 4 euros | |"
+    page = passage(1, f"Plans:\n\n| Plan | Price | Seats |\n| --- | ---: | --- |\n{rows}\n\nPrices hold for a year.")
+    text = answer(reasoner, "What is the price of the Team plan?", [page])
+    assert text.split("\n\n")[0] == "Team: 9 euros (Price) · 5 (Seats) [1]"
+    checked = check(text, [page])
+    assert checked.citations[0].quote == "| Plan | Price | Seats |\n| --- | ---: | --- |\n| **Team** | 9 euros | 5 |"
+    assert checked.statements[0].verdict == "supported"
+
+
+def test_a_row_that_does_not_fit_its_header_reads_as_text(reasoner: ExtractiveReasoner) -> None:
+    page = passage(1, "| Plan | Price |\n| --- | --- |\n| Team | 9 euros | old |")
+    assert answer(reasoner, "What is the price of the Team plan?", [page]) == "Team · 9 euros · old [1]"
+
+
+def test_one_good_sentence_is_a_good_answer(reasoner: ExtractiveReasoner) -> None:
+    page = passage(1, "The bridge was opened in 1932. The bridge has eight lanes. A bridge stood here before.")
+    assert answer(reasoner, "When was the bridge opened?", [page]) == "The bridge was opened in 1932. [1]"
+
+
+def test_two_things_that_are_asked_for_are_quoted_both(reasoner: ExtractiveReasoner) -> None:
+    pages = [
+        passage(1, "Aso erupted in 1953. It is high."),
+        passage(2, "Fuji erupted in 1707. It is higher.", score=0.9),
+    ]
+    text = answer(reasoner, "When did the mountains Aso and Fuji erupt?", pages)
+    assert text == "Aso erupted in 1953. [1]\n\nFuji erupted in 1707. [2]"
+
+
+def test_a_further_sentence_is_about_what_the_question_names(reasoner: ExtractiveReasoner) -> None:
+    """It stands in the sentence, above it, or just before it."""
+    pages = [passage(1, "The Aurora lamp burns for nine hours.")]
+    pages += [passage(2, "The Borealis lamp burns for ten hours.", score=0.9)]
+    question = "How many hours does the lamp of Aurora burn?"
+    assert answer(reasoner, question, pages) == "The Aurora lamp burns for nine hours. [1]"
 
 
 SHELL = """Set up the harbour tool:

@@ -47,7 +47,7 @@ def test_a_question_gets_a_cited_answer(open_page: Open, app: FakeApp, language:
     assert not page.exception
     shown = words(page)
     assert question in shown
-    assert label("outcome_answered", language) in shown
+    assert label("outcome_quoted", language) in shown
     for number, quote in enumerate(quotes, 1):
         assert f"{quote}[{number}](#{anchor_of(app.newest)}-{number})" in shown
         assert f":yellow-background[{quote}]" in shown
@@ -197,7 +197,7 @@ def test_another_tab_and_a_restarted_server_show_what_was_stored(open_page: Open
     shown = words(second)
     assert all(quote in shown for quote in ENGLISH_QUOTES)
     assert f":yellow-background[{ENGLISH_QUOTES[0]}]" in shown
-    assert label("outcome_answered", "en") in shown
+    assert label("outcome_quoted", "en") in shown
 
 
 def test_a_reload_keeps_mode_and_scope(open_page: Open, app: FakeApp) -> None:

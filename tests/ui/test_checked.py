@@ -49,6 +49,13 @@ def test_the_line_above_an_answer_says_who_checked(
     assert counts(answer.statements)[2] == len(verdicts)
 
 
+def test_what_was_quoted_is_not_counted() -> None:
+    answer = make(["supported", "supported"], ["verbatim", "verbatim"])
+    assert head_line(answer, "en")
+    assert head_line(replace(answer, reasoner="extractive"), "en") == ""
+    assert head_line(replace(answer, composed="quoted"), "zh") == ""
+
+
 def test_what_stands_there_to_the_letter_was_judged_by_nobody() -> None:
     answer = make(["supported", "supported"], ["verbatim", "model"])
     first, second = answer.statements

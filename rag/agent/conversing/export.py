@@ -170,7 +170,7 @@ def _html_source(citation: Citation, place: int) -> str:
 
 def _notes(answer: Answer, language: Language) -> list[str]:
     notes = [say(answer.notice, language)] if answer.notice else []
-    if answer.statements:
+    if answer.statements and not answer.quoted:
         supported = sum(one.verdict == "supported" for one in answer.statements)
         judged = any(one.by != "rules" for one in answer.statements)
         code = "export_checked" if judged else "export_found"

@@ -25,6 +25,7 @@ LABELS: dict[str, tuple[str, str]] = {
     "chat_check": ("Check the model in Settings", "在“设置”中检查模型"),
     "chat_connect": ("Connect a model", "接入模型"),
     "outcome_answered": ("Answered from your pages", "已据您的网页作答"),
+    "outcome_quoted": ("Quoted from your pages", "摘自您的网页"),
     "outcome_caveat": ("Answered with a caveat", "作答，但有保留"),
     "outcome_not_in_pages": ("Not in your pages", "您的网页中没有"),
     "outcome_failed": ("No answer", "未能作答"),
