@@ -77,7 +77,7 @@ def _scored(row: Row, hits: list[str]) -> Mapping[str, float]:
 
 
 def _search(app: MeasuredApp, library: str, question: str, before: Sequence[str] = ()) -> list[str]:
-    found = app.search(question, library=library, before=before, k=10, fetch_k=20)
+    found = app.search(question, library=library, before=before, k=10)
     return [passage.text for passage in found.passages]
 
 

@@ -115,7 +115,7 @@ def take_in(app: MeasuredApp, data: Dataset, chunker: str, library: str) -> Impo
 
 def ask(app: MeasuredApp, data: Dataset, imported: Imported, strategy: str, k: int) -> Run:
     """Ask all questions of an imported set, as `search -k` does."""
-    how: dict[str, Any] = {"library": imported.library, "k": k, "fetch_k": max(20, 2 * k), "strategy": strategy}
+    how: dict[str, Any] = {"library": imported.library, "k": k, "strategy": strategy}
     app.search("warm up", **how)
     hits: dict[str, list[str]] = {}
     scores: dict[str, float] = {}

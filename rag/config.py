@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, SecretStr, ValidationError, field_validator
+from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from rag.errors import ConfigError
@@ -34,8 +34,16 @@ class Settings(BaseSettings):
     qdrant_api_key: SecretStr = SecretStr("")
     embedding_model: str = "builtin"
     chunker: str = "semantic"
+    chunk_size: float = Field(default=900.0, ge=200, le=4000)
     strategy: str = "rerank"
+    dense_weight: float = Field(default=0.5, ge=0, le=1)
+    sparse_weight: float = Field(default=0.5, ge=0, le=1)
+    rrf_k: float = Field(default=2.0, ge=1, le=1000)
+    fetch_k: int = Field(default=40, ge=1, le=500)
+    context_characters: int = Field(default=4000, ge=500, le=100_000)
     reranker_model: str = ""
+    pre_ranker: Literal["weighted", "rrf", "closeness"] = "weighted"
+    pre_top_k: int = Field(default=0, ge=0, le=500)
     verifier_model: str = ""
     llm_model: str = ""
     llm_base_url: str = ""
@@ -89,6 +97,13 @@ class Settings(BaseSettings):
         if value not in STRATEGIES:
             raise ValueError(f"must be one of {', '.join(STRATEGIES)}")
         return value
+
+    @model_validator(mode="after")
+    def _some_leg_counts(self) -> Settings:
+        if self.dense_weight + self.sparse_weight == 0:
+            problem = "must be above 0 where SPARSE_WEIGHT is 0"
+            raise ConfigError("setting_invalid", name="DENSE_WEIGHT", value="0", problem=problem)
+        return self
 
     @field_validator("qdrant_url", "llm_base_url")
     @classmethod

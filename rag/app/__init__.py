@@ -33,7 +33,7 @@ from rag.ingest.jobs import JobItem, JobView
 from rag.retrieval.filters import Filters
 from rag.retrieval.retriever import K, Retriever
 from rag.retrieval.scoped import ScopedSearch
-from rag.retrieval.strategies import WRITTEN
+from rag.retrieval.strategies import WRITTEN, Tuning
 from rag.store.client import connect, rest
 from rag.store.database import Database
 from rag.store.library import Library
@@ -234,7 +234,10 @@ class App:
         """
         models, expander = self.models, expander_for(reasoner or self._quoter(library))
         working = self.libraries.working(library)
-        return Retriever(working, models.embedding, models.sparse, expander=expander, reranker=models.reranker)
+        tuning = tuning_of(self.settings)
+        return Retriever(
+            working, models.embedding, models.sparse, expander=expander, reranker=models.reranker, tuning=tuning
+        )
 
     def as_retriever(self, library: str, *, k: int = K, **options: Any) -> LibraryRetriever:
         """The library's search for a LangChain program; `options` are those of `Retriever.search`."""
@@ -284,3 +287,15 @@ def _prepare(folder: Path) -> None:
         keep_private(folder)
     except OSError as error:
         raise ConfigError("data_dir_unwritable", path=folder) from error
+
+
+def tuning_of(settings: Settings) -> Tuning:
+    return Tuning(
+        dense_weight=settings.dense_weight,
+        sparse_weight=settings.sparse_weight,
+        rrf_k=settings.rrf_k,
+        fetch_k=settings.fetch_k,
+        pre_ranker=settings.pre_ranker,
+        pre_top_k=settings.pre_top_k,
+        characters=settings.context_characters,
+    )

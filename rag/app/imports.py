@@ -86,7 +86,7 @@ class Imports:
 
     def ingestor(self, library: str) -> Ingestor:
         """What takes pages into the library. Loads the embedding model; raises ModelMismatchError."""
-        models, chunker = self._models, get_chunker(self._settings.chunker)
+        models, chunker = self._models, get_chunker(self._settings.chunker, self._settings.chunk_size)
         working = self._libraries.working(library)
         ingestor = Ingestor(working, models.embedding, models.sparse, self._fetcher, self._parser, chunker)
         ingestor.warm()

@@ -54,7 +54,7 @@ def chunk(settings: Settings, options: argparse.Namespace) -> int:
     with Parser() as parser:
         text = _extract(options.file, Fetcher(), parser).text
     vectors = load_embedding_model(settings.embedding_model).sentence_vectors
-    rows = [_chunk(one) for one in get_chunker(settings.chunker).split(text, vectors)]
+    rows = [_chunk(one) for one in get_chunker(settings.chunker, settings.chunk_size).split(text, vectors)]
     parts = [f"[{row['start']}–{row['end']}] {' › '.join(row['section'])}\n{row['text']}\n" for row in rows]
     put(options, rows, "\n".join(parts))
     return 0

@@ -44,7 +44,7 @@ def strategies() -> list[str]:
 
 def search(settings: Settings, options: argparse.Namespace) -> int:
     with closing(App(settings)) as app:
-        how = {**_how(options, app), "k": options.k, "fetch_k": max(20, 2 * options.k)}
+        how = {**_how(options, app), "k": options.k}
         for row in _questions(options):
             before = questions_before([Exchange(*one) for one in row.history])
             found = app.search(row.question, library=settings.rag_library, before=before, **how)

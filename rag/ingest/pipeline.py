@@ -76,8 +76,9 @@ class Ingestor:
         self._recipe = recipe_of(chunker)
 
     def with_chunker(self, name: str) -> Ingestor:
-        """The same with another chunker. Raises KeyError for a name that is not in CHUNKERS."""
-        return Ingestor(self.library, self._model, self._sparse, self._fetcher, self._parser, get_chunker(name))
+        """The same with another chunker of the same size. Raises KeyError for a name that is not in CHUNKERS."""
+        chunker = get_chunker(name, self._chunker.maximum)
+        return Ingestor(self.library, self._model, self._sparse, self._fetcher, self._parser, chunker)
 
     def warm(self) -> None:
         """Load what the first page would wait for: the libraries that cut and compare, the dictionaries of keywords."""

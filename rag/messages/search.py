@@ -11,11 +11,10 @@ MESSAGES: dict[str, tuple[str, str]] = {
         "与相邻的第 {place} 段合并。",
     ),
     "candidate_same_text": ("Says the same as passage {place}.", "与第 {place} 段内容相同。"),
-    "candidate_page_share": (
-        "Left its place to another page, since its own fills nearly all of them.",
-        "所在网页占位过多，让位给其他网页。",
+    "candidate_says_less": (
+        "Left out: for its length it adds less to the question than what was chosen.",
+        "略去：就篇幅而言，对问题的补充少于已采用的内容。",
     ),
-    "candidate_budget": ("No room was left for it.", "超出篇幅上限。"),
     "candidate_repeats": (
         "Left out for variety: {percent} % like passage {place}.",
         "为避免重复而略去：与第 {place} 段相似 {percent} %。",

@@ -14,7 +14,6 @@ from rag.types import Candidate, Notice, Passage, Retrieval
 FUSED = "fused"
 _FIRST_LEGS = ("dense", "sparse")
 _LAST_LEGS = (FUSED, "rerank")
-_CHOSEN_NOT = "page_share"
 _WIDTH = 160
 
 
@@ -100,7 +99,6 @@ def _places(candidates: Sequence[Candidate]) -> dict[str, int]:
 def _cut(candidates: Sequence[Candidate]) -> float:
     """The score from which on a candidate would have been chosen by its score alone."""
     chosen = sum(one.place is not None or one.fate is not None for one in candidates)
-    chosen -= sum(one.fate == _CHOSEN_NOT for one in candidates)
     scores = sorted((one.passage.score for one in candidates), reverse=True)
     return scores[chosen - 1] if 0 < chosen <= len(scores) else float("inf")
 
@@ -110,8 +108,8 @@ def _became(one: Candidate, places: Mapping[str, int], merged: int, high: bool) 
         return Notice("candidate_kept_with", {"count": merged}) if merged else Notice("candidate_kept")
     if one.fate is not None:
         place = places.get(one.passage.id)
-        if one.fate in ("merged", "same_text") and place is None:  # what it went into found no room either
-            return Notice("candidate_budget")
+        if place is None:  # nor of what it went into
+            return Notice("candidate_says_less")
         return Notice(f"candidate_{one.fate}", {"place": place})
     if one.repeats is None:
         return Notice("candidate_below")

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from rag.store.search import Legs
 
-DENSE_WEIGHT = 0.5
 
-
-def weighted(legs: Legs, dense_weight: float = DENSE_WEIGHT) -> dict[str, float]:
+def weighted(legs: Legs, dense_weight: float = 0.5, sparse_weight: float = 0.5) -> dict[str, float]:
     """A convex combination of scores, each leg's divided by its best (Bruch et al., TOIS 2023). In 0 to 1.
+
+    The weights need not sum to 1: what matters is the one beside the other. Of one leg alone they say nothing.
 
     A point that a leg did not return has at most that leg's lowest score there, which it is given for
     the dense leg; a keyword score that was not returned counts as 0. On every set that was measured
@@ -21,7 +21,8 @@ def weighted(legs: Legs, dense_weight: float = DENSE_WEIGHT) -> dict[str, float]
     if len(legs) == 1:
         weights = dict.fromkeys(legs, 1.0)
     else:
-        weights = {leg: dense_weight if leg == "dense" else 1.0 - dense_weight for leg in legs}
+        total = (dense_weight + sparse_weight) or 1.0
+        weights = {leg: (dense_weight if leg == "dense" else sparse_weight) / total for leg in legs}
     fused = dict.fromkeys(found, 0.0)
     for leg, scores in legs.items():
         best = max(scores.values(), default=0.0)

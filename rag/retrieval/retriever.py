@@ -15,12 +15,15 @@ from rag.retrieval.filters import Filters
 from rag.retrieval.following import term_weights
 from rag.retrieval.mmr import mmr, pairwise_similarity
 from rag.retrieval.parents import widened, with_parents
-from rag.retrieval.strategies import DEFAULT_STRATEGY, STRATEGIES, Engine, Expander, SearchRequest
+from rag.retrieval.strategies import DEFAULT_STRATEGY, STRATEGIES, Engine, Expander, SearchRequest, Tuning
 from rag.store.library import Library
 from rag.store.search import Hit
 from rag.types import Candidate, Passage, Retrieval
 
-K, FETCH_K, LAMBDA = 10, 20, 0.7
+K, LAMBDA = 10, 0.7
+DEFAULTS = Tuning()
+POOL = 0.75
+"""The share of the candidates that MMR leaves to choose sentences from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +45,9 @@ class Retriever:
         *,
         expander: Expander | None = None,
         reranker: Reranker | None = None,
+        tuning: Tuning = DEFAULTS,
     ) -> None:
+        self._tuning = tuning
         self._engine = Engine(library, model, sparse, expander, reranker)
 
     def search(
@@ -50,25 +55,30 @@ class Retriever:
         question: str,
         *,
         k: int = K,
-        fetch_k: int = FETCH_K,
+        fetch_k: int = 0,
         lambda_mult: float = LAMBDA,
         strategy: str = DEFAULT_STRATEGY,
         filters: Filters | None = None,
         before: Sequence[str] = (),
     ) -> Retrieval:
-        """Find the k best of fetch_k candidates; `before` are the questions that this one follows on, oldest first."""
-        request = SearchRequest(question, k, fetch_k, lambda_mult, filters or Filters(), before=tuple(before))
+        """At most k passages of fetch_k candidates, by default as many as are set, or twice k.
+
+        `before` are the questions that this one follows on, oldest first.
+        """
+        fetch_k = fetch_k or max(self._tuning.fetch_k, 2 * k)
+        request = SearchRequest(question, k, fetch_k, lambda_mult, filters or Filters(), tuple(before), self._tuning)
         began = time.perf_counter()
         found = STRATEGIES[strategy].find(request, self._engine)
         hits = with_parents(found.hits, self._engine.library)
         searched = time.perf_counter()
-        candidates = _diverse(hits, k, lambda_mult) if found.diversify else _in_order(hits, k)
-        context = assemble(
-            [candidate.passage for candidate in candidates if candidate.place is not None],
-            [candidate.passage for candidate in candidates if candidate.place is None],
-        )
+        pool = max(k, round(POOL * len(hits)))
+        candidates = _diverse(hits, pool, lambda_mult) if found.diversify else _in_order(hits, pool)
+        picked = [candidate.passage for candidate in candidates if candidate.place is not None]
+        terms = [self._idf(asked, before) for asked in (question, *found.asked)]
+        sought = {term: idf for each in terms for term, idf in each.items()}
+        context = assemble(picked, sought, self._engine.sparse, k, self._tuning.characters)
         chosen = time.perf_counter()
-        likely = max(self._likely(asked, context.passages, found.legs, before) for asked in (question, *found.asked))
+        likely = max(self._likely(idf, picked[:K], found.legs) for idf in terms)
         judged = time.perf_counter()
         return Retrieval(
             question,
@@ -81,14 +91,15 @@ class Retriever:
             round(likely, 4),
         )
 
-    def _likely(self, question: str, passages: Sequence[Passage], legs: Sequence[str], before: Sequence[str]) -> float:
-        features = features_of(self._idf(question, before), passages, self._engine.sparse)
+    def _likely(self, idf: dict[int, float], passages: Sequence[Passage], legs: Sequence[str]) -> float:
+        features = features_of(idf, passages, self._engine.sparse)
         return probability(features, self._engine.model.name, "dense" in legs)
 
     def evidence(self, question: str) -> Evidence:
         """What `answerable` is computed from, for calibration."""
         found = self.search(question)
-        return Evidence(features_of(self._idf(question), found.passages, self._engine.sparse), found.legs)
+        judged = [candidate.passage for candidate in found.candidates[:K]]
+        return Evidence(features_of(self._idf(question), judged, self._engine.sparse), found.legs)
 
     def _idf(self, question: str, before: Sequence[str] = ()) -> dict[int, float]:
         """The terms that are asked for by their IDF, those of earlier questions as far as they count."""

@@ -210,14 +210,14 @@ def _requests(queries: Sequence[Query], depth: int, only: models.Filter | None) 
     }
 
 
-def reciprocal_rank_fusion(legs: Legs) -> dict[str, float]:
+def reciprocal_rank_fusion(legs: Legs, k: float = RRF_K) -> dict[str, float]:
     """The sum of 1 / (k + rank), ranks from 0 (Cormack et al., SIGIR 2009). One leg keeps its own scores."""
     if len(legs) == 1:
         return dict(next(iter(legs.values())))
     fused: dict[str, float] = {}
     for scores in legs.values():
         for rank, found in enumerate(_best_first(scores)):
-            fused[found] = fused.get(found, 0.0) + 1.0 / (RRF_K + rank)
+            fused[found] = fused.get(found, 0.0) + 1.0 / (k + rank)
     return fused
 
 

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from rag.retrieval.context import MERGED_SIZE, assemble
+from rag.models.sparse import SparseEncoder
+from rag.retrieval.context import Context, assemble
 from rag.types import Passage
 
 TEXT = (
@@ -21,12 +22,17 @@ def piece(name: str, start: int, end: int, *, page: str = "p", score: float = 1.
     )  # fmt: skip
 
 
+def assembled(chosen: list[Passage], question: str = "", budget: int = 4000) -> Context:
+    sparse = SparseEncoder()
+    return assemble(chosen, dict.fromkeys(sparse.encode_query(question).indices, 1.0), sparse, 20, budget)
+
+
 FIRST, SECOND, THIRD = piece("a", 0, 36), piece("b", 37, 66), piece("c", 68, 85)
 
 
 def test_neighbours_become_one_verbatim_passage_at_the_better_place() -> None:
     far = piece("z", 0, 36, page="q", text="Nothing here is like the other page at all, it says.")
-    context = assemble([THIRD, far, SECOND])
+    context = assembled([THIRD, far, SECOND])
     joined, other = context.passages
     assert joined.id == "c"
     assert joined.text == TEXT[37:85] == TEXT[joined.start : joined.end]
@@ -35,27 +41,18 @@ def test_neighbours_become_one_verbatim_passage_at_the_better_place() -> None:
 
 
 def test_a_chain_of_neighbours() -> None:
-    (joined,) = assemble([FIRST, SECOND, THIRD]).passages
+    (joined,) = assembled([FIRST, SECOND, THIRD]).passages
     assert joined.text == TEXT[0:85]
     assert joined.lead == ""
 
 
 def test_what_is_not_adjacent_stays_apart() -> None:
-    assert [p.id for p in assemble([FIRST, THIRD]).passages] == ["a", "c"]
-
-
-def test_merging_ends_at_the_size_limit() -> None:
-    text = "word " * 400
-    half = len(text) // 2
-    one, other = piece("a", 0, half - 1, text=text), piece("b", half, len(text) - 1, text=text)
-    assert len(one.text) + len(other.text) > MERGED_SIZE
-    other = replace(other, text="different " * 100)
-    assert len(assemble([one, other]).passages) == 2
+    assert {p.id for p in assembled([FIRST, THIRD]).passages} == {"a", "c"}
 
 
 def test_the_same_text_on_two_pages_appears_once() -> None:
     twin = replace(piece("t", 0, 36, page="q"), text="The lamp was wound every four hours!")
-    context = assemble([FIRST, twin])
+    context = assembled([FIRST, twin])
     assert [p.id for p in context.passages] == ["a"]
     assert context.fates == {"t": "same_text"}
 
@@ -64,27 +61,25 @@ def test_texts_that_differ_in_a_number_are_not_the_same() -> None:
     long = "The yearly report of the harbour names the number of ships that called at the port: {} in all."
     one = replace(FIRST, text=long.format(1932))
     other = replace(piece("t", 0, 36, page="q"), text=long.format(1947))
-    assert len(assemble([one, other]).passages) == 2
+    assert len(assembled([one, other]).passages) == 2
 
 
-def test_one_page_does_not_fill_the_context_alone() -> None:
-    chosen = [piece(str(i), i * 100, i * 100 + 5, text=f"{i:05} " * 400, score=1 - i / 100) for i in range(10)]
-    good = piece("good", 0, 20, page="q", score=0.7, text="Another page says something else.")
-    weak = piece("weak", 0, 20, page="r", score=0.2, text="A third page mumbles something weak.")
-    context = assemble(chosen, [good, weak])
-    assert [p.id for p in context.passages] == [*map(str, range(9)), "good"]
-    assert context.fates == {"9": "page_share"}
-    assert len(assemble(chosen, [weak]).passages) == 10
+def test_a_passage_is_cut_to_what_is_asked_and_tells_where_it_stands() -> None:
+    (span,) = assembled([piece("a", 0, 66)], "How often does the bell ring?", budget=10).passages
+    assert (span.text, span.start, span.end, span.lead) == ("The bell rang twice a minute.", 37, 66, " ")
 
 
-def test_the_budget_drops_the_last_and_keeps_the_first() -> None:
-    passages = [piece(str(i), i * 1000, i * 1000 + 400, text=f"word{i} " * 2000) for i in range(5)]
-    context = assemble(passages, token_budget=250)
-    assert [p.id for p in context.passages] == ["0", "1"]
-    assert set(context.fates.values()) == {"budget"}
-    assert len(assemble(passages, token_budget=1).passages) == 1
+def test_what_adds_nothing_says_so() -> None:
+    other = replace(piece("z", 0, 36, page="q"), text="Nothing here is like the other page.")
+    context = assembled([FIRST, other], "When was the lamp wound?", budget=10)
+    assert [p.id for p in context.passages] == ["a"] and context.fates == {"z": "says_less"}
+
+
+def test_parts_that_overlap_become_one() -> None:
+    (joined,) = assembled([piece("a", 0, 66), piece("b", 37, 85)]).passages
+    assert joined.text == TEXT[0:85] == TEXT[joined.start : joined.end]
 
 
 @pytest.mark.parametrize("count", [0, 1])
 def test_small_contexts(count: int) -> None:
-    assert len(assemble([FIRST][:count]).passages) == count
+    assert len(assembled([FIRST][:count]).passages) == count

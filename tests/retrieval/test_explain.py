@@ -52,24 +52,22 @@ def test_what_was_put_together_points_at_where_its_text_stands() -> None:
         Candidate(passage("next", 0.9), None, fate="merged", into="a"),
         Candidate(passage("twin", 0.8), None, fate="same_text", into="next"),
         Candidate(passage("echo", 0.79), None, "next", 0.9),
-        Candidate(passage("late", 0.7), None, fate="budget"),
-        Candidate(passage("crowd", 0.6), None, fate="page_share"),
+        Candidate(passage("late", 0.7), None, fate="says_less"),
     )
     told = became(found)
     assert told["a"] == ("candidate_kept_with", {"count": 1})
     assert told["next"] == ("candidate_merged", {"place": 1})
     assert told["twin"] == ("candidate_same_text", {"place": 1})
     assert told["echo"] == ("candidate_repeats", {"percent": 90, "place": 1})
-    assert told["late"][0] == "candidate_budget"
-    assert told["crowd"][0] == "candidate_page_share"
+    assert told["late"][0] == "candidate_says_less"
 
 
 def test_what_went_into_a_passage_without_room_had_no_room_either() -> None:
     found = search(
-        Candidate(passage("a", 1.0), None, fate="budget"),
+        Candidate(passage("a", 1.0), None, fate="says_less"),
         Candidate(passage("next", 0.9), None, fate="merged", into="a"),
     )
-    assert became(found)["next"][0] == "candidate_budget"
+    assert became(found)["next"][0] == "candidate_says_less"
 
 
 def test_a_circle_ends() -> None:

@@ -42,12 +42,13 @@ def retriever(small_library: Library, ingestor: Ingestor, model: HashedModel) ->
 @pytest.mark.parametrize("strategy", sorted(STRATEGIES))
 def test_sections_are_handed_on_once_each(retriever: Retriever, strategy: str) -> None:
     found = retriever.search("Does the keeper log how whale oil came in casks?", k=5, strategy=strategy)
-    assert len({passage.id for passage in found.passages}) == len(found.passages) == 2
-    for passage in found.passages:
+    sections = [candidate.passage for candidate in found.candidates]
+    assert len({passage.id for passage in sections}) == len(sections) == 2
+    for passage in sections:
         assert passage.text == TEXT[passage.start : passage.end]
         assert passage.text.lstrip().startswith("#")
         assert passage.parent is None
-    best = found.passages[0]
+    best = sections[0]
     assert "burns whale oil" in best.text
     assert "casks of ten litres" in best.text
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from rag.ingest.chunking.assemble import embedded_text
-from rag.ingest.chunking.base import Chunker, SentenceVectors
+from rag.ingest.chunking.base import MAXIMUM, Chunker, SentenceVectors
 from rag.ingest.chunking.breakpoints import BreakpointChunker
 from rag.ingest.chunking.fixed import FixedChunker
 from rag.ingest.chunking.markdown import MarkdownChunker
@@ -16,7 +16,7 @@ from rag.ingest.chunking.parent import ParentChunker
 from rag.ingest.chunking.recursive import RecursiveChunker
 from rag.ingest.chunking.semantic import SemanticSplitter
 
-CHUNKERS: dict[str, Callable[[], Chunker]] = {
+CHUNKERS: dict[str, Callable[[float], Chunker]] = {
     "semantic": SemanticSplitter,
     "recursive": RecursiveChunker,
     "fixed": FixedChunker,
@@ -28,6 +28,6 @@ CHUNKERS: dict[str, Callable[[], Chunker]] = {
 __all__ = ["CHUNKERS", "Chunker", "SentenceVectors", "embedded_text", "get_chunker"]
 
 
-def get_chunker(name: str = "semantic") -> Chunker:
-    """A chunker with its default sizes. Raises KeyError for a name that is not in CHUNKERS."""
-    return CHUNKERS[name]()
+def get_chunker(name: str = "semantic", maximum: float = MAXIMUM) -> Chunker:
+    """A chunker for chunks of at most `maximum`. Raises KeyError for a name that is not in CHUNKERS."""
+    return CHUNKERS[name](maximum)

@@ -20,11 +20,14 @@ class ParentChunker:
 
     name = "parent"
 
-    def __init__(self, maximum: float = MAXIMUM, size: float = 400, parent: float = 1500) -> None:
-        """`size` is what chunks are filled up to; one sentence or code block may be larger, up to `maximum`."""
+    def __init__(self, maximum: float = MAXIMUM, size: float = 0.0, parent: float = 0.0) -> None:
+        """`size` is what chunks are filled up to; one sentence or code block may be larger, up to `maximum`.
+
+        Where nothing is said it is four ninths of the maximum, and `parent` five thirds.
+        """
         self.maximum = maximum
-        self.size = size
-        self.parent = parent
+        self.size = size or round(maximum * 4 / 9)
+        self.parent = parent or round(maximum * 5 / 3)
 
     def split(self, text: str, vectors: SentenceVectors) -> list[Chunk]:
         units = split_units(text, self.maximum)

@@ -33,9 +33,10 @@ class SemanticSplitter:
 
     name = "semantic"
 
-    def __init__(self, maximum: float = MAXIMUM, target: float = 700) -> None:
+    def __init__(self, maximum: float = MAXIMUM, target: float = 0.0) -> None:
+        """`target` is what a chunk should have, seven ninths of the maximum where nothing is said."""
         self.maximum = maximum
-        self.target = target
+        self.target = target or round(maximum * 7 / 9)
 
     def split(self, text: str, vectors: SentenceVectors) -> list[Chunk]:
         units = split_units(text, self.maximum)

@@ -6,13 +6,12 @@ Hands on `STRATEGIES` and the default's name; `tests/retrieval/test_retriever.py
 from __future__ import annotations
 
 from rag.retrieval.strategies.auto import Auto
-from rag.retrieval.strategies.base import Engine, Expander, Found, Need, SearchRequest, Strategy
+from rag.retrieval.strategies.base import Engine, Expander, Found, Need, SearchRequest, Strategy, Tuning
 from rag.retrieval.strategies.hyde import Hyde
 from rag.retrieval.strategies.languages import AcrossLanguages
 from rag.retrieval.strategies.legs import LegSearch
 from rag.retrieval.strategies.multi_query import MultiQuery
 from rag.retrieval.strategies.rerank import Rerank
-from rag.store.search import reciprocal_rank_fusion
 
 DEFAULT_STRATEGY = "rerank"
 STRATEGIES: dict[str, Strategy] = {
@@ -20,7 +19,7 @@ STRATEGIES: dict[str, Strategy] = {
     for strategy in (
         LegSearch("dense", frozenset({"dense"})),
         LegSearch("keyword", frozenset({"sparse"})),
-        LegSearch("hybrid", fuse=reciprocal_rank_fusion),
+        LegSearch("hybrid", by_rank=True),
         LegSearch("weighted"),
         LegSearch("mmr", diversify=True),
         Hyde(),
@@ -42,4 +41,5 @@ __all__ = [
     "Need",
     "SearchRequest",
     "Strategy",
+    "Tuning",
 ]

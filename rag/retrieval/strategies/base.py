@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -15,12 +15,14 @@ from rag.models.reranker import Reranker
 from rag.models.sparse import SparseEncoder
 from rag.retrieval.filters import Filters
 from rag.retrieval.following import dense_query, sparse_query
-from rag.retrieval.fusion import DENSE_WEIGHT, weighted
+from rag.retrieval.fusion import weighted
+from rag.retrieval.spans import BUDGET
 from rag.store.library import Library
-from rag.store.search import Fusion, Hit, Query
+from rag.store.search import RRF_K, Fusion, Hit, Legs, Query, reciprocal_rank_fusion
 from rag.tracing import span
 from rag.types import Passage
 
+PreRanker = Literal["weighted", "rrf", "closeness"]
 Need = Literal["exact", "concept", "facets", ""]
 """What a question asks of a search: its very words, their meaning, or several searches; "" is undecided."""
 
@@ -29,20 +31,44 @@ PREFETCH = 60
 
 
 @dataclass(frozen=True, slots=True)
+class Tuning:
+    """What an operator sets for all searches.
+
+    `dense_weight` and `sparse_weight` are what the legs' scores count, 0 to 1 each; what matters is the one beside
+    the other. `rrf_k` is the constant of reciprocal rank fusion. A model that reads candidates again gets the best
+    `pre_top_k` of them, 0 for all, by `pre_ranker`. `fetch_k` candidates are looked for, and `characters` of what
+    they say are handed on.
+    """
+
+    dense_weight: float = 0.5
+    sparse_weight: float = 0.5
+    rrf_k: float = RRF_K
+    fetch_k: int = 40
+    pre_ranker: PreRanker = "weighted"
+    pre_top_k: int = 0
+    characters: int = BUDGET
+
+    def weighted(self, legs: Legs) -> Mapping[str, float]:
+        return weighted(legs, self.dense_weight, self.sparse_weight)
+
+    def by_rank(self, legs: Legs) -> Mapping[str, float]:
+        return reciprocal_rank_fusion(legs, self.rrf_k)
+
+
+@dataclass(frozen=True, slots=True)
 class SearchRequest:
     """What to find: `k` passages chosen from `fetch_k` candidates; `lambda_mult` weighs relevance in MMR.
 
-    `dense_weight` is the dense leg's share of a weighted fusion, 0 to 1. `before` are the questions that
-    this one follows on, oldest first.
+    `before` are the questions that this one follows on, oldest first.
     """
 
     question: str
     k: int = 10
-    fetch_k: int = 20
+    fetch_k: int = 40
     lambda_mult: float = 0.7
     filters: Filters = field(default_factory=Filters)
-    dense_weight: float = DENSE_WEIGHT
     before: tuple[str, ...] = ()
+    tuning: Tuning = Tuning()
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +166,7 @@ class Engine:
         vector: NDArray[np.float32] | None = None,
         others: Sequence[str] = (),
         legs: frozenset[str] = BOTH,
-        fuse: Fusion = weighted,
+        fuse: Fusion | None = None,
         limit: int = 0,
     ) -> tuple[list[Hit], tuple[str, ...]]:
         """The best `limit` chunks (by default fetch_k) for `text` (by default the question), and the legs that voted.
@@ -163,7 +189,7 @@ class Engine:
                 prefetch=max(PREFETCH, limit),
                 with_vectors=True,
                 only=request.filters.as_filter(),
-                fuse=fuse,
+                fuse=fuse or request.tuning.weighted,
             )
             done.attributes["hits"] = len(hits)
         return hits, voted

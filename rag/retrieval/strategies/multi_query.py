@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from rag.errors import ModelError
 from rag.retrieval.fusion import weighted
 from rag.retrieval.strategies.base import Engine, Found, SearchRequest, fell_back
-from rag.store.search import Legs
+from rag.store.search import Fusion, Legs
 
 MAX_PHRASINGS = 3
 _OTHERS = 0.9  # what is best for another phrasing, of what is best for the question's own words
@@ -33,7 +34,8 @@ class MultiQuery:
 
 
 def _search(request: SearchRequest, engine: Engine, others: Sequence[str], name: str = "") -> Found:
-    hits, legs = engine.hits(request, others=others, fuse=across_phrasings)
+    fuse = partial(across_phrasings, weigh=request.tuning.weighted)
+    hits, legs = engine.hits(request, others=others, fuse=fuse)
     notes = {"queries": [request.question, *others], **({"expander": name} if name else {})}
     return Found(hits, legs, notes, diversify=True)
 
@@ -49,7 +51,7 @@ def distinct(question: str, phrasings: Sequence[str]) -> list[str]:
     return kept[:MAX_PHRASINGS]
 
 
-def across_phrasings(legs: Legs) -> dict[str, float]:
+def across_phrasings(legs: Legs, weigh: Fusion = weighted) -> dict[str, float]:
     """Each phrasing's legs fused by score; then a passage has its best score, and more if it is good for several.
 
     So the best passage of each part of a question stands near the top. In 0 to 1.
@@ -58,7 +60,7 @@ def across_phrasings(legs: Legs) -> dict[str, float]:
     for leg, scores in legs.items():
         name, _, number = leg.partition(".")
         groups.setdefault(number, {})[name] = dict(scores)
-    fused = {number: weighted(group) for number, group in groups.items()}
+    fused = {number: weigh(group) for number, group in groups.items()}
     own = fused.pop("", {})
     found = set(own).union(*fused.values())
     others = {point: max((scores.get(point, 0.0) for scores in fused.values()), default=0.0) for point in found}

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 from rag.errors import ModelError
 from rag.models.reranker import Reranker
-from rag.retrieval.fusion import weighted
 from rag.retrieval.strategies.base import Engine, Found, SearchRequest
 from rag.retrieval.strategies.closeness import Closeness
 from rag.store.search import Hit
@@ -30,10 +28,15 @@ class Rerank:
     name: str = "rerank"
 
     def find(self, request: SearchRequest, engine: Engine) -> Found:
-        hits, legs = engine.hits(request, fuse=partial(weighted, dense_weight=request.dense_weight))
+        tuning = request.tuning
+        by_rank = engine.reranker is not None and tuning.pre_ranker == "rrf"
+        hits, legs = engine.hits(request, fuse=tuning.by_rank if by_rank else tuning.weighted)
         notes: dict[str, Any] = {"reranker": {"code": "rerank_without_weights", "params": {}}}
         if engine.reranker is None:
             return Found(closest(request, hits, engine), legs, notes, diversify=True)
+        if tuning.pre_ranker == "closeness":
+            hits = closest(request, hits, engine)
+        hits = hits[: tuning.pre_top_k or len(hits)]
         try:
             ranked, reached = _reread(request.question, hits, engine.reranker)
         except ModelError as error:

@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from rag.models.sparse import SparseEncoder
+from rag.retrieval.spans import choose_spans, units_of
+from rag.types import Passage
+from tests.retrieval.test_context import piece
+
+SPARSE = SparseEncoder()
+
+
+def asked(question: str) -> dict[int, float]:
+    return dict.fromkeys(SPARSE.encode_query(question).indices, 1.0)
+
+
+def texts(passages: list[Passage], question: str, k: int = 20, budget: int = 60) -> list[str]:
+    chosen = choose_spans(passages, asked(question), SPARSE, k, budget)
+    return [passages[number].text[start:end] for number, (start, end) in chosen]
+
+
+HARBOUR = "The harbour was dug by hand. Its lamp burned whale oil. Ships paid a toll of two coins. Gulls nest there."
+MARKET = "The market opens on Monday. A toll was asked of carts. The inn is old. Its beds are hard."
+
+
+def whole(text: str, name: str = "a", *, score: float = 1.0, title: str = "t") -> Passage:
+    return replace(piece(name, 0, len(text), page=name, text=text, score=score), title=title, section=())
+
+
+def test_the_sentence_that_says_what_is_asked_is_chosen() -> None:
+    found = texts([whole(MARKET), whole(HARBOUR, "b")], "What did the lamp burn, which oil?", budget=10)
+    assert found == ["Its lamp burned whale oil."]
+
+
+def test_what_other_words_of_the_question_say_goes_before_the_same_once_more() -> None:
+    pages = [whole("A toll was asked.", "a"), whole("The toll is high.", "b"), whole("Gulls nest here.", "c")]
+    assert "Gulls nest here." in texts(pages, "toll gulls", budget=30)
+
+
+def test_a_term_in_the_title_counts_for_every_sentence_below_it() -> None:
+    pages = [whole("It opened in May.", "a", title="Museum"), whole("It opened in June.", "b", title="Harbour")]
+    assert texts(pages, "When was the harbour opened?", budget=5) == ["It opened in June."]
+
+
+def test_a_run_has_no_holes() -> None:
+    (found,) = texts([whole(HARBOUR)], "lamp gulls", budget=50)
+    assert found in HARBOUR and "Its lamp" in found and found.endswith("there.")
+
+
+@pytest.mark.parametrize("budget", [1, 40, 150])
+def test_the_budget_is_filled_where_there_is_enough(budget: int) -> None:
+    found = texts([whole(HARBOUR), whole(MARKET, "b")], "Which toll?", budget=budget)
+    assert sum(map(len, found)) >= budget
+
+
+def test_all_is_taken_where_there_is_less_than_the_budget() -> None:
+    assert set(texts([whole(HARBOUR), whole(MARKET, "b")], "Which toll?", budget=9999)) == {HARBOUR, MARKET}
+
+
+def test_k_is_a_ceiling_and_what_is_open_grows_instead() -> None:
+    found = texts([whole(HARBOUR), whole(MARKET, "b"), whole("Tolls again.", "c", score=0.1)], "toll", k=2, budget=150)
+    assert len(found) == 2 and sum(map(len, found)) >= 150
+
+
+def test_without_any_term_the_best_passage_is_read_first() -> None:
+    found = texts([whole(HARBOUR, score=0.2), whole(MARKET, "b", score=1.0)], "", budget=20)
+    assert found[0] in MARKET
+
+
+def test_nothing_in_nothing_out() -> None:
+    assert texts([], "toll") == [] and texts([whole("")], "toll") == []
+
+
+def test_a_row_comes_with_the_head_of_its_table_and_code_comes_whole() -> None:
+    table = "Prices follow.\n\n| Plan | Price |\n| --- | --- |\n| Team | 79 € |\n\nAll in euros."
+    assert texts([whole(table)], "79", budget=5) == ["| Plan | Price |\n| --- | --- |\n| Team | 79 € |"]
+    code = "Run it:\n\n```\nload()\nask()\n```\n\nDone."
+    assert [code[a:b] for a, b, _ in units_of(code)] == ["Run it:", "```\nload()\nask()\n```", "Done."]
