@@ -83,8 +83,8 @@ def retrieval(bench: Bench, name: str) -> Iterator[Row]:
     plain = PlainSearch(pieces_of(data.pages), bench.app.models.embedding)
     found = {
         "": ask(bench.app, replace(data, questions=asked), bench.library(name), DEFAULT_STRATEGY, _K).hits,
-        "pieces by BM25": {str(row["id"]): plain.by_words(row["question"]) for row in asked},
-        "pieces by BM25 and vectors": {str(row["id"]): plain.fused(row["question"]) for row in asked},
+        "600 characters by BM25": {str(row["id"]): plain.by_words(row["question"]) for row in asked},
+        "by BM25 and vectors": {str(row["id"]): plain.fused(row["question"]) for row in asked},
     }
     weights = intervals.draws(range(len(asked)))
     scores = {one: [datasets.score([row], hits) for row in asked] for one, hits in found.items()}
@@ -193,8 +193,8 @@ MECHANISMS: Mapping[str, Mechanism] = {
     "retrieval": Mechanism(
         "What is found",
         "The share of the evidence that stands in the first 4,000 characters of what is found, and the share of the"
-        " questions all of whose evidence does. Rivals: pieces of 600 characters, of 300 in Chinese, by BM25, and by"
-        " BM25 fused with the built-in model's vectors.",
+        " questions all of whose evidence does. Rivals: sentences up to 600 characters, 300 in Chinese, with their"
+        " page's title, by BM25, and by BM25 fused with the built-in model's vectors.",
         retrieval,
         _PAGES,
     ),

@@ -12,7 +12,7 @@ from typing import Any
 
 from benchmarks.datasets import Dataset, squash
 from benchmarks.ours import MeasuredApp
-from benchmarks.plain import PlainSearch
+from benchmarks.plain import PlainSearch, pieces_of
 from rag.text import split_sentences
 
 _MARK = re.compile(r"(?<!\s)\s*+\[\d+\]")
@@ -38,8 +38,7 @@ def by_app(app: MeasuredApp, library: str, data: Dataset) -> list[Quoted]:
 
 def by_words(data: Dataset, app: MeasuredApp) -> list[Quoted]:
     """The two sentences that BM25 ranks first."""
-    pieces = [sentence for page in data.pages for sentence in _sentences(page["text"])]
-    search = PlainSearch(pieces, app.models.embedding)
+    search = PlainSearch(pieces_of(data.pages, 0), app.models.embedding)
     return [_scored(row, search.by_words(row["question"], 2)) for row in _asked(data)]
 
 

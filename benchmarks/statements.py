@@ -30,6 +30,7 @@ import numpy as np
 from benchmarks import intervals
 from benchmarks.datasets import load, spread
 from benchmarks.report import table
+from benchmarks.words import words_of
 from rag.agent.citing.citations import Check
 from rag.agent.citing.local import LocalVerifier
 from rag.agent.citing.rules import Evidence, Said, missing_clause, missing_numbers
@@ -180,7 +181,7 @@ def _judged(case: Case, rows: Sequence[Row]) -> list[Judged]:
     name = str(case["id"])
     if case["spans"] is None:
         return [Judged(name, bool(case["bad"]), *_worst(rows))]
-    units = [m.span() for m in _SENTENCE.finditer(case["text"]) if _words(m.group())[0]]
+    units = [m.span() for m in _SENTENCE.finditer(case["text"]) if words_of(m.group())[0]]
     met = ([row for row in rows if _meet(case["text"], *row[:2], *unit)] for unit in units)
     return [Judged(name, _is_wrong(case, *unit), *_worst(some)) for unit, some in zip(units, met, strict=True)]
 
@@ -235,48 +236,21 @@ OVERRULES: dict[str, Overrule] = {
     "overruled where a clause was added": missing_clause,
 }
 
-_STOP = frozenset(
-    """a an the of in on at to for from by with and or but as is are was were be been being it its this that these
-    those he she his her they their there which who whom whose what when where while also not no can could may might
-    will would should do does did has have had than then so such into about over under after before during between more
-    most other some any all each both only very i you we our your my me us if because however according based given
-    provided passage passages mentioned including include includes""".split()
-)
-_COUNTS = "zero one two three four five six seven eight nine ten eleven twelve".split()
-_TOKEN = re.compile(r"\d[\d,]*(?:\.\d+)?|[A-Za-z][A-Za-z'’-]*|[\u4e00-\u9fff]+")
-_ENDINGS = ("ing", "ed", "ies", "es", "s", "ly")
-
 
 def small_rule(case: Case) -> list[Row]:
     """Flags a sentence when fewer than half of its words stand in the best three sentences, or a number in none."""
-    sentences = [_words(m.group())[0] for text in case["passages"] for m in _SENTENCE.finditer(text)]
+    sentences = [words_of(m.group())[0] for text in case["passages"] for m in _SENTENCE.finditer(text)]
     windows = [set().union(*sentences[i : i + 3]) for i in range(len(sentences))] or [set[str]()]
     everything = set().union(*sentences) if sentences else set[str]()
     rows: list[Row] = []
     for match in _SENTENCE.finditer(case["text"]):
-        words, numbers = _words(match.group())
+        words, numbers = words_of(match.group())
         if words:
             near = max(len(words & window) for window in windows) / len(words)
             stand = numbers <= everything
             verdict: Verdict = "supported" if near >= 0.5 and stand else "unsupported"
             rows.append((*match.span(), verdict, near * (1.0 if stand else 0.5)))
     return rows
-
-
-def _words(text: str) -> tuple[set[str], set[str]]:
-    """Its words without their endings, Chinese in pairs of signs; and those of them that are numbers in digits."""
-    found: set[str] = set()
-    numbers: set[str] = set()
-    for token in _TOKEN.findall(text):
-        if token[0].isdigit():
-            numbers.add(token.replace(",", "").rstrip("."))
-        elif token[0] >= "\u4e00":
-            found.update([token[i : i + 2] for i in range(len(token) - 1)] or [token])
-        elif (low := re.sub(r"['’]s$", "", token.lower())) not in _STOP and len(low) > 1:
-            low = str(_COUNTS.index(low)) if low in _COUNTS else low
-            ended = (low[: -len(e)] for e in _ENDINGS if low.endswith(e) and len(low) - len(e) >= 3)
-            found.add(next(ended, low))
-    return found | numbers, numbers
 
 
 def main() -> None:

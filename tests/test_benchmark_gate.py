@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks import gate, intervals, report, samples
 from benchmarks.gate import MECHANISMS, Bench, Row
-from benchmarks.plain import PlainSearch, pieces_of
+from benchmarks.plain import Piece, PlainSearch, pieces_of
 from benchmarks.quoted import Quoted, _scored
 from tests.support.hashed_model import HashedBuiltin, HashedModel
 
@@ -50,17 +50,20 @@ class TestIntervals:
 
 
 class TestPlainSearch:
-    def test_pieces_are_of_one_length_and_found_by_their_words(self) -> None:
+    def test_pieces_are_sentences_up_to_a_length_and_found_by_their_words(self) -> None:
         pieces = pieces_of(PAGES)
-        assert max(map(len, pieces)) == 600
+        assert 560 < max(len(piece.text) for piece in pieces) <= 600
+        assert "".join(piece.text for piece in pieces_of(PAGES, 0)).count("ferry") == 40
         search = PlainSearch(pieces, HashedModel())
         for found in (search.by_words("lighthouse keeper"), search.fused("lighthouse keeper")):
             assert "lighthouse keeper" in found[0]
         assert search.by_words("submarine") == []
 
-    def test_rare_words_weigh_more(self) -> None:
-        search = PlainSearch(["the the the cat", "the dog", "the owl"], HashedModel())
-        assert search.by_words("the owl")[0] == "the owl"
+    def test_a_piece_is_found_by_its_title_and_by_other_forms_of_a_word(self) -> None:
+        pieces = [Piece("", "the cat sleeps"), Piece("", "a dog barks"), Piece("Owls", "it flies")]
+        search = PlainSearch(pieces, HashedModel())
+        assert search.by_words("Where does an owl live?")[0] == "it flies"
+        assert search.by_words("sleeping")[0] == "the cat sleeps"
 
 
 class TestQuoted:

@@ -1,0 +1,32 @@
+"""Words as simple rivals compare them: without function words and endings, Chinese in pairs of signs."""
+
+from __future__ import annotations
+
+import re
+
+_STOP = frozenset(
+    """a an the of in on at to for from by with and or but as is are was were be been being it its this that these
+    those he she his her they their there which who whom whose what when where while also not no can could may might
+    will would should do does did has have had than then so such into about over under after before during between more
+    most other some any all each both only very i you we our your my me us if because however according based given
+    provided passage passages mentioned including include includes""".split()
+)
+_COUNTS = "zero one two three four five six seven eight nine ten eleven twelve".split()
+_TOKEN = re.compile(r"\d[\d,]*(?:\.\d+)?|[A-Za-z][A-Za-z'’-]*|[\u4e00-\u9fff]+")
+_ENDINGS = ("ing", "ed", "ies", "es", "s", "ly")
+
+
+def words_of(text: str) -> tuple[set[str], set[str]]:
+    """Its words without their endings, Chinese in pairs of signs; and those of them that are numbers in digits."""
+    found: set[str] = set()
+    numbers: set[str] = set()
+    for token in _TOKEN.findall(text):
+        if token[0].isdigit():
+            numbers.add(token.replace(",", "").rstrip("."))
+        elif token[0] >= "\u4e00":
+            found.update([token[i : i + 2] for i in range(len(token) - 1)] or [token])
+        elif (low := re.sub(r"['’]s$", "", token.lower())) not in _STOP and len(low) > 1:
+            low = str(_COUNTS.index(low)) if low in _COUNTS else low
+            ended = (low[: -len(e)] for e in _ENDINGS if low.endswith(e) and len(low) - len(e) >= 3)
+            found.add(next(ended, low))
+    return found | numbers, numbers
