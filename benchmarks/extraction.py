@@ -1,10 +1,12 @@
 """The text of real pages beside trafilatura's, against hand-checked text.
 
-    python -m benchmarks.extraction [--data FOLDER] [--kind KIND ...] [--json] [--show ID]
+    python -m benchmarks.extraction [--data FOLDER ...] [--kind KIND ...] [--folds N] [--json] [--show ID]
 
-Runs `rag.ingest.extract.extract` and trafilatura (Markdown, its defaults) page by page in one process and prints
-F1 over words by kind of page, the snippets that must and must not appear, and the processor's seconds of both.
---show prints one page's blocks, how likely each was thought to be its own text, and whether it was taken.
+Reads each page as the program does, with the judge of blocks that comes with it, and with trafilatura (Markdown,
+its defaults), in one process, and prints F1 over words by kind of page, how they differ (95 % intervals over
+sites), the snippets that must and must not appear, and pages a second of processor time.
+--folds N judges each page by trees fitted to the other N - 1 parts of all sets, no site in two parts: the figures
+that other pages may expect. --show prints one page's blocks, their chances, and whether they were taken.
 """
 
 from __future__ import annotations
@@ -12,64 +14,79 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.extraction_labels import SET, read_page, read_truth
-from benchmarks.extraction_score import line, score
+from benchmarks.extraction_fit import held_out
+from benchmarks.extraction_labels import SETS, Row, parsed, read_examples, read_page, read_truth
+from benchmarks.extraction_score import line, score, word_f1
+from benchmarks.intervals import told
 from rag.errors import IngestError
-from rag.ingest.charset import decode
-from rag.ingest.extract import extract
+from rag.ingest.extract import extract_html
+from rag.ingest.extraction.forest import Forest
 from rag.ingest.extraction.main_text import judge_blocks
 from rag.ingest.extraction.segments import segment
-from rag.ingest.extraction.structured import read_facts
-from rag.ingest.extraction.tree import body_of, parse
-from rag.ingest.extraction.visible import remove_hidden
 
-Reader = Callable[[bytes, str], str]
+Reader = Callable[[bytes, Row], str]
 
 
 def main(arguments: list[str] | None = None) -> int:
     options = _options(arguments)
-    truth = [row for row in read_truth(options.data) if not options.kind or row["type"] in options.kind]
+    truth = [row for row in read_truth(options.data or SETS) if not options.kind or row["type"] in options.kind]
     if options.show:
-        _show(next(row for row in truth if row["id"] == options.show), options.data)
+        _show(next(row for row in truth if row["id"] == options.show))
         return 0
-    found = measure(truth, options.data)
-    if options.json:
-        print(json.dumps(found))
-        return 0
-    for name in ("ours", "trafilatura"):
-        print(f"{name:12}", line(found[name]))
-    print(
-        f"processor seconds: ours {found['seconds']['ours']:.1f}, trafilatura {found['seconds']['trafilatura']:.1f}, ",
-        end="",
-    )
-    print(f"ratio {found['ratio']:.2f} over {found['pages']} pages")
+    forests = held_out(list(read_examples(truth)), options.folds) if options.folds else {}
+    found = measure(truth, forests)
+    print(json.dumps(found) if options.json else "\n".join(report(truth, found)))
     return 0
 
 
-def measure(truth: Sequence[dict[str, Any]], folder: Path) -> dict[str, Any]:
-    """Scores by reader, processor seconds by reader, and the ratio of ours to trafilatura's."""
-    readers: dict[str, Reader] = {"trafilatura": read_trafilatura, "ours": read_ours}
+def measure(truth: Sequence[Row], forests: Mapping[str, Forest]) -> dict[str, Any]:
+    """By reader: F1 of each page, snippets, pages a second; each page by its own of `forests`, or the shipped one."""
+    readers: dict[str, Reader] = {
+        "ours": lambda body, row: read_ours(body, row["url"], forests.get(row["id"])),
+        "trafilatura": lambda body, row: read_trafilatura(body, row["url"]),
+    }
     texts: dict[str, dict[str, str]] = {name: {} for name in readers}
     seconds = dict.fromkeys(readers, 0.0)
     for read in readers.values():
-        read(read_page(truth[0], folder), truth[0]["url"])  # what is loaded once
+        read(read_page(truth[0]), truth[0])  # what is loaded once
     for row in truth:
-        body = read_page(row, folder)
+        body = read_page(row)
         for name, read in readers.items():
             start = time.process_time()
-            texts[name][row["id"]] = read(body, row["url"])
+            texts[name][row["id"]] = read(body, row)
             seconds[name] += time.process_time() - start
-    scores = {name: score(truth, found) for name, found in texts.items()}
-    return {**scores, "seconds": seconds, "ratio": seconds["ours"] / seconds["trafilatura"], "pages": len(truth)}
+    return {name: _scored(truth, texts[name], seconds[name]) for name in readers}
 
 
-def read_ours(body: bytes, url: str) -> str:
+def report(truth: Sequence[Row], found: Mapping[str, Any]) -> list[str]:
+    """The rows of a Markdown table by kind, and a line on each reader."""
+    pages: dict[str, list[Row]] = defaultdict(list)
+    for row in truth:
+        pages["all"].append(row)
+        pages[row["type"]].append(row)
+    lines = ["| kind | pages | ours | trafilatura | difference |", "| --- | --- | --- | --- | --- |"]
+    for kind, rows in pages.items():
+        sites = [row["site"] for row in rows]
+        ours, theirs = ([found[name]["pages"][row["id"]] for row in rows] for name in ("ours", "trafilatura"))
+        difference = told([a - b for a, b in zip(ours, theirs, strict=True)], sites, signed=True)
+        lines.append(f"| {kind} | {len(rows)} | {told(ours, sites)} | {told(theirs, sites)} | {difference} |")
+    speeds = ", ".join(f"{name} {one['pages_a_second']:.1f}" for name, one in found.items())
+    return [*lines, *(f"{name}: {line(one['score'])}" for name, one in found.items()), f"pages a second: {speeds}"]
+
+
+def _scored(truth: Sequence[Row], texts: Mapping[str, str], seconds: float) -> dict[str, Any]:
+    pages = {row["id"]: word_f1(texts[row["id"]], row["text"]) for row in truth}
+    return {"score": score(truth, texts), "pages": pages, "pages_a_second": len(truth) / seconds}
+
+
+def read_ours(body: bytes, url: str, forest: Forest | None = None) -> str:
     try:
-        return extract(body, "text/html", None, url).text
+        return extract_html(body, url, forest=forest).text
     except IngestError:
         return ""
 
@@ -77,23 +94,21 @@ def read_ours(body: bytes, url: str) -> str:
 def read_trafilatura(body: bytes, url: str) -> str:
     import trafilatura
 
-    return trafilatura.extract(body, url=url, output_format="markdown") or ""
+    return trafilatura.extract(body, url=url or None, output_format="markdown") or ""
 
 
-def _show(row: dict[str, Any], folder: Path) -> None:
-    tree = parse(decode(read_page(row, folder)))
-    facts = read_facts(tree)
-    remove_hidden(tree)
-    body = body_of(tree)
-    for judged in judge_blocks(body, segment(body), facts):
+def _show(row: Row) -> None:
+    root, facts = parsed(read_page(row))
+    for judged in judge_blocks(root, segment(root), facts):
         mark = "+" if judged.is_taken else "-"
         print(f"{mark} {judged.chance:.2f} {judged.block.place.node.tag:8} {judged.block.text[:100]!r}")
 
 
 def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.extraction", description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--data", type=Path, default=SET)
+    parser.add_argument("--data", type=Path, action="append", help="a set of pages; may be repeated")
     parser.add_argument("--kind", action="append", help="only pages of this kind; may be repeated")
+    parser.add_argument("--folds", type=int, help="fit on the other parts of this many, no site in two of them")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--show", metavar="ID", help="one page's blocks, each with its chance")
     return parser.parse_args(arguments)

@@ -1,10 +1,10 @@
 """Fit the judge of a page's blocks: which belong to its own text.
 
-    python -m benchmarks.extraction_fit [--data FOLDER] [--check] [--write]
+    python -m benchmarks.extraction_fit [--data FOLDER ...]
 
---check fits on one half of the pages and scores the other, both ways, no site in both halves: the figures to believe.
---write fits on all of them and replaces rag/ingest/extraction/weights.json. Needs scikit-learn, which comes
-with sentence-transformers; the program itself does not.
+Fits on all pages of the sets and replaces rag/ingest/extraction/weights.json. What that is worth on other pages
+tells `python -m benchmarks.extraction --folds 5`. Needs scikit-learn, which comes with sentence-transformers; the
+program itself does not.
 """
 
 from __future__ import annotations
@@ -16,38 +16,38 @@ from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
-from benchmarks.extraction_labels import SET, Example, read_examples, read_truth
-from benchmarks.extraction_score import line, score
-from rag.ingest.extraction.choose import choose
+from benchmarks.extraction_labels import SETS, Example, read_examples, read_truth
 from rag.ingest.extraction.features import NAMES
 from rag.ingest.extraction.forest import WEIGHTS, Forest, Node
 
+ENSEMBLES = 3  # they differ by the features that each fork may use
 TREES = 90
 LEAVES = 12
 RATE = 0.1
 
 
 def main(arguments: list[str] | None = None) -> int:
-    options = _options(arguments)
-    examples = list(read_examples(options.data))
-    if options.check:
-        texts = dict[str, str]()
-        for held_out in range(options.folds):
-            part = [place == held_out for place in _parts(examples, options.seed, options.folds)]
-            forest = fit([example for example, is_out in zip(examples, part, strict=True) if not is_out])
-            texts |= {e.row["id"]: chosen(forest, e) for e, is_out in zip(examples, part, strict=True) if is_out}
-        print("held out", line(score(read_truth(options.data), texts)))
-    if options.write:
-        write(fit(examples))
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.extraction_fit", description=(__doc__ or "").split("\n")[0]
+    )
+    parser.add_argument("--data", type=Path, action="append", help="a set of pages; may be repeated")
+    write(fit(list(read_examples(read_truth(parser.parse_args(arguments).data or SETS)))))
     return 0
 
 
+def held_out(examples: Sequence[Example], folds: int, seed: int = 0) -> dict[str, Forest]:
+    """For each page, by its id, a forest fitted to the pages of other sites."""
+    parts, found = _parts(examples, folds, seed), dict[str, Forest]()
+    for out in range(folds):
+        forest = fit([example for example, part in zip(examples, parts, strict=True) if part != out])
+        found |= {e.row["id"]: forest for e, part in zip(examples, parts, strict=True) if part == out}
+    return found
+
+
 def fit(examples: Sequence[Example]) -> Forest:
-    """Gradient-boosted trees over the blocks of `examples`; pages count alike, blocks by their words."""
+    """The mean of several gradient-boosted ensembles over the blocks; pages count alike, blocks by their words."""
     import numpy as np
-    from sklearn.ensemble import HistGradientBoostingClassifier  # type: ignore[import-untyped]
 
     rows = np.array([row for example in examples for row in example.features])
     share = np.array([value for example in examples for value in example.wanted])
@@ -55,6 +55,16 @@ def fit(examples: Sequence[Example]) -> Forest:
     # A block that is wanted in part stands for a wanted and an unwanted one.
     some, rest = share > 0, share < 1
     weights = np.r_[(weight * share)[some], (weight * (1 - share))[rest]]
+    answers = np.r_[np.ones(some.sum()), np.zeros(rest.sum())]
+    given = np.concatenate([rows[some], rows[rest]]), answers, weights / weights.mean()
+    models = [_boosted(*given, seed) for seed in range(ENSEMBLES)]
+    trees = [_tree(predictors[0].nodes, 0) for model in models for predictors in model._predictors]
+    return Forest(float(models[0]._baseline_prediction[0, 0]), trees)
+
+
+def _boosted(rows: Any, answers: Any, weights: Any, seed: int) -> Any:
+    from sklearn.ensemble import HistGradientBoostingClassifier  # type: ignore[import-untyped]
+
     model = HistGradientBoostingClassifier(
         max_iter=TREES,
         learning_rate=RATE,
@@ -64,19 +74,9 @@ def fit(examples: Sequence[Example]) -> Forest:
         max_features=0.3,
         max_bins=64,
         early_stopping=False,
-        random_state=0,
+        random_state=seed,
     )
-    answers = np.r_[np.ones(some.sum()), np.zeros(rest.sum())]
-    model.fit(np.concatenate([rows[some], rows[rest]]), answers, sample_weight=weights / weights.mean())
-    trees = [_tree(predictors[0].nodes, 0) for predictors in model._predictors]
-    return Forest(float(model._baseline_prediction[0, 0]), trees)
-
-
-def chosen(forest: Forest, example: Example) -> str:
-    """The text that `forest` takes of a page."""
-    chances = [forest.probability(row) for row in example.features]
-    taken = choose(chances, example.sizes, example.facts)
-    return "\n".join(text for text, is_taken in zip(example.blocks, taken, strict=True) if is_taken)
+    return model.fit(rows, answers, sample_weight=weights)
 
 
 def write(forest: Forest, path: Path = WEIGHTS) -> None:
@@ -96,12 +96,12 @@ def _weights(example: Example) -> list[float]:
 def _tree(nodes: Any, i: int) -> Node:
     node = nodes[i]
     if node["is_leaf"]:
-        return round(float(node["value"]), 5)
+        return round(float(node["value"]) / ENSEMBLES, 5)
     low, high = _tree(nodes, int(node["left"])), _tree(nodes, int(node["right"]))
     return (int(node["feature_idx"]), round(float(node["num_threshold"]), 6), low, high)
 
 
-def _parts(examples: Sequence[Example], seed: int, count: int) -> list[int]:
+def _parts(examples: Sequence[Example], count: int, seed: int) -> list[int]:
     """The part of each page, each kind spread over all, each site in one."""
     order = list(range(len(examples)))
     random.Random(seed).shuffle(order)
@@ -109,21 +109,9 @@ def _parts(examples: Sequence[Example], seed: int, count: int) -> list[int]:
     seen: dict[str, int] = defaultdict(int)
     for i in order:
         row = examples[i].row
-        of_site.setdefault(urlsplit(row["url"]).netloc, seen[row["type"]] % count)
+        of_site.setdefault(row["site"], seen[row["type"]] % count)
         seen[row["type"]] += 1
-    return [of_site[urlsplit(example.row["url"]).netloc] for example in examples]
-
-
-def _options(arguments: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.extraction_fit", description=(__doc__ or "").split("\n")[0]
-    )
-    parser.add_argument("--data", type=Path, default=SET)
-    parser.add_argument("--check", action="store_true", help="fit on a part, score the rest")
-    parser.add_argument("--folds", type=int, default=2)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--write", action="store_true", help="fit on all pages and replace the weights")
-    return parser.parse_args(arguments)
+    return [of_site[example.row["site"]] for example in examples]
 
 
 if __name__ == "__main__":

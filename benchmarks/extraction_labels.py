@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,13 @@ from rag.ingest.extraction.structured import Facts, read_facts
 from rag.ingest.extraction.tree import body_of, parse
 from rag.ingest.extraction.visible import remove_hidden
 
-SET = DEFAULT_FOLDER / "wcxb"
+SETS = (DEFAULT_FOLDER / "wcxb", DEFAULT_FOLDER / "aeb")
+# The pages of this set are news, and it calls them articles; the other set's articles are of all sorts.
+_NEWS = "aeb"
+_ADDRESSES = (
+    "//link[@rel='canonical']/@href | //meta[@property='og:url']/@content | //a[starts-with(@href, 'http')]/@href"
+)
+Row = dict[str, Any]
 _LONG = 5
 # How sure a short block is of the text when none, one or both of its sides continue there as on the page.
 _BY_SIDES = (0.0, 0.75, 1.0)
@@ -30,34 +36,52 @@ _OWN_LINE = 0.4
 class Example:
     """The blocks of one page: features (blocks x names), sizes in words, and the share of each that is wanted."""
 
-    row: dict[str, Any]
-    facts: Facts
-    blocks: list[str]
+    row: Row
     features: list[list[float]]
     sizes: list[int]
     wanted: list[float]
 
 
-def read_truth(folder: Path = SET) -> list[dict[str, Any]]:
-    """The rows of truth.jsonl: id, url, type, text, with, without."""
-    with (folder / "truth.jsonl").open(encoding="utf-8") as file:
-        return [json.loads(line) for line in file if line.strip()]
+def read_truth(folders: Iterable[Path] = SETS) -> list[Row]:
+    """The rows of truth.jsonl (id, url, type, text, with, without), each with its folder and its site."""
+    rows = []
+    for folder in folders:
+        with (folder / "truth.jsonl").open(encoding="utf-8") as file:
+            rows += [{"url": "", **json.loads(line), "folder": folder} for line in file if line.strip()]
+    for row in rows:
+        row["site"] = _site(row)
+        row["type"] = "news" if row["folder"].name == _NEWS else row["type"]
+    return rows
 
 
-def read_page(row: dict[str, Any], folder: Path = SET) -> bytes:
-    return gzip.decompress((folder / "html" / f"{row['id']}.html.gz").read_bytes())
+def read_page(row: Row) -> bytes:
+    return gzip.decompress((row["folder"] / "html" / f"{row['id']}.html.gz").read_bytes())
 
 
-def read_examples(folder: Path = SET) -> Iterator[Example]:
-    """Every page of the set that has blocks at all."""
-    for row in read_truth(folder):
-        tree = parse(decode(read_page(row, folder)))
-        facts = read_facts(tree)
-        remove_hidden(tree)
-        body = body_of(tree)
+def parsed(page: bytes) -> tuple[Any, Facts]:
+    """The body of a page without hidden parts, and what it states of itself."""
+    tree = parse(decode(page))
+    facts = read_facts(tree)
+    remove_hidden(tree)
+    return body_of(tree), facts
+
+
+def read_examples(rows: Iterable[Row]) -> Iterator[Example]:
+    """Every page that has blocks at all."""
+    for row in rows:
+        body, facts = parsed(read_page(row))
         if blocks := segment(body):
             features, sizes = describe(blocks, first_opinion(body), facts)
-            yield Example(row, facts, [block.text for block in blocks], features, sizes, wanted(blocks, row["text"]))
+            yield Example(row, features, sizes, wanted(blocks, row["text"]))
+
+
+def _site(row: Row) -> str:
+    """The registered domain of a page: of its address, or the first that it states or links to; or its id."""
+    from tld import get_fld
+
+    addresses = [row["url"]] if row["url"] else map(str, parse(decode(read_page(row))).xpath(_ADDRESSES))
+    domains = (get_fld(address.strip(), fail_silently=True) for address in addresses)
+    return next(filter(None, domains), row["id"])
 
 
 def wanted(blocks: Sequence[Block], text: str) -> list[float]:

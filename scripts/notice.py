@@ -19,6 +19,10 @@ HEAD = """\
 Pagelight
 Licensed under the Apache License, Version 2.0; see LICENSE.
 
+The judge of a page's blocks (rag/ingest/extraction/weights.json) is fitted to two public sets of labelled pages:
+WCXB, CC BY 4.0, https://github.com/Murrough-Foley/web-content-extraction-benchmark, and Zyte's Article Extraction
+Benchmark, MIT, https://github.com/scrapinghub/article-extraction-benchmark.
+
 It is installed with the packages below, each under its own licence, whose text lies in the package's .dist-info
 folder. On Linux with an NVIDIA GPU the CUDA libraries that PyTorch asks for come too, under NVIDIA's licences.
 Made by `make lock`.

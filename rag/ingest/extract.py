@@ -15,6 +15,7 @@ from rag.errors import IngestError
 from rag.ingest.charset import decode
 from rag.ingest.extraction.bylines import find_author, find_dates
 from rag.ingest.extraction.clean import clean_line, clean_text
+from rag.ingest.extraction.forest import Forest
 from rag.ingest.extraction.main_text import main_text
 from rag.ingest.extraction.markdown import front_matter_title, without_targets
 from rag.ingest.extraction.metadata import Head, language_of, name_of, read_head, shorter_title, site_of
@@ -64,8 +65,11 @@ def extract(body: bytes, content_type: str, charset: str | None, url: str) -> Ex
     raise IngestError("content_type", url=shown(url), **because("other_type", type=content_type))
 
 
-def extract_html(html: str | bytes, url: str, *, charset: str | None = None) -> Extracted:
-    """The page's own text that a reader sees, as Markdown. Raises IngestError("empty")."""
+def extract_html(html: str | bytes, url: str, *, charset: str | None = None, forest: Forest | None = None) -> Extracted:
+    """The page's own text that a reader sees, as Markdown; `forest` judges instead of the shipped one.
+
+    Raises IngestError("empty").
+    """
     tree = parse(decode(html, charset) if isinstance(html, bytes) else html)
     if tree is None:
         raise _empty(url, "no_text")
@@ -74,7 +78,7 @@ def extract_html(html: str | bytes, url: str, *, charset: str | None = None) -> 
     has_scripts, instead = tree.find(".//script") is not None, _without_scripts(tree)
     remove_hidden(visible)
     # What a page says to readers without scripts is no content, but what there is to judge it by.
-    text = clean_text(main_text(body_of(visible), facts, is_huge=huge)) or instead
+    text = clean_text(main_text(body_of(visible), facts, is_huge=huge, forest=forest)) or instead
     _check_not_empty(text, url, has_scripts)
     return _described(tree, None if huge else visible, facts, text, url)
 
@@ -82,9 +86,10 @@ def extract_html(html: str | bytes, url: str, *, charset: str | None = None) -> 
 def _described(tree: Any, visible: Any, facts: Facts, text: str, url: str) -> Extracted:
     """The text with what the page says about it."""
     head, heading = read_head(tree, facts, url), _first_heading(text)
+    own = next((clean_line(node.text_content()) for node in tree.iter("h1")), "")
     published, modified = find_dates(facts, visible)
     return Extracted(
-        title=shorter_title(head.title, heading) or heading or name_of(url),
+        title=shorter_title(shorter_title(head.title, heading), own) or heading or own or name_of(url),
         language=language_of(head.language, text),
         site=head.site,
         canonical=head.canonical,

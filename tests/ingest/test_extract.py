@@ -174,6 +174,13 @@ class TestHead:
     def test_title(self, head: str, title: str) -> None:
         assert extract_html(article("", head), URL).title == title
 
+    def test_the_title_is_as_short_as_a_heading_that_is_no_part_of_the_text(self) -> None:
+        body = f"<article><p>{FILLER}</p></article><footer><h1>Gulls are back</h1></footer>"
+        html = f"<html><head><title>Gulls are back - Nature</title></head><body>{body}</body></html>"
+        found = extract_html(html, URL)
+        assert found.title == "Gulls are back"
+        assert "Gulls" not in found.text
+
     def test_the_title_of_last_resort_is_the_name(self) -> None:
         assert extract_html("<p>Words alone.</p>", "https://example.com/notes/my%20page.html").title == "my page"
         assert name_of("upload.html.gz") == "upload"

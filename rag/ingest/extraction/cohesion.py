@@ -43,7 +43,8 @@ def _table_of(block: Block, tables: set[Any]) -> Any:
 
 
 def _is_heading(block: Block) -> bool:
-    return block.place.node.tag in HEADINGS and len(block.text) <= _MAX_HEADING
+    """Whether it heads a section; the page's own title is kept apart, and belongs to the text by its own chance."""
+    return HEADINGS.get(block.place.node.tag, 1) > 1 and len(block.text) <= _MAX_HEADING
 
 
 def _leads_to_text(i: int, blocks: Sequence[Block], taken: Sequence[bool]) -> bool:

@@ -14,7 +14,7 @@ from typing import Any
 from rag.ingest.extraction.choose import choose
 from rag.ingest.extraction.cohesion import rounded_off
 from rag.ingest.extraction.features import describe
-from rag.ingest.extraction.forest import fitted
+from rag.ingest.extraction.forest import Forest, fitted
 from rag.ingest.extraction.huge import flat_text
 from rag.ingest.extraction.render import markdown
 from rag.ingest.extraction.roles import LANDMARKS, ROLES
@@ -38,29 +38,29 @@ class Judged:
     is_taken: bool
 
 
-def main_text(body: Any, facts: Facts, *, is_huge: bool = False) -> str:
+def main_text(body: Any, facts: Facts, *, is_huge: bool = False, forest: Forest | None = None) -> str:
     """The Markdown of the page's own text in `body`, an lxml element without hidden parts."""
     if is_huge:
         return flat_text(body)
     blocks = segment(body)
     if len(blocks) > _MAX_BLOCKS:
         return markdown(_outside_furniture(blocks))
-    text = markdown([judged.block for judged in judge_blocks(body, blocks, facts) if judged.is_taken])
+    text = markdown([judged.block for judged in judge_blocks(body, blocks, facts, forest) if judged.is_taken])
     shown = "\n".join(block.text for block in blocks)
     return "\n\n".join([text, *unseen_passages(facts, shown)]).strip()
 
 
-def judge_blocks(body: Any, blocks: Sequence[Block], facts: Facts) -> list[Judged]:
+def judge_blocks(body: Any, blocks: Sequence[Block], facts: Facts, forest: Forest | None = None) -> list[Judged]:
     """Every block of `body` with its chance and the verdict; on a short page all but the furniture is taken."""
     if not blocks:
         return []
     rows, sizes = describe(blocks, first_opinion(body), facts)
-    forest = fitted()
+    forest = forest or fitted()
     chances = [forest.probability(row) for row in rows]
     if sum(sizes) <= _SHORT_PAGE:
         kept = {id(block) for block in _outside_furniture(blocks)}
         return [Judged(block, chance, id(block) in kept) for block, chance in zip(blocks, chances, strict=True)]
-    taken = rounded_off(blocks, choose(chances, sizes, facts), sizes, chances)
+    taken = rounded_off(blocks, choose(chances, sizes), sizes, chances)
     return [Judged(*judged) for judged in zip(blocks, chances, taken, strict=True)]
 
 

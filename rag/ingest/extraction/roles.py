@@ -5,13 +5,27 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-LANDMARKS = ("nav", "header", "footer", "aside", "form", "main", "article", "table", "list", "quote", "details")
+LANDMARKS = (
+    "nav",
+    "header",
+    "footer",
+    "aside",
+    "form",
+    "main",
+    "article",
+    "table",
+    "list",
+    "quote",
+    "details",
+    "figure",
+)
 _LANDMARK_OF = {
     **{name: name for name in ("nav", "header", "footer", "aside", "form", "main", "article", "table", "details")},
     **dict.fromkeys(("ul", "ol", "dl"), "list"),
     "menu": "nav",
     "blockquote": "quote",
     "fieldset": "form",
+    **dict.fromkeys(("figure", "figcaption"), "figure"),
 }
 _LANDMARK_OF_ROLE = {
     **dict.fromkeys(("navigation", "menu", "menubar", "tablist"), "nav"),
@@ -51,6 +65,8 @@ _TOKENS = {
     "hidden": "hidden hide sr visually screen invisible collapse collapsed",
     "specification": "spec specs specification specifications features feature attributes faq accordion tab panel",
     "title": "title heading headline name subtitle",
+    "media": "caption captions credit credits figure figcaption gallery image images img lightbox media photo photos "
+    "picture player slide slides slideshow thumb thumbnail video videos",
     "layout": "hero jumbotron section block wrapper container row col column",
 }
 ROLES = tuple(_TOKENS)

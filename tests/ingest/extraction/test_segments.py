@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rag.ingest.extraction.choose import best_set, choose
+from rag.ingest.extraction.choose import choose
 from rag.ingest.extraction.cohesion import rounded_off
 from rag.ingest.extraction.features import NAMES, describe
 from rag.ingest.extraction.forest import Forest, fitted
@@ -78,14 +78,13 @@ def test_the_forest_was_fitted_to_these_features() -> None:
     ],
 )
 def test_the_set_that_promises_most(chances: list[float], taken: list[bool]) -> None:
-    assert best_set(chances, [10] * len(chances)) == taken
+    assert choose(chances, [10] * len(chances)) == taken
 
 
-def test_more_caution_around_a_product() -> None:
-    chances, sizes = [0.9, 0.5], [10, 10]
-    assert choose(chances, sizes, Facts()) == [True, True]
-    assert choose(chances, sizes, Facts(things=[{"@type": "Product"}])) == [True, False]
-    assert choose(chances, sizes, Facts(things=[{"@type": "Product"}, {"@type": "ItemList"}])) == [True, True]
+def test_what_is_doubtful_stands_or_falls_together() -> None:
+    """A short text over long comments: block by block, three times its length would seem a good bet."""
+    assert choose([0.95, *[0.4] * 6], [100] + [50] * 6) == [True, *[False] * 6]
+    assert choose([0.95, *[0.6] * 6], [100] + [50] * 6) == [True] * 7
 
 
 def test_tables_stay_whole_and_text_has_its_heading() -> None:
@@ -94,6 +93,11 @@ def test_tables_stay_whole_and_text_has_its_heading() -> None:
         *(True, True, True),
         *(False, False),
     ]
+
+
+def test_the_title_of_the_page_is_no_heading_of_a_section() -> None:
+    page = blocks("<h1>Boats</h1><p>Oak.</p><h2>Crew</h2><p>Two.</p>")
+    assert rounded_off(page, [False, True, False, True], [1] * 4, [0.3] * 4) == [False, True, True, True]
 
 
 @pytest.mark.parametrize(
