@@ -235,8 +235,8 @@ MECHANISMS: Mapping[str, Mechanism] = {
     ),
     "extraction": Mechanism(
         "The main text of a page",
-        "F1 over words, against text that people checked. Rival: trafilatura with its defaults. The judge of blocks is fitted"
-        " to these pages; what others may expect tells [decision 0008](decisions/0008-main-text.md).",
+        "F1 over words, against text that people checked. Rival: trafilatura with its defaults. The judge of blocks"
+        " is fitted to these pages; what others may expect tells [decision 0008](decisions/0008-main-text.md).",
         main_text,
         ("wcxb", "aeb"),
     ),
