@@ -31,6 +31,7 @@ from rag.models.sparse import SparseEncoder
 from rag.store.duplicates import sign
 from rag.store.library import Library
 from rag.store.records import content_hash
+from rag.text import plain
 from rag.types import Decision, IngestResult, IngestStatus, Notice, Page
 
 MAX_CHUNKS = 20_000
@@ -294,4 +295,4 @@ def take_in(
 ) -> IngestResult:
     """Settle a page that was read since `began` (monotonic seconds); the row is named as `source` was given."""
     row = ingestor.settle(read, on_stage, decision=decision, online=online)
-    return replace(row, source=source.name, seconds=round(time.monotonic() - began, 3))
+    return replace(row, source=plain(source.name), seconds=round(time.monotonic() - began, 3))

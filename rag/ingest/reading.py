@@ -121,14 +121,14 @@ def _page(source: Source, key: str, extracted: Extracted) -> Page:
     text = extracted.text
     if not text.strip():
         raise IngestError("no_text", url=source.url)
-    language = str(record.get("lang") or extracted.language or detect_language(text))
+    language = _primary(str(record.get("lang") or extracted.language)) or detect_language(text)
     url = without_tracking(source.url)
     title = str(record.get("title") or extracted.title or url).strip()
     return Page(
         url=url,
         url_hash=key,
         title=plain(title)[:300],
-        language=language.split("-")[0].lower(),
+        language=language,
         site=extracted.site or (split_url(url).hostname or ""),
         text=text,
         text_hash=hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest(),
@@ -137,3 +137,9 @@ def _page(source: Source, key: str, extracted: Extracted) -> Page:
         published=extracted.published,
         modified=extracted.modified,
     )
+
+
+def _primary(tag: str) -> str:
+    """The primary language of a BCP 47 tag, or "" for what is none."""
+    first = tag.replace("_", "-").partition("-")[0].strip().lower()
+    return first if first.isascii() and first.isalpha() and 2 <= len(first) <= 8 else ""

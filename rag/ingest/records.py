@@ -11,8 +11,8 @@ from typing import Any, BinaryIO, Final
 
 from rag.errors import IngestError
 from rag.ingest.charset import without_surrogates
-from rag.ingest.guard import shown
-from rag.ingest.url_key import split_url
+from rag.ingest.guard import MAX_LENGTH, shown
+from rag.ingest.url_key import browser_url, split_url
 from rag.text import plain
 from rag.types import PageSource
 
@@ -91,7 +91,7 @@ def _source(line: str, name: str, number: int, bounds: RecordBounds) -> Source:
     if not record or any(len(record[key].encode()) > bounds.size for key in _TEXTS if key in record):
         return _broken("record_too_large", name, number, limit=f"{bounds.size / 1e6:g}")
     if not _is_web_address(record["url"]):
-        return _broken("record_address", name, number, url=shown(record["url"]))
+        return _broken("record_address", name, number, url=shown(record["url"]), longest=f"{MAX_LENGTH:,}")
     return Source(record["url"], record["url"], "import", record=record)
 
 
@@ -101,7 +101,8 @@ def _broken(code: str, name: str, number: int, **params: str) -> Source:
 
 def _is_web_address(url: str) -> bool:
     parts = split_url(url)
-    return parts.scheme in ("http", "https") and bool(parts.hostname) and plain(url) == url.strip()
+    is_written_out = parts.scheme in ("http", "https") and bool(parts.hostname)
+    return is_written_out and len(url) <= MAX_LENGTH and plain(url) == url.strip() and browser_url(url) is not None
 
 
 def _record(line: str) -> Mapping[str, Any] | None:

@@ -75,8 +75,9 @@ MESSAGES: dict[str, tuple[str, str]] = {
         "{name} 第 {line} 行不是有效的网页记录：应为含 url 以及 text、html 或 markdown 的 JSON 对象。",
     ),
     "record_address": (
-        "The address on line {line} of {name} cannot be one of the web: {url}. It must begin with http:// or https://.",
-        "{name} 第 {line} 行的网址不是有效的网址：{url}。网址应以 http:// 或 https:// 开头。",
+        "The address on line {line} of {name} cannot be one of the web: {url}. "
+        "It must begin with http:// or https:// and have at most {longest} characters.",
+        "{name} 第 {line} 行的网址不是有效的网址：{url}。网址应以 http:// 或 https:// 开头，最多 {longest} 个字符。",
     ),
     "record_too_large": (
         "The page on line {line} of {name} has more than {limit} MB of text. Split it, or raise IMPORT_RECORD_MB.",

@@ -25,6 +25,7 @@ MOST = 200
 """How many libraries there can be, those counted that can still be restored."""
 
 _LONGEST_TITLE = 60
+_SHOWN = 40  # characters of a name that somebody typed; no library's is longer
 
 
 def list_libraries(client: QdrantClient) -> list[str]:
@@ -51,7 +52,7 @@ def check_present(client: QdrantClient, name: str) -> LibraryInfo:
     if (info := library_info(client, name)) is not None:
         return info
     check_not_removed(client, name)
-    raise StoreError("library_unknown", library=name)
+    raise StoreError("library_unknown", library=name if len(name) <= _SHOWN else f"{name[:_SHOWN]}…")
 
 
 def check_not_removed(client: QdrantClient, name: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -88,3 +89,19 @@ def test_files_of_one_name_are_two_pages(ingestor: Ingestor) -> None:
         ("duplicate", "file:///report.txt"),
     ]
     assert [row.status for _, row in sorted(ingest_all(ingestor, sources))] == ["unchanged", "unchanged", "duplicate"]
+
+
+def test_a_name_cannot_pass_for_another_row(ingestor: Ingestor) -> None:
+    name = "a.txt\nadded      https://b.example/  \x1b[2JAdded with 9 passages.txt"
+    ((_, row),) = ingest_all(ingestor, file_sources(name, b"The lighthouse was built in 1910."))
+    assert row.status == "added"
+    assert row.source == "a.txt added https://b.example/ [2JAdded with 9 passages.txt"
+
+
+@pytest.mark.parametrize(
+    ("tag", "language"), [("de-AT", "de"), ("pt_BR", "pt"), ("x" * 900, "en"), ("\x1b[2J", "en"), ("<b>", "en")]
+)
+def test_a_row_of_text_has_a_language_or_what_its_words_say(ingestor: Ingestor, tag: str, language: str) -> None:
+    row = {"url": "https://a.example/", "lang": tag, "text": "The lighthouse was built in 1910 and it is white."}
+    list(ingest_all(ingestor, file_sources("rows.jsonl", json.dumps(row).encode())))
+    assert [page.language for page in ingestor.library.pages()] == [language]

@@ -71,6 +71,8 @@ def test_a_row_whose_address_cannot_be_one(url: str) -> None:
             "https://a.example/\u202egpj.exe",
             "https://a.example/\n/b",
             "HTTPſ://a.example/",
+            "https://a b.example/",
+            f"https://a.example/{'y' * 2048}",
         ),
     ],
 )

@@ -158,3 +158,8 @@ def test_there_are_so_many_and_no_more(client: QdrantClient, monkeypatch: pytest
     a_day_later(client, "a")
     purge_library(client, "a")
     made(client, "c")
+
+
+def test_a_name_that_no_library_can_have_is_not_said_in_full(client: QdrantClient) -> None:
+    with pytest.raises(StoreError, match=r"There is no library “x{40}…” here"):
+        check_present(client, "x" * 100_000)
