@@ -3,8 +3,8 @@
     python -m benchmarks.calibrate [SET …] [--data FOLDER] [--write]
 
 Each set is asked three times: with every second page left out, with every second paragraph left out,
-and whole, with questions that need two pages (two of the set's joined) beside questions about what a
-page that is there does not say. One logistic regression on the features of `rag.retrieval.answerable`
+and with questions that name a page which is there: of what it says, of what it and another say, and of what
+only a page that was left out says. One logistic regression on the features of `rag.retrieval.answerable`
 is fitted for questions that the embedding model reads, one for all by keywords alone. What is printed
 was predicted by a fit on the other half of the questions. --write puts the weights into
 rag/retrieval/calibration.json, shifted so that one answerable question in fifty is below REFUSE.
@@ -33,41 +33,22 @@ from rag.app import App
 from rag.config import load_settings
 from rag.ingest.batch import ingest_all
 from rag.ingest.records import record_sources
-from rag.retrieval.answerable import DENSE_FEATURES, KEYWORD_FEATURES, REFUSE
+from rag.retrieval.answerable import DENSE_FEATURES, FEATURES, KEYWORD_FEATURES, REFUSE
 
 TARGET = Path(__file__).resolve().parents[1] / "rag" / "retrieval" / "calibration.json"
 REFUSED_SHARE = 0.02
-_TWO_PAGES = 500
-_EASY = 200
-_ASKED_OF_A_PAGE = 6
-_HARD_WEIGHT = 0.5
-_ATTRIBUTES = {
-    "en": "favourite colour|shoe size|annual electricity bill|press office phone number|blood type|wifi password"
-    "|recipe for pancakes|zodiac sign|insurance premium|hourly parking fee|dress code for visitors|pet policy"
-    "|laptop brand|font of the logo|weight of the statue|nickname of the accountant|warranty period|bus timetable"
-    "|screen resolution|battery capacity|tax number|wedding anniversary|favourite football team",
-    "zh": "最喜欢的颜色|鞋码|每年的电费|新闻办公室电话|血型|无线网密码|煎饼食谱|星座|保险费|每小时停车费|访客着装要求"
-    "|宠物规定|笔记本电脑品牌|标志的字体|雕像重量|会计的绰号|保修期|公交时刻表|屏幕分辨率|电池容量|税号|结婚纪念日",
-}
-_FORMS = {
-    "en": (
-        "What is the {what} of {name}?",
-        "Do the pages say which {what} {name} has?",
-        "Tell me the {what} for {name}.",
-    ),
-    "zh": ("{name}的{what}是什么？", "{name}的{what}是多少？", "请告诉我{name}的{what}。"),
-}
+_MADE = 250
+_OF = {"en": ("According to the article about {}, ", " and "), "zh": ("根据关于{}的文章，", "和")}
 
 
 @dataclass(frozen=True)
 class Sample:
-    """Features of n questions, (n, 9), whether each is answerable, (n,), and what the sample weighs."""
+    """Features of n questions, (n, 7), and whether each is answerable, (n,)."""
 
     name: str
     features: NDArray[np.float64]
     answerable: NDArray[np.float64]
     dense: bool
-    weight: float
 
 
 def main() -> int:
@@ -88,32 +69,39 @@ def main() -> int:
 
 def _samples(data: Dataset) -> list[Sample]:
     rows = [
-        ("pages", variant(data, "unanswerable"), 1.0),
-        ("paragraphs", variant(data, "unanswerable-paragraphs"), 1.0),
+        ("pages", variant(data, "unanswerable")),
+        ("paragraphs", variant(data, "unanswerable-paragraphs")),
+        ("hard", _hard(data)),
     ]
-    rows.append(("hard", _hard(data), _HARD_WEIGHT))
-    return [_measured(f"{data.name} {name}", changed, weight) for name, changed, weight in rows]
+    return [_measured(f"{data.name} {name}", changed) for name, changed in rows]
 
 
 def _hard(data: Dataset) -> Dataset:
-    """Questions over two pages, plain ones, and ones about what a page that is there does not say."""
+    """Half of the pages, and questions that name one: of it, of two of them, and of what only a page left out has."""
     chance = random.Random(7)
+    language = "zh" if data.pages[0]["lang"] == "zh" else "en"
+    pages = variant(data, "unanswerable").pages
+    texts = {page["url"]: page["text"] for page in pages}
     by_page: dict[str, list[str]] = defaultdict(list)
     for question in data.questions:
         by_page[question["evidence"][0]["url"]].append(question["question"].strip())
-    language = "zh" if data.pages[0]["lang"] == "zh" else "en"
-    rows = [{"question": q["question"], "answerable": True} for q in chance.sample(data.questions, _EASY)]
-    pages = list(by_page)
-    for _ in range(_TWO_PAGES if len(pages) > 1 else 0):
-        one, other = (chance.choice(by_page[url]) for url in chance.sample(pages, 2))
-        rows.append({"question": _joined(one, other, language), "answerable": True})
-    texts = {page["url"]: page["text"] for page in data.pages}
-    for url, asked in by_page.items():
-        for name in _names(asked, texts[url], language):
-            for what in chance.sample(_ATTRIBUTES[language].split("|"), _ASKED_OF_A_PAGE):
-                form = chance.choice(_FORMS[language])
-                rows.append({"question": form.format(what=what, name=name), "answerable": False})
-    return Dataset(f"{data.name} hard", data.pages, rows, data.folder)
+    names = {url: named[0] for url in texts if (named := _names(by_page[url], texts[url], language))}
+    there = [(url, asked) for url in names for asked in by_page[url]]
+    gone = [asked for url, questions in by_page.items() if url not in texts for asked in questions]
+    rows = []
+    for _ in range(_MADE):
+        (page, one), (other, two) = chance.sample(there, 2)
+        rows.append({"question": _about([names[page]], one, language), "answerable": True})
+        both = _about([names[page], names[other]], _joined(one, two, language), language)
+        rows.append({"question": both, "answerable": True})
+        elsewhere = _about([names[page]], chance.choice(gone), language)
+        rows.append({"question": elsewhere, "answerable": False})
+    return Dataset(f"{data.name} hard", pages, rows, data.folder)
+
+
+def _about(names: Sequence[str], question: str, language: str) -> str:
+    form, joint = _OF[language]
+    return form.format(joint.join(names)) + question[:1].lower() + question[1:]
 
 
 def _joined(one: str, other: str, language: str) -> str:
@@ -135,7 +123,7 @@ def _names(questions: Sequence[str], text: str, language: str) -> list[str]:
     return sorted(counts, key=lambda name: (-counts[name] * math.sqrt(len(name)), name))[:3]
 
 
-def _measured(name: str, data: Dataset, weight: float) -> Sample:
+def _measured(name: str, data: Dataset) -> Sample:
     """Import the pages, ask every question, and keep what each search told."""
     with tempfile.TemporaryDirectory() as folder:
         settings = load_settings(None, rag_data_dir=folder, llm_model="", qdrant_url="", embedding_model="builtin")
@@ -145,16 +133,16 @@ def _measured(name: str, data: Dataset, weight: float) -> Sample:
                 pass
             retriever = app.retriever("main")
             found = [retriever.evidence(question["question"]) for question in data.questions]
-    features = np.array([[one.features[key] for key in DENSE_FEATURES] for one in found])
+    features = np.array([[one.features[key] for key in FEATURES] for one in found])
     answerable = np.array([float(question["answerable"]) for question in data.questions])
     dense = sum("dense" in one.legs for one in found) * 2 > len(found)
     print(json.dumps({"sample": name, "questions": len(found), "answerable": int(answerable.sum())}), flush=True)
-    return Sample(name, features, answerable, dense, weight)
+    return Sample(name, features, answerable, dense)
 
 
 def _calibrated(samples: Sequence[Sample], features: Sequence[str], name: str) -> dict[str, float]:
     """Print how well a fit on one half tells the other apart; return the fit on everything."""
-    columns = [DENSE_FEATURES.index(feature) for feature in features]
+    columns = [FEATURES.index(feature) for feature in features]
     halves = [np.arange(len(sample.answerable)) % 2 == 0 for sample in samples]
     fits = [_fit(samples, halves, side, columns) for side in (True, False)]
     for sample, half in zip(samples, halves, strict=True):
@@ -163,8 +151,7 @@ def _calibrated(samples: Sequence[Sample], features: Sequence[str], name: str) -
         told = separation(predicted[yes].tolist(), predicted[~yes].tolist())
         print(json.dumps({"fit": name, "sample": sample.name, **{k: round(v, 4) for k, v in told.items()}}), flush=True)
     weights = _fit(samples, [np.ones(len(s.answerable), bool) for s in samples], True, columns)
-    easy = [s for s in samples if s.weight == 1.0]
-    scores = np.concatenate([_predict(weights, s.features[s.answerable == 1][:, columns]) for s in easy])
+    scores = np.concatenate([_predict(weights, s.features[s.answerable == 1][:, columns]) for s in samples])
     lowest = float(np.quantile(scores, REFUSED_SHARE))
     shift = math.log(REFUSE / (1 - REFUSE)) - math.log(lowest / (1 - lowest))
     fitted = {feature: round(float(w), 4) for feature, w in zip(features, weights, strict=False)}
@@ -178,7 +165,7 @@ def _fit(
     rows = [(s, half == side) for s, half in zip(samples, halves, strict=True)]
     features = np.concatenate([s.features[use][:, columns] for s, use in rows])
     answers = np.concatenate([s.answerable[use] for s, use in rows])
-    weight = np.concatenate([s.weight * _balanced(s.answerable[use]) for s, use in rows])
+    weight = np.concatenate([_balanced(s.answerable[use]) for s, use in rows])
     weight /= weight.sum()
     spread = features.std(axis=0) + 1e-9
     design = np.c_[features / spread, np.ones(len(features))]

@@ -23,7 +23,8 @@ DOUBT: Final = 0.4
 UNDECIDED: Final = 0.5
 
 KEYWORD_FEATURES: Final = ("two_windows", "together", "window", "passage", "strength", "gap")
-DENSE_FEATURES: Final = (*KEYWORD_FEATURES, "dense", "dense_gap", "agreement")
+DENSE_FEATURES: Final = ("two_windows", "together", "window", "dense")
+FEATURES: Final = (*KEYWORD_FEATURES, "dense")
 _LOOKED_AT = 8  # passages; what stands further down is no evidence
 _BM25_CEILING = 2.2  # the most that one occurrence-saturated term can weigh, k + 1 with k = 1.2
 
@@ -50,11 +51,11 @@ def features_of(idf: Mapping[int, float], passages: Sequence[Passage], sparse: S
     together     share of the terms that stand beside another one somewhere
     passage      the best passage's share, with its title and headings
     strength     the best keyword score, of the most it could be; gap: its lead over the next five
-    dense        the best cosine; dense_gap: its lead; agreement: whether the legs agree on the best (0, .5, 1)
+    dense        the best cosine
     """
     mass = sum(idf.values())
     if not passages or mass <= 0.0:
-        return dict.fromkeys(DENSE_FEATURES, 0.0)
+        return dict.fromkeys(FEATURES, 0.0)
 
     def share(found: frozenset[int]) -> float:
         return sum(weight for term, weight in idf.items() if term in found) / mass
@@ -65,7 +66,6 @@ def features_of(idf: Mapping[int, float], passages: Sequence[Passage], sparse: S
     further = max((share(rest) for window in windows if len(rest := window - best) >= 2), default=0.0)
     whole = (sparse.terms(" ".join((p.title, *p.section))) | sparse.terms(p.text) for p in passages)
     keyword = sorted((p.scores.get("sparse", 0.0) for p in passages), reverse=True)
-    dense = sorted((p.scores.get("dense", 0.0) for p in passages), reverse=True)
     return {
         "window": share(best),
         "two_windows": share(best) + further,
@@ -73,9 +73,7 @@ def features_of(idf: Mapping[int, float], passages: Sequence[Passage], sparse: S
         "passage": max(map(share, whole)),
         "strength": keyword[0] / (_BM25_CEILING * mass),
         "gap": _lead(keyword) / keyword[0] if keyword[0] else 0.0,
-        "dense": dense[0],
-        "dense_gap": _lead(dense),
-        "agreement": _agreement(passages[0]),
+        "dense": max(p.scores.get("dense", 0.0) for p in passages),
     }
 
 
@@ -87,11 +85,6 @@ def _windows(passage: Passage, sparse: SparseEncoder) -> list[frozenset[int]]:
 def _lead(scores: Sequence[float]) -> float:
     following = scores[1:6]
     return scores[0] - sum(following) / len(following) if following else 0.0
-
-
-def _agreement(first: Passage) -> float:
-    ranks = [first.ranks.get(leg, math.inf) for leg in ("dense", "sparse")]
-    return 1.0 if max(ranks) == 1 else 0.5 if max(ranks) <= 3 else 0.0
 
 
 def _logistic(features: Mapping[str, float], calibration: Mapping[str, float]) -> float:

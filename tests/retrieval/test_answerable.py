@@ -1,11 +1,9 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from rag.models.sparse import SparseEncoder
-from rag.retrieval.answerable import DENSE_FEATURES, DOUBT, REFUSE, UNDECIDED, features_of, probability
+from rag.retrieval.answerable import DOUBT, FEATURES, REFUSE, UNDECIDED, features_of, probability
 from rag.types import Passage
 
 ENCODER = SparseEncoder()
@@ -55,15 +53,11 @@ def test_terms_that_stand_alone_are_not_together() -> None:
 def test_scores_and_their_lead() -> None:
     found = features("lamp wound")
     assert found["dense"] == pytest.approx(0.6)
-    assert found["dense_gap"] == pytest.approx(0.3)
     assert found["gap"] == pytest.approx(4 / 6)
-    assert found["agreement"] == 1.0
-    apart = replace(PASSAGES[0], ranks={"dense": 5, "sparse": 1})
-    assert features("lamp wound", [apart])["agreement"] == 0.0
 
 
 def test_nothing_found_is_no_evidence() -> None:
-    assert features("lamp wound", []) == dict.fromkeys(DENSE_FEATURES, 0.0)
+    assert features("lamp wound", []) == dict.fromkeys(FEATURES, 0.0)
     assert probability(features("lamp", []), "builtin", dense_voted=True) < REFUSE
     assert probability(features("lamp", []), "builtin", dense_voted=False) < REFUSE
 
