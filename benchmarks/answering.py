@@ -27,6 +27,7 @@ from uuid import uuid4
 from benchmarks.serving import ROOT
 from benchmarks.startup import load_samples, make_library
 from rag.agent.conversing.checkpoints import Checkpoints
+from rag.agent.options import Question
 from rag.agent.runs import Runs
 from rag.app import App
 from rag.config import load_settings
@@ -98,7 +99,7 @@ def _first_tokens(data: Path, address: str, questions: Sequence[str]) -> dict[st
 def _asked(app: App, question: str) -> tuple[float, float] | None:
     """None for a question that is answered without a token: the library does not hold it."""
     began = time.perf_counter()
-    run_id = app.converse(question, mode="fast", library="main").run_id
+    run_id = app.converse(Question(question, ("main",))).run_id
     first = _seconds_until(lambda: any(event.kind == "token" for event in app.events(run_id)), began, app, run_id)
     app.wait(run_id, _PATIENCE)
     return None if first is None else (first, time.perf_counter() - began)
@@ -178,7 +179,7 @@ def _conversation(runs: Runs, mode: RunMode) -> tuple[float, float]:
     thread, seconds = uuid4().hex, []
     for question in ("When was the bridge over the Ling opened?", "When was the toll on the Ling bridge lifted?"):
         began = time.perf_counter()
-        run_id = runs.start(question, mode=mode, reasoner=Instant(), retriever=AtOnce(), thread=thread)
+        run_id = runs.start(Question(question, mode=mode), reasoner=Instant(), retriever=AtOnce(), thread=thread)
         answer: Answer = runs.wait(run_id, _PATIENCE)
         seconds.append(time.perf_counter() - began)
         if answer.outcome != "answered":

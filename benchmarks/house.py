@@ -196,7 +196,7 @@ def _line(frame: FrameType | None) -> list[str]:
 
 def roads() -> dict[str, Any]:
     """The road of a page and of a question, through an App all of whose threads start under the profile."""
-    from rag.app import App
+    from rag.app import App, Question
     from rag.config import load_settings
 
     passed = {"page": Road(), "question": Road()}
@@ -216,7 +216,7 @@ def roads() -> dict[str, Any]:
             time.sleep(0.1)
         for question in QUESTIONS:
             on[0] = passed["question"]
-            app.wait(app.converse(question, mode="fast", library="main").run_id, 60)
+            app.wait(app.converse(Question(question, ("main",))).run_id, 60)
         app.close()
     threading.setprofile(None)
     return {name: road.report() for name, road in passed.items()}

@@ -13,6 +13,7 @@ from typing import Any
 from benchmarks.datasets import Dataset, squash
 from benchmarks.ours import MeasuredApp
 from benchmarks.plain import PlainSearch, pieces_of
+from rag.app import Question
 from rag.text import split_sentences
 
 _MARK = re.compile(r"(?<!\s)\s*+\[\d+\]")
@@ -31,7 +32,7 @@ class Quoted:
 
 def by_app(app: MeasuredApp, library: str, data: Dataset) -> list[Quoted]:
     """A fast answer to each question that has one."""
-    found = (app.wait(app.ask(row["question"], mode="fast", library=library)) for row in _asked(data))
+    found = (app.wait(app.ask(Question(row["question"], (library,)))) for row in _asked(data))
     texts = ("" if answer.outcome == "not_in_pages" else answer.text for answer in found)
     return [_scored(row, _sentences(text)) for row, text in zip(_asked(data), texts, strict=True)]
 

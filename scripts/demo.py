@@ -14,7 +14,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from rag.app import App, JobView
+from rag.app import App, JobView, Question
 from rag.config import load_settings
 from rag.messages import say
 from rag.types import Answer
@@ -55,7 +55,7 @@ def load_pages(app: App) -> JobView:
 
 
 def ask(app: App, question: str) -> Answer:
-    return app.wait(app.ask(question, mode="fast", library="demo"), PATIENCE)
+    return app.wait(app.ask(Question(question, ("demo",))), PATIENCE)
 
 
 def show_answer(answer: Answer, language: str) -> None:

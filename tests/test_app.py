@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from examples import langchain_program
+from rag.agent.options import Question
 from rag.app import App, ChatOptions
 from rag.config import Settings, load_settings
 from rag.errors import ConfigError, ModelError, ModelMismatchError, StoreBusyError
@@ -37,7 +38,7 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
 
 
 def ask(app: App, question: str, mode: str = "fast", **how: object) -> Answer:
-    return app.wait(app.ask(question, mode=mode, library="main", **how), timeout=60)  # type: ignore[arg-type]
+    return app.wait(app.ask(Question(question, ("main",), mode), **how), timeout=60)  # type: ignore[arg-type]
 
 
 def check_citations(app: App, answer: Answer) -> None:

@@ -11,15 +11,16 @@ from typing import Any
 
 import pytest
 
-from rag.app import App, ChatOptions
+from rag.app import App, ChatOptions, Question, RunOptions
 from rag.config import load_settings
 from rag.ingest.batch import ingest_all
 from rag.ingest.records import record_sources
 from rag.messages import say
 from rag.retrieval.answerable import REFUSE
 from rag.retrieval.filters import Filters
+from rag.retrieval.retriever import Retriever
 from rag.tracing import Span
-from rag.types import Answer, Notice
+from rag.types import Answer, Notice, Retrieval
 from tests.support.chat_protocol import Reply, Request
 from tests.support.chat_rules import rules
 from tests.support.chat_server import ChatServer
@@ -57,10 +58,14 @@ class Model:
         return self.texts[kind] if kind else rules(request)
 
 
+def _question(text: str, *, mode: str, strategy: str = "") -> Question:
+    return Question(text, ("main",), mode, options=RunOptions(strategy=strategy))
+
+
 def ask(app: App, question: str, model: Model, **how: Any) -> Answer:
     with ChatServer(model) as server:
         chat = ChatOptions("test", server.base_url, "key")
-        return app.wait(app.ask(question, library="main", chat=chat, **how), timeout=60)
+        return app.wait(app.ask(_question(question, **how), chat=chat), timeout=60)
 
 
 def notes(answer: Answer) -> Any:
@@ -140,7 +145,7 @@ def test_what_was_chosen_beside_the_question_is_kept(app: App) -> None:
     filters = Filters(pages=(page.url_hash,))
     found = app.search("In the release notes, what is new?", library="main", filters=filters)
     assert {passage.url_hash for passage in found.passages} == {page.url_hash}
-    answer = app.wait(app.ask(PRICE, mode="fast", library="main", filters=filters), timeout=60)
+    answer = app.wait(app.ask(Question(PRICE, ("main",), scope=filters)), timeout=60)
     assert {passage.url_hash for passage in answer.passages} <= {page.url_hash}
 
 
@@ -167,10 +172,31 @@ def test_a_reranker_that_cannot_be_loaded_is_said(tmp_path: Path) -> None:
         assert "RERANKER_MODEL" in say(Notice(**found.notes["fell_back"]), "en")
 
 
+def test_a_fast_answer_makes_one_search_and_what_is_proposed_after_it_none(
+    app: App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    searched: list[str] = []
+    searching = Retriever.search
+
+    def counted(retriever: Retriever, question: str, **how: Any) -> Retrieval:
+        searched.append(question)
+        return searching(retriever, question, **how)
+
+    monkeypatch.setattr(Retriever, "search", counted)
+    asked = app.converse(Question(PRICE, ("main",)))
+    app.wait(asked.run_id, 60)
+    until = time.monotonic() + 60
+    while not app.conversations.turn(asked.turn_id).suggestions:
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    assert len(searched) == 1
+    assert [span.kind for span in app.conversations.spans(asked.turn_id)].count("leg") == 1
+
+
 def test_what_happened_is_kept_as_spans_from_the_steps_down_to_the_legs(app: App) -> None:
     with ChatServer(Model()) as server:
         chat = ChatOptions("test", server.base_url, "key")
-        asked = app.converse(PRICE, mode="fast", library="main", chat=chat, owner="ann")
+        asked = app.converse(Question(PRICE, ("main",)), chat=chat, owner="ann")
         answer = app.wait(asked.run_id, 60)
     spans = {span.id: span for span in app.conversations.spans(asked.turn_id, "ann")}
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from rag.agent.options import Question
 from rag.app import App
 from rag.cli import main
 from rag.config import load_settings
@@ -52,7 +53,7 @@ def test_what_people_thought_of_answers_becomes_test_cases(run: Any, tmp_path: P
     assert run("import", "pages.jsonl")[0] == 0
     app = App(load_settings(None, rag_data_dir=tmp_path / "data", qdrant_url="", llm_model=""))
     for owner in ("ann", "bob"):
-        asked = app.converse("What colour is the lamp?", library="main", mode="fast", owner=owner)
+        asked = app.converse(Question("What colour is the lamp?", ("main",)), owner=owner)
         app.wait(asked.run_id, 60)
         app.feedback.give(asked.turn_id, -1, owner=owner, correction="red")
     app.close()

@@ -13,7 +13,7 @@ from rag.types import Answer, Citation, Notice, Outcome, Passage, Statement, Ste
 def interruption(run: Run) -> Notice:
     if run.stopped.is_set():
         return Notice("run_stopped")
-    limit = run.options.seconds
+    limit = run.question.options.seconds
     seconds = (limit or 0.0) + run.more.get("seconds", 0.0)
     return Notice("budget_seconds", {"seconds": f"{seconds:g}"}) if limit else Notice("run_too_long")
 
@@ -55,7 +55,7 @@ def answer_of(
 ) -> Answer:
     steps = tuple(Step(span.name, span.ms, span.attributes) for span in run.trace.done("node"))
     return Answer(
-        question=run.question,
+        question=run.question.text,
         mode=run.mode.name,
         outcome=outcome,
         text=text,
@@ -77,4 +77,4 @@ def answer_of(
 
 def _standalone(run: Run) -> str:
     understood = str(run.state.get("standalone", ""))
-    return "" if understood == run.question.strip() else understood
+    return "" if understood == run.question.text.strip() else understood

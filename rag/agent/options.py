@@ -1,12 +1,13 @@
-"""What can be chosen for one run."""
+"""What a person asks, and what can be chosen for one run."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from dataclasses import dataclass, field, replace
+from typing import Literal
 
 from rag.agent.usage import Prices
 from rag.config import Settings
+from rag.retrieval.filters import Filters
 
 Compose = Literal["auto", "stuff", "refine", "map_reduce"]
 COMPOSE: tuple[Compose, ...] = ("auto", "stuff", "refine", "map_reduce")
@@ -16,12 +17,14 @@ COMPOSE: tuple[Compose, ...] = ("auto", "stuff", "refine", "map_reduce")
 class RunOptions:
     """Choices and limits of one run; None means the mode's own or none.
 
-    `standalone` is the question as the person corrected it: it is searched for and answered. `compose`
+    `strategy` is how it searches, by default as the settings say. `standalone` is the question as the person
+    corrected it: it is searched for and answered. `compose`
     says how an answer is put together from many passages, `distill` whether they are cut down to the
     sentences that bear on the question first (None: when they do not fit). `context_tokens` is what the
     chat model takes in at once. `calls`, `tokens` and `seconds` end the run with the best answer so far.
     """
 
+    strategy: str = ""
     standalone: str = ""
     compose: Compose = "auto"
     distill: bool | None = None
@@ -32,13 +35,31 @@ class RunOptions:
     prices: Prices = field(default_factory=Prices)
 
 
-def options_from(settings: Settings, **chosen: Any) -> RunOptions:
-    """The limits and sizes of the settings, with what was chosen for this run before them."""
-    usual = {
-        "context_tokens": settings.llm_context_tokens,
-        "calls": settings.answer_max_calls,
-        "tokens": settings.answer_max_tokens,
-        "seconds": settings.answer_max_seconds,
-        "prices": Prices(settings.llm_price_in, settings.llm_price_out),
-    }
-    return RunOptions(**{**usual, **{name: value for name, value in chosen.items() if value is not None}})
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a person asks: in which libraries (one as yet), in which mode, confined to which part of them, and how."""
+
+    text: str
+    libraries: tuple[str, ...] = ()
+    mode: str = "fast"
+    scope: Filters = field(default_factory=Filters)
+    options: RunOptions = field(default_factory=RunOptions)
+
+    @property
+    def library(self) -> str:
+        (library,) = self.libraries
+        return library
+
+    def limited(self, settings: Settings) -> Question:
+        """The same with the strategy, sizes, prices and limits of the settings, where no other was chosen."""
+        own = self.options
+        options = replace(
+            own,
+            strategy=own.strategy or settings.strategy,
+            context_tokens=settings.llm_context_tokens,
+            calls=settings.answer_max_calls if own.calls is None else own.calls,
+            tokens=settings.answer_max_tokens if own.tokens is None else own.tokens,
+            seconds=settings.answer_max_seconds if own.seconds is None else own.seconds,
+            prices=Prices(settings.llm_price_in, settings.llm_price_out),
+        )
+        return replace(self, options=options)

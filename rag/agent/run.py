@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, cast, get_args
 from rag.agent.citing.verifier import Verifier
 from rag.agent.conversing.condense import Exchange
 from rag.agent.events import Event, EventKind, Wait
-from rag.agent.options import RunOptions
+from rag.agent.options import Question, RunOptions
 from rag.agent.reasoner import Quoter, Reasoner
 from rag.agent.usage import CallBudget, Spent
 from rag.store.change_table import Change
@@ -148,14 +148,13 @@ class Run:
     """
 
     id: str
-    question: str
+    question: Question
     mode: Mode
     reasoner: Reasoner
     shelf: Shelf
     budget: CallBudget
     history: tuple[Exchange, ...]
     hooks: Hooks = field(default_factory=Hooks)
-    options: RunOptions = field(default_factory=RunOptions)
     quoter: Quoter | None = None
     verifier: Verifier | None = None
     thread: str = ""

@@ -16,7 +16,7 @@ from rag.agent.conclusion import conclude, failure, interruption
 from rag.agent.conversing.condense import Exchange
 from rag.agent.events import Event
 from rag.agent.modes import MODES
-from rag.agent.options import RunOptions
+from rag.agent.options import Question
 from rag.agent.reasoner import Quoter, Reasoner
 from rag.agent.run import STOP_GRACE, Hooks, Mode, Run, Searcher, Shelf, drive, log_problem
 from rag.agent.usage import CallBudget, Meter, Spent
@@ -73,13 +73,11 @@ class Runs:
 
     def start(
         self,
-        question: str,
+        question: Question,
         *,
-        mode: str,
         reasoner: Reasoner,
         retriever: Searcher,
         history: Sequence[tuple[str, str] | Exchange] = (),
-        options: RunOptions | None = None,
         quoter: Quoter | None = None,
         thread: str = "",
         hooks: Hooks | None = None,
@@ -93,18 +91,17 @@ class Runs:
         a person in a process that has ended.
         """
         resumed = resumed or Resumed()
-        options, way = options or RunOptions(), self._modes[mode]
-        calls = way.calls(options, talks=bool(history or thread)) if options.calls is None else options.calls
+        options, mode = question.options, self._modes[question.mode]
+        calls = mode.calls(options, talks=bool(history or thread)) if options.calls is None else options.calls
         run = Run(
             id=uuid4().hex,
             question=question,
-            mode=way,
+            mode=mode,
             reasoner=reasoner,
             shelf=Shelf(retriever),
             budget=CallBudget(calls, tokens=options.tokens, meter=Meter(options.prices), spent=resumed.spent),
             history=tuple(one if isinstance(one, Exchange) else Exchange(*one) for one in history),
             hooks=hooks or Hooks(),
-            options=options,
             quoter=quoter,
             verifier=self._verifier,
             thread=thread if self._saver is not None else "",
@@ -225,7 +222,7 @@ class Runs:
 
     def _limit(self, run: Run) -> float:
         """Seconds of work that it may take, with those that a person added meanwhile."""
-        return min(self._time_limit, run.options.seconds or self._time_limit) + run.more.get("seconds", 0.0)
+        return min(self._time_limit, run.question.options.seconds or self._time_limit) + run.more.get("seconds", 0.0)
 
 
 async def _replied(run: Run) -> Notice | None:

@@ -17,7 +17,7 @@ from rag.agent.conversing.feedback import Feedback
 from rag.agent.events import Event
 from rag.agent.expander import expander_for
 from rag.agent.extractive import ExtractiveReasoner
-from rag.agent.options import options_from
+from rag.agent.options import Question, RunOptions
 from rag.agent.reasoner import Reasoner
 from rag.agent.runs import Runs
 from rag.app.chat_models import ChatModels, ChatOptions
@@ -30,6 +30,7 @@ from rag.app.upkeep import Upkeep
 from rag.config import Settings
 from rag.errors import ConfigError
 from rag.ingest.jobs import JobItem, JobView
+from rag.retrieval.answerable import held_by
 from rag.retrieval.filters import Filters
 from rag.retrieval.retriever import K, Retriever
 from rag.retrieval.scoped import ScopedSearch
@@ -39,14 +40,14 @@ from rag.store.database import Database
 from rag.store.library import Library
 from rag.store.private import keep_private
 from rag.store.registry import list_libraries
-from rag.types import Answer, Notice, Retrieval, RunMode
+from rag.types import Answer, Notice, Retrieval
 
 if TYPE_CHECKING:
     from langchain_core.vectorstores import VectorStore
 
     from rag.retrieval.langchain import LibraryRetriever
 
-__all__ = ["App", "ChatOptions", "Event", "JobItem", "JobView"]
+__all__ = ["App", "ChatOptions", "Event", "JobItem", "JobView", "Question", "RunOptions"]
 
 
 # Importing torch takes seconds in which other threads get half of Python at best: the first page goes before.
@@ -133,64 +134,45 @@ class App:
     # Questions
 
     def ask(
-        self,
-        question: str,
-        *,
-        mode: RunMode,
-        library: str,
-        history: Sequence[tuple[str, str]] = (),
-        chat: ChatOptions | None = None,
-        strategy: str | None = None,
-        filters: Filters | None = None,
+        self, question: Question, *, history: Sequence[tuple[str, str]] = (), chat: ChatOptions | None = None
     ) -> str:
-        """Begin to answer, in the background; returns the run's id. `strategy` and `filters` are its searches'.
+        """Begin to answer, in the background; returns the run's id.
 
         Raises ModelError for a chat model that is set up wrong.
         """
-        reasoner = self.reasoner(library, chat)
-        search = self._scoped(question, library, reasoner, strategy=strategy, filters=filters)
-        quoter = self._quoter(library)
-        return self._runs.start(
-            question, mode=mode, reasoner=reasoner, retriever=search, history=history, quoter=quoter
-        )
+        question = question.limited(self.settings)
+        reasoner, quoter = self.reasoner(question.library, chat), self._quoter(question.library)
+        retriever = self._scoped(question, reasoner)
+        return self._runs.start(question, reasoner=reasoner, retriever=retriever, history=history, quoter=quoter)
 
     def converse(
         self,
-        question: str,
+        question: Question,
         *,
-        mode: RunMode,
-        library: str,
         conversation_id: str = "",
         owner: str = "",
         person: str = "",
         chat: ChatOptions | None = None,
-        strategy: str | None = None,
-        filters: Filters | None = None,
         settings: Mapping[str, Any] | None = None,
-        **options: Any,
     ) -> Asked:
         """The same within a conversation, a new one without `conversation_id`, which keeps the answer.
 
         `person` is whose answers are counted, nobody's where it is empty: RagError("too_many_answers") when too many
-        are under way. `settings` (JSON values) are kept with it beside the mode; `options` are those of `RunOptions`.
+        are under way. `settings` (JSON values) are kept with it beside the mode.
         """
-        reasoner = self.reasoner(library, chat)
-        search = self._scoped(question, library, reasoner, strategy=strategy, filters=filters)
-        quick = self._scoped(question, library, self._quoter(library), strategy=strategy, filters=filters)
-        known = self.library(library).known
+        question = question.limited(self.settings)
+        reasoner, quoter = self.reasoner(question.library, chat), self._quoter(question.library)
+        library = self.library(question.library)
         asking = Asking(
             question,
-            library,
-            mode,
             reasoner,
-            search,
+            self._scoped(question, reasoner),
             owner=owner,
             conversation_id=conversation_id,
-            options=options_from(self.settings, **options),
-            quoter=self._quoter(library),
-            settings={"strategy": strategy or self.settings.strategy, "model": reasoner.name, **(settings or {})},
-            stamps=lambda hashes: {key: PageStamp.of(page) for key, page in known(hashes).items()},
-            likely=lambda asked: quick.search(asked).answerable,
+            quoter=quoter,
+            settings={"strategy": question.options.strategy, "model": reasoner.name, **(settings or {})},
+            stamps=lambda hashes: {key: PageStamp.of(page) for key, page in library.known(hashes).items()},
+            likely=lambda asked, passages: held_by(passages, asked, self.models.sparse, library.idf),
         )
         return self._in_flight.begin(person, lambda: self.conversations.ask(asking))
 
@@ -216,6 +198,8 @@ class App:
         *,
         library: str,
         chat: ChatOptions | None = None,
+        strategy: str = "",
+        filters: Filters | None = None,
         before: Sequence[str] = (),
         **options: Any,
     ) -> Retrieval:
@@ -223,9 +207,10 @@ class App:
 
         No chat model is called, unless the strategy is one that searches with written texts.
         """
-        writes = (options.get("strategy") or self.settings.strategy) in WRITTEN
-        reasoner = self.reasoner(library, chat) if writes else self._quoter(library)
-        return self._scoped(question, library, reasoner, **options).search(question, before)
+        strategy = strategy or self.settings.strategy
+        reasoner = self.reasoner(library, chat) if strategy in WRITTEN else self._quoter(library)
+        asked = Question(question, (library,), scope=filters or Filters(), options=RunOptions(strategy=strategy))
+        return self._scoped(asked, reasoner, **options).search(question, before)
 
     def retriever(self, library: str, reasoner: Reasoner | None = None) -> Retriever:
         """What searches the library; a chat reasoner writes the texts that some strategies search with.
@@ -270,11 +255,17 @@ class App:
     def _quoter(self, library: str) -> ExtractiveReasoner:
         return ExtractiveReasoner(self.models.sparse, lambda terms: self.library(library).idf(terms))
 
-    def _scoped(self, question: str, library: str, reasoner: Reasoner, **options: Any) -> ScopedSearch:
-        """Searches for one question; without a strategy by that of the settings."""
-        chosen = {**options, "strategy": options.get("strategy") or self.settings.strategy}
-        pages = self.library(library).pages
-        return ScopedSearch(lambda: self.retriever(library, reasoner), pages, question, **chosen)
+    def _scoped(self, question: Question, reasoner: Reasoner, **options: Any) -> ScopedSearch:
+        """Searches for one question."""
+        library = question.library
+        return ScopedSearch(
+            lambda: self.retriever(library, reasoner),
+            self.library(library).pages,
+            question.text,
+            filters=question.scope,
+            strategy=question.options.strategy,
+            **options,
+        )
 
 
 def _prepare(folder: Path) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rag.agent.conversing.condense import Exchange, questions_before
-from rag.app import App
+from rag.app import App, Question, RunOptions
 from rag.commands.output import put, shorten, text_of
 from rag.config import Settings
 from rag.errors import IngestError
@@ -62,16 +62,17 @@ def ask(settings: Settings, options: argparse.Namespace) -> int:
     status = 0
     with closing(App(settings)) as app:
         how = _how(options, app)
+        chosen = RunOptions(strategy=how["strategy"] or "")
         for row in _questions(options):
-            run = app.ask(row.question, mode=options.mode, library=settings.rag_library, history=row.history, **how)
-            answer = app.wait(run)
+            question = Question(row.question, (settings.rag_library,), options.mode, how["filters"], chosen)
+            answer = app.wait(app.ask(question, history=row.history))
             status = 1 if answer.outcome == "failed" else status
             put(options, {"id": row.id, **_answer(answer)}, _answer_as_text(answer))
     return status
 
 
 def _how(options: argparse.Namespace, app: App) -> dict[str, Any]:
-    """The strategy, and the part of the library to search, as arguments of `App.search` and `App.ask`."""
+    """The strategy, and the part of the library to search, as arguments of `App.search`."""
     sites: tuple[str, ...] = ()
     pages = tuple(url_hash(url) for url in options.page)
     for name in options.site:

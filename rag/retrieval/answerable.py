@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Final
 
 from rag.models.sparse import SparseEncoder
+from rag.text import detect_language, question_language
 from rag.types import Passage
 
 REFUSE: Final = 0.25
@@ -75,6 +77,31 @@ def features_of(idf: Mapping[int, float], passages: Sequence[Passage], sparse: S
         "gap": _lead(keyword) / keyword[0] if keyword[0] else 0.0,
         "dense": max(p.scores.get("dense", 0.0) for p in passages),
     }
+
+
+def held_by(
+    passages: Sequence[Passage],
+    question: str,
+    sparse: SparseEncoder,
+    idf_of: Callable[[Sequence[int]], Mapping[int, float]],
+) -> float:
+    """How likely `passages` hold the answer of a question that they were not found for, judged by its words alone.
+
+    UNDECIDED where none of them is in its language: then the words tell nothing.
+    """
+    language = question_language(question)
+    if passages and all(detect_language(passage.text) != language for passage in passages):
+        return UNDECIDED
+    idf = idf_of(sorted(sparse.encode_query(question).indices))
+    scored = sorted((_scored(passage, idf, sparse) for passage in passages), key=lambda p: -p.scores["sparse"])
+    return probability(features_of(idf, scored, sparse), "", dense_voted=False)
+
+
+def _scored(passage: Passage, idf: Mapping[int, float], sparse: SparseEncoder) -> Passage:
+    """As the sparse leg would have found it (BM25)."""
+    found = sparse.encode_passage("\n".join((passage.title, *passage.section, passage.text)))
+    score = sum(idf.get(term, 0.0) * weight for term, weight in zip(found.indices, found.values, strict=True))
+    return replace(passage, scores={"sparse": score}, ranks={})
 
 
 def _windows(passage: Passage, sparse: SparseEncoder) -> list[frozenset[int]]:

@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
+from rag.agent.options import Question, RunOptions
 from rag.errors import RagError
 from rag.messages import say
+from rag.retrieval.filters import Filters
 from rag.types import RunMode
 from rag.ui.conversations import show
 from rag.ui.filters import search_options
@@ -45,17 +47,12 @@ def start(
     state.mode = mode or state.mode
     try:
         asked = app.converse(
-            question,
-            mode=state.mode,
-            library=library,
+            _question(question, library, standalone),
             conversation_id=state.conversation if conversation is None else conversation,
             owner=state.owner,
             person=whose(),
             chat=state.chat,
             settings=_kept(state),
-            **search_options(),
-            **state.choices.options(),
-            standalone=standalone or None,
         )
     except RagError as error:
         state.notes.append(say(error.notice, "zh" if state.language == "zh" else "en"))
@@ -63,6 +60,13 @@ def start(
     show(asked.conversation_id)
     state.asked = asked.turn_id
     return True
+
+
+def _question(text: str, library: str, standalone: str) -> Question:
+    """The words, with what was chosen in this tab beside them."""
+    state, chosen = session(), search_options()
+    options = RunOptions(strategy=chosen.get("strategy", ""), standalone=standalone, **state.choices.options())
+    return Question(text, (library,), state.mode, chosen.get("filters") or Filters(), options)
 
 
 def branch(app: App, library: str, conversation_id: str, turn_id: str, question: str, *, first: bool) -> None:

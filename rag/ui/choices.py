@@ -17,7 +17,7 @@ class Choices:
     seconds: int | None = None
 
     def options(self) -> dict[str, Any]:
-        """What was chosen, as arguments of `App.converse`."""
+        """What was chosen, as arguments of `RunOptions`."""
         standard = Choices()
         return {name: value for name, value in asdict(self).items() if value != getattr(standard, name)}
 

@@ -33,7 +33,7 @@ class Chip(NamedTuple):
 
 
 def search_options() -> dict[str, Any]:
-    """What this tab's searches are confined to, as arguments of `App.ask` and `App.search`."""
+    """What this tab's searches are confined to, as arguments of `App.search`."""
     return session().scope.options(st.context.timezone_offset or 0)
 
 

@@ -76,7 +76,7 @@ class Scope:
         )
 
     def options(self, minutes_behind: int = 0) -> dict[str, Any]:
-        """The arguments for `App.ask` and `App.search`; what was not chosen is left to their defaults."""
+        """The arguments for `App.search`; what was not chosen is left to their defaults."""
         chosen = {"strategy": self.strategy, "filters": self.filters(minutes_behind)}
         return {name: value for name, value in chosen.items() if value}
 

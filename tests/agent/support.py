@@ -11,12 +11,13 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.tools import BaseTool
 
 from rag.agent.events import Event
+from rag.agent.options import Question
 from rag.agent.reasoner import Quoter
 from rag.agent.runs import Runs
 from rag.agent.tools import call_for
 from rag.errors import RagError
 from rag.messages import MESSAGES, say
-from rag.types import Answer, Passage, RunMode
+from rag.types import Answer, Passage
 
 VOLCANO = "Mount Aso erupted in 1953. Its crater is 24 kilometres wide. The town of Aso lies inside it."
 BRIDGE = "The bridge was opened in 1932. It carries eight lanes of traffic and two railway lines."
@@ -129,13 +130,15 @@ def ask(
     retriever: Any = None,
     *,
     question: str = "When did Mount Aso erupt?",
-    mode: RunMode = "fast",
+    mode: str = "fast",
     history: Sequence[tuple[str, str]] = (),
     quoter: Quoter | None = None,
 ) -> tuple[Answer, list[Event]]:
     """Run a question to its end; return the answer and all events."""
     retriever = retriever or FakeRetriever()
-    run_id = runs.start(question, mode=mode, reasoner=reasoner, retriever=retriever, history=history, quoter=quoter)
+    run_id = runs.start(
+        Question(question, mode=mode), reasoner=reasoner, retriever=retriever, history=history, quoter=quoter
+    )
     answer = runs.wait(run_id, 20)
     assert all(f"step_{step.detail['decision']}" in MESSAGES for step in answer.steps)
     assert answer.notice is None or say(answer.notice, "en") != say(answer.notice, "zh")

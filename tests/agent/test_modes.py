@@ -18,7 +18,7 @@ from rag.agent.background import BACKGROUND
 from rag.agent.conclusion import answer_of
 from rag.agent.conversing.checkpoints import Checkpoints
 from rag.agent.events import Event
-from rag.agent.options import RunOptions
+from rag.agent.options import Question, RunOptions
 from rag.agent.run import Mode, Prepared, Run
 from rag.agent.runs import Runs
 from rag.types import Answer, Notice
@@ -58,7 +58,7 @@ class Echo(Mode):
         builder = StateGraph(State)
         builder.add_sequence([(f"node{place}", node) for place, node in enumerate(self.nodes)])
         builder.add_edge(START, "node0")
-        return Prepared(builder.compile(run.checkpointer()), {"question": run.question, **self.given})
+        return Prepared(builder.compile(run.checkpointer()), {"question": run.question.text, **self.given})
 
     async def finish(self, run: Run, broken: Notice | None) -> Answer:
         text = " ".join(run.state.get("said", [run.text]))
@@ -83,8 +83,9 @@ def runs(modes: dict[str, Mode], checkpoints: Checkpoints) -> Iterator[Runs]:
     its_runs.close()
 
 
-def _start(runs: Runs, question: str = "Hello?", **how: Any) -> str:
-    return runs.start(question, mode="echo", reasoner=ScriptedReasoner(), retriever=FakeRetriever(), **how)
+def _start(runs: Runs, text: str = "Hello?", options: RunOptions | None = None, **how: Any) -> str:
+    question = Question(text, mode="echo", options=options or RunOptions())
+    return runs.start(question, reasoner=ScriptedReasoner(), retriever=FakeRetriever(), **how)
 
 
 def _ask(runs: Runs, question: str = "Hello?", **how: Any) -> Answer:
@@ -188,7 +189,7 @@ def test_what_parallel_nodes_write_comes_together(runs: Runs, modes: dict[str, M
                 builder.add_node(name, say)
                 builder.add_edge(START, name)
                 builder.add_edge(name, END)
-            return Prepared(builder.compile(run.checkpointer()), {"question": run.question})
+            return Prepared(builder.compile(run.checkpointer()), {"question": run.question.text})
 
     modes["echo"] = Wide()
     assert _ask(runs).text == "Hello? Hello?"

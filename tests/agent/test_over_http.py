@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from rag.agent.chat import ChatReasoner
+from rag.agent.options import Question
 from rag.agent.runs import Runs
 from rag.config import load_settings
 from rag.messages import say
@@ -248,7 +249,7 @@ def test_a_server_that_hangs(runs: Runs, script: list[Reply], monkeypatch: pytes
 @pytest.mark.parametrize("script", [[Reply(fault="hang")], [SEARCH, Reply(ANSWER, fault="hang")]])
 def test_stopping_a_server_that_hangs(runs: Runs, script: list[Reply]) -> None:
     with ChatServer(script) as server:
-        run_id = runs.start(QUESTION, mode="fast", reasoner=_reasoner(server), retriever=FakeRetriever())
+        run_id = runs.start(Question(QUESTION), reasoner=_reasoner(server), retriever=FakeRetriever())
         deadline = time.monotonic() + 60
         while len(server.requests) < len(script) and time.monotonic() < deadline:
             time.sleep(0.02)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from rag.agent.options import Question
 from rag.agent.run import Hooks
 from rag.agent.runs import Runs
 from rag.errors import RagError
@@ -20,7 +21,7 @@ QUESTION = "When did Mount Aso erupt?"
 
 def _start(runs: Runs, reasoner: Any, retriever: Any = None, **options: Any) -> str:
     retriever = retriever or FakeRetriever()
-    return runs.start(QUESTION, mode="fast", reasoner=reasoner, retriever=retriever, **options)
+    return runs.start(Question(QUESTION), reasoner=reasoner, retriever=retriever, **options)
 
 
 def _wait_for(runs: Runs, run_id: str, kind: str) -> None:
@@ -109,7 +110,7 @@ def test_stopping_while_a_search_blocks(runs: Runs) -> None:
 def test_stopping_keeps_marks_and_passages_together(runs: Runs) -> None:
     """The marks of a stopped deep answer fit the passages it was being written from."""
     reasoner = ScriptedReasoner(verdicts=[[False, True]], answers=[["Eight lanes [1]", 30.0]])
-    run_id = runs.start(QUESTION, mode="deep", reasoner=reasoner, retriever=FakeRetriever())
+    run_id = runs.start(Question(QUESTION, mode="deep"), reasoner=reasoner, retriever=FakeRetriever())
     _wait_for(runs, run_id, "token")
     runs.cancel(run_id)
     answer = runs.wait(run_id, 60)

@@ -13,6 +13,7 @@ import pytest
 from benchmarks.samples import samples
 from rag.agent.conversing.checkpoints import Checkpoints
 from rag.agent.conversing.conversations import Asking, Conversations
+from rag.agent.options import Question
 from rag.agent.runs import Runs
 from rag.ingest.chunking import get_chunker
 from rag.ingest.fetch import Fetcher
@@ -95,9 +96,7 @@ def test_the_second_and_third_question_find_what_they_mean(
         for place, turn in enumerate(talk["turns"]):
             model.meant[turn["question"]] = meant = turn["standalone"] or turn["question"]
             asking = Asking(
-                turn["question"],
-                library="main",
-                mode="fast",
+                Question(turn["question"], ("main",)),
                 reasoner=_reasoner(server),
                 retriever=found,
                 conversation_id=conversation_id,

@@ -9,7 +9,7 @@ from langchain_core.messages import AIMessage, AIMessageChunk
 
 from rag.agent.chat import ChatReasoner
 from rag.agent.extractive import ExtractiveReasoner
-from rag.agent.options import RunOptions
+from rag.agent.options import Question, RunOptions
 from rag.agent.runs import Runs
 from rag.agent.usage import CallBudget, Meter, Prices, estimate_tokens, sum_of
 from rag.errors import ModelError
@@ -30,12 +30,10 @@ QUOTER = ExtractiveReasoner(SparseEncoder(), lambda terms: dict.fromkeys(terms, 
 def _ask(runs: Runs, reasoner: object, mode: RunMode = "fast", **options: object) -> Answer:
     chosen = RunOptions(**options)  # type: ignore[arg-type]
     run_id = runs.start(
-        QUESTION,
-        mode=mode,
-        reasoner=reasoner,
+        Question(QUESTION, mode=mode, options=chosen),
+        reasoner=reasoner,  # type: ignore[arg-type]
         retriever=FakeRetriever(),
-        options=chosen,
-        quoter=QUOTER,  # type: ignore[arg-type]
+        quoter=QUOTER,
     )
     return runs.wait(run_id, 20)
 
@@ -76,7 +74,7 @@ def test_a_stopped_call_is_counted_too(runs: Runs) -> None:
             await sleep(30)
 
     model = Slow(replies=[SEARCH, ["It erupted ", "in 1953."]])
-    run_id = runs.start(QUESTION, mode="fast", reasoner=ChatReasoner(model), retriever=FakeRetriever())
+    run_id = runs.start(Question(QUESTION), reasoner=ChatReasoner(model), retriever=FakeRetriever())
     deadline = time.monotonic() + 60
     while not any(event.kind == "token" for event in runs.events(run_id)):
         assert time.monotonic() < deadline

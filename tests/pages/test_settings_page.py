@@ -2,6 +2,7 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
+from rag.agent.options import Question
 from rag.ui import session
 from rag.ui.strings import label
 from tests.pages.conftest import Open, page_file, words
@@ -123,7 +124,7 @@ def test_prices_and_limits_are_said(open_page: Open, app: FakeApp, language: str
 def test_feedback_is_counted_and_downloaded_as_test_cases(open_page: Open, app: FakeApp, language: str) -> None:
     app.filled()
     assert label("feedback_none", language) in words(open_page("settings", language))
-    asked = app.converse("How often was the lamp wound?", mode="fast", library="main")
+    asked = app.converse(Question("How often was the lamp wound?", ("main",)))
     app.answer(asked.run_id)
     app.feedback.give(asked.turn_id, 1)
     page = open_page("settings", language)

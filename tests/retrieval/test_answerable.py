@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from rag.models.sparse import SparseEncoder
-from rag.retrieval.answerable import DOUBT, FEATURES, REFUSE, UNDECIDED, features_of, probability
+from rag.retrieval.answerable import DOUBT, FEATURES, REFUSE, UNDECIDED, features_of, held_by, probability
 from rag.types import Passage
 
 ENCODER = SparseEncoder()
@@ -66,3 +66,20 @@ def test_a_model_that_was_not_calibrated_never_leads_to_a_refusal() -> None:
     unrelated = features("月球基地的茶叶价格")
     assert probability(unrelated, "BAAI/bge-m3", dense_voted=True) >= UNDECIDED
     assert probability(unrelated, "builtin", dense_voted=False) < REFUSE
+
+
+def _held(question: str, *texts: str) -> float:
+    return held_by(list(map(passage, texts)), question, ENCODER, lambda terms: dict.fromkeys(terms, 3.0))
+
+
+def test_passages_found_for_another_question_are_judged_by_what_they_say() -> None:
+    """Their scores tell about the question that found them, and count for nothing."""
+    assert _held("How often was the lamp wound?", BELL, LAMP) > 0.5 > _held("How often was the lamp wound?", BELL)
+    assert _held("Which zeppelin crossed the Atlantic first?", BELL, LAMP) < 0.5
+    found = _held("How often rang the bell in fog?", LAMP, BELL)
+    assert found == _held("How often rang the bell in fog?", BELL, LAMP)
+    assert _held("How often was the lamp wound?") < REFUSE
+
+
+def test_passages_in_another_language_tell_nothing_by_their_words() -> None:
+    assert _held("灯多久上一次发条？", LAMP, BELL) == UNDECIDED

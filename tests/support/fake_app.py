@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any, BinaryIO, get_args
@@ -17,6 +17,7 @@ from qdrant_client import QdrantClient
 from rag.agent.conversing.conversations import Asked, Asking, Conversations, PageStamp, TurnView
 from rag.agent.conversing.feedback import Feedback
 from rag.agent.events import Event
+from rag.agent.options import Question
 from rag.agent.run import Hooks
 from rag.app.chat_models import ChatModels, ChatOptions
 from rag.app.exchange import Transfer
@@ -368,9 +369,9 @@ class FakeRuns:
         self.cancelled: list[str] = []
         self._answer_for = answer_for
 
-    def start(self, question: str, *, mode: Any, hooks: Hooks, **_: Any) -> str:
+    def start(self, question: Question, *, hooks: Hooks, **_: Any) -> str:
         run_id = f"run{len(self.answers) + 1}"
-        self.answers[run_id] = self._answer_for(question, mode)
+        self.answers[run_id] = self._answer_for(question.text, question.mode)
         self.ends[run_id] = hooks.done or list
         return run_id
 
@@ -447,20 +448,20 @@ class FakeApp:
 
     def converse(
         self,
-        question: str,
+        question: Question,
         *,
-        library: str,
-        mode: Any,
         conversation_id: str = "",
         owner: str = "",
         person: str = "",
         **how: Any,
     ) -> Asked:
-        asked = {"question": question, "library": library, "mode": mode, "owner": owner, "person": person}
-        self.asked.append({**asked, "conversation_id": conversation_id, **how})
-        known = self.library(library).known
+        asked = {"question": question.text, "library": question.library, "mode": question.mode}
+        asked |= {"owner": owner, "person": person, "conversation_id": conversation_id, "filters": question.scope}
+        options = {one.name: getattr(question.options, one.name) for one in fields(question.options)}
+        self.asked.append({**asked, **options, **how})
+        known = self.library(question.library).known
         asking = Asking(
-            question, library, mode, None, None, owner, conversation_id,  # type: ignore[arg-type]
+            question, None, None, owner, conversation_id,  # type: ignore[arg-type]
             settings=how.get("settings", {}), suggest=False,
             stamps=lambda hashes: {key: PageStamp.of(page) for key, page in known(hashes).items()},
         )  # fmt: skip

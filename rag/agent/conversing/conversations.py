@@ -14,9 +14,10 @@ from rag.agent.conversing.aftercare import propose
 from rag.agent.conversing.answer_record import packed, plain, revived, unpacked
 from rag.agent.conversing.checkpoints import Checkpoints
 from rag.agent.conversing.condense import Exchange
+from rag.agent.conversing.followups import Likely
 from rag.agent.conversing.liveness import Process
 from rag.agent.events import Wait
-from rag.agent.options import RunOptions
+from rag.agent.options import Question
 from rag.agent.questions import question_problem
 from rag.agent.reasoner import Quoter, Reasoner
 from rag.agent.run import Hooks
@@ -26,7 +27,7 @@ from rag.errors import RagError
 from rag.store.conversation_table import Conversation, Turn, TurnState
 from rag.store.database import Change, Database
 from rag.tracing import Span
-from rag.types import Answer, Notice, Page, Retrieval, RunMode, Usage
+from rag.types import Answer, Notice, Page, Retrieval, Usage
 
 log = logging.getLogger(__name__)
 
@@ -52,22 +53,19 @@ class Asking:
     """Everything a question of a conversation is asked with.
 
     `settings` is kept with the turn (mode, strategy, model, scope …; JSON values). `stamps` tells which
-    versions of pages (by url_hash) are in the library now; `likely` how likely the library answers a
+    versions of pages (by url_hash) are in the library now; `likely` how likely passages answer a
     question. `suggest` proposes further questions once the answer is there.
     """
 
-    question: str
-    library: str
-    mode: RunMode
+    question: Question
     reasoner: Reasoner
     retriever: Searcher
     owner: str = ""
     conversation_id: str = ""
-    options: RunOptions = field(default_factory=RunOptions)
     quoter: Quoter | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
     stamps: Callable[[Sequence[str]], Mapping[str, PageStamp]] | None = None
-    likely: Callable[[str], float] | None = None
+    likely: Likely | None = None
     suggest: bool = True
 
 
@@ -138,9 +136,9 @@ class Conversations:
         if turns and turns[-1].state == "running":
             raise RagError("turn_running")
         turn_id = self._table.begin_turn(
-            *(conversation_id, asking.library, asking.owner, asking.question.strip()),
+            *(conversation_id, asking.question.library, asking.owner, asking.question.text.strip()),
             process=self._process.name,
-            extra={"settings": {"mode": asking.mode, **asking.settings}},
+            extra={"settings": {"mode": asking.question.mode, **asking.settings}},
         )
         return self._begin(asking, conversation_id, turn_id, turns)
 
@@ -181,11 +179,9 @@ class Conversations:
     ) -> Asked:
         run_id = self._runs.start(
             asking.question,
-            mode=asking.mode,
             reasoner=asking.reasoner,
             retriever=asking.retriever,
             history=_exchanges(before),
-            options=asking.options,
             quoter=asking.quoter,
             thread=conversation_id,
             hooks=Hooks(
@@ -210,7 +206,7 @@ class Conversations:
             self._checkpoints.forget(conversation_id)  # removed while it was answered: nothing of it stays
             return
         if asking.suggest:
-            prices = asking.options.prices
+            prices = asking.question.options.prices
 
             def keep(extra: Mapping[str, Any]) -> None:
                 self._table.add_extra(turn_id, extra)
@@ -338,7 +334,7 @@ def _answer(turn: Turn) -> Answer | None:
     if turn.state != "interrupted":
         return None
     text = _MARK.sub("", turn.text).strip()
-    mode: RunMode = turn.extra.get("settings", {}).get("mode", "fast")
+    mode = turn.extra.get("settings", {}).get("mode", "fast")
     return Answer(turn.question, mode, "caveat" if text else "failed", text, notice=Notice("turn_interrupted"))
 
 

@@ -17,13 +17,13 @@ log = logging.getLogger(__name__)
 
 COUNT: Final = 3
 LIKELY: Final = 0.5
-"""How likely the library must hold the answer of a question that is proposed."""
+"""How likely the passages must hold the answer of a question that is proposed."""
 _LONGEST: Final = 120  # characters of a question
 _HEADING: Final = re.compile(r"^[\s\d.、一二三四五六七八九十()（）]*")
 # In Chinese a question is one without its mark, too; English turns its words round: "Where data lies" asks nothing.
 _ASKS: Final = re.compile(r"[?？]\s*$|怎么|怎样|如何|为什么|为何|什么|多少|哪|能不能|要不要")
 
-Likely = Callable[[str], float]
+Likely = Callable[[str, Sequence[Passage]], float]
 
 
 @runtime_checkable
@@ -36,7 +36,7 @@ class Suggester(Protocol):
 
 
 async def suggestions(answer: Answer, reasoner: object, likely: Likely | None = None) -> list[str]:
-    """Propose up to three questions after `answer`; `likely` says how likely the pages answer one. It may block."""
+    """Propose up to three questions after `answer`; `likely` says how likely its passages answer one. It may block."""
     if answer.outcome in ("failed", "conversation") or not answer.passages:
         return []
     question = answer.standalone or answer.question
@@ -47,7 +47,7 @@ async def suggestions(answer: Answer, reasoner: object, likely: Likely | None = 
         except ModelError as error:
             log.info("questions to ask next come from headings (%s)", error.code)
     candidates = [*candidates, *from_headings(question, answer)]
-    return await asyncio.to_thread(_chosen, question, candidates, likely)
+    return await asyncio.to_thread(_chosen, question, candidates, answer.passages, likely)
 
 
 def from_headings(question: str, answer: Answer) -> list[str]:
@@ -74,7 +74,7 @@ def from_headings(question: str, answer: Answer) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _chosen(question: str, candidates: Sequence[str], likely: Likely | None) -> list[str]:
+def _chosen(question: str, candidates: Sequence[str], passages: Sequence[Passage], likely: Likely | None) -> list[str]:
     """The first three that are new, short, in the right language, and likely to be answered."""
     chosen: list[str] = []
     language, seen = question_language(question), {_same(question)}
@@ -83,16 +83,16 @@ def _chosen(question: str, candidates: Sequence[str], likely: Likely | None) -> 
         if not text or len(text) > _LONGEST or _same(text) in seen or question_language(text) != language:
             continue
         seen.add(_same(text))
-        if likely is None or _is_likely(likely, text):
+        if likely is None or _is_likely(likely, text, passages):
             chosen.append(text)
         if len(chosen) == COUNT:
             break
     return chosen
 
 
-def _is_likely(likely: Likely, question: str) -> bool:
+def _is_likely(likely: Likely, question: str, passages: Sequence[Passage]) -> bool:
     try:
-        return likely(question) >= LIKELY
+        return likely(question, passages) >= LIKELY
     except RagError as error:
         log.info("a question to ask next could not be tried (%s)", error.code)
         return False

@@ -32,7 +32,7 @@ async def prepare(run: Run) -> Prepared:
     known = await _known(graph, run.config()) if run.thread else {}
     if known is None:  # the answer matters more than that it is kept: the history will do
         graph, run.thread = graph_of(run.mode.name), ""
-    given: dict[str, Any] = {"question": run.question, "run_mode": run.mode.name}
+    given: dict[str, Any] = {"question": run.question.text, "run_mode": run.mode.name}
     if not known or not known.get("messages"):
         given["messages"] = messages_of(run.history)
     return Prepared(graph, given, _context(run))
@@ -60,7 +60,7 @@ def _context(run: Run) -> LoopContext:
         summariser=reasoner if isinstance(reasoner, Summariser) else RuleSummariser(),
         quoter=run.quoter,
         verifiers=[one for one in (reasoner, run.verifier) if isinstance(one, Verifier)],
-        options=run.options,
+        options=run.question.options,
     )
 
 
@@ -70,5 +70,5 @@ async def remember(run: Run) -> None:
         return
     graph, config = graph_of(run.mode.name, run.checkpointer()), run.config()
     kept = await graph.aget_state(config)
-    if kept.values.get("question") == run.question.strip():
+    if kept.values.get("question") == run.question.text.strip():
         await graph.aupdate_state(config, {"messages": [AIMessage(run.text)]}, as_node="generate")

@@ -69,7 +69,7 @@ async def _quoted(run: Run, passages: Sequence[Passage]) -> str:
     """The best sentences of what was found, for a run whose time was up before it wrote anything."""
     if run.quoter is None or not passages:
         return ""
-    question = run.state.get("standalone") or run.question
+    question = run.state.get("standalone") or run.question.text
     quoter = following(run.quoter, run.state.get("before", ()))
     return "".join([piece async for piece in quoter.answer(question, passages)])
 

@@ -12,7 +12,7 @@ from rag.agent.composing.compose import Plan, Way, grouped, plan_for, share_that
 from rag.agent.composing.distill import distilled
 from rag.agent.composing.prompts import answer as answer_prompt
 from rag.agent.extractive import ExtractiveReasoner
-from rag.agent.options import RunOptions
+from rag.agent.options import Question, RunOptions
 from rag.agent.runs import Runs
 from rag.models.sparse import SparseEncoder
 from rag.types import Answer, Passage
@@ -30,7 +30,7 @@ def _ask(runs: Runs, server: ChatServer, question: str = "When was the bridge op
     chosen = RunOptions(**options)  # type: ignore[arg-type]
     retriever = FakeRetriever(default=PASSAGES)
     run_id = runs.start(
-        question, mode="fast", reasoner=_reasoner(server), retriever=retriever, options=chosen, quoter=QUOTER
+        Question(question, options=chosen), reasoner=_reasoner(server), retriever=retriever, quoter=QUOTER
     )
     answer = runs.wait(run_id, 20)
     assert any(event.kind == "token" for event in runs.events(run_id))
@@ -104,11 +104,9 @@ def test_gaps_are_marked() -> None:
 def test_a_chinese_question_of_english_pages_is_composed_in_chinese(runs: Runs) -> None:
     with ChatServer(rules) as server:
         run_id = runs.start(
-            "龙井茶产于哪里？",
-            mode="fast",
+            Question("龙井茶产于哪里？", options=RunOptions(compose="map_reduce")),
             reasoner=_reasoner(server),
             retriever=FakeRetriever(default=PASSAGES),
-            options=RunOptions(compose="map_reduce"),
         )
         answer = runs.wait(run_id, 20)
         systems = [str(request.messages[0]["content"]) for request in server.requests]
@@ -123,11 +121,9 @@ def test_nothing_noted_is_nothing_in_the_pages(runs: Runs) -> None:
 
     with ChatServer(nothing) as server:
         run_id = runs.start(
-            "Who won?",
-            mode="fast",
+            Question("Who won?", options=RunOptions(compose="map_reduce")),
             reasoner=_reasoner(server),
             retriever=FakeRetriever(default=PASSAGES),
-            options=RunOptions(compose="map_reduce"),
         )
         answer = runs.wait(run_id, 20)
     assert (answer.outcome, answer.text) == ("not_in_pages", "")
@@ -182,6 +178,6 @@ def test_a_fast_model_does_all_but_the_answer(runs: Runs) -> None:
     reasoner = ChatReasoner(best, fast=fast)
     retriever: FakeRetriever = FakeRetriever()
     passages: list[Passage] = retriever.default
-    run_id = runs.start("When did Mount Aso erupt?", mode="fast", reasoner=reasoner, retriever=retriever)
+    run_id = runs.start(Question("When did Mount Aso erupt?"), reasoner=reasoner, retriever=retriever)
     assert runs.wait(run_id, 20).outcome == "answered"
     assert (len(fast.requests), len(best.requests)) == (2, 1) and passages

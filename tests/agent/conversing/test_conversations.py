@@ -18,7 +18,7 @@ import pytest
 from rag.agent.conversing.checkpoints import Checkpoints
 from rag.agent.conversing.condense import searched_with
 from rag.agent.conversing.conversations import Asked, Asking, Conversations, PageStamp, TurnView, outdated
-from rag.agent.options import RunOptions
+from rag.agent.options import Question, RunOptions
 from rag.agent.runs import Runs
 from rag.errors import ConfigError, RagError, StoreError
 from rag.store.database import Database
@@ -41,9 +41,10 @@ class Talk:
         self.retriever = FakeRetriever()
 
     def begin(self, question: str, reasoner: Any = None, *, conversation_id: str = "", **more: Any) -> Asked:
-        given = {"library": "main", "mode": "fast", "suggest": False, **more}
-        reasoner = reasoner or ScriptedReasoner()
-        asking = Asking(question, reasoner=reasoner, retriever=self.retriever, conversation_id=conversation_id, **given)
+        how = {name: more.pop(name) for name in ("mode", "options") if name in more}
+        given = {"suggest": False, **more, "conversation_id": conversation_id}
+        asked = Question(question, (given.pop("library", "main"),), **how)
+        asking = Asking(asked, reasoner or ScriptedReasoner(), self.retriever, **given)
         return self.kept.ask(asking)
 
     def ask(self, question: str, reasoner: Any = None, **more: Any) -> tuple[Asked, TurnView]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -62,7 +62,7 @@ def test_a_model_proposes_and_what_the_pages_do_not_answer_is_left_out() -> None
     )
     model = QueueModel(replies=[said])
     answer = _answer("When was the bridge opened?", _under(1, "History"), _under(2, "Tolls"))
-    likely = lambda question: 0.1 if "painted" in question else 0.9  # noqa: E731
+    likely = lambda question, passages: 0.1 if "painted" in question else 0.9  # noqa: E731
     found = asyncio.run(suggestions(answer, ChatReasoner(model), likely))
     assert found == ["How many lanes are there?", "What does it carry?", "What does the page say about “Tolls”?"]
     assert len(model.requests) == 1
@@ -85,7 +85,7 @@ def test_they_come_after_the_answer_and_are_counted(talk: Talk) -> None:
 
     replies = [SEARCH, ["Mount Aso erupted in 1953.[1]"], "How wide is the crater?\nWhich town lies inside it?"]
     model = Slow(replies=replies)
-    asked, turn = talk.ask(FIRST, ChatReasoner(model), suggest=True, likely=lambda _: 1.0)
+    asked, turn = talk.ask(FIRST, ChatReasoner(model), suggest=True, likely=lambda _, passages: 1.0)
     assert turn.answer is not None and turn.suggestions == ()
     assert turn.answer.usage.calls == 2
     deadline = time.monotonic() + 60
@@ -102,7 +102,7 @@ def test_an_app_that_closes_meanwhile_gives_them_up_in_silence(
     closing, asked = Talk(tmp_path), threading.Event()
     closed = threading.Event()
 
-    def likely(_: str) -> float:
+    def likely(_: str, passages: Sequence[Passage]) -> float:
         asked.set()
         closed.wait(10)
         return 1.0

@@ -19,7 +19,7 @@ from typing_extensions import TypedDict
 from rag.agent.conclusion import answer_of
 from rag.agent.conversing.checkpoints import Checkpoints
 from rag.agent.conversing.conversations import Asked, Asking, Conversations, TurnView
-from rag.agent.options import RunOptions
+from rag.agent.options import Question, RunOptions
 from rag.agent.run import Mode, Prepared, Run
 from rag.agent.runs import Runs
 from rag.errors import RagError
@@ -75,7 +75,7 @@ class Stepwise(Mode):
         builder: Any = StateGraph(State, context_schema=Run)
         builder.add_sequence([(node.__name__, node) for node in self.nodes])
         builder.add_edge(START, self.nodes[0].__name__)
-        return Prepared(builder.compile(run.checkpointer()), {"question": run.question}, run)
+        return Prepared(builder.compile(run.checkpointer()), {"question": run.question.text}, run)
 
     async def finish(self, run: Run, broken: Notice | None) -> Answer:
         return answer_of(run, "failed" if broken else "answered", broken, run.state.get("text", ""))
@@ -91,8 +91,8 @@ class Process:
         self.kept = Conversations(self.database, self.runs, checkpoints)
 
     def asking(self, **how: Any) -> Asking:
-        given = {"library": "main", "mode": "fast", "suggest": False, **how}
-        return Asking("What?", reasoner=ScriptedReasoner(), retriever=FakeRetriever(), **given)
+        question = Question("What?", ("main",), options=how.pop("options", RunOptions()))
+        return Asking(question, ScriptedReasoner(), FakeRetriever(), suggest=False, **how)
 
     def ask(self, **how: Any) -> Asked:
         return self.kept.ask(self.asking(**how))

@@ -14,6 +14,7 @@ from rag.agent.conversing.condense import Exchange, searched_with
 from rag.agent.conversing.conversations import Asking, Conversations
 from rag.agent.loop.state import LoopState
 from rag.agent.loop.talk import conversation, exchanges_of, leftovers, messages_of, said
+from rag.agent.options import Question
 from rag.agent.runs import Runs
 from rag.errors import ModelError
 from rag.store.database import Database
@@ -59,7 +60,7 @@ def ask(tmp_path: Path) -> Iterator[Any]:
             checkpoints.forget(within)
         one = kept.ask(
             Asking(
-                *(question, "main", "fast", ScriptedReasoner(answers=answers), retriever),
+                *(Question(question, ("main",)), ScriptedReasoner(answers=answers), retriever),
                 conversation_id=within,
                 suggest=False,
             )
