@@ -9,6 +9,7 @@ from uuid import UUID
 from langchain_core.callbacks import BaseCallbackHandler
 
 from rag.agent.usage import CallBudget, estimate_tokens
+from rag.models.failures import model_error
 from rag.tracing import Span, Status, Trace, end
 
 if TYPE_CHECKING:
@@ -93,8 +94,6 @@ def _name(serialized: Mapping[str, Any] | None, given: Mapping[str, Any]) -> str
 
 
 def _was_refused(error: BaseException) -> bool:
-    from rag.models.chat import model_error
-
     return isinstance(getattr(error, "status_code", None), int) or model_error(error).code == "chat_unreachable"
 
 

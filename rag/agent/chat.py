@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from pydantic import BaseModel, Field, ValidationError
 
 from rag.agent import prompts
+from rag.agent.citing.verifier import Judgements, judging, read_judgements
 from rag.agent.composing.compose import Plan, composed
 from rag.agent.conversing import prompts as prompts_conversation
 from rag.agent.conversing.condense import Exchange
@@ -17,7 +18,11 @@ from rag.agent.prompts import NOT_IN_PAGES, Prompt
 from rag.agent.replies import listed, one_line, prose, reply_lines, reply_text
 from rag.agent.stream import ShownText
 from rag.agent.surrogates import joined
+from rag.agent.tool_calls import call_for, unreadable_call
 from rag.errors import ModelError
+from rag.models.failures import failures, model_error
+from rag.models.refusals import refuses_tools, remember_no_tools, takes_tools
+from rag.models.structured import structured
 from rag.types import CheckedBy, Passage
 
 if TYPE_CHECKING:
@@ -75,10 +80,6 @@ class ChatReasoner:
         """Ask with the tools bound. A server that takes none is not asked again: the question is searched."""
         from langchain_core.messages import HumanMessage, SystemMessage
 
-        from rag.agent.tools import call_for, unreadable_call
-        from rag.models.chat import failures
-        from rag.models.refusals import refuses_tools, remember_no_tools, takes_tools
-
         if not (self._takes_tools and takes_tools(self._fast)):
             return call_for([question])
         refusals: tuple[type[Exception], ...] = (*failures(), NotImplementedError)
@@ -109,8 +110,6 @@ class ChatReasoner:
         self, claims: Sequence[Claim], passages: Sequence[Passage], question: str = ""
     ) -> list[Judgement | None]:
         """Implements Verifier, in one call."""
-        from rag.agent.citing.verifier import Judgements, judging, read_judgements
-
         with _failures_named():
             reply = await self._fill(Judgements, _messages(judging(claims, passages, question)))
         return read_judgements(reply, len(claims))
@@ -161,8 +160,6 @@ class ChatReasoner:
     async def _fill(self, schema: type[BaseModel], messages: Sequence[BaseMessage]) -> Any:
         if self._structured is not None:
             return await self._structured(self._fast, schema, messages)
-        from rag.models.structured import structured
-
         return await structured(self._fast, schema, messages)
 
 
@@ -213,8 +210,6 @@ def _model_name(model: BaseChatModel) -> str:
 @contextmanager
 def _failures_named() -> Iterator[None]:
     """Turn what a provider's library raises into ModelError."""
-    from rag.models.chat import failures, model_error
-
     try:
         yield
     except ModelError:

@@ -21,6 +21,7 @@ from rag.agent.composing.distill import distilled
 from rag.agent.conversing.memory import recalled
 from rag.agent.quotable import Quotable, quotables
 from rag.agent.small_talk import is_small_talk, is_thanks
+from rag.agent.tool_calls import call_for
 from rag.messages import say
 from rag.retrieval.following import term_weights
 from rag.text import is_chinese, split_sentences, terms
@@ -135,7 +136,6 @@ class ExtractiveReasoner:
         from langchain_core.messages import AIMessage
 
         from rag.agent.loop.talk import exchanges_of
-        from rag.agent.tools import call_for
 
         if recall := recalled(question, exchanges_of(history)):
             return AIMessage(recall)

@@ -212,7 +212,7 @@ def log_problem(what: str, problem: BaseException) -> None:
 
 async def drive(run: Run) -> None:
     """Run the mode's graph until it ends, or waits for a person, and turn what it streams into events."""
-    run.counter = run.counter or await asyncio.to_thread(_counter, run)
+    run.counter = run.counter or await asyncio.to_thread(counter_of, run.budget, run.trace)
     run.trace.activate()
     prepared = await run.mode.prepare(run)
     given = await asyncio.to_thread(_resuming, run.reply) if run.reply else prepared.given
@@ -235,10 +235,11 @@ def _resuming(reply: Mapping[str, Any]) -> Any:
     return Command(resume=dict(reply))
 
 
-def _counter(run: Run) -> CallCounter:
-    from rag.agent.calls import CallCounter  # langchain takes a second the first time
+def counter_of(budget: CallBudget, trace: Trace | None = None) -> CallCounter:
+    """What counts the model calls of a run. Blocks a second the first time, while langchain is imported."""
+    from rag.agent.calls import CallCounter
 
-    return CallCounter(run.budget, run.trace)
+    return CallCounter(budget, trace)
 
 
 def _note(run: Run, part: Mapping[str, Any], path: tuple[str, ...]) -> None:

@@ -16,7 +16,7 @@ from rag.agent.conclusion import conclude, failure, interruption
 from rag.agent.conversing.condense import Exchange
 from rag.agent.events import Event
 from rag.agent.modes import MODES
-from rag.agent.options import Question
+from rag.agent.options import Question, RunOptions
 from rag.agent.reasoner import Quoter, Reasoner
 from rag.agent.run import STOP_GRACE, Hooks, Mode, Run, Searcher, Shelf, drive, log_problem
 from rag.agent.usage import CallBudget, Meter, Spent
@@ -36,6 +36,9 @@ class Resumed:
     reply: Mapping[str, Any] = field(default_factory=dict)
     spent: Spent = field(default_factory=Spent)
     spans: Sequence[Span] = ()
+
+
+FRESH: Final = Resumed()
 
 
 class Runs:
@@ -81,7 +84,7 @@ class Runs:
         quoter: Quoter | None = None,
         thread: str = "",
         hooks: Hooks | None = None,
-        resumed: Resumed | None = None,
+        resumed: Resumed = FRESH,
     ) -> str:
         """Begin to answer `question` and return the run's id at once.
 
@@ -90,16 +93,14 @@ class Runs:
         conversation, and `history` counts only if it knows none. `resumed` is what a run goes on with that waited for
         a person in a process that has ended.
         """
-        resumed = resumed or Resumed()
-        options, mode = question.options, self._modes[question.mode]
-        calls = mode.calls(options, talks=bool(history or thread)) if options.calls is None else options.calls
+        mode = self._modes[question.mode]
         run = Run(
             id=uuid4().hex,
             question=question,
             mode=mode,
             reasoner=reasoner,
             shelf=Shelf(retriever),
-            budget=CallBudget(calls, tokens=options.tokens, meter=Meter(options.prices), spent=resumed.spent),
+            budget=_budget(question.options, mode, bool(history or thread), resumed.spent),
             history=tuple(one if isinstance(one, Exchange) else Exchange(*one) for one in history),
             hooks=hooks or Hooks(),
             quoter=quoter,
@@ -223,6 +224,11 @@ class Runs:
     def _limit(self, run: Run) -> float:
         """Seconds of work that it may take, with those that a person added meanwhile."""
         return min(self._time_limit, run.question.options.seconds or self._time_limit) + run.more.get("seconds", 0.0)
+
+
+def _budget(options: RunOptions, mode: Mode, talks: bool, spent: Spent) -> CallBudget:
+    calls = mode.calls(options, talks=talks) if options.calls is None else options.calls
+    return CallBudget(calls, tokens=options.tokens, meter=Meter(options.prices), spent=spent)
 
 
 async def _replied(run: Run) -> Notice | None:

@@ -5,24 +5,21 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Annotated, Any, Final
-from uuid import uuid4
+from typing import Annotated, Any
 
 from langchain_core.messages import AIMessage
-from langchain_core.messages.tool import invalid_tool_call
 from langchain_core.tools import BaseTool, StructuredTool
 from langgraph.prebuilt import InjectedState, ToolNode
 from langgraph.runtime import get_runtime
 
 from rag.agent.loop.state import LoopContext
 from rag.agent.surrogates import mended
+from rag.agent.tool_calls import RETRIEVE
 from rag.tracing import span
 from rag.types import Passage
 
-RETRIEVE: Final = "retrieve"
 MAX_QUERIES = 3
 MAX_QUERY_CHARACTERS = 400
 
@@ -103,19 +100,3 @@ def _query_in(raw: str) -> str:
 
 def _clean(query: str) -> str:
     return mended(query).strip()[:MAX_QUERY_CHARACTERS]
-
-
-def call_for(queries: Sequence[str]) -> AIMessage:
-    """Return the message that calls the tool once for each query."""
-    return AIMessage(
-        content="",
-        tool_calls=[
-            {"name": RETRIEVE, "args": {"query": query}, "id": f"call_{uuid4().hex}", "type": "tool_call"}
-            for query in queries
-        ],
-    )
-
-
-def unreadable_call() -> AIMessage:
-    """Return the message that stands for a call of which nothing can be told."""
-    return AIMessage(content="", invalid_tool_calls=[invalid_tool_call(name=RETRIEVE)])

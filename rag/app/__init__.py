@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rag.agent.chat import ChatReasoner
 from rag.agent.citing.local import LocalVerifier
 from rag.agent.conversing.checkpoints import Checkpoints
 from rag.agent.conversing.conversations import Asked, Asking, Conversations, PageStamp
@@ -244,8 +245,6 @@ class App:
         """The chat model of the session or of the settings, else the extractive reasoner."""
         if chat is None and not self.settings.has_chat_model:
             return self._quoter(library)
-        from rag.agent.chat import ChatReasoner
-
         return ChatReasoner(self.chats.chat(chat), fast=self.chats.fast_chat(chat))
 
     def test_database(self) -> Notice:

@@ -13,6 +13,7 @@ from rag.config import Settings
 from rag.errors import FetchError, ModelError
 from rag.ingest.guard import allow_list, check_addresses, check_url
 from rag.ingest.transport import resolve_host
+from rag.models.chat import build_chat_model, build_fast_model, build_own_model, check_chat_model, served_models
 from rag.types import Notice
 
 if TYPE_CHECKING:
@@ -72,8 +73,6 @@ class ChatModels:
 
     def chat(self, options: ChatOptions | None = None) -> BaseChatModel:
         """The chat model of `options`, or of the settings. Raises ModelError when it is set up wrong."""
-        from rag.models.chat import build_chat_model
-
         if options is None:
             return build_chat_model(self._settings)
         self._check_allowed(options)
@@ -83,8 +82,6 @@ class ChatModels:
 
     def fast_chat(self, options: ChatOptions | None = None) -> BaseChatModel | None:
         """The model for all but the answer, where it is another one."""
-        from rag.models.chat import build_fast_model
-
         if options is None:
             return build_fast_model(self._settings)
         if not self._is_own(options):
@@ -112,8 +109,6 @@ class ChatModels:
 
     def served(self, options: ChatOptions) -> list[str]:
         """The models that the service says it has, `options.model` aside. Raises ModelError in the form's words."""
-        from rag.models.chat import served_models
-
         asking = replace(options, model=options.model or "any")
         names = _in_form(lambda: BACKGROUND.wait(served_models(self.chat(asking))), options)
         if not names:
@@ -140,8 +135,6 @@ class ChatModels:
         return self._settings.model_copy(update=chosen)
 
     def _own(self, options: ChatOptions) -> BaseChatModel:
-        from rag.models.chat import build_own_model
-
         address = options.base_url or (_OPENAI if options.model.startswith("openai:") else "")
         _check_form(address, options.api_key)
         address, admit = self._admitted(address)
@@ -192,8 +185,6 @@ def _check_form(address: str, key: str) -> None:
 
 
 def _ask(model: BaseChatModel, name: str) -> None:
-    from rag.models.chat import check_chat_model
-
     try:
         BACKGROUND.wait(check_chat_model(model))
     except ModelError as error:

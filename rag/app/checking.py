@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rag.agent.chat import ChatReasoner
 from rag.agent.citing.local import LocalVerifier
 from rag.agent.citing.verifier import Verifier
 from rag.app.chat_models import ChatModels
@@ -14,8 +15,6 @@ def verifiers_of(settings: Settings) -> list[Verifier]:
     local = Models(settings).verifier
     found: list[Verifier] = [LocalVerifier(local)] if local else []
     if settings.has_chat_model:
-        from rag.agent.chat import ChatReasoner
-
         chats = ChatModels(settings)
         found.insert(0, ChatReasoner(chats.chat(), fast=chats.fast_chat()))
     return found

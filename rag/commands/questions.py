@@ -16,10 +16,12 @@ from rag.config import Settings
 from rag.errors import IngestError
 from rag.ingest.records import text_lines
 from rag.ingest.url_key import url_hash
+from rag.messages import say
 from rag.retrieval.explain import explained, explanation
 from rag.retrieval.filters import Filters
 from rag.retrieval.scope import site_filters
 from rag.retrieval.strategies import STRATEGIES
+from rag.text import question_language
 from rag.types import Answer, Passage
 
 
@@ -135,9 +137,6 @@ def _hits_as_text(question: str, hits: Iterable[dict[str, Any]]) -> str:
 
 
 def _answer_as_text(answer: Answer) -> str:
-    from rag.messages import say
-    from rag.text import question_language
-
     lines = [f"? {answer.question}", answer.text]
     lines += [f"  [{c.n}] {c.title}  {c.url}\n      {shorten(c.quote)}" for c in answer.citations]
     if answer.notice:

@@ -23,6 +23,8 @@ MediaType = Literal[
 ]
 
 MEGABYTE = 1024 * 1024
+MAX_CHARACTERS = 5_000_000
+"""The longest text that a document may make."""
 PDF: MediaType = "application/pdf"
 DOCX: MediaType = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 CSV: MediaType = "text/csv"

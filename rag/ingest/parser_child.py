@@ -12,6 +12,7 @@ import sys
 from typing import IO, Any
 
 from rag.errors import IngestError
+from rag.ingest.extraction.forest import fitted
 from rag.ingest.frames import read_frame, write_frame
 from rag.ingest.parser_tasks import TASKS
 
@@ -52,8 +53,6 @@ def _load() -> None:
     import bs4  # noqa: F401
     import charset_normalizer  # noqa: F401
     import trafilatura
-
-    from rag.ingest.extraction.forest import fitted
 
     fitted()
     trafilatura.extract("<html><body><article><p>one</p></article></body></html>", output_format="markdown")

@@ -10,6 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 from rag.errors import IngestError
+from rag.ingest.documents import find_reader
+from rag.ingest.extract import as_mapping, extract
 from rag.ingest.guard import shown
 from rag.ingest.media import GZIP, XML
 from rag.messages.ingest import because
@@ -19,9 +21,6 @@ Task = Callable[[bytes, dict[str, Any]], dict[str, Any]]
 
 def _extract(body: bytes, header: dict[str, Any]) -> dict[str, Any]:
     """The fields of `Extracted`; arguments: content_type, charset, url."""
-    from rag.ingest.documents import find_reader
-    from rag.ingest.extract import as_mapping, extract
-
     kind, charset, url = header["content_type"], header["charset"], header["url"]
     if kind in (XML, GZIP):
         raise IngestError("content_type", url=shown(url), **because("feed" if kind == XML else "binary"))

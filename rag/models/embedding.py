@@ -11,6 +11,11 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from rag.models.encoder import FlagEncoder
+from rag.models.families import family_of
+from rag.models.flag import load_flag_model
+from rag.models.hub import find_model
+
 log = logging.getLogger(__name__)
 
 
@@ -54,11 +59,6 @@ def load_embedding_model(name: str, *, memory: Path | None = None, exact: bool =
     Takes seconds (torch is imported here) and, for a model of the hub that is not cached, as long as
     the download. Raises ModelError when the model is unknown, incomplete, or the hub out of reach.
     """
-    from rag.models.encoder import FlagEncoder
-    from rag.models.families import family_of
-    from rag.models.flag import load_flag_model
-    from rag.models.hub import find_model
-
     began = time.perf_counter()
     found = find_model(name)
     family = family_of(found.origin, found.folder)

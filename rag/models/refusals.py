@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from rag.models.failures import model_error, status_of
+
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
@@ -47,15 +49,15 @@ def refuses_tools(error: BaseException, model: BaseChatModel) -> bool:
 
     if isinstance(error, NotImplementedError):
         return True
-    said = _said(error, model) if _status(error) or isinstance(error, ModelInvalidRequestError) else ""
+    said = _said(error, model) if status_of(error) or isinstance(error, ModelInvalidRequestError) else ""
     return bool(_TOOLS.search(said))
 
 
 def refuses_form(error: BaseException, model: BaseChatModel) -> bool:
     """Whether the server, or the model's class, does not know this way of asking for a filled form."""
-    if isinstance(error, NotImplementedError) or _status(error) in NOT_UNDERSTOOD:
+    if isinstance(error, NotImplementedError) or status_of(error) in NOT_UNDERSTOOD:
         return True
-    said = _said(error, model) if _status(error) else ""
+    said = _said(error, model) if status_of(error) else ""
     return bool(_TOOLS.search(said) or _FORM.search(said))
 
 
@@ -64,17 +66,10 @@ def _said(error: BaseException, model: BaseChatModel) -> str:
 
     The model's name is left out: it can hold any of the words that are looked for.
     """
-    from rag.models.chat import model_error
-
     text = str(error).lower()
-    if _status(error) in _OF_ANOTHER_KIND or _PAGE.search(text) or model_error(error).code == "chat_too_long":
+    if status_of(error) in _OF_ANOTHER_KIND or _PAGE.search(text) or model_error(error).code == "chat_too_long":
         return ""
     return re.sub(rf"(?<![\w-]){re.escape(_name(model).lower())}(?![\w-])", " ", text)
-
-
-def _status(error: BaseException) -> int | None:
-    status = getattr(error, "status_code", None)
-    return status if isinstance(status, int) else None
 
 
 def _address(model: BaseChatModel) -> str:

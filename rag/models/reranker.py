@@ -14,10 +14,16 @@ import numpy as np
 
 from rag.errors import ModelError
 from rag.models.batches import Batch, grouped, padded
+from rag.models.embedding import best_device
 from rag.models.engines import Choice, choose
+from rag.models.families import read_json
+from rag.models.flag import load_flag_reranker
+from rag.models.hub import find_optional
 from rag.models.memory import recall, remember
 from rag.models.precision import has_bfloat16
 from rag.models.scoring import Rows, Scorers, sigmoid
+from rag.models.unicode import encodable
+from rag.models.workers import Workers
 
 log = logging.getLogger(__name__)
 
@@ -75,10 +81,6 @@ def load_reranker(name: str, *, memory: Path | None = None, exact: bool = False)
 
     Raises ModelError when it is unknown, incomplete, no reranker, or the hub out of reach.
     """
-    from rag.models.embedding import best_device
-    from rag.models.flag import load_flag_reranker
-    from rag.models.hub import find_optional
-
     began = time.perf_counter()
     folder = find_optional(name, "reranker")
     _check_kind(name, folder)
@@ -92,8 +94,6 @@ def load_reranker(name: str, *, memory: Path | None = None, exact: bool = False)
 
 def _check_kind(name: str, folder: Path) -> None:
     """An embedding model would load as well, with random weights where a reranker has its score."""
-    from rag.models.families import read_json
-
     kinds = read_json(folder / "config.json").get("architectures")
     if not isinstance(kinds, list) or not any(str(kind).endswith("ForSequenceClassification") for kind in kinds):
         raise ModelError("reranker_wrong_kind", name=name)
@@ -104,8 +104,6 @@ class CrossEncoder:
 
     def __init__(self, flag: Any, *, name: str, device: str, memory: Path | None = None, exact: bool = False) -> None:
         """See `load_reranker` for `memory` and `exact`."""
-        from rag.models.workers import Workers
-
         config = flag.model.config
         if getattr(config, "num_labels", 1) != 1:
             raise ModelError("reranker_wrong_kind", name=name)
@@ -136,8 +134,6 @@ class CrossEncoder:
 
     def _tokens(self, question: str, texts: Sequence[str]) -> tuple[list[list[int]], list[list[int]]]:
         """Token ids and token types of each pair."""
-        from rag.models.unicode import encodable
-
         asked = encodable(question[:_MAX_QUESTION])
         limits = {"truncation": "longest_first", "max_length": self._max_tokens, "return_token_type_ids": True}
         with self._lock:  # truncation is set on the shared tokenizer at every call

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from rag.errors import ModelError
+from rag.models.failures import failures, model_error
 from rag.models.refusals import ServerKey, refuses_form, server_key
 
 if TYPE_CHECKING:
@@ -39,8 +40,6 @@ async def structured(model: BaseChatModel, schema: type[Filled], messages: Seque
 
     Raises ModelError: `chat_unusable` when the repair does not fit either, else why the request failed.
     """
-    from rag.models.chat import failures, model_error
-
     try:
         rung, reply = await _climb_down(model, schema, list(messages))
         filled = read_reply(schema, reply)
@@ -70,8 +69,6 @@ def read_reply(schema: type[Filled], reply: AIMessage) -> Filled | ValueError:
 async def _climb_down(
     model: BaseChatModel, schema: type[BaseModel], messages: list[BaseMessage]
 ) -> tuple[Rung, AIMessage]:
-    from rag.models.chat import failures, model_error
-
     expected: tuple[type[Exception], ...] = (*failures(), NotImplementedError)
     key = server_key(model)
     rungs = _ALL_RUNGS if model._llm_type == "openai-chat" else _RUNGS_OF_OTHERS

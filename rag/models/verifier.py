@@ -21,6 +21,12 @@ from numpy.typing import NDArray
 
 from rag.errors import ModelError
 from rag.models.batches import grouped
+from rag.models.embedding import best_device
+from rag.models.families import read_json
+from rag.models.flag import load_classifier
+from rag.models.hub import find_optional
+from rag.models.unicode import encodable
+from rag.models.workers import Workers
 from rag.types import Verdict
 
 log = logging.getLogger(__name__)
@@ -96,11 +102,6 @@ def load_support_model(name: str) -> SupportModel:
 
     Raises ModelError when it is unknown, incomplete, of another kind, or the hub out of reach.
     """
-    from rag.models.embedding import best_device
-    from rag.models.families import read_json
-    from rag.models.flag import load_classifier
-    from rag.models.hub import find_optional
-
     began = time.perf_counter()
     folder = find_optional(name, "verifier")
     config = read_json(folder / "config.json")
@@ -136,8 +137,6 @@ class _Classifier:
     """What both kinds share: pairs of texts to windows of tokens, and these to probabilities, in batches."""
 
     def __init__(self, model: Any, tokenizer: Any, *, name: str, device: str) -> None:
-        from rag.models.workers import Workers
-
         self.name = name
         self._model = model
         self._tokenizer = tokenizer
@@ -151,8 +150,6 @@ class _Classifier:
 
     def _windows(self, firsts: Sequence[str], seconds: Sequence[str]) -> Any:
         """All windows: the second text whole (or half of what the model reads), the first as far as it fits."""
-        from rag.models.unicode import encodable
-
         with self._lock:  # truncation is set on the shared tokenizer at every call
             return self._tokenizer(
                 [encodable(text) for text in firsts],

@@ -12,6 +12,7 @@ from qdrant_client.local.qdrant_local import QdrantLocal
 
 from rag.config import Settings
 from rag.errors import StoreError
+from rag.store.edge.client import EdgeClient
 
 _TIMEOUT = 30  # seconds for one call to a server
 _FOLDER = "qdrant"  # under the data folder
@@ -25,22 +26,16 @@ def connect(settings: Settings) -> QdrantClient:
     """
     if settings.qdrant_url:
         return _Server(settings.qdrant_url, settings.qdrant_api_key.get_secret_value() or None)
-    from rag.store.edge.client import EdgeClient
-
     return EdgeClient(settings.rag_data_dir / _FOLDER)
 
 
 def is_shared(client: QdrantClient) -> bool:
     """Whether other processes may write at the same time: true of a server only."""
-    from rag.store.edge.client import EdgeClient
-
     return not isinstance(client, EdgeClient) and not isinstance(client._client, QdrantLocal)
 
 
 def rest(client: QdrantClient, idle: float) -> None:
     """Give back what the embedded engine holds for collections that nobody asked for so many seconds."""
-    from rag.store.edge.client import EdgeClient
-
     if isinstance(client, EdgeClient):
         client.backend.rest(idle)
 

@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
+from rag.agent.conversing.conversations import PageStamp, outdated
 from rag.errors import RagError
 from rag.types import Answer
 
@@ -47,8 +48,6 @@ def _with_texts(app: App, library: str, answer: Answer) -> Answer:
 
 def pages_now(app: App, library: str, turn: TurnView) -> dict[str, PageNow]:
     """What became of the pages that the turn cites, by url_hash; those that are as they were are left out."""
-    from rag.agent.conversing.conversations import PageStamp, outdated
-
     if not turn.stamps:
         return {}
     known = app.library(library).known(list(turn.stamps))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from rag.app.chat_models import SERVICES, entered
 from rag.errors import RagError
 from rag.messages import say
 from rag.ui.escape import escape_line
@@ -48,8 +49,6 @@ def draw_chat_form(app: App, language: Language) -> None:
             use = st.form_submit_button(label("chat_use", language), type="primary", key="chat-use")
             look = st.form_submit_button(label("chat_list", language), key="chat-list")
     if use or look:
-        from rag.app.chat_models import entered
-
         options = _with_known_key(entered(model, base_url, key or "", fast, temperature))
         _connect(app, options, language) if use else _list(app, options, language)
     _draw_served(language)
@@ -100,14 +99,10 @@ def _draw_current(app: App, language: Language) -> None:
 
 
 def _draw_services(language: Language) -> None:
-    from rag.app.chat_models import SERVICES
-
     st.pills(label("chat_service", language), list(SERVICES), key="chat-service", on_change=_take_service)
 
 
 def _take_service() -> None:
-    from rag.app.chat_models import SERVICES
-
     if name := st.session_state["chat-service"]:
         st.session_state["chat-base-url"], st.session_state["chat-model"] = SERVICES[name]
         st.session_state.pop(_MODELS, None)

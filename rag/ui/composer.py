@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from rag.agent.options import COMPOSE
+from rag.app import ChatOptions
 from rag.errors import RagError
 from rag.messages import say
 from rag.ui.choices import Choices
@@ -54,8 +55,6 @@ def chosen(language: Language) -> str:
 
 def chat_in_use(app: App) -> ChatOptions | None:
     """The chat model of the session, else that of the settings; None where there is none."""
-    from rag.app import ChatOptions
-
     settings = app.settings
     if session().chat is not None or not settings.has_chat_model:
         return session().chat

@@ -7,6 +7,8 @@ from dataclasses import dataclass, fields, replace
 from datetime import date, datetime, time, timedelta, timezone
 from typing import TYPE_CHECKING, Any
 
+from rag.retrieval.filters import Filters
+
 if TYPE_CHECKING:
     from rag.retrieval.filters import Filters
 
@@ -62,8 +64,6 @@ class Scope:
 
     def filters(self, minutes_behind: int = 0) -> Filters | None:
         """The filters for a search, None for none. `minutes_behind` is how far the reader's clock is behind UTC."""
-        from rag.retrieval.filters import Filters
-
         if not self.confines:
             return None
         return Filters(

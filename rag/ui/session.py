@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 import streamlit as st
 from streamlit.runtime import Runtime
 
+from rag.app import App
+from rag.config import load_settings
 from rag.types import Notice, Retrieval, RunMode
 from rag.ui.browser import browser_id
 from rag.ui.choices import Choices
@@ -112,9 +114,6 @@ def forget_chat(app: App) -> None:
 
 def build_app() -> App:
     """Build the application from the settings. Raises RagError when a setting or the store is at fault."""
-    from rag.app import App
-    from rag.config import load_settings
-
     app = App(load_settings())
     app.start()
     return app

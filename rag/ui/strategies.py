@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from rag.retrieval.strategies import STRATEGIES
 from rag.ui.escape import escape_line
 from rag.ui.strings import LABELS, Language, label
 
 
 def strategy_names(standard: str) -> list[str]:
     """The strategies there are, `standard` first."""
-    from rag.retrieval.strategies import STRATEGIES
-
     return sorted(STRATEGIES, key=lambda name: name != standard)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from rag.ingest.diff import page_diff
 from rag.types import Page, PageVersion
 from rag.ui.diff_html import diff_html
 from rag.ui.parts import moment
@@ -42,8 +43,6 @@ def change_name(old: PageVersion, new: PageVersion, language: Language) -> str:
 
 
 def _draw_difference(old: PageVersion, new: PageVersion, language: Language) -> None:
-    from rag.ingest.diff import page_diff
-
     if old.title != new.title:
         st.caption(label("versions_title", language))
         st.html(diff_html([("removed", old.title), ("added", " "), ("added", new.title)], language))

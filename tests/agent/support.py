@@ -14,7 +14,7 @@ from rag.agent.events import Event
 from rag.agent.options import Question
 from rag.agent.reasoner import Quoter
 from rag.agent.runs import Runs
-from rag.agent.tools import call_for
+from rag.agent.tool_calls import call_for
 from rag.errors import RagError
 from rag.messages import MESSAGES, say
 from rag.types import Answer, Passage

@@ -19,7 +19,7 @@ from rag.agent.loop.state import LoopContext
 from rag.agent.modes import MODES
 from rag.agent.reasoner import RESET
 from rag.agent.runs import Runs
-from rag.agent.tools import call_for
+from rag.agent.tool_calls import call_for
 from rag.agent.usage import CallBudget
 from rag.errors import ModelError, StoreError
 from rag.messages import MESSAGES, say

@@ -6,7 +6,8 @@ import pytest
 from langchain_core.messages import AIMessage
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
-from rag.agent.tools import MAX_QUERIES, MAX_QUERY_CHARACTERS, call_for, read_wish, retrieve_tool
+from rag.agent.tool_calls import call_for
+from rag.agent.tools import MAX_QUERIES, MAX_QUERY_CHARACTERS, read_wish, retrieve_tool
 
 
 def _calls(*calls: tuple[str, Any]) -> AIMessage:

@@ -12,7 +12,8 @@ from rag.config import Settings, load_settings
 from rag.errors import ModelError
 from rag.messages import say
 from rag.models import chat, openai_chat
-from rag.models.chat import build_chat_model, check_chat_model, failures, model_error
+from rag.models.chat import build_chat_model, check_chat_model
+from rag.models.failures import failures, model_error
 from tests.support.chat_server import Call, ChatServer, Reply
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from rag.agent.background import BACKGROUND
 from rag.agent.conversing.followups import Likely, Suggester, suggestions
-from rag.agent.run import log_problem
+from rag.agent.run import counter_of, log_problem
 from rag.agent.usage import CallBudget, Meter, Prices
 from rag.types import Answer
 
@@ -47,10 +47,8 @@ async def _counted(answer: Answer, reasoner: object, likely: Likely | None, budg
         return await suggestions(answer, reasoner, likely)
     from langchain_core.runnables import RunnableLambda
 
-    from rag.agent.calls import CallCounter
-
     async def found(_: Any) -> list[str]:
         return await suggestions(answer, reasoner, likely)
 
-    counted: list[str] = await RunnableLambda(found).ainvoke(None, {"callbacks": [CallCounter(budget)]})
+    counted: list[str] = await RunnableLambda(found).ainvoke(None, {"callbacks": [counter_of(budget)]})
     return counted

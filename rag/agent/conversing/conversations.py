@@ -21,7 +21,7 @@ from rag.agent.options import Question
 from rag.agent.questions import question_problem
 from rag.agent.reasoner import Quoter, Reasoner
 from rag.agent.run import Hooks
-from rag.agent.runs import Resumed, Runs, Searcher
+from rag.agent.runs import FRESH, Resumed, Runs, Searcher
 from rag.agent.usage import Spent, sum_of
 from rag.errors import RagError
 from rag.store.conversation_table import Conversation, Turn, TurnState
@@ -175,7 +175,7 @@ class Conversations:
         conversation_id: str,
         turn_id: str,
         before: Sequence[TurnView],
-        resumed: Resumed | None = None,
+        resumed: Resumed = FRESH,
     ) -> Asked:
         run_id = self._runs.start(
             asking.question,

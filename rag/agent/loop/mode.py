@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any, Final
 
+from rag.agent.citing.citations import check
 from rag.agent.conclusion import answer_of
 from rag.agent.options import RunOptions
 from rag.agent.reasoner import following
@@ -89,8 +90,6 @@ def _broken_off(run: Run, passages: list[Passage], notice: Notice) -> Answer:
 
     What was cut off was not checked as a whole, so no verdicts on its statements are kept.
     """
-    from rag.agent.citing.citations import check
-
     checked = check(run.text, passages)
     outcome: Outcome = "caveat" if checked.text and notice.code in _SOUND else "failed"
     statements = checked.statements if notice.code == "quoted_budget_seconds" else ()

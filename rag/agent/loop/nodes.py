@@ -19,7 +19,8 @@ from rag.agent.loop.verify import verified
 from rag.agent.loop.writing import write
 from rag.agent.questions import is_small_talk, question_problem
 from rag.agent.reasoner import following
-from rag.agent.tools import Wish, call_for, read_wish, retrieve_tool, tool_node
+from rag.agent.tool_calls import call_for
+from rag.agent.tools import Wish, read_wish, retrieve_tool, tool_node
 from rag.agent.usage import BUDGET_CODES
 from rag.errors import ModelError, RagError
 from rag.retrieval.answerable import REFUSE

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from rag.ingest.documents.docx import read_docx
+from rag.ingest.documents.pdf import read_pdf
+from rag.ingest.documents.table import read_table
 from rag.ingest.extract import Extracted
 from rag.ingest.media import CSV, DOCX, PDF, TSV
 
 Reader = Callable[[bytes, "str | None", str], Extracted]
-
-MAX_CHARACTERS = 5_000_000
-"""The longest text that a document may make."""
 
 
 def find_reader(content_type: str) -> Reader | None:
@@ -22,15 +22,9 @@ def find_reader(content_type: str) -> Reader | None:
     A reader raises IngestError for a document that it cannot read; `url` may be a file's name.
     """
     if content_type == PDF:
-        from rag.ingest.documents.pdf import read_pdf
-
         return lambda body, charset, url: read_pdf(body, url)
     if content_type == DOCX:
-        from rag.ingest.documents.docx import read_docx
-
         return lambda body, charset, url: read_docx(body, url)
     if content_type in (CSV, TSV):
-        from rag.ingest.documents.table import read_table
-
         return read_table
     return None

@@ -13,13 +13,13 @@ from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 from rag.errors import IngestError
-from rag.ingest.documents import MAX_CHARACTERS
 from rag.ingest.documents.docx_body import BodyReader
 from rag.ingest.documents.properties import name_said, title_said
 from rag.ingest.extract import Extracted
 from rag.ingest.extraction.clean import clean_line, clean_text
 from rag.ingest.extraction.metadata import name_of, site_of
 from rag.ingest.guard import shown
+from rag.ingest.media import MAX_CHARACTERS
 from rag.text import detect_language
 
 if TYPE_CHECKING:

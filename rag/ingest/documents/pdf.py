@@ -12,7 +12,6 @@ from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 from rag.errors import IngestError
-from rag.ingest.documents import MAX_CHARACTERS
 from rag.ingest.documents.pdf_layout import (
     Layout,
     body_size,
@@ -27,6 +26,7 @@ from rag.ingest.extract import Extracted
 from rag.ingest.extraction.clean import clean_line, clean_text
 from rag.ingest.extraction.metadata import name_of, site_of
 from rag.ingest.guard import shown
+from rag.ingest.media import MAX_CHARACTERS
 from rag.text import detect_language
 
 if TYPE_CHECKING:

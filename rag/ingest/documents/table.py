@@ -10,11 +10,11 @@ from statistics import median
 
 from rag.errors import IngestError
 from rag.ingest.charset import decode
-from rag.ingest.documents import MAX_CHARACTERS
 from rag.ingest.extract import Extracted
 from rag.ingest.extraction.clean import clean_text
 from rag.ingest.extraction.metadata import name_of, site_of
 from rag.ingest.guard import shown
+from rag.ingest.media import MAX_CHARACTERS
 from rag.text import detect_language
 
 MAX_COLUMNS = 500
