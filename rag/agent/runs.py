@@ -167,7 +167,11 @@ class Runs:
     def close(self) -> None:
         """Stop all runs; each still gets its answer. One that waits for a person is left as it is."""
         with self._lock:
-            going_on = [run for run in self._runs.values() if not run.done.is_set() and not run.waits]
+            left = [run for run in self._runs.values() if not run.done.is_set()]
+        going_on = [run for run in left if not run.waits]
+        for run in left:
+            if run.waits and run.work is not None:
+                run.work.cancel()
         for run in going_on:
             BACKGROUND.loop().call_soon_threadsafe(run.stopped.set)
         for run in going_on:
@@ -191,11 +195,13 @@ class Runs:
     async def _supervise(self, run: Run) -> None:
         """See a run through to its answer, however it ends."""
         telling = asyncio.create_task(_tell(run)) if run.hooks.text else None
-        notice = await self._driven(run)
-        while run.waits and notice is None:
-            notice = await _replied(run) or await self._driven(run)
-        if telling is not None:
-            telling.cancel()
+        try:
+            notice = await self._driven(run)
+            while run.waits and notice is None:
+                notice = await _replied(run) or await self._driven(run)
+        finally:
+            if telling is not None:
+                telling.cancel()
         run.answer = await conclude(run, notice)
         if notice is not None:
             await _remembered(run)
@@ -240,9 +246,11 @@ async def _replied(run: Run) -> Notice | None:
         await _told("that a run waits could not be kept", run.hooks.waits, run.waits, spent)
     run.add("waiting", run.waits)
     ends = [asyncio.create_task(one.wait()) for one in (run.stopped, run.replied)]
-    await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
-    for end in ends:
-        end.cancel()
+    try:
+        await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for end in ends:
+            end.cancel()
     run.waited += time.monotonic() - began
     return interruption(run) if run.stopped.is_set() else None
 

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -161,21 +162,19 @@ class App:
         `person` is whose answers are counted, nobody's where it is empty: RagError("too_many_answers") when too many
         are under way. `settings` (JSON values) are kept with it beside the mode.
         """
-        question = question.limited(self.settings)
-        reasoner, quoter = self.reasoner(question.library, chat), self._quoter(question.library)
-        library = self.library(question.library)
-        asking = Asking(
-            question,
-            reasoner,
-            self._scoped(question, reasoner),
-            owner=owner,
-            conversation_id=conversation_id,
-            quoter=quoter,
-            settings={"strategy": question.options.strategy, "model": reasoner.name, **(settings or {})},
-            stamps=lambda hashes: {key: PageStamp.of(page) for key, page in library.known(hashes).items()},
-            likely=lambda asked, passages: held_by(passages, asked, self.models.sparse, library.idf),
-        )
+        asking = self._asking(question.limited(self.settings), owner, chat)
+        asking = replace(asking, conversation_id=conversation_id, settings={**asking.settings, **(settings or {})})
         return self._in_flight.begin(person, lambda: self.conversations.ask(asking))
+
+    def reply(
+        self, turn_id: str, reply: Mapping[str, Any], *, owner: str = "", chat: ChatOptions | None = None
+    ) -> Asked:
+        """Go on with a turn that waits for a person, also one of a process that has ended, as it was asked.
+
+        `reply` holds an answer (JSON values) to each of its `waits`, by their ids. Raises RagError("turn_not_waiting").
+        """
+        asking = self._asking(self.conversations.question(turn_id, owner), owner, chat)
+        return self.conversations.reply(turn_id, reply, asking)
 
     def events(self, run_id: str, since: int = 0, wait: float = 0.0) -> list[Event]:
         return self._runs.events(run_id, since, wait)
@@ -250,6 +249,20 @@ class App:
     def test_database(self) -> Notice:
         """Ask the database for its libraries. Raises StoreError."""
         return Notice("database_works", {"libraries": len(list_libraries(self._client))})
+
+    def _asking(self, question: Question, owner: str, chat: ChatOptions | None) -> Asking:
+        """All that a question is answered with."""
+        reasoner, library = self.reasoner(question.library, chat), self.library(question.library)
+        return Asking(
+            question,
+            reasoner,
+            self._scoped(question, reasoner),
+            owner=owner,
+            quoter=self._quoter(question.library),
+            settings={"strategy": question.options.strategy, "model": reasoner.name},
+            stamps=lambda hashes: {key: PageStamp.of(page) for key, page in library.known(hashes).items()},
+            likely=lambda asked, passages: held_by(passages, asked, self.models.sparse, library.idf),
+        )
 
     def _quoter(self, library: str) -> ExtractiveReasoner:
         return ExtractiveReasoner(self.models.sparse, lambda terms: self.library(library).idf(terms))

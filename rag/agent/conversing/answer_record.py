@@ -32,7 +32,7 @@ def plain(answer: Answer) -> dict[str, Any]:
 
 def revived(data: Mapping[str, Any]) -> Answer:
     """The answer from what `plain` made; fields that are newer than the record have their defaults."""
-    return _revived(Answer, data)
+    return revive(Answer, data)
 
 
 def packed(searches: Sequence[Retrieval]) -> bytes:
@@ -48,14 +48,15 @@ def packed(searches: Sequence[Retrieval]) -> bytes:
 
 def unpacked(data: bytes) -> tuple[Retrieval, ...]:
     """The searches from what `packed` made."""
-    return tuple(_revived(Retrieval, one) for one in json.loads(zlib.decompress(data))) if data else ()
+    return tuple(revive(Retrieval, one) for one in json.loads(zlib.decompress(data))) if data else ()
 
 
 def _short(candidate: Candidate) -> Candidate:
     return replace(candidate, passage=replace(candidate.passage, text=candidate.passage.text[:_OPENING]))
 
 
-def _revived(kind: type[Record], data: Mapping[str, Any]) -> Record:
+def revive(kind: type[Record], data: Mapping[str, Any]) -> Record:
+    """A value of a dataclass from its fields as JSON; those that the class does not have are passed over."""
     hints = _hints(cast(Hashable, kind))
     return kind(**{name: _value(hints[name], value) for name, value in data.items() if name in hints})
 
@@ -77,5 +78,5 @@ def _value(hint: Any, value: Any) -> Any:
         same = len(arms) == 2 and arms[1] is Ellipsis
         return tuple(_value(arms[0] if same else arms[at], one) for at, one in enumerate(value))
     if isinstance(hint, type) and is_dataclass(hint):
-        return _revived(hint, value)
+        return revive(hint, value)
     return value

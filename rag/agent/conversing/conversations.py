@@ -11,7 +11,7 @@ from typing import Any, Final
 from uuid import uuid4
 
 from rag.agent.conversing.aftercare import propose
-from rag.agent.conversing.answer_record import packed, plain, revived, unpacked
+from rag.agent.conversing.answer_record import packed, plain, revive, revived, unpacked
 from rag.agent.conversing.checkpoints import Checkpoints
 from rag.agent.conversing.condense import Exchange
 from rag.agent.conversing.followups import Likely
@@ -138,7 +138,10 @@ class Conversations:
         turn_id = self._table.begin_turn(
             *(conversation_id, asking.question.library, asking.owner, asking.question.text.strip()),
             process=self._process.name,
-            extra={"settings": {"mode": asking.question.mode, **asking.settings}},
+            extra={
+                "settings": {"mode": asking.question.mode, **asking.settings},
+                "asked": asdict(asking.question),
+            },
         )
         return self._begin(asking, conversation_id, turn_id, turns)
 
@@ -160,6 +163,13 @@ class Conversations:
         spans = self._spans.of_turn(turn_id, asking.owner)
         resumed = Resumed(reply, Spent(**kept.waits["spent"]), spans)
         return self._begin(asking, turn.conversation_id, turn_id, before, resumed)
+
+    def question(self, turn_id: str, owner: str = "") -> Question:
+        """What the turn was asked with. Raises RagError("turn_unknown")."""
+        found = self._table.turn(turn_id, owner)
+        if found is None or "asked" not in found.extra:
+            raise RagError("turn_unknown")
+        return revive(Question, found.extra["asked"])
 
     def change(self, turn_id: str, change: Change, owner: str = "") -> None:
         """Change something of a run that goes on; its nodes read it when they are next at work.

@@ -1,0 +1,57 @@
+"""A question that waits for a person is gone on with by an app that was started later, as it was asked."""
+
+from __future__ import annotations
+
+import time
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rag.agent.conversing.conversations import TurnView
+from rag.app import App, Question, RunOptions
+from rag.config import load_settings
+from rag.errors import RagError
+from rag.retrieval.filters import Filters
+from tests.agent.conversing.test_waiting import Stepwise, approve, plan
+
+ASKED = Question(
+    "What?",
+    ("main",),
+    scope=Filters(sites=("a.example", "b.example")),
+    options=RunOptions(compose="refine", seconds=30),
+)
+
+
+def _app(folder: Path) -> App:
+    app = App(
+        load_settings(None, rag_data_dir=folder, qdrant_url="", llm_model="", llm_base_url="", strategy="keyword")
+    )
+    app._runs._modes = {"fast": Stepwise(plan, approve)}
+    return app
+
+
+def _waiting(app: App, turn_id: str) -> TurnView:
+    until = time.monotonic() + 60
+    while not (turn := app.conversations.turn(turn_id, "ann")).waits:
+        assert time.monotonic() < until
+        time.sleep(0.02)
+    return turn
+
+
+def test_it_goes_on_in_an_app_that_was_started_later(tmp_path: Path) -> None:
+    with closing(_app(tmp_path)) as before:
+        asked = before.converse(ASKED, owner="ann")
+        _waiting(before, asked.turn_id)
+    with closing(_app(tmp_path)) as after:
+        after.conversations.recover()
+        assert after.conversations.question(asked.turn_id, "ann") == ASKED.limited(after.settings)
+        replied: Any = asked
+        for said in ("Yes.", "Quite."):
+            turn = _waiting(after, asked.turn_id)
+            with pytest.raises(RagError):
+                after.reply(asked.turn_id, {turn.waits[0].id: said}, owner="bob")
+            replied = after.reply(asked.turn_id, {turn.waits[0].id: said}, owner="ann")
+        answer = after.wait(replied.run_id, 60)
+        assert (answer.text, answer.model_calls, answer.notice) == ("A plan. Yes. Quite.", 1, None)
