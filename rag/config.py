@@ -42,7 +42,7 @@ class Settings(BaseSettings):
     fetch_k: int = Field(default=40, ge=1, le=500)
     context_characters: int = Field(default=4000, ge=500, le=100_000)
     reranker_model: str = ""
-    pre_ranker: Literal["weighted", "rrf", "closeness"] = "weighted"
+    pre_ranker: Literal["weighted", "rrf"] = "weighted"
     pre_top_k: int = Field(default=0, ge=0, le=500)
     verifier_model: str = ""
     llm_model: str = ""

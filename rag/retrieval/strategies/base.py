@@ -22,7 +22,7 @@ from rag.store.search import RRF_K, Fusion, Hit, Legs, Query, reciprocal_rank_fu
 from rag.tracing import span
 from rag.types import Passage
 
-PreRanker = Literal["weighted", "rrf", "closeness"]
+PreRanker = Literal["weighted", "rrf"]
 Need = Literal["exact", "concept", "facets", ""]
 """What a question asks of a search: its very words, their meaning, or several searches; "" is undecided."""
 

@@ -9,7 +9,6 @@ from typing import Any
 from rag.errors import ModelError
 from rag.models.reranker import Reranker
 from rag.retrieval.strategies.base import Engine, Found, SearchRequest
-from rag.retrieval.strategies.closeness import Closeness
 from rag.store.search import Hit
 from rag.tracing import span
 
@@ -19,9 +18,9 @@ SECONDS = 6.0
 
 @dataclass(frozen=True, slots=True)
 class Rerank:
-    """By a cross-encoder where one is set; else by closeness, which adds to the fused score, and MMR chooses.
+    """By a cross-encoder where one is set; else the fused score decides, and MMR chooses.
 
-    Closeness decides too where the cross-encoder cannot be loaded, and the notes say why. A hit's `rerank`
+    It does too where the cross-encoder cannot be loaded, and the notes say why. A hit's `rerank`
     score is the one that counts.
     """
 
@@ -33,27 +32,15 @@ class Rerank:
         hits, legs = engine.hits(request, fuse=tuning.by_rank if by_rank else tuning.weighted)
         notes: dict[str, Any] = {"reranker": {"code": "rerank_without_weights", "params": {}}}
         if engine.reranker is None:
-            return Found(closest(request, hits, engine), legs, notes, diversify=True)
-        if tuning.pre_ranker == "closeness":
-            hits = closest(request, hits, engine)
-        hits = hits[: tuning.pre_top_k or len(hits)]
+            return Found(hits, legs, notes, diversify=True)
+        read = hits[: tuning.pre_top_k or len(hits)]
         try:
-            ranked, reached = _reread(request.question, hits, engine.reranker)
+            ranked, reached = _reread(request.question, read, engine.reranker)
         except ModelError as error:
             notes["fell_back"] = {"code": error.code, "params": dict(error.notice.params)}
-            return Found(closest(request, hits, engine), legs, notes, diversify=True)
-        params = {"model": engine.reranker.name, "reached": reached, "of": len(hits)}
+            return Found(hits, legs, notes, diversify=True)
+        params = {"model": engine.reranker.name, "reached": reached, "of": len(read)}
         return Found(ranked, legs, {"reranker": {"code": "rerank_with", "params": params}})
-
-
-def closest(request: SearchRequest, hits: Sequence[Hit], engine: Engine) -> list[Hit]:
-    """`hits` by fused score, of which the best counts 1, and closeness."""
-    if not hits:
-        return []
-    best = max(hit.passage.score for hit in hits) or 1.0
-    closeness = Closeness(request.question, engine.library, engine.sparse, request.before)
-    scores = [hit.passage.score / best + closeness.score(_whole(hit)) for hit in hits]
-    return _ordered(hits, scores)
 
 
 def _reread(question: str, hits: Sequence[Hit], reranker: Reranker) -> tuple[list[Hit], int]:

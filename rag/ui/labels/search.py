@@ -73,8 +73,8 @@ LABELS: dict[str, tuple[str, str]] = {
     ),
     "strategy_rerank": ("Read again", "重排"),
     "strategy_rerank_hint": (
-        "Reads each candidate beside the question and orders them anew.",
-        "把每个候选段落与问题对照后重新排序。",
+        "A model reads each candidate beside the question and orders them anew, where one is set.",
+        "设置了重排模型时，由它对照问题重读每个候选段落并重新排序。",
     ),
     "why_title": ("Why these passages", "为什么是这些段落"),
     "why_likely": (

@@ -5,12 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import pytest
-
 from rag.errors import ModelError
 from rag.messages import say
 from rag.retrieval.strategies import SearchRequest
-from rag.retrieval.strategies.closeness import PAIRS, SENTENCE, Closeness
 from rag.retrieval.strategies.rerank import Rerank
 from rag.tracing import Trace
 from rag.types import Notice
@@ -64,46 +61,16 @@ def test_a_reranker_that_fails_leaves_closeness_and_is_told(engine: Any) -> None
     assert [hit.passage for hit in found.hits] == [hit.passage for hit in plain.hits]
 
 
-def test_without_weights_closeness_orders_and_says_so(engine: Any) -> None:
+def test_without_a_model_the_fused_score_decides_and_the_notes_say_so(engine: Any) -> None:
     found = Rerank().find(SearchRequest("harbour ferry"), engine())
-    first = found.hits[0].passage
-    assert first.title == "Ferry"
-    assert first.scores["rerank"] == first.score > 1.0
-    assert found.diversify
+    assert found.hits[0].passage.title == "Ferry" and found.diversify
+    assert all(hit.passage.score == hit.passage.scores["fused"] for hit in found.hits)
     note = Notice(**found.notes["reranker"])
     assert say(note, "en") != say(note, "zh")
 
 
 def test_nothing_found(engine: Any) -> None:
     assert Rerank().find(SearchRequest("龙舟"), engine()).hits == []
-
-
-def closeness(engine: Any, question: str) -> Closeness:
-    made = engine()
-    return Closeness(question, made.library, made.sparse)
-
-
-def test_one_sentence_with_all_terms_is_closer_than_several_that_share_them(engine: Any) -> None:
-    close = closeness(engine, "When was the harbour bridge opened?")
-    together = close.score("The harbour bridge was opened in 1932. It is grey.")
-    apart = close.score("There is a harbour. It has a bridge. A shop was opened.")
-    assert together > apart > 0
-    assert together == pytest.approx(SENTENCE + PAIRS)
-
-
-def test_words_in_their_order_are_closer_than_the_same_words_scattered(engine: Any) -> None:
-    close = closeness(engine, "green tea water")
-    assert (
-        close.score("green tea water")
-        > close.score("water, tea, green")
-        > close.score("green a b c d tea e f g h water")
-    )
-
-
-def test_chinese_sentences_are_compared_by_their_terms(engine: Any) -> None:
-    close = closeness(engine, "龙井茶产于哪里？")
-    assert close.score("龙井茶产于杭州。") > close.score("普洱茶很香。清明前采摘。")
-    assert close.score("The bridge was opened.") == 0.0
 
 
 def test_reading_again_is_a_span_and_so_are_the_legs(engine: Any) -> None:

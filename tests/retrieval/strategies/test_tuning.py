@@ -44,7 +44,7 @@ def test_a_large_constant_evens_out_the_ranks() -> None:
     assert sharp["b"] / sharp["c"] > even["b"] / even["c"] > 1.0
 
 
-@pytest.mark.parametrize("pre_ranker", ["weighted", "rrf", "closeness"])
+@pytest.mark.parametrize("pre_ranker", ["weighted", "rrf"])
 def test_a_model_reads_as_many_candidates_as_are_set(engine: Any, pre_ranker: Any) -> None:
     reranker = WordReranker("lanes")
     request = SearchRequest("harbour ferry tea", tuning=Tuning(pre_ranker=pre_ranker, pre_top_k=2))
