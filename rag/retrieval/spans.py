@@ -22,17 +22,17 @@ from rag.types import Passage
 
 BUDGET = 4000
 """Characters that the chosen runs fill together, where the passages hold as many."""
-DECAY = 0.93
+DECAY = 0.94
 """What a term of the question is worth each time more that it is said."""
-NEAR = 0.5
+NEAR = 0.6
 """What a term counts in the sentence beside the one that holds it; one in the headings counts fully."""
-PRIOR = 0.05
+PRIOR = 0.04
 """The value of a sentence of the best passage without any of the question's terms, beside 1 for all of them."""
-SCORE_POWER = 2.0
+SCORE_POWER = 1.5
 """To this power a passage's score, of the best one's, weighs what its sentences say."""
 COST_POWER = 0.6
 """A run's cost is its characters to this power (r of Lin and Bilmes); an own place costs OPENING of them more."""
-OPENING = 500
+OPENING = 300
 
 Bounds = tuple[int, int]
 Units = tuple[tuple[int, int, int], ...]  # start, end, the first unit that has to be read with it
