@@ -35,7 +35,9 @@ def test_a_site_comes_in_is_looked_at_again_and_travels(
         monkeypatch.setenv("FETCH_DELAY", "0")
         monkeypatch.setenv("FETCH_TIMEOUT", "20")
         _, rows = run("site", site.url("/"), "--by", "crawl", "--pages", "50", "--depth", "9")
-        added = [row["url"] for row in rows if row["status"] == "added"]
+        # A page that came in under another address gives way to the one that it names: both rows say what they did.
+        added = {row["url"] for row in run("pages")[1]}
+        assert added <= {row["url"] for row in rows if row["status"] == "added"}
         assert len(added) == len(site.paths("page"))
         path = next(path for path in reversed(site.paths("page")) if site.url(path) in added)
         site.change([path])
@@ -45,7 +47,7 @@ def test_a_site_comes_in_is_looked_at_again_and_travels(
     status, (row,) = run("export", "team.zip")
     assert (status, row["pages"], row["versions"]) == (0, len(added), 1)
     assert run("restore", "team.zip", library="copy")[0] == 0
-    assert {row["url"] for row in run("pages", library="copy")[1]} == set(added)
+    assert {row["url"] for row in run("pages", library="copy")[1]} == added
 
 
 def test_what_people_thought_of_answers_becomes_test_cases(run: Any, tmp_path: Path) -> None:

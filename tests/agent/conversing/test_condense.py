@@ -70,7 +70,7 @@ def test_quotes_are_chosen_by_the_questions_before_too(runs: Runs) -> None:
     sparse = SparseEncoder()
     reasoner = ExtractiveReasoner(sparse, lambda terms: dict.fromkeys(terms, 2.0))
     fuji = passage(1, "The crater of Mount Fuji is 780 metres wide. It is climbed in summer.")
-    aso = passage(2, "The crater of Mount Aso is 24 kilometres wide. It is visited all year.")
+    aso = passage(2, "The crater of Mount Aso is 24 kilometres wide. It is visited all year.", score=1.0)
     retriever = FakeRetriever(default=[fuji, aso])
     question = "How wide is the crater?"
     answer, _ = ask(runs, reasoner, retriever, question=question, history=[("When did Mount Aso erupt?", "In 1953.")])
