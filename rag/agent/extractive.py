@@ -1,8 +1,8 @@
 """A reasoner that needs no model: its answers are sentences of the pages, chosen and ordered.
 
 A sentence is worth the share of the question's terms that it covers, each weighted by its IDF in the library, and
-the share of the question's stems, each the more the fewer of the sentences found hold it. What stands around it
-counts less: the sentences beside it, the heading and title above it, and how well the passage as a whole was found.
+the share of the question's stems, each the more the fewer of the sentences found hold it. What the heading and title
+above it add counts less, and so does how well the passage as a whole was found.
 One is quoted, and others where they are nearly as good: see docs/decisions/0012-quoted-answers.md.
 """
 
@@ -36,16 +36,15 @@ Term = TypeVar("Term", int, str)
 BEARS_ON_IT: Final = 0.2
 """Where no passage holds this share of the question's weighted terms, there is nothing to quote."""
 RELEVANT: Final = 0.3
-NEARLY_AS_GOOD: Final = {"en": 0.775, "zh": 0.81}
-"""The share of the best sentence's score from which another one is quoted: Chinese scores lie closer together."""
+NEARLY_AS_GOOD: Final = 0.76
+"""The share of the best sentence's score from which another one is quoted."""
 NAMED_NEAR: Final = 0.34
 """The share of what the question names that a further sentence has in it, above it or just before it."""
 _REPEATED: Final = 0.5  # what a term that was covered already loses: the next sentence should say something else
 
 MAX_SENTENCES: Final = 3
 
-_BESIDE, _ABOVE, _FOUND, _KIND = 0.5, 0.7, 1.0, 0.3
-_STEMS, _STEMS_BEFORE, _STEMS_AFTER = 0.9, 0.3, 0.4
+_STEMS, _ABOVE, _FOUND, _KIND = 0.9, 0.7, 1.0, 0.3
 _STEM = 5  # letters; terms of Chinese are pairs of signs
 
 _ASKS_QUANTITY = re.compile(
@@ -104,7 +103,7 @@ class _Sentence:
     quoted: Quotable
     terms: frozenset[int]
     near: frozenset[int]
-    stems: tuple[frozenset[str], frozenset[str], frozenset[str]]
+    stems: frozenset[str]
     score: float
 
     @property
@@ -178,7 +177,6 @@ class ExtractiveReasoner:
         left = _with_stems(_stems(question), left)
         named = self._terms(" ".join(_NAME.findall(question)))
         names = {term: weight for term, weight in weights.items() if term in named}
-        enough = NEARLY_AS_GOOD["zh" if is_chinese(question) else "en"]
         chosen: list[_Sentence] = []
         said: frozenset[int] = frozenset()
         while left and len(chosen) < MAX_SENTENCES:
@@ -186,7 +184,7 @@ class ExtractiveReasoner:
                 ((s.score - _REPEATED * _share(weights, s.terms & said), s) for s in left), key=lambda pair: pair[0]
             )
             left.remove(best)
-            if chosen and worth < enough * chosen[0].score:
+            if chosen and worth < NEARLY_AS_GOOD * chosen[0].score:
                 return
             if not chosen or (_share(names, best.near) >= NAMED_NEAR * bool(names) and _adds(best, chosen)):
                 chosen.append(best)
@@ -203,7 +201,6 @@ class ExtractiveReasoner:
     ) -> list[_Sentence]:
         parts = quotables(passage.text)
         terms = [self._terms(part.text) for part in parts]
-        stems, none = [_stems(part.text) for part in parts], frozenset[str]()
         above = self._terms(" ".join((passage.title, *passage.section)))
         found = passage.score / max(1e-9, *(p.score for p in passages))
         wanted = [has for asks, has in _KINDS if asks.search(question)]
@@ -213,11 +210,9 @@ class ExtractiveReasoner:
             if part.is_table_header:
                 above |= own
             elif (part.asks or not part.is_heading) and _WORD.search(part.text):
-                score = _FOUND * found + _share(weights, own) + _BESIDE * _share(weights, before - own)
-                score += _ABOVE * _share(weights, above - own)
+                score = _FOUND * found + _share(weights, own) + _ABOVE * _share(weights, above - own)
                 score += _KIND if any(has.search(part.text) for has in wanted) else 0.0
-                beside = (stems[i], stems[i - 1] if i else none, stems[i + 1] if i + 1 < len(parts) else none)
-                scored.append(_Sentence(index, i, part, own, own | before | above, beside, score))
+                scored.append(_Sentence(index, i, part, own, own | before | above, _stems(part.text), score))
         return scored
 
     def _shares(self, question: str, passages: Sequence[Passage]) -> list[float]:
@@ -272,15 +267,12 @@ def _with_stems(asked: frozenset[str], sentences: Sequence[_Sentence]) -> list[_
 
     One that asks hands what it is worth on to the one after it, as in an FAQ.
     """
-    counts = Counter(stem for sentence in sentences for stem in sentence.stems[0] & asked)
+    counts = Counter(stem for sentence in sentences for stem in sentence.stems & asked)
     rarity = {stem: math.log(1 + (len(sentences) - n + 0.5) / (n + 0.5)) for stem, n in counts.items()}
     kept: list[_Sentence] = []
     asking: _Sentence | None = None
     for sentence in sentences:
-        own, before, after = sentence.stems
-        score = _STEMS * _share(rarity, own) + _STEMS_BEFORE * _share(rarity, before - own)
-        score += sentence.score + _STEMS_AFTER * _share(rarity, after - own - before)
-        sentence = replace(sentence, score=score)
+        sentence = replace(sentence, score=sentence.score + _STEMS * _share(rarity, sentence.stems))
         if sentence.quoted.asks:
             asking = sentence
             continue
