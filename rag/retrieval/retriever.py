@@ -78,7 +78,7 @@ class Retriever:
         sought = {term: idf for each in terms for term, idf in each.items()}
         context = assemble(picked, sought, self._engine.sparse, k, self._tuning.characters)
         chosen = time.perf_counter()
-        likely = max(self._likely(idf, picked[:K], found.legs) for idf in terms)
+        likely = max(self._likely(idf, context.passages, found.legs) for idf in terms)
         judged = time.perf_counter()
         return Retrieval(
             question,
@@ -98,8 +98,7 @@ class Retriever:
     def evidence(self, question: str) -> Evidence:
         """What `answerable` is computed from, for calibration."""
         found = self.search(question)
-        judged = [candidate.passage for candidate in found.candidates[:K]]
-        return Evidence(features_of(self._idf(question), judged, self._engine.sparse), found.legs)
+        return Evidence(features_of(self._idf(question), found.passages, self._engine.sparse), found.legs)
 
     def _idf(self, question: str, before: Sequence[str] = ()) -> dict[int, float]:
         """The terms that are asked for by their IDF, those of earlier questions as far as they count."""
