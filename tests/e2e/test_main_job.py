@@ -22,7 +22,7 @@ def test_a_question_is_answered_with_the_very_sentence(open_tab: OpenTab, langua
     page = open_tab(language)
     ask(page, question)
     expect(page.locator("[class*='st-key-answer-']")).to_contain_text(answer)
-    expect(page.get_by_text(label("outcome_quoted", language))).to_be_visible()
+    expect(page.locator(".stMarkdownBadge").filter(has_text=label("outcome_quoted", language))).to_be_visible()
     highlights = page.locator("[class*='st-key-quote-'] .stMarkdownColoredBackground").all_inner_texts()
     assert any(answer in highlight for highlight in highlights)
     expect(page.get_by_text(label("chat_extractive", language))).to_be_visible()

@@ -41,9 +41,19 @@ def fits(page: Page) -> bool:
     return max(page.evaluate(wide)) <= 0
 
 
+def in_library(open_tab: OpenTab, language: str, name: str, width: int = 1280) -> Page:
+    """The Add pages page of a new library, which is made with the button, as no address makes one."""
+    maker = open_tab(language, "/library")
+    maker.get_by_role("button", name=label("library_new", language)).click()  # type: ignore[arg-type]
+    maker.get_by_label(label("library_new_name", language), exact=True).last.fill(name)  # type: ignore[arg-type]
+    maker.get_by_role("button", name=label("library_create", language), exact=True).click()  # type: ignore[arg-type]
+    maker.wait_for_url(f"**/library?library={name}")
+    return open_tab(language, f"/add?library={name}", width)
+
+
 @BOTH
 def test_what_was_held_back_is_added_anyway_and_a_duplicate_is_kept(open_tab: OpenTab, language: str) -> None:
-    page = open_tab(language, f"/add?library=gate-{language}", 390)
+    page = in_library(open_tab, language, f"gate-{language}", 390)
     text = {"en": ENGLISH, "zh": CHINESE}[language]
     add(page, language, file("lamps.md", text), file("copy.md", text), file("login.html", LOGIN))
     held = page.locator("[class*='st-key-job-row-']").filter(has=page.locator("[class*='st-key-decide-add_anyway-']"))
@@ -62,7 +72,7 @@ def test_what_was_held_back_is_added_anyway_and_a_duplicate_is_kept(open_tab: Op
 
 
 def test_a_page_is_opened_from_the_list_and_shows_what_changed(open_tab: OpenTab) -> None:
-    page = open_tab("en", "/add?library=versions")
+    page = in_library(open_tab, "en", "versions")
     add(page, "en", file("lamps.md", ENGLISH))
     page.locator(".st-key-job-close button").click()
     expect(page.locator(".st-key-job-close")).to_have_count(0)
@@ -88,7 +98,7 @@ def test_a_page_is_opened_from_the_list_and_shows_what_changed(open_tab: OpenTab
 
 
 def test_a_library_is_downloaded_and_becomes_another(open_tab: OpenTab, tmp_path: Path) -> None:
-    page = open_tab("en", "/add?library=here")
+    page = in_library(open_tab, "en", "here")
     add(page, "en", file("lamps.md", ENGLISH))
     page.locator(".st-key-job-library button").click()
     page.get_by_role("button", name=label("exchange", "en")).click()

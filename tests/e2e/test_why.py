@@ -31,7 +31,7 @@ def test_an_answer_tells_why_its_passages_are_there(open_tab: OpenTab, language:
     expect(first).to_contain_text("1")
     expect(first).to_contain_text(re.compile(r"\d+\.\d"))
     expect(page.get_by_text(label("candidate_cited", language, marks="[1]"))).to_be_visible()
-    expect(page.locator("[class*='st-key-candidates-']")).to_contain_text(re.compile(r"\d+ ms"))
+    expect(page.locator("[class*='st-key-candidates-']")).to_contain_text(re.compile(r"\d+ (?:ms|毫秒)"))
 
 
 @BOTH

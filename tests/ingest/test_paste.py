@@ -136,7 +136,7 @@ def test_no_limit() -> None:
 def test_never_raises(pasted: str) -> None:
     urls, dropped = find_urls(pasted)
     assert dropped == 0
-    assert all("://" in url and not any(space in url for space in " \n") for url in urls)
+    assert all(":" in url and not any(space in url for space in " \n") for url in urls)
 
 
 @pytest.mark.parametrize("piece", ["a.b", "https://", "(", "a-", "a.", "https://a.example/(", "www.", "，", "x@"])
