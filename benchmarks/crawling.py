@@ -23,10 +23,9 @@ from typing import Any
 
 from rag.errors import IngestError
 from rag.ingest.discovery import FoundPage, Frontier, Robots, SitePlan, begin
-from rag.ingest.discovery.found import Runs
-from rag.ingest.fetch import Fetched, Fetcher
-from rag.ingest.hosts import DELAY, LIMIT, HostGates
 from rag.ingest.parser import Parser
+from rag.web.fetch import Fetched, Fetcher
+from rag.web.hosts import DELAY, LIMIT, HostGates
 from tests.support.site_server import SiteServer
 
 _FATES = {"http_error": "error", "timeout": "timeout", "redirects": "loop"}
@@ -50,7 +49,7 @@ class Crawl:
         self.texts.add(text)
 
 
-def crawl(site: SiteServer, parser: Runs, gates: HostGates, workers: int, deadline: float) -> Crawl:
+def crawl(site: SiteServer, parser: Parser, gates: HostGates, workers: int, deadline: float) -> Crawl:
     """Read `site` by following links, with at most `workers` pages under way."""
     began = time.perf_counter()
     done = Crawl()
@@ -68,7 +67,7 @@ def crawl(site: SiteServer, parser: Runs, gates: HostGates, workers: int, deadli
     return done
 
 
-def _read(fetcher: Fetcher, parser: Runs, page: FoundPage) -> tuple[Fetched, list[str]]:
+def _read(fetcher: Fetcher, parser: Parser, page: FoundPage) -> tuple[Fetched, list[str]]:
     fetched = fetcher.fetch(page.url)
     links = parser.run("links", fetched.body, url=fetched.final_url, charset=fetched.charset)["links"]
     return fetched, links

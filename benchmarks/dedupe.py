@@ -3,7 +3,7 @@
     python -m benchmarks.dedupe [--chunks 100000] [--urls 10000] [--json]
 
 All but one in a hundred of the addresses are known. Ours makes their keys and asks once for all
-(`rag.ingest.url_key.url_hash`, `Library.resolve`). The peer is the check that tutorials show: `scroll` with a filter
+(`rag.web.url_key.url_hash`, `Library.resolve`). The peer is the check that tutorials show: `scroll` with a filter
 on the url, in qdrant-client's local mode, for each address; 100 are measured at 10 000 chunks, where it is at its best,
 for its time grows with the library, and counted as many times as there are addresses.
 """
@@ -21,9 +21,9 @@ from typing import Any
 from qdrant_client import QdrantClient, models
 
 from benchmarks.synthetic import CHUNKS_A_PAGE, DIMENSION, MODEL, World, fill, page_url
-from rag.ingest.url_key import url_hash
 from rag.store.edge.client import EdgeClient
 from rag.store.library import Library, open_library
+from rag.web.url_key import url_hash
 
 PEER_CHUNKS, PEER_URLS = 10_000, 100
 

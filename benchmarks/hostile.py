@@ -107,9 +107,9 @@ def _cases(only: str) -> Iterator[tuple[str, str]]:
 
 def measure(case: str, where: str) -> Row:
     """Read one case in this process. A good page comes before, so that what is loaded once is not counted."""
-    from rag.ingest.fetch import Fetcher
-    from rag.ingest.guard import check_url
     from rag.ingest.parser import Parser
+    from rag.web.fetch import Fetcher
+    from rag.web.guard import check_url
 
     is_address = where.startswith("http")
     pair = [tuple(where.split("/")[2].split(":"))] if is_address else []
@@ -139,10 +139,10 @@ def _read_good(parser: object) -> str:
 def _taken(parser: object, path: str) -> str:
     """What became of a file: its size and text where it was read, the reasons where it was not."""
     from rag.errors import IngestError
-    from rag.ingest.media import media_type
     from rag.ingest.parser import Parser
     from rag.ingest.quality import judge
     from rag.ingest.sources import path_sources
+    from rag.web.media import media_type
 
     assert isinstance(parser, Parser)
     outcomes: dict[str, int] = {}
@@ -162,8 +162,8 @@ def _taken(parser: object, path: str) -> str:
 
 def _fetched(fetcher: object, parser: object, url: str) -> str:
     from rag.errors import IngestError
-    from rag.ingest.fetch import Fetcher
     from rag.ingest.parser import Parser
+    from rag.web.fetch import Fetcher
 
     assert isinstance(fetcher, Fetcher) and isinstance(parser, Parser)
     try:

@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from rag.errors import FetchError
-from rag.ingest.declared_charset import codec_of, declared_in
-from rag.ingest.discovery.robots import parse_rules
 from rag.ingest.discovery.sitemaps import parse_sitemap
-from rag.ingest.guard import check_url
-from rag.ingest.url_key import join_url, split_url, url_key
+from rag.web.declared_charset import codec_of, declared_in
+from rag.web.guard import check_url
+from rag.web.robots import parse_rules
+from rag.web.url_key import join_url, split_url, url_key
 
 CASES = Path(__file__).resolve().parents[2] / "shared" / "web"
 _FALLBACK = "windows-1252"

@@ -25,17 +25,17 @@ from typing import Any
 from rag.errors import IngestError
 from rag.ingest.chunking import get_chunker
 from rag.ingest.diff import page_diff
-from rag.ingest.fetch import Fetcher
-from rag.ingest.hosts import HostGates
 from rag.ingest.parser import Parser
 from rag.ingest.pipeline import Ingestor, Read
 from rag.ingest.sources import web_source
-from rag.ingest.url_key import url_hash
 from rag.models.sparse import SparseEncoder
 from rag.store.edge.client import EdgeClient
 from rag.store.library import open_library
 from rag.text import split_sentences
 from rag.types import IngestResult, Stage
+from rag.web.fetch import Fetcher
+from rag.web.hosts import HostGates
+from rag.web.url_key import url_hash
 from tests.support.hashed_model import HashedModel
 from tests.support.site_server import SiteServer
 

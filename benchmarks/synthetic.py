@@ -19,7 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 from qdrant_client import QdrantClient, models
 
-from rag.ingest.url_key import url_hash
 from rag.models.sparse import AVERAGE_TERMS, SparseEncoder
 from rag.retrieval.filters import Filters
 from rag.store.commit import NewChunks, generation_of
@@ -28,6 +27,7 @@ from rag.store.library import Library
 from rag.store.records import chunk_id, chunk_payload, content_hash, page_point
 from rag.store.walking import walk
 from rag.types import Chunk, Page, SparseVector
+from rag.web.url_key import url_hash
 
 DIMENSION = 384
 MODEL = "synthetic"

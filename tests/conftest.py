@@ -9,13 +9,13 @@ import hypothesis
 import pytest
 
 from rag.ingest.chunking import get_chunker
-from rag.ingest.fetch import Fetcher
-from rag.ingest.hosts import HostGates
 from rag.ingest.parser import Parser
 from rag.ingest.pipeline import Ingestor
 from rag.models.sparse import SparseEncoder
 from rag.store.edge.client import EdgeClient
 from rag.store.library import Library, open_library
+from rag.web.fetch import Fetcher
+from rag.web.hosts import HostGates
 from tests.support.hashed_model import HashedModel
 from tests.support.page_server import PageServer
 

@@ -10,9 +10,9 @@ import pytest
 from benchmarks import crawling
 from rag.errors import FetchError
 from rag.ingest.discovery import FoundPage
-from rag.ingest.fetch import Fetched
-from rag.ingest.hosts import HostGates
 from rag.ingest.parser import Parser
+from rag.web.fetch import Fetched
+from rag.web.hosts import HostGates
 from tests.support.site_server import SiteServer
 
 

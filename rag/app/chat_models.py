@@ -11,10 +11,10 @@ from rag.agent.background import BACKGROUND
 from rag.app.connected import Connected
 from rag.config import Settings
 from rag.errors import FetchError, ModelError
-from rag.ingest.guard import allow_list, check_addresses, check_url
-from rag.ingest.transport import resolve_host
 from rag.models.chat import build_chat_model, build_fast_model, build_own_model, check_chat_model, served_models
 from rag.types import Notice
+from rag.web.guard import allow_list, check_addresses, check_url
+from rag.web.transport import resolve_host
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

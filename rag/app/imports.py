@@ -11,8 +11,6 @@ from rag.app.models import Models
 from rag.config import Settings
 from rag.ingest.chunking import get_chunker
 from rag.ingest.discovery import SiteKind
-from rag.ingest.fetch import Fetcher
-from rag.ingest.hosts import HostGates
 from rag.ingest.jobs import Jobs, Sites
 from rag.ingest.parser import Parser
 from rag.ingest.paste import find_urls
@@ -23,6 +21,8 @@ from rag.ingest.samples import example_sources
 from rag.ingest.schedule import Schedules
 from rag.ingest.sources import web_source
 from rag.store.database import Database
+from rag.web.fetch import Fetcher
+from rag.web.hosts import HostGates
 
 
 class Imports:

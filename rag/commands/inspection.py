@@ -18,11 +18,11 @@ from rag.errors import IngestError, RagError
 from rag.ingest.charset import without_surrogates
 from rag.ingest.chunking import get_chunker
 from rag.ingest.extract import Extracted
-from rag.ingest.fetch import Fetcher
-from rag.ingest.media import media_type
 from rag.ingest.parser import Parser
 from rag.models.embedding import load_embedding_model
 from rag.types import Chunk
+from rag.web.fetch import Fetcher
+from rag.web.media import media_type
 
 
 def extract(settings: Settings, options: argparse.Namespace) -> int:

@@ -21,10 +21,10 @@ from rag.ingest.jobs import Jobs
 from rag.ingest.paste import find_urls
 from rag.ingest.records import RecordBounds, record_lines, record_sources
 from rag.ingest.sources import Source, full_path, path_sources, web_source
-from rag.ingest.url_key import url_hash
 from rag.messages import say
 from rag.text import without_controls
 from rag.types import Decision, IngestResult
+from rag.web.url_key import url_hash
 
 _LOOK_AGAIN = 0.2  # seconds
 

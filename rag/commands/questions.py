@@ -15,7 +15,6 @@ from rag.commands.output import put, shorten, text_of
 from rag.config import Settings
 from rag.errors import IngestError
 from rag.ingest.records import text_lines
-from rag.ingest.url_key import url_hash
 from rag.messages import say
 from rag.retrieval.explain import explained, explanation
 from rag.retrieval.filters import Filters
@@ -23,6 +22,7 @@ from rag.retrieval.scope import site_filters
 from rag.retrieval.strategies import STRATEGIES
 from rag.text import question_language
 from rag.types import Answer, Passage
+from rag.web.url_key import url_hash
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """From bytes to text: byte order mark, header, meta element, then detection.
 
-A declaration (`rag.ingest.declared_charset`) is believed only when the bytes agree with it, since servers often
+A declaration (`rag.web.declared_charset`) is believed only when the bytes agree with it, since servers often
 declare one charset for pages written in another.
 """
 
@@ -11,14 +11,13 @@ import re
 from collections.abc import Iterator
 
 from rag.ingest import byte_charsets, cjk_charsets
-from rag.ingest.declared_charset import codec_of, declared_in
+from rag.web.declared_charset import codec_of, declared_in, unmarked_utf16
 
 _MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 _NOT_ASCII = re.compile(rb"(?:[\x80-\xff][\x30-\xff]?)+")
 _WORDS = re.compile(rb"(?<![A-Za-z])[A-Za-z]*+[\x80-\xff][A-Za-z\x80-\xff]*")
 _WEAK = "cp1252"
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_SNIFFED = 8192
 _SAMPLE = 65536
 _BEFORE = 40
 _MAX_WRONG = 0.002
@@ -46,18 +45,6 @@ def decode(body: bytes, declared: str | None = None) -> str:
         if best is None or wrong < best[0]:
             best = (wrong, text)
     return best[1] if best else body.decode("utf-8", "replace")
-
-
-def unmarked_utf16(body: bytes, declared: str | None) -> str | None:
-    """The codec of a body that is declared to be UTF-16 and has no byte order mark; None where its bytes disagree."""
-    codec = codec_of(declared or "") or ""
-    sample = body[: min(len(body) // 2 * 2, _SNIFFED)]
-    if not codec.startswith("utf-16") or b"\x00" not in sample:
-        return None
-    if codec == "utf-16":
-        codec = "utf-16-be" if sample[0::2].count(0) > sample[1::2].count(0) else "utf-16-le"
-    text = sample.decode(codec, "replace")
-    return codec if text.count("\ufffd") + text.count("\x00") <= _MAX_WRONG * len(text) else None
 
 
 def without_surrogates(text: str) -> str:

@@ -16,11 +16,11 @@ from itertools import islice
 from typing import Any
 from urllib.parse import parse_qsl
 
-from rag.ingest.guard import MAX_LENGTH
-from rag.ingest.url_key import split_url, url_hash, url_key
 from rag.store.duplicates import THRESHOLD, likeness, sign
 from rag.store.library import Library
 from rag.types import Decision, Notice, Page
+from rag.web.guard import MAX_LENGTH
+from rag.web.url_key import split_url, url_hash, url_key
 
 ALIKE = 0.5
 """Two addresses that are said to be of one page are believed from this similarity of the texts on."""

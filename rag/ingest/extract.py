@@ -22,10 +22,10 @@ from rag.ingest.extraction.metadata import Head, language_of, name_of, read_head
 from rag.ingest.extraction.structured import Facts, read_facts
 from rag.ingest.extraction.tree import body_of, is_huge, parse
 from rag.ingest.extraction.visible import remove_hidden
-from rag.ingest.guard import shown
-from rag.ingest.media import KINDS
 from rag.ingest.quality import page_signals
 from rag.messages.ingest import because
+from rag.web.guard import shown
+from rag.web.media import KINDS
 
 _HEADING = re.compile(r"^#{1,6} +([^ \n].*)$", re.MULTILINE)
 _WORD_CHARACTER = re.compile(r"\w")
@@ -51,7 +51,7 @@ class Extracted:
 
 
 def extract(body: bytes, content_type: str, charset: str | None, url: str) -> Extracted:
-    """Read a document of one of the types of `rag.ingest.media`; `url` may be a file's name.
+    """Read a document of one of the types of `rag.web.media`; `url` may be a file's name.
 
     Raises IngestError("empty") when there is no text in it, ("content_type") for another type.
     """

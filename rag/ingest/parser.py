@@ -18,9 +18,9 @@ from typing import IO, Any, Self
 from rag.errors import IngestError
 from rag.ingest.extract import Extracted
 from rag.ingest.frames import BrokenPipeFrameError, read_frame, write_frame
-from rag.ingest.guard import shown
-from rag.ingest.media import DOCX, PDF
 from rag.messages.ingest import because
+from rag.web.guard import shown
+from rag.web.media import DOCX, PDF
 
 logger = logging.getLogger(__name__)
 

@@ -12,9 +12,9 @@ from typing import Any
 from rag.errors import IngestError
 from rag.ingest.documents import find_reader
 from rag.ingest.extract import as_mapping, extract
-from rag.ingest.guard import shown
-from rag.ingest.media import GZIP, XML
 from rag.messages.ingest import because
+from rag.web.guard import shown
+from rag.web.media import GZIP, XML
 
 Task = Callable[[bytes, dict[str, Any]], dict[str, Any]]
 

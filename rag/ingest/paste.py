@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import re
 
-from rag.ingest.url_key import url_key
+from rag.web.url_key import url_key
 
 MAX_URLS = 200
 _MAX_TEXT = 1_000_000

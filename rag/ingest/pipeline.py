@@ -17,7 +17,6 @@ from rag.ingest.duplicates import (
     with_alias,
     without_alias,
 )
-from rag.ingest.fetch import Fetcher
 from rag.ingest.outcomes import failure, held, here_already, repeated, result
 from rag.ingest.parser import Parser
 from rag.ingest.preparing import ChunkEncoder, Prepared
@@ -25,7 +24,6 @@ from rag.ingest.quality import judge
 from rag.ingest.reading import OnStage, Read, Reader
 from rag.ingest.recheck import looked_at, not_there, now_elsewhere, still_there
 from rag.ingest.sources import Source
-from rag.ingest.url_key import url_hash, url_key
 from rag.models.embedding import EmbeddingModel
 from rag.models.sparse import SparseEncoder
 from rag.store.duplicates import sign
@@ -33,6 +31,8 @@ from rag.store.library import Library
 from rag.store.records import content_hash
 from rag.text import plain
 from rag.types import Decision, IngestResult, IngestStatus, Notice, Page
+from rag.web.fetch import Fetcher
+from rag.web.url_key import url_hash, url_key
 
 MAX_CHUNKS = 20_000
 _RULES = 1  # raise it when a chunker cuts otherwise than before: pages are then cut anew when they are read again

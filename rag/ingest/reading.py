@@ -9,15 +9,15 @@ from typing import Any
 
 from rag.errors import IngestError
 from rag.ingest.extract import Extracted
-from rag.ingest.fetch import Fetched, Fetcher
-from rag.ingest.media import media_type
 from rag.ingest.parser import Parser
 from rag.ingest.preparing import Prepared
 from rag.ingest.sources import Source
-from rag.ingest.url_key import split_url, without_tracking
 from rag.store.records import now
 from rag.text import detect_language, plain
 from rag.types import Page, Stage
+from rag.web.fetch import Fetched, Fetcher
+from rag.web.media import media_type
+from rag.web.url_key import split_url, without_tracking
 
 OnStage = Callable[[Stage], object]
 

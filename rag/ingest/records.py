@@ -11,10 +11,10 @@ from typing import Any, BinaryIO, Final
 
 from rag.errors import IngestError
 from rag.ingest.charset import without_surrogates
-from rag.ingest.guard import MAX_LENGTH, shown
-from rag.ingest.url_key import browser_url, split_url
 from rag.text import plain
 from rag.types import PageSource
+from rag.web.guard import MAX_LENGTH, shown
+from rag.web.url_key import browser_url, split_url
 
 _NAMES = ("title", "lang")
 _TEXTS = ("text", "html", "markdown")

@@ -137,7 +137,7 @@ class Library(LibraryReader):
         """Write what the page's site last said of it: etag, last_modified, checked_at, failures, status, aliases.
 
         One write, which touches no chunk; a page that is not stored stays so. Aliases are spelled as
-        their keys (`rag.ingest.url_key`). A page that was left out because it was gone, and is back,
+        their keys (`rag.web.url_key`). A page that was left out because it was gone, and is back,
         takes part in answers again. `claim` is as in `commit`; None leaves the one there is.
         """
         self._committer.update_state(page, claim)

@@ -85,7 +85,7 @@ def version_id(url_hash: str, number: int) -> str:
 
 
 def alias_hash(address: str) -> str:
-    """The url_hash of an alias, which is spelled as its key already (`rag.ingest.url_key`)."""
+    """The url_hash of an alias, which is spelled as its key already (`rag.web.url_key`)."""
     return hashlib.md5(address.encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest()
 
 

@@ -7,8 +7,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from rag.ingest.url_key import url_hash
 from rag.ui.strings import Language
+from rag.web.url_key import url_hash
 
 if TYPE_CHECKING:
     from rag.app import App

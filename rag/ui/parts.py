@@ -7,9 +7,9 @@ from urllib.parse import unquote
 
 import streamlit as st
 
-from rag.ingest.url_key import split_url
 from rag.ui.escape import is_web_url
 from rag.ui.strings import Language, counted, label
+from rag.web.url_key import split_url
 
 
 def page_head(title: str, lead: str) -> None:

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, get_args
 import streamlit as st
 
 from rag.ingest.discovery.frontier import SiteKind
-from rag.ingest.discovery.scope import MAX_DEPTH, MAX_PAGES, SiteScope
-from rag.ingest.url_key import split_url
 from rag.ui.escape import escape_line, is_web_url
 from rag.ui.session import whose
 from rag.ui.strings import Language, label
+from rag.web.site_scope import MAX_DEPTH, MAX_PAGES, SiteScope
+from rag.web.url_key import split_url
 
 if TYPE_CHECKING:
     from rag.app import App

@@ -16,7 +16,6 @@ from rag.agent.conversing.conversations import Asking, Conversations
 from rag.agent.options import Question
 from rag.agent.runs import Runs
 from rag.ingest.chunking import get_chunker
-from rag.ingest.fetch import Fetcher
 from rag.ingest.parser import Parser
 from rag.ingest.pipeline import Ingestor
 from rag.models.sparse import SparseEncoder
@@ -26,6 +25,7 @@ from rag.store.edge.client import EdgeClient
 from rag.store.library import open_library
 from rag.text import is_chinese
 from rag.types import Page, Passage, Retrieval
+from rag.web.fetch import Fetcher
 from tests.agent.test_over_http import _reasoner
 from tests.support.chat_rules import rules
 from tests.support.chat_server import ChatServer, Reply, Request

@@ -12,9 +12,9 @@ from rag.ingest.duplicates import aliases_of, believable, claim_of, find_duplica
 from rag.ingest.pipeline import Ingestor, Read
 from rag.ingest.records import record_sources
 from rag.ingest.sources import Source, file_sources, web_source
-from rag.ingest.url_key import url_hash, url_key
 from rag.store.library import Library
 from rag.types import Decision, IngestResult, Page
+from rag.web.url_key import url_hash, url_key
 from tests.store.test_duplicates import english
 from tests.support.page_server import PageServer
 

@@ -15,8 +15,8 @@ import pytest
 
 from benchmarks.hostile import Watch
 from rag.errors import IngestError
-from rag.ingest.media import media_type
 from rag.ingest.parser import Parser
+from rag.web.media import media_type
 from tests.support.hostile import HOSTILE
 
 LIMIT = 15.0  # seconds for a file; the slowest of these takes two on an idle machine

@@ -15,13 +15,13 @@ import pytest
 from rag.ingest.charset import decode
 from rag.ingest.chunking import get_chunker
 from rag.ingest.diff import page_diff
-from rag.ingest.discovery.robots import parse_rules
-from rag.ingest.discovery.scope import is_trap, page_address
-from rag.ingest.http_headers import retry_after
-from rag.ingest.media import media_type, parse_content_type
 from rag.ingest.mojibake import find_mojibake
 from rag.ingest.paste import find_urls
 from rag.text import detect_language, split_sentences, terms
+from rag.web.http_headers import retry_after
+from rag.web.media import media_type, parse_content_type
+from rag.web.robots import parse_rules
+from rag.web.site_scope import is_trap, page_address
 
 SECONDS = 4.0
 

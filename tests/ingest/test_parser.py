@@ -16,8 +16,8 @@ import pytest
 
 from rag.errors import IngestError
 from rag.ingest.extract import extract_html
-from rag.ingest.media import CSV, DOCX, PDF, XML
 from rag.ingest.parser import Parser
+from rag.web.media import CSV, DOCX, PDF, XML
 from tests.support.hostile import word
 from tests.support.page_server import ARTICLE, CHINESE, generated_page
 

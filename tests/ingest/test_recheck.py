@@ -11,10 +11,10 @@ from rag.ingest.diff import page_diff
 from rag.ingest.pipeline import Ingestor
 from rag.ingest.recheck import PATIENCE, due, not_there
 from rag.ingest.sources import web_source
-from rag.ingest.url_key import url_hash
 from rag.messages import say
 from rag.messages.ingest import because
 from rag.types import Decision, IngestResult, Notice, Page
+from rag.web.url_key import url_hash
 from tests.ingest.test_duplicates import html
 from tests.store.test_duplicates import english
 from tests.support.hashed_model import HashedModel

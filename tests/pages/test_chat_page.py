@@ -4,13 +4,13 @@ from dataclasses import replace
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from rag.ingest.url_key import url_hash
 from rag.types import Usage
 from rag.ui.choices import Choices
 from rag.ui.parts import duration
 from rag.ui.scope import Scope
 from rag.ui.sources import anchor_of
 from rag.ui.strings import label
+from rag.web.url_key import url_hash
 from tests.pages.conftest import ROOT, Open, words
 from tests.support.fake_app import FakeApp, FakeChats
 from tests.support.lighthouse import CHINESE_QUOTES, ENGLISH_QUOTES

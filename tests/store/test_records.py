@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import uuid
 
-from rag.ingest.url_key import url_hash
 from rag.store.records import _SPACE, alias_hash, chunk_id, library_id, page_id, version_id
+from rag.web.url_key import url_hash
 
 
 def test_ids_are_uuid5() -> None:

@@ -158,12 +158,12 @@ def digest(one: Stored) -> str:
 def _run(folder: Path, host: str, port: int, pages: int) -> None:
     from rag.ingest import patience
     from rag.ingest.chunking import get_chunker
-    from rag.ingest.fetch import Fetcher
-    from rag.ingest.hosts import HostGates
     from rag.ingest.jobs import Jobs, Sites
     from rag.ingest.parser import Parser
     from rag.ingest.pipeline import Ingestor
     from rag.models.sparse import SparseEncoder
+    from rag.web.fetch import Fetcher
+    from rag.web.hosts import HostGates
 
     patience._DELAYS = (0.05, 0.1)
     _say("begun")

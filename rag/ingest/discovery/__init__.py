@@ -16,12 +16,11 @@ redirect led out of the plan. Tasks for `rag.ingest.parser_tasks.TASKS`: `links_
 """
 
 from rag.ingest.discovery.feeds import feed_pages, feed_task, read_feed
-from rag.ingest.discovery.found import FoundPage
 from rag.ingest.discovery.frontier import Frontier, SiteKind, SitePlan, begin
 from rag.ingest.discovery.links import find_feeds, find_links, links_task
-from rag.ingest.discovery.robots import Robots
-from rag.ingest.discovery.scope import SiteScope, page_address
 from rag.ingest.discovery.sitemaps import parse_sitemap, sitemap_pages, sitemap_task
+from rag.web.robots import Robots
+from rag.web.site_scope import FoundPage, SiteScope, page_address
 
 __all__ = [
     "FoundPage",

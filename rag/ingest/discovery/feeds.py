@@ -8,10 +8,10 @@ import time
 from typing import Any
 
 from rag.errors import IngestError
-from rag.ingest.discovery.found import FoundPage, Runs
-from rag.ingest.discovery.scope import is_page_name, page_address
-from rag.ingest.fetch import Fetched, Fetcher
-from rag.ingest.guard import shown
+from rag.ingest.parser import Parser
+from rag.web.fetch import Fetched, Fetcher
+from rag.web.guard import shown
+from rag.web.site_scope import FoundPage, is_page_name, page_address
 
 log = logging.getLogger(__name__)
 
@@ -42,7 +42,7 @@ def feed_task(body: bytes, header: dict[str, Any]) -> dict[str, Any]:
     return {"pages": [[page.url, page.modified] for page in feed_pages(body, header["url"])]}
 
 
-def read_feed(fetcher: Fetcher, parser: Runs, url: str) -> list[FoundPage]:
+def read_feed(fetcher: Fetcher, parser: Parser, url: str) -> list[FoundPage]:
     """The pages of the feed at `url`, or of the first that works of those which the page at `url` names.
 
     Raises IngestError: what fetching raises, and "feed_missing".
@@ -60,7 +60,7 @@ def read_feed(fetcher: Fetcher, parser: Runs, url: str) -> list[FoundPage]:
     raise IngestError("feed_missing", url=shown(url))
 
 
-def _pages(parser: Runs, fetched: Fetched) -> list[FoundPage]:
+def _pages(parser: Parser, fetched: Fetched) -> list[FoundPage]:
     rows = parser.run("feed", fetched.body, url=fetched.final_url)["pages"]
     return [FoundPage(address, modified=modified) for address, modified in rows]
 

@@ -9,13 +9,13 @@ from typing import Any, Literal, Self
 
 from rag.errors import IngestError
 from rag.ingest.discovery.feeds import read_feed
-from rag.ingest.discovery.found import FoundPage, Runs
-from rag.ingest.discovery.robots import Robots
-from rag.ingest.discovery.scope import MAX_DEPTH, MAX_PAGES, SiteScope, is_trap, page_address
 from rag.ingest.discovery.sitemaps import sitemap_pages
-from rag.ingest.fetch import Fetcher
-from rag.ingest.guard import shown
-from rag.ingest.url_key import join_url, split_url
+from rag.ingest.parser import Parser
+from rag.web.fetch import Fetcher
+from rag.web.guard import shown
+from rag.web.robots import Robots
+from rag.web.site_scope import MAX_DEPTH, MAX_PAGES, FoundPage, SiteScope, is_trap, page_address
+from rag.web.url_key import join_url, split_url
 
 SiteKind = Literal["sitemap", "crawl", "feed"]
 
@@ -134,7 +134,7 @@ class Frontier:
 
 
 def begin(
-    plan: SitePlan, fetcher: Fetcher, parser: Runs, frontier: Frontier, stopped: Callable[[], bool] = lambda: False
+    plan: SitePlan, fetcher: Fetcher, parser: Parser, frontier: Frontier, stopped: Callable[[], bool] = lambda: False
 ) -> list[FoundPage]:
     """The pages that a job of `plan` begins with, kept in `frontier`: those that it does not hold yet.
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from rag.ingest.charset import decode
-from rag.ingest.discovery.scope import is_page_name, page_address
-from rag.ingest.url_key import join_url, split_url
+from rag.web.site_scope import is_page_name, page_address
+from rag.web.url_key import join_url, split_url
 
 MAX_LINKS = 2000
 _MAX_HREF = 2048

@@ -17,13 +17,13 @@ from typing import Any
 from rag.errors import IngestError
 from rag.ingest.charset import decode
 from rag.ingest.discovery.feeds import feed_pages
-from rag.ingest.discovery.found import FoundPage, Runs
-from rag.ingest.discovery.robots import Robots
-from rag.ingest.discovery.scope import page_address, same_site
 from rag.ingest.discovery.sitemap_xml import entries, root_name
-from rag.ingest.fetch import Fetcher
-from rag.ingest.guard import shown
-from rag.ingest.url_key import join_url, split_url
+from rag.ingest.parser import Parser
+from rag.web.fetch import Fetcher
+from rag.web.guard import shown
+from rag.web.robots import Robots
+from rag.web.site_scope import FoundPage, page_address, same_site
+from rag.web.url_key import join_url, split_url
 
 log = logging.getLogger(__name__)
 
@@ -41,7 +41,7 @@ Admits = Callable[[str], bool]
 
 def sitemap_pages(
     fetcher: Fetcher,
-    parser: Runs,
+    parser: Parser,
     robots: Robots,
     start: str,
     limit: int,
@@ -98,7 +98,7 @@ class _Hunt:
     """One search through a site's sitemaps; `files` counts those that were read."""
 
     fetcher: Fetcher
-    parser: Runs
+    parser: Parser
     start: str
     limit: int
     admits: Admits

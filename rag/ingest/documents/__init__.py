@@ -11,13 +11,13 @@ from rag.ingest.documents.docx import read_docx
 from rag.ingest.documents.pdf import read_pdf
 from rag.ingest.documents.table import read_table
 from rag.ingest.extract import Extracted
-from rag.ingest.media import CSV, DOCX, PDF, TSV
+from rag.web.media import CSV, DOCX, PDF, TSV
 
 Reader = Callable[[bytes, "str | None", str], Extracted]
 
 
 def find_reader(content_type: str) -> Reader | None:
-    """The reader `(body, charset, url) -> Extracted` for a type of `rag.ingest.media`, or None for text.
+    """The reader `(body, charset, url) -> Extracted` for a type of `rag.web.media`, or None for text.
 
     A reader raises IngestError for a document that it cannot read; `url` may be a file's name.
     """

@@ -18,9 +18,9 @@ from rag.ingest.documents.properties import name_said, title_said
 from rag.ingest.extract import Extracted
 from rag.ingest.extraction.clean import clean_line, clean_text
 from rag.ingest.extraction.metadata import name_of, site_of
-from rag.ingest.guard import shown
-from rag.ingest.media import MAX_CHARACTERS
 from rag.text import detect_language
+from rag.web.guard import shown
+from rag.web.media import MAX_CHARACTERS
 
 if TYPE_CHECKING:
     from docx.document import Document

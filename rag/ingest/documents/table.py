@@ -13,9 +13,9 @@ from rag.ingest.charset import decode
 from rag.ingest.extract import Extracted
 from rag.ingest.extraction.clean import clean_text
 from rag.ingest.extraction.metadata import name_of, site_of
-from rag.ingest.guard import shown
-from rag.ingest.media import MAX_CHARACTERS
 from rag.text import detect_language
+from rag.web.guard import shown
+from rag.web.media import MAX_CHARACTERS
 
 MAX_COLUMNS = 500
 _MAX_CELL = 200_000

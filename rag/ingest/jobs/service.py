@@ -8,7 +8,6 @@ from typing import Any
 
 from rag.errors import IngestError, StoreError
 from rag.ingest.discovery import FoundPage, SiteKind, SitePlan
-from rag.ingest.discovery.scope import MAX_DEPTH, MAX_PAGES
 from rag.ingest.jobs.pace import Pace
 from rag.ingest.jobs.sites import Sites
 from rag.ingest.jobs.steps import Steps, cancelled, left_out
@@ -24,6 +23,7 @@ from rag.store.item_table import JobItem, NewItem
 from rag.store.job_table import Discovery, Job, JobKind
 from rag.text import plain
 from rag.types import Decision, Notice
+from rag.web.site_scope import MAX_DEPTH, MAX_PAGES
 
 OpenIngestor = Callable[[str], Ingestor]
 OpenSites = Callable[[], Sites]

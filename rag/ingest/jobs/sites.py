@@ -6,8 +6,8 @@ import threading
 from collections.abc import Callable, Iterable
 
 from rag.ingest.discovery import FoundPage, Frontier, Robots, SitePlan, begin
-from rag.ingest.fetch import Fetcher
 from rag.ingest.parser import Parser
+from rag.web.fetch import Fetcher
 
 
 class Sites:

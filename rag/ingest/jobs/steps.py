@@ -10,17 +10,17 @@ from functools import partial
 
 from rag.errors import RagError, StoreError
 from rag.ingest.discovery import FoundPage
-from rag.ingest.guard import shown
 from rag.ingest.jobs.packing import new_item, unpack
 from rag.ingest.jobs.sites import Walk
 from rag.ingest.jobs.unpacking import Unpacking
 from rag.ingest.pipeline import Ingestor, Read, failure, held, here_already, result, take_in
 from rag.ingest.recheck import UNHEARD, is_answer
 from rag.ingest.sources import Source, web_source
-from rag.ingest.url_key import split_url, url_hash
 from rag.store.item_table import ItemTable, JobItem, NewItem
 from rag.store.job_table import Job
 from rag.types import IngestResult, Notice, Page
+from rag.web.guard import shown
+from rag.web.url_key import split_url, url_hash
 
 log = logging.getLogger(__name__)
 

@@ -10,10 +10,10 @@ from rag.ingest.jobs.packing import new_item
 from rag.ingest.outcomes import result
 from rag.ingest.records import RecordBounds
 from rag.ingest.sources import Source, apart, sources_in
-from rag.ingest.url_key import split_url, url_hash
 from rag.store.database import Database
 from rag.store.item_table import NewItem
 from rag.types import Notice
+from rag.web.url_key import split_url, url_hash
 
 _AT_ONCE = 500
 

@@ -6,9 +6,9 @@ import pytest
 
 from rag.errors import IngestError
 from rag.ingest.discovery.feeds import feed_pages, feed_task, read_feed
-from rag.ingest.discovery.found import FoundPage
-from rag.ingest.fetch import Fetcher
 from rag.ingest.parser import Parser
+from rag.web.fetch import Fetcher
+from rag.web.site_scope import FoundPage
 from tests.ingest.discovery.conftest import Tasks
 from tests.support.page_server import PageServer
 from tests.support.site_server import SiteServer

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import pytest
 
 from rag.errors import IngestError
-from rag.ingest.discovery.found import FoundPage
 from rag.ingest.discovery.frontier import MIN_VARIANTS, Frontier, SiteKind, SitePlan, begin
-from rag.ingest.discovery.robots import Robots
-from rag.ingest.fetch import Fetcher
+from rag.web.fetch import Fetcher
+from rag.web.robots import Robots
+from rag.web.site_scope import FoundPage
 from tests.ingest.discovery.conftest import Tasks
 from tests.support.page_server import PageServer
 from tests.support.site_server import SiteServer

@@ -8,11 +8,11 @@ import pytest
 
 from rag.errors import IngestError
 from rag.ingest.discovery import sitemaps
-from rag.ingest.discovery.found import FoundPage
-from rag.ingest.discovery.robots import Robots
 from rag.ingest.discovery.sitemaps import parse_sitemap, sitemap_pages, sitemap_task
-from rag.ingest.fetch import Fetcher
 from rag.ingest.parser import Parser
+from rag.web.fetch import Fetcher
+from rag.web.robots import Robots
+from rag.web.site_scope import FoundPage
 from tests.ingest.discovery.conftest import Tasks
 from tests.ingest.discovery.test_feeds import BOMB, RSS
 from tests.support.page_server import PageServer

@@ -11,8 +11,6 @@ from typing import Any
 import pytest
 
 from rag.ingest.chunking import get_chunker
-from rag.ingest.fetch import Fetcher
-from rag.ingest.hosts import HostGates
 from rag.ingest.jobs import Jobs, JobView, Sites
 from rag.ingest.parser import Parser
 from rag.ingest.pipeline import Ingestor
@@ -21,6 +19,8 @@ from rag.ingest.sources import Source
 from rag.models.sparse import SparseEncoder
 from rag.store.database import Database
 from rag.store.library import Library
+from rag.web.fetch import Fetcher
+from rag.web.hosts import HostGates
 from tests.support.hashed_model import HashedModel
 from tests.support.page_server import PageServer
 from tests.support.site_server import SiteServer

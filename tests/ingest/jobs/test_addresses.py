@@ -11,7 +11,7 @@ from rag.ingest.jobs import Jobs
 from rag.ingest.pipeline import Ingestor
 from rag.ingest.records import record_sources
 from rag.ingest.sources import file_sources, web_source
-from rag.ingest.url_key import url_hash
+from rag.web.url_key import url_hash
 from tests.ingest.jobs.conftest import finished, reasons, statuses
 from tests.support.page_server import PageServer
 

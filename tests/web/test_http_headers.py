@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from rag.ingest.http_headers import MAX_RETRY_AFTER, conditions, entity_tag, header, http_date, retry_after
+from rag.web.http_headers import MAX_RETRY_AFTER, conditions, entity_tag, header, http_date, retry_after
 
 NOW = datetime(2024, 3, 5, 12, 0, tzinfo=UTC)
 

@@ -6,9 +6,9 @@ import re
 from typing import Any, Literal, NoReturn
 
 from rag.errors import FetchError
-from rag.ingest.charset import unmarked_utf16
-from rag.ingest.guard import shown
 from rag.messages.ingest import because
+from rag.web.declared_charset import unmarked_utf16
+from rag.web.guard import shown
 
 MediaType = Literal[
     "text/html",

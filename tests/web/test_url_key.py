@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag.ingest.url_key import join_url, split_url, url_hash, url_key, without_tracking
+from rag.web.url_key import join_url, split_url, url_hash, url_key, without_tracking
 
 
 @pytest.mark.parametrize(

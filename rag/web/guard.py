@@ -1,7 +1,7 @@
 """The policy on addresses: which URLs are fetched at all, and which answers of the DNS are believed.
 
 Both halves are pure. `check_url` judges the text of a URL, `check_addresses` what its name resolved to;
-`rag.ingest.fetch` asks both for every request and every redirect. An allow-list of exact host and port
+`rag.web.fetch` asks both for every request and every redirect. An allow-list of exact host and port
 pairs lifts the label, suffix, port and address rules for these pairs; metadata services stay refused.
 """
 
@@ -15,9 +15,9 @@ from ipaddress import IPv6Address
 from typing import Any, NoReturn
 
 from rag.errors import FetchError
-from rag.ingest.addresses import is_metadata, is_public, parse_address
-from rag.ingest.url_key import ascii_host, browser_url
 from rag.messages.ingest import because
+from rag.web.addresses import is_metadata, is_public, parse_address
+from rag.web.url_key import ascii_host, browser_url
 
 Pair = tuple[str, int]
 

@@ -35,6 +35,8 @@ _IN_CONTENT = re.compile(
     rb"charset\s*+=\s*+(?:\"(?P<a>[^\"]*+)\"|'(?P<b>[^']*+)'|(?P<c>[^\s;\"'][^\s;]*+))", re.IGNORECASE
 )
 _XML = re.compile(rb"\s*+<\?xml[^>]{0,200}?encoding\s*+=\s*+[\"']([A-Za-z0-9_.:-]+)", re.IGNORECASE)
+_SNIFFED = 8192
+_MAX_WRONG = 0.002
 
 
 def codec_of(label: str) -> str | None:
@@ -49,6 +51,18 @@ def codec_of(label: str) -> str | None:
     if name == "utf-16le" and not label.strip().lower().endswith("le"):
         return "utf-16"
     return _PYTHON.get(name, name)
+
+
+def unmarked_utf16(body: bytes, declared: str | None) -> str | None:
+    """The codec of a body that is declared to be UTF-16 and has no byte order mark; None where its bytes disagree."""
+    codec = codec_of(declared or "") or ""
+    sample = body[: min(len(body) // 2 * 2, _SNIFFED)]
+    if not codec.startswith("utf-16") or b"\x00" not in sample:
+        return None
+    if codec == "utf-16":
+        codec = "utf-16-be" if sample[0::2].count(0) > sample[1::2].count(0) else "utf-16-le"
+    text = sample.decode(codec, "replace")
+    return codec if text.count("\ufffd") + text.count("\x00") <= _MAX_WRONG * len(text) else None
 
 
 def declared_in(head: bytes) -> str | None:

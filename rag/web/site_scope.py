@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 
-from rag.ingest.url_key import split_url, url_key
+from rag.web.url_key import split_url, url_key
 
 MAX_DEPTH = 3
 MAX_PAGES = 200
@@ -30,6 +30,15 @@ _UNREAD = frozenset(
     "zip gz tgz bz2 xz 7z rar tar iso dmg exe msi apk deb rpm jar war bin dll so whl css js mjs map json wasm woff "
     "woff2 ttf otf eot swf xls xlsx ppt pptx doc odt ods odp epub mobi ics vcf torrent sqlite db parquet".split()
 )
+
+
+@dataclass(frozen=True, slots=True)
+class FoundPage:
+    """A page's address, `depth` links away from the start, `modified` as a sitemap or feed says (ISO 8601 or "")."""
+
+    url: str
+    depth: int = 0
+    modified: str = ""
 
 
 @dataclass(frozen=True, slots=True)

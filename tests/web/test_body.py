@@ -6,7 +6,7 @@ import zlib
 
 import pytest
 
-from rag.ingest.body import BodyDecoder, CorruptError
+from rag.web.body import BodyDecoder, CorruptError
 
 TEXT = b"hello world, hello world, hello"
 

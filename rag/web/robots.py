@@ -9,10 +9,10 @@ from collections import OrderedDict
 from collections.abc import Callable
 
 from rag.errors import FetchError, IngestError
-from rag.ingest.discovery.robots_rules import RobotsRules, parse_robots
-from rag.ingest.fetch import Fetcher
-from rag.ingest.guard import CheckedUrl, shown
-from rag.ingest.url_key import normalise_escapes
+from rag.web.fetch import Fetcher
+from rag.web.guard import CheckedUrl, shown
+from rag.web.robots_rules import RobotsRules, parse_robots
+from rag.web.url_key import normalise_escapes
 
 log = logging.getLogger(__name__)
 

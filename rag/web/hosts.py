@@ -70,12 +70,6 @@ class HostGates:
         with self._used(host) as gate:
             gate.hold(min(seconds, MAX_PAUSE))
 
-    def busy(self, host: Host) -> bool:
-        """Whether a request to `host` would have to wait now."""
-        with self._lock:
-            gate = self._gates.get(host)
-        return bool(gate and gate.is_busy())
-
     def close(self) -> None:
         """Turn away whoever still waits."""
         self._closed = True

@@ -14,15 +14,16 @@ from urllib.parse import urlsplit
 import pytest
 
 from rag.errors import FetchError
-from rag.ingest.body import BodyDecoder, CorruptError, TooLargeError, UnknownEncodingError
-from rag.ingest.fetch import Fetched, Fetcher, join_location
-from rag.ingest.hosts import HostGates
-from rag.ingest.media import media_type, parse_content_type
 from rag.messages import say
 from rag.tracing import Trace
+from rag.web.body import BodyDecoder, CorruptError, TooLargeError, UnknownEncodingError
+from rag.web.fetch import Fetched, Fetcher, join_location
+from rag.web.hosts import HostGates
+from rag.web.media import media_type, parse_content_type
 from tests.ingest.vectors import FOLDER, MISSING, load
 from tests.support.page_server import ARTICLE, Listener, PageServer
 from tests.support.simulated_network import PUBLIC, SimulatedNetwork
+from tests.web.test_hosts import is_busy
 
 
 @pytest.fixture(scope="module")
@@ -184,7 +185,7 @@ class TestBusyServers:
         gates = HostGates(2, 0.0)
         error = refusal(Fetcher([server.pair], gates=gates), url)
         assert error.notice.params["retry_after"] == 7
-        assert gates.busy(server.pair)
+        assert is_busy(gates, server.pair)
 
     def test_only_where_it_is_said(self, server: PageServer) -> None:
         gates = HostGates(2, 0.0)
@@ -192,7 +193,7 @@ class TestBusyServers:
         assert "retry_after" not in refusal(fetcher, server.url("/status/503")).notice.params
         url = server.add("/gone-later", status=404, headers={"Retry-After": "7"})
         assert "retry_after" not in refusal(fetcher, url).notice.params
-        assert not gates.busy(server.pair)
+        assert not is_busy(gates, server.pair)
 
 
 class TestRefusals:

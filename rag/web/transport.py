@@ -18,7 +18,7 @@ from typing import Any
 
 import httpcore
 
-from rag.ingest.guard import CheckedUrl, check_addresses, is_literal
+from rag.web.guard import CheckedUrl, check_addresses, is_literal
 
 Resolve = Callable[[str, int], Sequence[str]]
 Connect = Callable[[str, int, float], httpcore.NetworkStream]

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from urllib.parse import quote
 
-from rag.ingest.url_key import normalise_escapes
+from rag.web.url_key import normalise_escapes
 
 _TOKEN = re.compile(r"[a-z_-]*", re.ASCII | re.IGNORECASE)
 _LINE = re.compile(r"\s*(?P<key>user[-\s]*agent\b|[^\s:]++)\s*+:?\s*(?P<value>.*)", re.IGNORECASE | re.DOTALL)

@@ -11,9 +11,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from rag.errors import FetchError
-from rag.ingest import connections
-from rag.ingest.fetch import Fetcher
-from rag.ingest.hosts import HostGates
+from rag.web import connections
+from rag.web.fetch import Fetcher
+from rag.web.hosts import HostGates
 from tests.support.page_server import PageServer
 from tests.support.site_server import SiteServer
 

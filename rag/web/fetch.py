@@ -21,17 +21,17 @@ from typing import NoReturn, Self
 import httpcore
 
 from rag.errors import FetchError
-from rag.ingest import transport
-from rag.ingest.body import BodyDecoder, CorruptError, TooLargeError, UnknownEncodingError
-from rag.ingest.connections import Connections
-from rag.ingest.guard import CheckedUrl, Pair, allow_list, check_url, shown
-from rag.ingest.hosts import HostGates
-from rag.ingest.http_headers import conditions, entity_tag, header, http_date, retry_after
-from rag.ingest.media import byte_limit, check_declared, media_type, parse_content_type
-from rag.ingest.refusals import led_to_refusal, plain_errors, status_cause, too_large
-from rag.ingest.url_key import join_url
 from rag.messages.ingest import because
 from rag.tracing import span
+from rag.web import transport
+from rag.web.body import BodyDecoder, CorruptError, TooLargeError, UnknownEncodingError
+from rag.web.connections import Connections
+from rag.web.guard import CheckedUrl, Pair, allow_list, check_url, shown
+from rag.web.hosts import HostGates
+from rag.web.http_headers import conditions, entity_tag, header, http_date, retry_after
+from rag.web.media import byte_limit, check_declared, media_type, parse_content_type
+from rag.web.refusals import led_to_refusal, plain_errors, status_cause, too_large
+from rag.web.url_key import join_url
 
 logger = logging.getLogger(__name__)
 

@@ -6,8 +6,8 @@ import pytest
 
 from rag.errors import FetchError
 from rag.ingest.charset import decode
-from rag.ingest.fetch import Fetcher
-from rag.ingest.media import CSV, DOCX, GZIP, PDF, TSV, XML, byte_limit, check_declared, media_type
+from rag.web.fetch import Fetcher
+from rag.web.media import CSV, DOCX, GZIP, PDF, TSV, XML, byte_limit, check_declared, media_type
 from tests.support.hostile import packed, word
 from tests.support.page_server import PageServer
 

@@ -7,7 +7,7 @@ import codecs
 import pytest
 from webencodings.labels import LABELS
 
-from rag.ingest.declared_charset import codec_of, declared_in
+from rag.web.declared_charset import codec_of, declared_in
 
 
 def test_all_labels_of_the_web_are_known() -> None:

@@ -10,9 +10,9 @@ from typing import NoReturn
 import httpcore
 
 from rag.errors import FetchError
-from rag.ingest import transport
-from rag.ingest.guard import CheckedUrl, shown
 from rag.messages.ingest import because
+from rag.web import transport
+from rag.web.guard import CheckedUrl, shown
 
 MEGABYTE = 1024 * 1024
 

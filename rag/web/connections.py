@@ -16,8 +16,8 @@ from contextlib import contextmanager
 
 import httpcore
 
-from rag.ingest.guard import CheckedUrl
-from rag.ingest.transport import Budget, GuardedBackend, WireLimitError
+from rag.web.guard import CheckedUrl
+from rag.web.transport import Budget, GuardedBackend, WireLimitError
 
 IDLE_SECONDS = 15.0
 MAX_AGE = 120.0

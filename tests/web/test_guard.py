@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag.errors import FetchError
-from rag.ingest.addresses import is_public, parse_address
-from rag.ingest.guard import allow_list, check_addresses, check_url, is_literal, shown
 from rag.messages import say
+from rag.web.addresses import is_public, parse_address
+from rag.web.guard import allow_list, check_addresses, check_url, is_literal, shown
 from tests.ingest.vectors import MISSING, load
 
 SHARED = load("url_vectors.jsonl")

@@ -1,0 +1,31 @@
+"""A small site without delay, and a fetcher that may read it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from rag.web.fetch import Fetcher
+from rag.web.hosts import HostGates
+from rag.web.robots import Robots
+from tests.support.page_server import PageServer
+from tests.support.site_server import SiteServer
+
+
+@pytest.fixture
+def site() -> Iterator[SiteServer]:
+    with SiteServer(30, delay=0.0) as one:
+        yield one
+
+
+@pytest.fixture
+def fetcher(site: SiteServer, page_server: PageServer) -> Iterator[Fetcher]:
+    """May read the site and the server of single pages."""
+    with Fetcher([site.pair, page_server.pair], deadline=2.0, gates=HostGates(4, 0.0)) as one:
+        yield one
+
+
+@pytest.fixture
+def robots(fetcher: Fetcher) -> Robots:
+    return Robots(fetcher)
