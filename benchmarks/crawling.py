@@ -23,7 +23,7 @@ from typing import Any
 
 from rag.errors import IngestError
 from rag.ingest.discovery import FoundPage, Frontier, Robots, SitePlan, begin
-from rag.ingest.parser import Parser
+from rag.reading.parser import Parser
 from rag.web.fetch import Fetched, Fetcher
 from rag.web.hosts import DELAY, LIMIT, HostGates
 from tests.support.site_server import SiteServer

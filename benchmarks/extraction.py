@@ -24,10 +24,10 @@ from benchmarks.extraction_labels import SETS, Row, parsed, read_examples, read_
 from benchmarks.extraction_score import line, score, word_f1
 from benchmarks.intervals import told
 from rag.errors import IngestError
-from rag.ingest.extract import extract_html
-from rag.ingest.extraction.forest import Forest
-from rag.ingest.extraction.main_text import judge_blocks
-from rag.ingest.extraction.segments import segment
+from rag.reading.extract import extract_html
+from rag.reading.extraction.forest import Forest
+from rag.reading.extraction.main_text import judge_blocks
+from rag.reading.extraction.segments import segment
 
 Reader = Callable[[bytes, Row], str]
 

@@ -2,7 +2,7 @@
 
     python -m benchmarks.extraction_fit [--data FOLDER ...]
 
-Fits on all pages of the sets and replaces rag/ingest/extraction/weights.json. What that is worth on other pages
+Fits on all pages of the sets and replaces rag/reading/extraction/weights.json. What that is worth on other pages
 tells `python -m benchmarks.extraction --folds 5`. Needs scikit-learn, which comes with sentence-transformers; the
 program itself does not.
 """
@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.extraction_labels import SETS, Example, read_examples, read_truth
-from rag.ingest.extraction.features import NAMES
-from rag.ingest.extraction.forest import WEIGHTS, Forest, Node
+from rag.reading.extraction.features import NAMES
+from rag.reading.extraction.forest import WEIGHTS, Forest, Node
 
 ENSEMBLES = 3  # they differ by the features that each fork may use
 TREES = 90

@@ -10,14 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.datasets import DEFAULT_FOLDER
-from rag.ingest.charset import decode
-from rag.ingest.extraction.features import describe
-from rag.ingest.extraction.main_text import first_opinion
-from rag.ingest.extraction.overlap import words_of
-from rag.ingest.extraction.segments import Block, segment
-from rag.ingest.extraction.structured import Facts, read_facts
-from rag.ingest.extraction.tree import body_of, parse
-from rag.ingest.extraction.visible import remove_hidden
+from rag.reading.charset import decode
+from rag.reading.extraction.features import describe, words_of
+from rag.reading.extraction.main_text import first_opinion
+from rag.reading.extraction.segments import Block, segment
+from rag.reading.extraction.structured import Facts, read_facts
+from rag.reading.extraction.tree import body_of, parse
+from rag.reading.extraction.visible import remove_hidden
 
 SETS = (DEFAULT_FOLDER / "wcxb", DEFAULT_FOLDER / "aeb")
 # The pages of this set are news, and it calls them articles; the other set's articles are of all sorts.

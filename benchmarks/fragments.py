@@ -33,7 +33,7 @@ import numpy as np
 from benchmarks.datasets import DEFAULT_FOLDER, load
 from rag.agent.citing.fragments import text_fragment
 from rag.errors import IngestError
-from rag.ingest.extract import extract
+from rag.reading.extract import extract
 from rag.text import split_sentences
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"

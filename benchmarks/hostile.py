@@ -107,7 +107,7 @@ def _cases(only: str) -> Iterator[tuple[str, str]]:
 
 def measure(case: str, where: str) -> Row:
     """Read one case in this process. A good page comes before, so that what is loaded once is not counted."""
-    from rag.ingest.parser import Parser
+    from rag.reading.parser import Parser
     from rag.web.fetch import Fetcher
     from rag.web.guard import check_url
 
@@ -126,7 +126,7 @@ def measure(case: str, where: str) -> Row:
 
 def _read_good(parser: object) -> str:
     from rag.errors import IngestError
-    from rag.ingest.parser import Parser
+    from rag.reading.parser import Parser
 
     assert isinstance(parser, Parser)
     try:
@@ -139,9 +139,9 @@ def _read_good(parser: object) -> str:
 def _taken(parser: object, path: str) -> str:
     """What became of a file: its size and text where it was read, the reasons where it was not."""
     from rag.errors import IngestError
-    from rag.ingest.parser import Parser
-    from rag.ingest.quality import judge
     from rag.ingest.sources import path_sources
+    from rag.reading.parser import Parser
+    from rag.reading.quality import judge
     from rag.web.media import media_type
 
     assert isinstance(parser, Parser)
@@ -162,7 +162,7 @@ def _taken(parser: object, path: str) -> str:
 
 def _fetched(fetcher: object, parser: object, url: str) -> str:
     from rag.errors import IngestError
-    from rag.ingest.parser import Parser
+    from rag.reading.parser import Parser
     from rag.web.fetch import Fetcher
 
     assert isinstance(fetcher, Fetcher) and isinstance(parser, Parser)

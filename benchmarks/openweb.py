@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from rag.errors import FetchError
-from rag.ingest.discovery.sitemaps import parse_sitemap
+from rag.reading.sitemap import parse_sitemap
 from rag.web.declared_charset import codec_of, declared_in
 from rag.web.guard import check_url
 from rag.web.robots import parse_rules

@@ -25,10 +25,10 @@ from typing import Any
 from rag.errors import IngestError
 from rag.ingest.chunking import get_chunker
 from rag.ingest.diff import page_diff
-from rag.ingest.parser import Parser
 from rag.ingest.pipeline import Ingestor, Read
 from rag.ingest.sources import web_source
 from rag.models.sparse import SparseEncoder
+from rag.reading.parser import Parser
 from rag.store.edge.client import EdgeClient
 from rag.store.library import open_library
 from rag.text import split_sentences

@@ -12,8 +12,8 @@ from typing import Any
 
 from benchmarks import datasets
 from benchmarks.datasets import Dataset
-from rag.ingest.charset import decode
-from rag.ingest.extract import extract_html
+from rag.reading.charset import decode
+from rag.reading.extract import extract_html
 from rag.text import split_sentences
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"

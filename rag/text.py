@@ -268,3 +268,8 @@ def terms(text: str) -> list[str]:
         else:
             found.append(run)
     return found
+
+
+def without_surrogates(text: str) -> str:
+    """`text` with a replacement character for each half of one: those can be neither stored nor printed."""
+    return re.sub("[\ud800-\udfff]", "\ufffd", text)

@@ -19,7 +19,7 @@ HEAD = """\
 Pagelight
 Licensed under the Apache License, Version 2.0; see LICENSE.
 
-The judge of a page's blocks (rag/ingest/extraction/weights.json) is fitted to two public sets of labelled pages:
+The judge of a page's blocks (rag/reading/extraction/weights.json) is fitted to two public sets of labelled pages:
 WCXB, CC BY 4.0, https://github.com/Murrough-Foley/web-content-extraction-benchmark, and Zyte's Article Extraction
 Benchmark, MIT, https://github.com/scrapinghub/article-extraction-benchmark.
 

@@ -9,9 +9,9 @@ import hypothesis
 import pytest
 
 from rag.ingest.chunking import get_chunker
-from rag.ingest.parser import Parser
 from rag.ingest.pipeline import Ingestor
 from rag.models.sparse import SparseEncoder
+from rag.reading.parser import Parser
 from rag.store.edge.client import EdgeClient
 from rag.store.library import Library, open_library
 from rag.web.fetch import Fetcher

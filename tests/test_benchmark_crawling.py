@@ -10,7 +10,7 @@ import pytest
 from benchmarks import crawling
 from rag.errors import FetchError
 from rag.ingest.discovery import FoundPage
-from rag.ingest.parser import Parser
+from rag.reading.parser import Parser
 from rag.web.fetch import Fetched
 from rag.web.hosts import HostGates
 from tests.support.site_server import SiteServer

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from rag.ingest.charset import decode
-from rag.ingest.extract import Extracted, extract_html
+from rag.reading.charset import decode
+from rag.reading.extract import Extracted, extract_html
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 PAGES: list[dict[str, Any]] = json.loads((EXAMPLES / "pages.json").read_text(encoding="utf-8"))

@@ -17,6 +17,7 @@ from rag.text import (
     split_sentences,
     terms,
     without_controls,
+    without_surrogates,
 )
 
 
@@ -175,3 +176,7 @@ def test_what_a_terminal_or_a_list_would_obey_goes() -> None:
     assert plain("\x1b]0;title\x07 a\u202egpj\u2066 b\x9b2J\n c\t\ufeff") == "]0;title agpj b2J c"
     assert plain("家\u200d族 नमस्\u200dते 👩\u200d🚀") == "家\u200d族 नमस्\u200dते 👩\u200d🚀"
     assert without_controls("one\n\ttwo\r\x1b[0m") == "one\n\ttwo[0m"
+
+
+def test_without_surrogates() -> None:
+    assert without_surrogates("a\ud83db\udc00 😀") == "a\ufffdb\ufffd 😀"

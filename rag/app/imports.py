@@ -12,7 +12,6 @@ from rag.config import Settings
 from rag.ingest.chunking import get_chunker
 from rag.ingest.discovery import SiteKind
 from rag.ingest.jobs import Jobs, Sites
-from rag.ingest.parser import Parser
 from rag.ingest.paste import find_urls
 from rag.ingest.pipeline import Ingestor
 from rag.ingest.readahead import READERS, Limits
@@ -20,6 +19,7 @@ from rag.ingest.records import RecordBounds, Source
 from rag.ingest.samples import example_sources
 from rag.ingest.schedule import Schedules
 from rag.ingest.sources import web_source
+from rag.reading.parser import Parser
 from rag.store.database import Database
 from rag.web.fetch import Fetcher
 from rag.web.hosts import HostGates

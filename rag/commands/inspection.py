@@ -15,11 +15,11 @@ from rag.commands.output import put
 from rag.config import Settings
 from rag.doctor import examine
 from rag.errors import IngestError, RagError
-from rag.ingest.charset import without_surrogates
 from rag.ingest.chunking import get_chunker
-from rag.ingest.extract import Extracted
-from rag.ingest.parser import Parser
 from rag.models.embedding import load_embedding_model
+from rag.reading.extract import Extracted
+from rag.reading.parser import Parser
+from rag.text import without_surrogates
 from rag.types import Chunk
 from rag.web.fetch import Fetcher
 from rag.web.media import media_type

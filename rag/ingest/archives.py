@@ -17,7 +17,7 @@ from io import BytesIO
 from pathlib import Path, PurePosixPath
 
 from rag.errors import IngestError
-from rag.ingest.charset import without_surrogates
+from rag.text import without_surrogates
 
 MEGABYTE = 1_000_000
 MAX_FILES = 2000

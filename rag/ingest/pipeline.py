@@ -18,14 +18,14 @@ from rag.ingest.duplicates import (
     without_alias,
 )
 from rag.ingest.outcomes import failure, held, here_already, repeated, result
-from rag.ingest.parser import Parser
 from rag.ingest.preparing import ChunkEncoder, Prepared
-from rag.ingest.quality import judge
 from rag.ingest.reading import OnStage, Read, Reader
 from rag.ingest.recheck import looked_at, not_there, now_elsewhere, still_there
 from rag.ingest.sources import Source
 from rag.models.embedding import EmbeddingModel
 from rag.models.sparse import SparseEncoder
+from rag.reading.parser import Parser
+from rag.reading.quality import judge
 from rag.store.duplicates import sign
 from rag.store.library import Library
 from rag.store.records import content_hash

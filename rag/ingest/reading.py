@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from rag.errors import IngestError
-from rag.ingest.extract import Extracted
-from rag.ingest.parser import Parser
 from rag.ingest.preparing import Prepared
 from rag.ingest.sources import Source
+from rag.reading.extract import Extracted
+from rag.reading.parser import Parser
 from rag.store.records import now
 from rag.text import detect_language, plain
 from rag.types import Page, Stage

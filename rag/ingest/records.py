@@ -10,8 +10,7 @@ from io import TextIOWrapper
 from typing import Any, BinaryIO, Final
 
 from rag.errors import IngestError
-from rag.ingest.charset import without_surrogates
-from rag.text import plain
+from rag.text import plain, without_surrogates
 from rag.types import PageSource
 from rag.web.guard import MAX_LENGTH, shown
 from rag.web.url_key import browser_url, split_url

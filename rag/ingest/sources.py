@@ -12,8 +12,8 @@ from urllib.parse import quote
 
 from rag.errors import IngestError
 from rag.ingest.archives import Member, folder_members, zip_members
-from rag.ingest.charset import without_surrogates
 from rag.ingest.records import BOUNDS, RecordBounds, Source, record_lines, record_sources
+from rag.text import without_surrogates
 
 __all__ = ["Source", "apart", "file_sources", "path_sources", "sources_in", "web_source"]
 

@@ -1,4 +1,4 @@
-"""Sentences of rag/ingest/documents and rag/ingest/archives."""
+"""Sentences of rag/reading/documents and rag/ingest/archives."""
 
 from __future__ import annotations
 

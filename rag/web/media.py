@@ -39,7 +39,7 @@ TEXTS: dict[str, MediaType] = {
     "text/markdown": "text/markdown",
     "text/x-markdown": "text/markdown",
 }
-"""What `rag.ingest.extract` reads."""
+"""What `rag.reading.extract` reads."""
 TABLES: dict[str, MediaType] = {
     "text/csv": CSV,
     "application/csv": CSV,
@@ -47,7 +47,7 @@ TABLES: dict[str, MediaType] = {
     "text/tab-separated-values": TSV,
 }
 DOCUMENTS: dict[str, MediaType] = {"application/pdf": PDF, "application/x-pdf": PDF, DOCX: DOCX}
-"""What is not text in its bytes; `rag.ingest.documents` reads these and `TABLES`."""
+"""What is not text in its bytes; `rag.reading.documents` reads these and `TABLES`."""
 LISTS: dict[str, MediaType] = {
     "application/xml": XML,
     "text/xml": XML,

@@ -100,6 +100,13 @@ def join_url(base: str, reference: str) -> str:
     return written if read is not None and read.href == joined.href else joined.href
 
 
+def web_address(base: str, text: str) -> str:
+    """`text` as an address of the web, relative to `base`; "" where it is none."""
+    joined = join_url(base, text) if text else ""
+    parts = split_url(joined)
+    return joined if parts.scheme in ("http", "https") and parts.hostname else ""
+
+
 def normalise_escapes(text: str) -> str:
     """Percent-encode what is not ASCII or not sent as it is, upper-case escapes, decode unreserved ones."""
 

@@ -16,9 +16,9 @@ from rag.agent.conversing.conversations import Asking, Conversations
 from rag.agent.options import Question
 from rag.agent.runs import Runs
 from rag.ingest.chunking import get_chunker
-from rag.ingest.parser import Parser
 from rag.ingest.pipeline import Ingestor
 from rag.models.sparse import SparseEncoder
+from rag.reading.parser import Parser
 from rag.retrieval.retriever import Retriever
 from rag.store.database import Database
 from rag.store.edge.client import EdgeClient

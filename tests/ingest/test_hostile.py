@@ -15,7 +15,7 @@ import pytest
 
 from benchmarks.hostile import Watch
 from rag.errors import IngestError
-from rag.ingest.parser import Parser
+from rag.reading.parser import Parser
 from rag.web.media import media_type
 from tests.support.hostile import HOSTILE
 

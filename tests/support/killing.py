@@ -159,9 +159,9 @@ def _run(folder: Path, host: str, port: int, pages: int) -> None:
     from rag.ingest import patience
     from rag.ingest.chunking import get_chunker
     from rag.ingest.jobs import Jobs, Sites
-    from rag.ingest.parser import Parser
     from rag.ingest.pipeline import Ingestor
     from rag.models.sparse import SparseEncoder
+    from rag.reading.parser import Parser
     from rag.web.fetch import Fetcher
     from rag.web.hosts import HostGates
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rag.errors import FetchError
-from rag.ingest.charset import decode
+from rag.reading.charset import decode
 from rag.web.fetch import Fetcher
 from rag.web.media import CSV, DOCX, GZIP, PDF, TSV, XML, byte_limit, check_declared, media_type
 from tests.support.hostile import packed, word

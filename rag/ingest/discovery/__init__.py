@@ -11,14 +11,16 @@ A job of a site is a plan and its pages; every page it is given may bring more:
         pages += frontier.expand(page, links)                  # only new ones, within the plan and robots.txt
 
 The fetcher itself keeps to the limits of each host. `frontier.holds(final_url)` tells whether a
-redirect led out of the plan. Tasks for `rag.ingest.parser_tasks.TASKS`: `links_task`, `sitemap_task`,
+redirect led out of the plan. Tasks for `rag.reading.parser_child.TASKS`: `links_task`, `sitemap_task`,
 `feed_task`.
 """
 
-from rag.ingest.discovery.feeds import feed_pages, feed_task, read_feed
+from rag.ingest.discovery.feeds import read_feed
 from rag.ingest.discovery.frontier import Frontier, SiteKind, SitePlan, begin
-from rag.ingest.discovery.links import find_feeds, find_links, links_task
-from rag.ingest.discovery.sitemaps import parse_sitemap, sitemap_pages, sitemap_task
+from rag.ingest.discovery.sitemaps import sitemap_pages
+from rag.reading.feed import feed_pages, feed_task
+from rag.reading.links import find_feeds, find_links, links_task
+from rag.reading.sitemap import parse_sitemap, sitemap_task
 from rag.web.robots import Robots
 from rag.web.site_scope import FoundPage, SiteScope, page_address
 

@@ -10,7 +10,7 @@ from typing import Any, Literal, Self
 from rag.errors import IngestError
 from rag.ingest.discovery.feeds import read_feed
 from rag.ingest.discovery.sitemaps import sitemap_pages
-from rag.ingest.parser import Parser
+from rag.reading.parser import Parser
 from rag.web.fetch import Fetcher
 from rag.web.guard import shown
 from rag.web.robots import Robots

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterable
 
 from rag.ingest.discovery import FoundPage, Frontier, Robots, SitePlan, begin
-from rag.ingest.parser import Parser
+from rag.reading.parser import Parser
 from rag.web.fetch import Fetcher
 
 

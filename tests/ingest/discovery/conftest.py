@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rag.ingest.parser_tasks import TASKS
+from rag.reading.parser_child import TASKS
 from tests.web.conftest import fetcher, robots, site
 
 __all__ = ["fetcher", "robots", "site", "tasks"]

@@ -12,11 +12,11 @@ import pytest
 
 from rag.ingest.chunking import get_chunker
 from rag.ingest.jobs import Jobs, JobView, Sites
-from rag.ingest.parser import Parser
 from rag.ingest.pipeline import Ingestor
 from rag.ingest.records import record_sources
 from rag.ingest.sources import Source
 from rag.models.sparse import SparseEncoder
+from rag.reading.parser import Parser
 from rag.store.database import Database
 from rag.store.library import Library
 from rag.web.fetch import Fetcher

@@ -1,0 +1,143 @@
+"""From a document to its one text: Markdown with headings, lists, tables and code, without link targets.
+
+Runs in the child process of `rag.reading.parser`, because a hostile page can keep a parser busy for minutes.
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rag.errors import IngestError
+from rag.messages.ingest import because
+from rag.reading.charset import decode
+from rag.reading.extraction.bylines import find_author, find_dates
+from rag.reading.extraction.clean import clean_line, clean_text, front_matter_title, without_targets
+from rag.reading.extraction.forest import Forest
+from rag.reading.extraction.main_text import main_text
+from rag.reading.extraction.metadata import Head, language_of, name_of, read_head, shorter_title, site_of
+from rag.reading.extraction.structured import Facts, read_facts
+from rag.reading.extraction.tree import body_of, is_huge, parse
+from rag.reading.extraction.visible import remove_hidden
+from rag.reading.quality import page_signals
+from rag.web.guard import shown
+from rag.web.media import KINDS
+
+_HEADING = re.compile(r"^#{1,6} +([^ \n].*)$", re.MULTILINE)
+_WORD_CHARACTER = re.compile(r"\w")
+
+
+@dataclass(frozen=True, slots=True)
+class Extracted:
+    """The readable part of a document of any kind.
+
+    `language` is a primary BCP 47 tag or empty; `canonical` an address on the page's own host, or empty;
+    `published` and `modified` are ISO 8601 or empty. `signals` are for `rag.reading.quality.judge`.
+    """
+
+    title: str
+    language: str
+    site: str
+    canonical: str
+    text: str
+    author: str = ""
+    published: str = ""
+    modified: str = ""
+    signals: tuple[str, ...] = ()
+
+
+def extract(body: bytes, content_type: str, charset: str | None, url: str) -> Extracted:
+    """Read a document of one of the types of `rag.web.media`; `url` may be a file's name.
+
+    Raises IngestError("empty") when there is no text in it, ("content_type") for another type.
+    """
+    kind = KINDS.get(content_type.partition(";")[0].strip().lower())
+    if kind == "text/html":
+        return extract_html(body, url, charset=charset)
+    if kind == "text/markdown":
+        return extract_markdown(decode(body, charset), url)
+    if kind == "text/plain":
+        return extract_plain(decode(body, charset), url)
+    raise IngestError("content_type", url=shown(url), **because("other_type", type=content_type))
+
+
+def extract_html(html: str | bytes, url: str, *, charset: str | None = None, forest: Forest | None = None) -> Extracted:
+    """The page's own text that a reader sees, as Markdown; `forest` judges instead of the shipped one.
+
+    Raises IngestError("empty").
+    """
+    tree = parse(decode(html, charset) if isinstance(html, bytes) else html)
+    if tree is None:
+        raise _empty(url, "no_text")
+    facts, huge = read_facts(tree), is_huge(tree)
+    visible = tree if huge else copy.deepcopy(tree)
+    has_scripts, instead = tree.find(".//script") is not None, _without_scripts(tree)
+    remove_hidden(visible)
+    # What a page says to readers without scripts is no content, but what there is to judge it by.
+    text = clean_text(main_text(body_of(visible), facts, is_huge=huge, forest=forest)) or instead
+    _check_not_empty(text, url, has_scripts)
+    return _described(tree, None if huge else visible, facts, text, url)
+
+
+def _described(tree: Any, visible: Any, facts: Facts, text: str, url: str) -> Extracted:
+    """The text with what the page says about it."""
+    head, heading = read_head(tree, facts, url), _first_heading(text)
+    own = next((clean_line(node.text_content()) for node in tree.iter("h1")), "")
+    published, modified = find_dates(facts, visible)
+    return Extracted(
+        title=shorter_title(shorter_title(head.title, heading), own) or heading or own or name_of(url),
+        language=language_of(head.language, text),
+        site=head.site,
+        canonical=head.canonical,
+        text=text,
+        author=find_author(facts, visible),
+        published=published,
+        modified=modified,
+        signals=page_signals(tree, text),
+    )
+
+
+def extract_markdown(source: str, url: str) -> Extracted:
+    """A Markdown document as it is, without the targets of its links. Raises IngestError("empty")."""
+    title, rest = front_matter_title(clean_text(source))
+    text = clean_text(without_targets(rest))
+    _check_not_empty(text, url)
+    return _extracted(Head(site=site_of(url)), title or _first_heading(text) or name_of(url), text)
+
+
+def extract_plain(source: str, url: str) -> Extracted:
+    """Plain text as it is, cleaned; its title is its name. Raises IngestError("empty")."""
+    text = clean_text(source)
+    _check_not_empty(text, url)
+    return _extracted(Head(site=site_of(url)), name_of(url), text)
+
+
+def as_mapping(extracted: Extracted) -> Mapping[str, Any]:
+    """The fields by name, for the pipe between the processes."""
+    return {name: getattr(extracted, name) for name in Extracted.__slots__}
+
+
+def _without_scripts(tree: Any) -> str:
+    """What the page shows where scripts do not run."""
+    return clean_text("\n\n".join(" ".join(node.text_content().split()) for node in tree.iter("noscript")))
+
+
+def _check_not_empty(text: str, url: str, has_scripts: bool = False) -> None:
+    if not _WORD_CHARACTER.search(text):
+        raise _empty(url, "scripts_only" if has_scripts else "no_text")
+
+
+def _empty(url: str, cause: str) -> IngestError:
+    return IngestError("empty", url=shown(url), **because(cause))
+
+
+def _first_heading(text: str) -> str:
+    match = _HEADING.search(text)
+    return clean_line(match[1].rstrip(" #")) if match else ""
+
+
+def _extracted(head: Head, title: str, text: str) -> Extracted:
+    return Extracted(title, language_of(head.language, text), head.site, head.canonical, text)

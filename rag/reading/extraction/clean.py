@@ -1,0 +1,74 @@
+"""Clean text: no control or invisible characters, composed accents, tidy blank lines.
+
+What a reader cannot see must not reach a model, and an offset into the text must mean the same everywhere.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+_LINE_ENDS = re.compile(r"\r\n?|[\u0085\u2028\u2029\x0b\x0c]")
+_INVISIBLE = re.compile(
+    r"[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f"
+    r"\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\ufffe\uffff\ud800-\udfff\ue000-\uf8ff"
+    r"\U000e0000-\U000e0fff\U000f0000-\U0010ffff]+"
+)
+# Joiners shape Persian and Indic words; beside a letter of ASCII or a space they only hide.
+_STRAY_JOINER = re.compile(r"(?<![^\x00-\x7f])[\u200c\u200d]+|[\u200c\u200d]+(?![^\x00-\x7f])")
+_SPACES = re.compile(r"[\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]")
+# Only where a mark follows: NFC would also replace whole ideographs by look-alikes.
+_DECOMPOSED = re.compile(r".[\u0300-\u036f\u1ab0-\u1aff\u20d0-\u20ff\u3099\u309a]+")
+_TRAILING = re.compile(r"(?<![ \t])[ \t]++$", re.MULTILINE)
+_BLANK_LINES = re.compile(r"\n{3,}")
+_CODE = re.compile(r"(^ {0,3}(`{3,}+|~{3,}+)[^\n]*+\n.*?(?:^ {0,3}\2[^\n]*$|\Z)|`[^`\n]+`)", re.MULTILINE | re.DOTALL)
+_COMMENT = re.compile(r"<!--(?:[^<-]++|-(?!->)|<(?!!--))*+-->")
+_LINK = re.compile(
+    r"!?\[(?P<words>[^\[\]]{0,1000})\]"
+    r"(?:\(\s*+(?:<[^<>\n]*>|(?:[^()\s]|\([^()\s]*\)){0,2000}+)(?:\s++(?:\"[^\"]*\"|'[^']*'))?\s*+\)|\[[^\[\]\n]{0,200}\])"
+)
+_DEFINITION = re.compile(r"^ {0,3}\[[^\]\n]{1,200}\]:[ \t]+\S[^\n]*\n?", re.MULTILINE)
+_AUTOLINK = re.compile(r"<((?:https?://|mailto:)[^<>\s]+)>")
+_FRONT_MATTER = re.compile(r"\A---\n(.*?)\n(?:---|\.\.\.)(?:\n|\Z)", re.DOTALL)
+_TITLE = re.compile(r"^title:(.*)$", re.MULTILINE)
+
+
+def clean_text(text: str) -> str:
+    """`text` with visible characters only, single blank lines, and no space around it or at line ends."""
+    text = _LINE_ENDS.sub("\n", text)
+    text = _STRAY_JOINER.sub("", _INVISIBLE.sub("", text))
+    text = _DECOMPOSED.sub(lambda match: unicodedata.normalize("NFC", match[0]), text)
+    text = _TRAILING.sub("", _SPACES.sub(" ", text))
+    return _BLANK_LINES.sub("\n\n", text).strip("\n").rstrip()
+
+
+def clean_line(text: str, limit: int = 300) -> str:
+    """`text` as one line of at most `limit` characters, for titles and names."""
+    line = " ".join(clean_text(text).split())
+    return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
+
+
+def without_targets(text: str) -> str:
+    """`text` with links and images replaced by their words, outside code; comments and definitions go."""
+    pieces = _CODE.split(text)
+    # Each code span brings two groups: itself and its fence.
+    prose, code = pieces[::3], pieces[1::3]
+    output = [_plain(prose[0])]
+    for span, following in zip(code, prose[1:], strict=True):
+        output += [span, _plain(following)]
+    return "".join(output)
+
+
+def front_matter_title(text: str) -> tuple[str, str]:
+    """The title of a YAML header at the start of `text`, if any, and the text after that header."""
+    header = _FRONT_MATTER.match(text)
+    if not header:
+        return "", text
+    title = _TITLE.search(header[1])
+    return (title[1].strip().strip("\"'").strip() if title else ""), text[header.end() :]
+
+
+def _plain(text: str) -> str:
+    text = _DEFINITION.sub("", _COMMENT.sub("", text))
+    text = _LINK.sub(r"\g<words>", _LINK.sub(r"\g<words>", text))  # twice: a link around an image
+    return _AUTOLINK.sub(r"\1", text)

@@ -1,0 +1,296 @@
+"""What is measured of each block: itself, its template, its surroundings, its names, its page.
+
+Every number is general: none depends on a site, and lengths count words (two Chinese characters as one).
+`NAMES` and the rows of `describe` have the same order; the fitted model refers to columns by position.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from rag.reading.extraction.roles import LANDMARKS, ROLES
+from rag.reading.extraction.segments import Block
+from rag.reading.extraction.structured import Facts
+
+HEADINGS = {"h1": 1, "h2": 2, "h3": 3, "h4": 4, "h5": 5, "h6": 6}
+_LEVELS = (1, 2, 3, 5)
+_GROUP = ("words", "links", "kept", "prose", "share")
+_OWN = (
+    "words links pressed ends_sentence capitals boilerplate price date heading cell position words_before depth copies "
+    "described link_count in_title in_description after_h1 from_h1"
+)
+_VERDICT = "kept inside_kept kept_around links_around words_previous words_next"
+_SECTION = "from_heading heading_kept heading_level under_boilerplate"
+_SHAPE = "shape_blocks shape_mean shape_links shape_kept shape_share"
+_PAGE = "page_words page_kept page_blocks page_main page_links"
+NAMES = (
+    *f"{_OWN} {_VERDICT} {_SECTION} {_SHAPE}".split(),
+    *(f"up{level}_{part}" for level in _LEVELS for part in _GROUP),
+    *(f"large_{part}" for part in _GROUP),
+    *(f"half_{part}" for part in _GROUP),
+    *(f"in_{name}" for name in LANDMARKS),
+    *(f"named_{name}" for name in ROLES),
+    *_PAGE.split(),
+    *(f"page_{kind}" for kind in Facts.KINDS),
+)
+_LARGE_WORDS = 100
+_PROSE_WORDS = 8
+_WINDOW = 5
+_FAR = 60
+_WORD = re.compile(r"\w+")
+_LONG = 12
+_BOILERPLATE = re.compile(
+    r"sign in|sign up|log ?in|register|add to (?:cart|bag|basket|wish)|subscribe|newsletter|cookie|privacy"
+    r"|terms (?:of|and|&)|all rights reserved|copyright|©|share (?:on|this|via)|follow us|read more|learn more"
+    r"|view (?:all|more|cart)|show more|see (?:all|more)|load more|skip to|back to top|contact us|about us|my account"
+    r"|free shipping|sort by|filter|next page|previous|powered by|\bmenu\b|search|download the app|related"
+    r"|you may also|recommended|recently viewed|advertisement|sponsored|javascript|browser|reply|report|quote|edit"
+    r"|save|print|登录|注册|版权|分享|相关|推荐|更多|下一页|上一页|关注|收藏|首页|返回顶部|评论|登入|註冊|版權|相關|推薦",
+    re.IGNORECASE,
+)
+_FURNITURE_HEADING = re.compile(
+    r"relat|similar|recommend|also (?:like|bought|view|enjoy)|you m(?:ay|ight)|more (?:from|in|like|stor|post|art|on)"
+    r"|popular|trending|recent|latest|newsletter|subscribe|follow|share|comment|leave a reply|categor|tags|archive"
+    r"|sign up|contact|connect|footer|about us|sponsor|customers|top stor|navigation|menu|filter|sort"
+    r"|相关|推荐|热门|最新|评论|猜你喜欢|相關|推薦|熱門|留言",
+    re.IGNORECASE,
+)
+_PRICE = re.compile(r"[$€£¥]\s?\d|\d\s?(?:USD|EUR|GBP|元|€|kr)\b")
+_DATE = re.compile(
+    r"\b(?:19|20)\d\d\b|\b\d{1,2}[:/]\d\d\b|\bago\b|(?:19|20)\d\d年"
+    r"|\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]* \d",
+    re.IGNORECASE,
+)
+_SENTENCE_END = re.compile(r"[.!?:;。！？：；…][\"'”’)\]」』]*$")
+_WITHOUT_SPACES = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_SHORT = 300
+
+
+@dataclass(slots=True)
+class _Sum:
+    """What a part of the page holds: words, and how many of them are links, in the main text, in sentences."""
+
+    blocks: int = 0
+    words: float = 0.0
+    links: float = 0.0
+    kept: float = 0.0
+    prose: float = 0.0
+
+    def add(self, words: float, links: float, kept: float, is_prose: bool) -> None:
+        self.blocks += 1
+        self.words += words
+        self.links += links * words
+        self.kept += kept * words
+        self.prose += words if is_prose else 0.0
+
+    def shares(self, total: float) -> tuple[float, float, float, float, float]:
+        """The numbers of _GROUP."""
+        words = max(1.0, self.words)
+        return (math.log1p(self.words), self.links / words, self.kept / words, self.prose / words, self.words / total)
+
+
+@dataclass(slots=True)
+class Measures:
+    """Sums over a page that its blocks are compared with."""
+
+    sizes: list[int]
+    words: list[list[str]]
+    kept: list[float]
+    total: float
+    facts: Facts
+    of_part: dict[Any, _Sum] = field(default_factory=lambda: defaultdict(_Sum))
+    of_shape: dict[int, _Sum] = field(default_factory=lambda: defaultdict(_Sum))
+    copies: Counter[str] = field(default_factory=Counter)
+
+
+def describe(blocks: Sequence[Block], main: str, facts: Facts) -> tuple[list[list[float]], list[int]]:
+    """A row of NAMES for each block, and each block's weight in words; `main` is a first opinion of the text."""
+    measures = _measure(blocks, main, facts)
+    page = _page_row(blocks, measures)
+    in_title, described = set(words_of(facts.title)), Trigrams(facts.described)
+    headings = _sections(blocks, measures.kept)
+    first_h1 = next((i for i, block in enumerate(blocks) if block.place.node.tag == "h1"), -1)
+    span = _span(measures.kept)
+    around = _around(measures.kept), _around([block.link_density for block in blocks])
+    rows, before = [], 0
+    for i, block in enumerate(blocks):
+        own = measures.words[i]
+        row = _own_row(block, measures.sizes[i])
+        row += (i / len(blocks), before / measures.total, block.place.depth, measures.copies[block.text])
+        row += (
+            float(block.place.is_described),
+            block.links,
+            _share_in(own, in_title),
+            described.share(own, block.text),
+        )
+        row += (float(i > first_h1), math.log1p(abs(i - first_h1))) if first_h1 >= 0 else (0.5, 0.0)
+        row += (measures.kept[i], float(span[0] <= i <= span[1]), around[0][i], around[1][i])
+        row += (_log_size(measures.sizes, i - 1), _log_size(measures.sizes, i + 1), *headings[i])
+        row += _group_rows(block, measures)
+        row += _name_row(block)
+        rows.append(row + page)
+        before += measures.sizes[i]
+    return rows, measures.sizes
+
+
+def _measure(blocks: Sequence[Block], main: str, facts: Facts) -> Measures:
+    words = [words_of(block.text) for block in blocks]
+    sizes = [_word_count(block.text, len(own)) for block, own in zip(blocks, words, strict=True)]
+    grams = Trigrams(main)
+    kept = [grams.share(own, block.text) for block, own in zip(blocks, words, strict=True)]
+    found = Measures(sizes, words, kept, float(sum(sizes) or 1), facts)
+    for block, size, share in zip(blocks, sizes, kept, strict=True):
+        is_prose = size > _PROSE_WORDS and _ends_sentence(block.text)
+        found.of_shape[block.place.shape].add(size, block.link_density, share, is_prose)
+        for node in block.place.ancestors:
+            found.of_part[node].add(size, block.link_density, share, is_prose)
+        found.copies[block.text] += 1
+    return found
+
+
+def _own_row(block: Block, size: int) -> list[float]:
+    text, length = block.text, len(block.text)
+    tag = block.place.node.tag
+    return [
+        math.log1p(size),
+        block.link_density,
+        block.pressed / length,
+        float(_ends_sentence(text)),
+        sum(map(str.isupper, text)) / length,
+        float(_is_boilerplate(text)),
+        float(_has_price(text)),
+        float(_has_date(text)),
+        float(HEADINGS.get(tag, 0)),
+        float(tag in ("td", "th")),
+    ]
+
+
+def _sections(blocks: Sequence[Block], kept: Sequence[float]) -> list[tuple[float, float, float, float]]:
+    """For each block the numbers of _SECTION: of the heading above it, and whether that opens furniture."""
+    rows, last, level, top_level, is_boilerplate = [], -1, 0, 9, 0.0
+    for i, block in enumerate(blocks):
+        if rank := HEADINGS.get(block.place.node.tag):
+            last, level = i, rank
+            if rank <= top_level:
+                top_level, is_boilerplate = rank, float(_opens_furniture(block.text))
+        far = float(min(i - last, _FAR)) if last >= 0 else float(_FAR)
+        rows.append((far, kept[last] if last >= 0 else 0.0, float(level), is_boilerplate))
+    return rows
+
+
+def _group_rows(block: Block, measures: Measures) -> list[float]:
+    """The numbers of _SHAPE, of the elements above, of the smallest large one, of the largest below half the page."""
+    shape = measures.of_shape[block.place.shape]
+    _, links, kept, _, share = shape.shares(measures.total)
+    row = [math.log1p(shape.blocks), shape.words / shape.blocks, links, kept, share]
+    sums = [measures.of_part[node] for node in block.place.ancestors] or [shape]
+    for level in _LEVELS:
+        row += sums[max(0, len(sums) - level)].shares(measures.total)
+    large = next((part for part in reversed(sums) if part.words >= _LARGE_WORDS), sums[0])
+    half = next((part for part in sums if part.words <= measures.total / 2), sums[0])
+    return [*row, *large.shares(measures.total), *half.shares(measures.total)]
+
+
+def _name_row(block: Block) -> list[float]:
+    place = block.place
+    row = [float(place.landmarks >> bit & 1) for bit in range(len(LANDMARKS))]
+    return row + [float(place.closeness(role)) for role in range(len(ROLES))]
+
+
+def _page_row(blocks: Sequence[Block], measures: Measures) -> list[float]:
+    main = sum(size * share for size, share in zip(measures.sizes, measures.kept, strict=True))
+    length = sum(len(block.text) for block in blocks) or 1
+    linked = sum(block.linked for block in blocks)
+    row = [
+        math.log1p(measures.total),
+        main / measures.total,
+        math.log1p(len(blocks)),
+        math.log1p(main),
+        linked / length,
+    ]
+    return row + measures.facts.flags()
+
+
+def _span(kept: Sequence[float]) -> tuple[int, int]:
+    inside = [i for i, share in enumerate(kept) if share > 0.6]
+    return (inside[0], inside[-1]) if inside else (len(kept), -1)
+
+
+def _around(values: Sequence[float]) -> list[float]:
+    """The mean of each value and its neighbours up to _WINDOW away."""
+    sums = [0.0]
+    for value in values:
+        sums.append(sums[-1] + value)
+    ends = ((max(0, i - _WINDOW), min(len(values), i + _WINDOW + 1)) for i in range(len(values)))
+    return [(sums[end] - sums[start]) / (end - start) for start, end in ends]
+
+
+def _log_size(sizes: Sequence[int], i: int) -> float:
+    return math.log1p(sizes[i]) if 0 <= i < len(sizes) else 0.0
+
+
+def _share_in(words: Iterable[str], known: set[str]) -> float:
+    found = [word in known for word in words]
+    return sum(found) / len(found) if found else 0.0
+
+
+def words_of(text: str) -> list[str]:
+    return _WORD.findall(text.lower())
+
+
+class Trigrams:
+    """A text to look shorter ones up in."""
+
+    def __init__(self, text: str) -> None:
+        words = words_of(text)
+        self._grams = set(zip(words, words[1:], words[2:], strict=False))
+        self._flat = f" {' '.join(words)} "
+        self._lines = {" ".join(words_of(cell)) for line in text.split("\n") for cell in (line, *line.split("|"))}
+
+    def share(self, words: Sequence[str], text: str) -> float:
+        """The share of `words` (those of `text`) that stand in this text in the same order, from 0 to 1.
+
+        One or two words count in full only as a line or a table's cell of their own, since menus repeat
+        words of the text; without spaces between words, as in Chinese, a long run counts wherever it stands.
+        """
+        flat = " ".join(words)
+        if not flat or flat in self._lines:
+            return float(bool(flat))
+        if len(words) >= 3:
+            grams = zip(words, words[1:], words[2:], strict=False)
+            return sum(gram in self._grams for gram in grams) / (len(words) - 2)
+        if f" {flat} " not in self._flat:
+            return 0.0
+        return 1.0 if len(flat) >= _LONG and not flat.isascii() else 0.5 * (len(words) - 1)
+
+
+def _word_count(text: str, words: int) -> int:
+    """The length of `text` in words, of which `words` stand between spaces; two ideographs make one."""
+    return words if text.isascii() else words + len(_WITHOUT_SPACES.findall(text)) // 2
+
+
+def _ends_sentence(text: str) -> bool:
+    return bool(_SENTENCE_END.search(text[-8:]))
+
+
+def _is_boilerplate(text: str) -> bool:
+    """Whether the start of `text` has a phrase of menus, buttons and notices."""
+    return bool(_BOILERPLATE.search(text[:_SHORT]))
+
+
+def _opens_furniture(heading: str) -> bool:
+    """Whether a heading announces what is not this page's own: related pages, comments, invitations."""
+    return bool(_FURNITURE_HEADING.search(heading[:_SHORT]))
+
+
+def _has_price(text: str) -> bool:
+    return bool(_PRICE.search(text))
+
+
+def _has_date(text: str) -> bool:
+    return bool(_DATE.search(text))

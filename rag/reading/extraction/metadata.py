@@ -1,0 +1,119 @@
+"""What a page says about itself: title, site, language, canonical address."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import unquote, urljoin, urlsplit
+
+from rag.reading.extraction.clean import clean_line
+from rag.reading.extraction.structured import Facts, kinds_of, text_of
+from rag.text import detect_language
+
+_SEPARATORS = re.compile(r"(?<!\s)\s++[|–—·»:-]\s++|(?<!\s)\s*+[|｜_]\s*+|[|｜_]\s*+")
+
+
+_LANGUAGE = re.compile(r"\s*([A-Za-z]{2,3})\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What a page says of itself; empty where it says nothing. `canonical` is on the page's own host."""
+
+    title: str = ""
+    site: str = ""
+    language: str = ""
+    canonical: str = ""
+
+
+def read_head(tree: Any, facts: Facts, url: str) -> Head:
+    """Read titles, names and links from an lxml tree and its `facts`."""
+    meta = facts.meta
+    site = meta.get("og:site_name") or meta.get("application-name") or _stated_site(facts)
+    language = _LANGUAGE.match(tree.get("lang") or tree.get("xml:lang") or meta.get("og:locale") or "")
+    title = clean_line(facts.title)
+    return Head(
+        title=_without_site(title, site or site_of(url)) or meta.get("og:title") or meta.get("twitter:title") or "",
+        site=site or site_of(url),
+        language=language[1].lower() if language else "",
+        canonical=_canonical(tree, url),
+    )
+
+
+def site_of(url: str) -> str:
+    """The host of `url` without `www.`, or nothing for what has no host."""
+    try:
+        return (urlsplit(url).hostname or "").removeprefix("www.")
+    except ValueError:
+        return ""
+
+
+def name_of(url: str) -> str:
+    """The last part of an address or file name without its extension, as a title of last resort."""
+    path = urlsplit(url).path if "://" in url else url
+    name = unquote(path.rstrip("/").replace("\\", "/").rpartition("/")[2])
+    stem = re.sub(
+        r"\.(?:gz|html?|xhtml|md|markdown|txt|csv|tsv|pdf|docx)$", "", name.removesuffix(".gz"), flags=re.IGNORECASE
+    )
+    return clean_line(stem) or site_of(url) or clean_line(url)
+
+
+def shorter_title(title: str, heading: str) -> str:
+    """`title` up to the separator before which it says what the page's first heading says."""
+    for mark in _SEPARATORS.finditer(title):
+        if _letters(title[: mark.start()]) == _letters(heading) != "":
+            return title[: mark.start()].strip()
+    return title
+
+
+def language_of(declared: str, text: str) -> str:
+    """The declared language, unless the script of the text contradicts it, as templates often do."""
+    detected = detect_language(text)
+    if not declared or (detected == "zh" and declared in ("en", "fr", "de", "es")):
+        return detected
+    if declared == "zh" and detected == "en":
+        return detected
+    return declared
+
+
+def _stated_site(facts: Facts) -> str:
+    names = (text_of(thing.get("name")) for thing in facts.things if "WebSite" in kinds_of(thing))
+    return clean_line(next(filter(None, names), ""), 100)
+
+
+def _without_site(title: str, site: str) -> str:
+    """`title` without a site's name at its end or start, where a separator sets that off."""
+    parts = _SEPARATORS.split(title)
+    marks = list(_SEPARATORS.finditer(title))
+    if len(parts) < 2:
+        return title
+    if _same_name(parts[-1], site):
+        return title[: marks[-1].start()].strip()
+    return title[marks[0].end() :].strip() if _same_name(parts[0], site) else title
+
+
+def _same_name(part: str, site: str) -> bool:
+    left, right = _letters(part), _letters(site)
+    return bool(left) and (left == right or (len(left) > 3 and right.startswith(left) and "." in site))
+
+
+def _letters(text: str) -> str:
+    return re.sub(r"[\W_]+", "", text.lower())
+
+
+def _canonical(tree: Any, url: str) -> str:
+    for tag in tree.iter("link"):
+        if tag.get("href") and "canonical" in (tag.get("rel") or "").lower().split():
+            return _on_same_host(tag.get("href").strip(), url)
+    return ""
+
+
+def _on_same_host(href: str, url: str) -> str:
+    """The absolute form of `href` if it stays on the host of `url`: no page may speak for another's."""
+    try:
+        target = urljoin(url, href)
+        same = urlsplit(target).netloc.lower() == urlsplit(url).netloc.lower()
+    except ValueError:
+        return ""
+    return target if same and target.startswith(("http://", "https://")) else ""

@@ -1,0 +1,185 @@
+"""A page cut into blocks: the runs of text between the starts and ends of block-level elements.
+
+The units that are kept or left out, as in boilerplate detection by shallow text features
+(Kohlschütter et al., WSDM 2010, https://dl.acm.org/doi/10.1145/1718487.1718542).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from rag.reading.extraction.roles import landmark_bits, role_bits
+
+INLINE = frozenset(
+    "a abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd label mark math nobr output q rp rt ruby s "
+    "samp small span strike strong sub sup time tt u var wbr img path picture source br button input option textarea "
+    "meta link".split()
+)
+SKIPPED = frozenset(
+    "script style template svg iframe object embed canvas audio video head select datalist map area input "
+    "textarea".split()
+)
+_BREAK = "\v"
+_MAX_ANCESTORS = 60
+_NEAR_LEVELS = 3
+_LEVEL_BITS = 24
+_NEAR_MASK = (1 << _NEAR_LEVELS * _LEVEL_BITS) - 1
+
+
+@dataclass(slots=True)
+class Place:
+    """Where a block stands. `near` holds the role bits of the closest elements, `roles` those of all above.
+
+    `shape` is the same for blocks that one template made: the path of tags and first classes to them.
+    """
+
+    node: Any
+    landmarks: int = 0
+    roles: int = 0
+    near: int = 0
+    depth: int = 0
+    is_code: bool = False
+    is_described: bool = False
+    shape: int = 0
+    ancestors: tuple[Any, ...] = ()
+
+    def inside(self, node: Any) -> Place:
+        """The place of an element right in this one."""
+        name, tag = node.get("class") or "", node.tag
+        bits = role_bits(name) | role_bits(node.get("id") or "")
+        first = name.split(None, 1)[:1]
+        return Place(
+            node,
+            self.landmarks | landmark_bits(tag, node.get("role")),
+            self.roles | bits,
+            (self.near << _LEVEL_BITS) & _NEAR_MASK | bits,
+            self.depth + 1,
+            self.is_code or tag == "pre",
+            self.is_described or node.get("itemprop") in _DESCRIBES,
+            hash((self.shape, tag, *first)),
+            (*self.ancestors, node) if self.depth < _MAX_ANCESTORS else self.ancestors,
+        )
+
+    def closeness(self, role: int) -> int:
+        """3 when the block's own element has the role, 2 its parents, 1 any element above, 0 none."""
+        if self.near >> role & 1:
+            return 3
+        if (self.near >> _LEVEL_BITS | self.near >> 2 * _LEVEL_BITS) >> role & 1:
+            return 2
+        return self.roles >> role & 1
+
+
+_DESCRIBES = frozenset(["articleBody", "description", "reviewBody", "text", "name", "headline"])
+
+
+@dataclass(slots=True)
+class Block:
+    """A run of text. `linked` and `pressed` count its characters inside links and inside buttons."""
+
+    text: str
+    place: Place
+    linked: int
+    pressed: int
+    links: int
+
+    @property
+    def link_density(self) -> float:
+        return self.linked / len(self.text)
+
+
+@dataclass(slots=True)
+class _Writer:
+    """Gathers the text of one block at a time."""
+
+    blocks: list[Block] = field(default_factory=list)
+    pieces: list[str] = field(default_factory=list)
+    link_depth: int = 0
+    button_depth: int = 0
+    links: int = 0
+    linked: int = 0
+    pressed: int = 0
+
+    def add(self, text: str) -> None:
+        self.pieces.append(text)
+        length = len(text.strip()) if self.link_depth or self.button_depth else 0
+        self.linked += length if self.link_depth else 0
+        self.pressed += length if self.button_depth else 0
+
+    def end(self, place: Place) -> None:
+        """Close the block that stands in `place`, if there is any text in it."""
+        text = _tidy("".join(self.pieces), place.is_code)
+        if text:
+            size = len(text)
+            self.blocks.append(Block(text, place, min(self.linked, size), min(self.pressed, size), self.links))
+        self.pieces.clear()
+        self.linked = self.pressed = 0
+        self.links = 1 if self.link_depth else 0
+
+    def start_inline(self, tag: str) -> None:
+        if tag == "a":
+            self.link_depth += 1
+            self.links += 1
+        elif tag == "button":
+            self.button_depth += 1
+        elif tag == "br":
+            self.pieces.append(_BREAK)
+
+    def end_inline(self, tag: str) -> None:
+        if tag == "a":
+            self.link_depth -= 1
+        elif tag == "button":
+            self.button_depth -= 1
+
+
+def segment(body: Any) -> list[Block]:
+    """The blocks of an lxml element in the order of the page."""
+    from lxml import etree
+
+    writer, places = _Writer(), [Place(body)]
+    walker = etree.iterwalk(body, events=("start", "end"))
+    for event, node in walker:
+        tag = node.tag
+        if not isinstance(tag, str) or node is body:
+            if node is body and event == "start" and node.text:
+                writer.add(node.text)
+            continue
+        if event == "start":
+            if tag in SKIPPED:
+                walker.skip_subtree()
+            else:
+                _start(node, tag, writer, places)
+        else:
+            _end(node, tag, writer, places)
+    writer.end(places[0])
+    return writer.blocks
+
+
+def _start(node: Any, tag: str, writer: _Writer, places: list[Place]) -> None:
+    if tag in INLINE:
+        writer.start_inline(tag)
+    else:
+        writer.end(places[-1])
+        places.append(places[-1].inside(node))
+    if node.text:
+        writer.add(node.text)
+
+
+def _end(node: Any, tag: str, writer: _Writer, places: list[Place]) -> None:
+    if tag not in SKIPPED:
+        if tag in INLINE:
+            writer.end_inline(tag)
+        else:
+            writer.end(places.pop())
+    if node.tail:
+        writer.add(node.tail)
+    elif tag in INLINE and tag != "wbr" and not places[-1].is_code and node.getnext() is not None:
+        writer.pieces.append(" ")  # neighbours such as <span>12</span><span>new</span> are drawn apart
+
+
+def _tidy(text: str, is_code: bool) -> str:
+    if is_code:
+        code = text.replace(_BREAK, "\n").strip("\n")
+        return code if code.strip() else ""
+    lines = (" ".join(line.split()) for line in text.split(_BREAK))
+    return "\n".join(line for line in lines if line)

@@ -1,0 +1,118 @@
+"""The links of a page. Runs in the process that parses, as its task "links"."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from rag.reading.charset import decode
+from rag.web.site_scope import is_page_name, page_address
+from rag.web.url_key import join_url, split_url
+
+MAX_LINKS = 2000
+_MAX_HREF = 2048
+_FEED_TYPES = ("application/rss+xml", "application/atom+xml")
+_XML_DECLARATION = re.compile(r"^\s*<\?xml[^>]*\?>")
+
+
+def find_links(html: str, base_url: str) -> list[str]:
+    """The pages that `html` links to, each once, in order, in the spelling of `page_address`; at most MAX_LINKS.
+
+    `<base href>` is respected. Left out are links marked rel=nofollow, all of a page that says so in its
+    robots meta, links to the page itself, what is not http, and files that are not read.
+    """
+    tree = _parse(html)
+    return [] if tree is None else _links(tree, base_url)
+
+
+def find_feeds(html: str, base_url: str) -> list[str]:
+    """The RSS and Atom feeds that the head of a page names for it, in order."""
+    tree = _parse(html)
+    return [] if tree is None else _feeds(tree, base_url)
+
+
+def links_task(body: bytes, header: dict[str, Any]) -> dict[str, Any]:
+    """{"links", "feeds"} of an HTML body; arguments: url (where it came from in the end), charset (or None)."""
+    tree = _parse(decode(body, header.get("charset")))
+    if tree is None:
+        return {"links": [], "feeds": []}
+    return {"links": _links(tree, header["url"]), "feeds": _feeds(tree, header["url"])}
+
+
+def _parse(html: str) -> Any:
+    """The tree of a page; None where there is none."""
+    from lxml import etree
+    from lxml import html as lxml_html
+
+    text = _XML_DECLARATION.sub("", html).replace("\x00", "")
+    parser = lxml_html.HTMLParser(recover=True, no_network=True, huge_tree=False, remove_comments=True)
+    try:
+        return lxml_html.document_fromstring(text, parser=parser) if text.strip() else None
+    except (etree.ParserError, etree.XMLSyntaxError):
+        return None
+
+
+def _links(tree: Any, url: str) -> list[str]:
+    if _says_nofollow(tree):
+        return []
+    base = _base(tree, url)
+    own = page_address(url)
+    found: dict[str, None] = {}
+    for link in tree.iter("a", "area"):
+        href = link.get("href")
+        if not href or "nofollow" in _tokens(link.get("rel")):
+            continue
+        address = _absolute(base, href)
+        if address and address != own and is_page_name(address):
+            found.setdefault(address)
+            if len(found) >= MAX_LINKS:
+                break
+    return list(found)
+
+
+def _feeds(tree: Any, url: str) -> list[str]:
+    base = _base(tree, url)
+    links = (link for link in tree.iter("link") if _is_feed(link))
+    return list(dict.fromkeys(address for link in links if (address := _absolute(base, link.get("href")))))
+
+
+def _is_feed(link: Any) -> bool:
+    kind = (link.get("type") or "").partition(";")[0].strip().lower()
+    return "alternate" in _tokens(link.get("rel")) and kind in _FEED_TYPES and bool(link.get("href"))
+
+
+def _says_nofollow(tree: Any) -> bool:
+    metas = (meta for meta in tree.iter("meta") if (meta.get("name") or "").strip().lower() in ("robots", "pagelight"))
+    said = {word for meta in metas for word in _tokens((meta.get("content") or "").replace(",", " "))}
+    return bool(said & {"nofollow", "none"})
+
+
+def _base(tree: Any, url: str) -> str:
+    """The address that relative links start from: the first base element's, if it is one of the web."""
+    for base in _first_base(tree):
+        address = join_url(url, base.strip())
+        if split_url(address).scheme in ("http", "https"):
+            return address
+    return url
+
+
+def _first_base(tree: Any) -> Iterator[str]:
+    for base in tree.iter("base"):
+        if base.get("href"):
+            yield base.get("href")
+            return
+
+
+def _absolute(base: str, href: str) -> str:
+    """The page that `href` leads to, or "" where it leads to none."""
+    text = href.strip()
+    if not text or len(text) > _MAX_HREF or text.startswith("#"):
+        return ""
+    joined = join_url(base, text)
+    parts = split_url(joined)
+    return page_address(joined) if parts.scheme in ("http", "https") and parts.hostname else ""
+
+
+def _tokens(value: str | None) -> set[str]:
+    return set((value or "").lower().split())

@@ -1,0 +1,275 @@
+"""Parsing in processes of their own, kept between pages, killed when a page takes too long.
+
+Trafilatura is quadratic on hostile pages, and a parser's thread cannot be stopped. The child is started as
+a module over pipes, never by multiprocessing, which would run a Streamlit page's script again in it.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any, Self
+
+from rag.errors import IngestError
+from rag.messages.ingest import because
+from rag.reading.extract import Extracted
+from rag.reading.parser_protocol import BrokenPipeFrameError, read_frame, write_frame
+from rag.web.guard import shown
+from rag.web.media import DOCX, PDF
+
+logger = logging.getLogger(__name__)
+
+MEMORY_BYTES = 512 * 1024 * 1024
+PAGE_SECONDS = 20.0
+FILE_SECONDS = 60.0
+_START_SECONDS = 120.0
+_PAGES_A_CHILD = 2000
+# The child needs neither keys nor proxies; a parser that was taken over finds nothing in its environment.
+_KEPT_ENVIRONMENT = ("PATH", "LANG", "LC_ALL", "TMPDIR", "TEMP", "TMP", "SYSTEMROOT", "LD_LIBRARY_PATH")
+_ROOT = Path(__file__).resolve().parents[2]
+
+
+class Parser:
+    """Child processes that turn documents into text; one object serves many threads.
+
+    There are two, so that a long PDF does not hold the pages up; each parses one document at a time and is
+    started when it is first needed.
+    """
+
+    def __init__(
+        self, *, seconds: float = PAGE_SECONDS, file_seconds: float = FILE_SECONDS, memory: int = MEMORY_BYTES
+    ) -> None:
+        """Wall time for each page and for each file (PDF, Word); `memory` of address space in bytes (on Linux)."""
+        self._pages = _Lane(memory, seconds)
+        self._files = _Lane(memory, file_seconds)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def parse(self, body: bytes, content_type: str, charset: str | None, url: str) -> Extracted:
+        """The text of a document; arguments as `rag.reading.extract.extract` takes them.
+
+        Raises IngestError as `run` does.
+        """
+        return Extracted(**_fields(self.run("extract", body, content_type=content_type, charset=charset, url=url)))
+
+    def run(self, task: str, body: bytes, **header: Any) -> dict[str, Any]:
+        """What the `task` of `rag.reading.parser_child` makes of `body` in the child; both ways are JSON.
+
+        `header` holds its arguments; `url` among them is named in errors. Raises IngestError: what the
+        task raises, and "unreadable" when the child ran out of time or memory or broke down. The next
+        call gets a new child.
+        """
+        lane = self._files if header.get("content_type") in (PDF, DOCX) else self._pages
+        answer = lane.answer({"task": task, "header": header}, body, str(header.get("url", "")))
+        if "error" in answer:
+            raise IngestError(answer["error"], **answer["params"])
+        made: dict[str, Any] = answer["made"]
+        return made
+
+    def close(self) -> None:
+        """End the children at once; a `run` that is under way or waits raises "cancelled".
+
+        A later `run` starts others.
+        """
+        self._pages.close()
+        self._files.close()
+
+    @property
+    def process_id(self) -> int | None:
+        """The process id of the child that reads pages, while there is one."""
+        return self._pages.process_id
+
+    @property
+    def process_ids(self) -> list[int]:
+        """The process ids of all children there are."""
+        return [number for number in (self._pages.process_id, self._files.process_id) if number]
+
+
+class _Lane:
+    """One child at a time and those who wait for it."""
+
+    def __init__(self, memory: int, seconds: float) -> None:
+        self._memory = memory
+        self._seconds = seconds
+        self._child: _Child | None = None
+        self._lock = threading.Lock()
+        self._closings = 0
+
+    @property
+    def process_id(self) -> int | None:
+        child = self._child
+        return child.process.pid if child else None
+
+    def close(self) -> None:
+        """End the child without waiting for what it works on, or for those who wait for it."""
+        self._closings += 1
+        if (child := self._child) is not None:
+            child.process.kill()
+        with self._lock:
+            self._discard()
+
+    def answer(self, request: dict[str, Any], body: bytes, url: str) -> dict[str, Any]:
+        """The child's answer. Raises IngestError: "unreadable" when none came, "cancelled" when the lane was closed."""
+        closings = self._closings
+        with self._lock:
+            was_used = self._child is not None and self._child.pages > 0
+            try:
+                answer = self._ask(request, body, closings)
+            except _ChildEndedError as error:
+                # A used child may have died of what earlier pages left behind: one more try in a new one.
+                if error.timed_out or not was_used:
+                    raise self._unreadable(url, error) from error
+                answer = self._ask_again(request, body, url, closings)
+            if "exhausted" in answer:
+                self._discard()
+                raise IngestError("unreadable", url=shown(url), **because("parse_failed"))
+        return answer
+
+    def _ask_again(self, request: dict[str, Any], body: bytes, url: str, closings: int) -> dict[str, Any]:
+        try:
+            return self._ask(request, body, closings)
+        except _ChildEndedError as error:
+            raise self._unreadable(url, error) from error
+
+    def _ask(self, request: dict[str, Any], body: bytes, closings: int) -> dict[str, Any]:
+        """`closings` is how often the lane had been closed when its caller came."""
+        try:
+            self._check_open(closings)
+            if self._child is None or self._child.pages >= _PAGES_A_CHILD or not self._child.is_alive():
+                self._discard()
+                self._child = _Child(self._memory, self._seconds)
+                self._check_open(closings)  # whoever closes from here on sees the child
+            return self._child.ask(request, body, self._seconds)
+        except _ChildEndedError:
+            self._discard()
+            self._check_open(closings)
+            raise
+
+    def _check_open(self, closings: int) -> None:
+        if closings != self._closings:
+            self._discard()
+            raise IngestError("cancelled")
+
+    def _discard(self) -> None:
+        if self._child:
+            self._child.end()
+        self._child = None
+
+    def _unreadable(self, url: str, error: _ChildEndedError) -> IngestError:
+        if error.starting:
+            return IngestError("unreadable", url=shown(url), **because("reader_missing"))
+        if error.timed_out:
+            cause = because("parse_timeout", seconds=round(self._seconds))
+            return IngestError("unreadable", url=shown(url), **cause)
+        return IngestError("unreadable", url=shown(url), **because("parse_failed"))
+
+
+class _ChildEndedError(Exception):
+    """The child ended without an answer."""
+
+    def __init__(self, *, timed_out: bool, starting: bool = False) -> None:
+        super().__init__("timed out" if timed_out else "ended")
+        self.timed_out = timed_out
+        self.starting = starting
+
+
+class _Child:
+    """A running child and the pipes to it."""
+
+    def __init__(self, memory: int, seconds: float) -> None:
+        self.pages = 0
+        command = [sys.executable, "-m", "rag.reading.parser_child", str(memory), str(seconds + 5)]
+        self.process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=_ROOT,
+            env=_environment(),
+            start_new_session=True,  # Ctrl-C in the terminal is for the parent, which then closes the pipe
+        )
+        assert self.process.stdin and self.process.stdout and self.process.stderr
+        self._requests, self._answers = self.process.stdin, self.process.stdout
+        self._log = threading.Thread(target=_log_lines, args=(self.process.stderr,), daemon=True)
+        self._log.start()
+        try:
+            self._exchange(None, b"", _START_SECONDS)
+        except _ChildEndedError as error:
+            self.end()
+            raise _ChildEndedError(timed_out=error.timed_out, starting=True) from error
+
+    def is_alive(self) -> bool:
+        return self.process.poll() is None
+
+    def ask(self, request: dict[str, Any], body: bytes, seconds: float) -> dict[str, Any]:
+        """The child's answer. Raises _ChildEndedError, after which the child is of no more use."""
+        self.pages += 1
+        return self._exchange(request, body, seconds)
+
+    def end(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        self._log.join(1.0)
+        for stream in (self._requests, self._answers, self.process.stderr):
+            _close(stream)
+
+    def _exchange(self, request: dict[str, Any] | None, body: bytes, seconds: float) -> dict[str, Any]:
+        """Send `request`, if any, and read one answer; a timer kills the child, which ends both."""
+        expired = threading.Event()
+
+        def expire() -> None:
+            expired.set()
+            self.process.kill()
+
+        timer = threading.Timer(seconds, expire)
+        timer.daemon = True
+        timer.start()
+        try:
+            if request is not None:
+                write_frame(self._requests, request, body)
+            frame = read_frame(self._answers)
+        except (OSError, ValueError, BrokenPipeFrameError) as error:
+            raise _ChildEndedError(timed_out=expired.is_set()) from error
+        finally:
+            timer.cancel()
+        if frame is None:
+            raise _ChildEndedError(timed_out=expired.is_set())
+        return frame[0]
+
+
+def _fields(answer: dict[str, Any]) -> dict[str, Any]:
+    """The fields of `Extracted`; JSON has lists only."""
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in answer.items()}
+
+
+def _environment() -> dict[str, str]:
+    kept = {name: os.environ[name] for name in _KEPT_ENVIRONMENT if name in os.environ}
+    return {**kept, "PYTHONPATH": str(_ROOT), "PYTHONIOENCODING": "utf-8", "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+def _log_lines(stream: IO[bytes]) -> None:
+    """Hand the child's stderr to the log, without ever holding the child up."""
+    try:
+        for line in stream:
+            logger.warning("parser: %s", line.decode("utf-8", "replace").rstrip()[:500])
+    except ValueError:
+        return  # closed while reading
+
+
+def _close(stream: IO[bytes] | None) -> None:
+    try:
+        if stream:
+            stream.close()
+    except OSError:
+        return  # unsent bytes for a child that is gone

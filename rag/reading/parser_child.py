@@ -1,0 +1,106 @@
+"""The process that parses: `python -m rag.reading.parser_child`, frames in on stdin, frames out on stdout.
+
+It parses one document after the other until its stdin ends. An error it does not expect ends it, with
+a traceback on stderr; its parent starts another one.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+from typing import IO, Any
+
+from rag.errors import IngestError
+from rag.messages.ingest import because
+from rag.reading.documents import find_reader
+from rag.reading.extract import as_mapping, extract
+from rag.reading.extraction.forest import fitted
+from rag.reading.feed import feed_task
+from rag.reading.links import links_task
+from rag.reading.parser_protocol import read_frame, write_frame
+from rag.reading.sitemap import sitemap_task
+from rag.web.guard import shown
+from rag.web.media import GZIP, XML
+
+Task = Callable[[bytes, dict[str, Any]], dict[str, Any]]
+
+
+def main() -> None:
+    """Serve until the parent goes away. Arguments: address space in bytes, wall time in seconds."""
+    memory, seconds = int(sys.argv[1]), float(sys.argv[2])
+    requests, answers = _take_over_pipes()
+    _load()
+    _limit_memory(memory)
+    write_frame(answers, {"ready": True})
+    while frame := read_frame(requests):
+        _limit_time(seconds)
+        answer = _answer(*frame)
+        del frame
+        _limit_time(0)
+        write_frame(answers, answer)
+
+
+def _answer(header: dict[str, Any], body: bytes) -> dict[str, Any]:
+    try:
+        return {"made": TASKS[header["task"]](body, header["header"])}
+    except IngestError as error:
+        return {"error": error.code, "params": dict(error.notice.params)}
+    except (MemoryError, RecursionError):
+        return {"exhausted": True}
+
+
+def _take_over_pipes() -> tuple[IO[bytes], IO[bytes]]:
+    """The frames' streams, after which whatever a library prints goes to stderr."""
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    return sys.stdin.buffer, answers
+
+
+def _load() -> None:
+    """Import before memory is limited and the clock runs, what the first page would import."""
+    import bs4  # noqa: F401
+    import charset_normalizer  # noqa: F401
+    import trafilatura
+
+    fitted()
+    trafilatura.extract("<html><body><article><p>one</p></article></body></html>", output_format="markdown")
+
+
+def _limit_memory(size: int) -> None:
+    if not sys.platform.startswith("linux"):
+        return  # elsewhere the limit is refused or ignored
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_AS, (size, size))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def _limit_time(seconds: float) -> None:
+    """End this process after `seconds`, should the parent that watches it be gone; 0 ends the limit."""
+    if hasattr(signal, "setitimer"):
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+
+
+def _extract(body: bytes, header: dict[str, Any]) -> dict[str, Any]:
+    """The fields of `Extracted`; arguments: content_type, charset, url."""
+    kind, charset, url = header["content_type"], header["charset"], header["url"]
+    if kind in (XML, GZIP):
+        raise IngestError("content_type", url=shown(url), **because("feed" if kind == XML else "binary"))
+    reader = find_reader(kind)
+    return dict(as_mapping(reader(body, charset, url) if reader else extract(body, kind, charset, url)))
+
+
+# A task takes a body and its arguments, returns what JSON can carry, imports its libraries when it is first called,
+# and raises IngestError for a body that it cannot read.
+TASKS: dict[str, Task] = {
+    "extract": _extract,
+    "links": links_task,
+    "feed": feed_task,
+    "sitemap": sitemap_task,
+}
+
+
+if __name__ == "__main__":
+    main()

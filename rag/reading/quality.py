@@ -1,0 +1,191 @@
+"""Whether what was extracted is a page's content, or a wall that stood before it.
+
+`page_signals` looks at the tree in the process that parses, `judge` at the text afterwards. A page that is held
+back costs a person a decision, so each rule needs several signs that agree, and long texts are let through.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from rag.reading.extraction.clean import clean_line
+from rag.reading.walls import WALLS, Seen, Wall, look_for, titled
+from rag.text import weigh
+from rag.types import Notice
+
+if TYPE_CHECKING:
+    from rag.reading.extract import Extracted
+
+_APP_ROOTS = "//div[@id='root' or @id='app' or @id='__next' or @id='__nuxt' or @id='application' or @id='main-app']"
+_CAPTCHAS = re.compile(
+    r"challenges\.cloudflare\.com|challenge-platform|cf[-_]chl|cf-turnstile|hcaptcha|recaptcha|g-recaptcha|geetest"
+    r"|captcha-delivery|px-captcha|_incapsula_|funcaptcha|arkoselabs|nc_wrapper|tcaptcha|vaptcha|awswaf|captcha",
+    re.IGNORECASE,
+)
+_CONSENTS = re.compile(
+    r"onetrust|cookiebot|didomi|qc-cmp|sp_message|usercentrics|trustarc|truste|cookie-?(?:consent|wall|banner|notice)"
+    r"|consent-?(?:banner|wall|form|modal|page)|gdpr|cmp-?container|iubenda|klaro",
+    re.IGNORECASE,
+)
+_MANY_LINKS = 15
+_SHORT = 120.0
+_LONG_WALL = 4000.0
+_BRIEF = 400.0
+_LETTER = re.compile(r"[^\W\d_]")
+# Scripts written without spaces that the keyword search does not cut into words.
+_UNCUT = re.compile("[\u0e80-\u0eff\u1000-\u109f\u1780-\u17ff\u0f00-\u0fff]")
+_UNCUT_SHARE = 0.5
+_SAMPLE = 4000
+_FOOT_LINE = re.compile(
+    r"all rights reserved|^(?:©|copyright|\(c\))|^(?:privacy|cookie|legal) (?:policy|notice|statement"
+    r"|settings)|^terms\b|^conditions\W*$"
+    r"|^(?:home|about(?: us)?|contact(?: us)?|help|faq|sitemap|careers|blog|news(?:letter)?|login|log in"
+    r"|sign in|search|menu"
+    r"|subscribe|follow us|share|skip to (?:main )?content|back to top|next|previous|more|products?|services"
+    r"|support|shop"
+    r"|cart|my account|facebook|twitter|x|instagram|linkedin|youtube|english|中文)\W*$"
+    r"|版权所有|版權所有|隐私(?:政策|声明|权)|用户协议|服务条款|使用条款|ICP[备證证]|公网安备|关于我们"
+    r"|联系我们|网站地图|友情链接|返回顶部"
+    r"|^(?:首页|登录|注册|搜索|更多|下一页|上一页|分享|帮助中心|意见反馈|加入我们)\W*$",
+    re.IGNORECASE,
+)
+_PARTS = re.compile(r"\n|\s[|·•›»/]\s|(?<=[.。])\s+")
+_FOOT_LONGEST = 900.0
+_FOOT_SHARE = 0.75
+_FOOT_LINE_LONGEST = 160.0
+# UTF-8 read as Latin-1 or Windows-1252: a lead byte, then one or more bytes of continuation.
+_AS_LATIN = re.compile(
+    "[\u00c2-\u00df][\u0080-\u00bf€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ]"
+    "|[\u00e0-\u00ef][\u0080-\u00bf€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ]{1,2}"
+)
+# GBK read as Latin-1: runs of its upper half, where European words have one such letter at a time.
+_GBK_AS_LATIN = re.compile("[\u00a1-\u00ff]{4,}")
+_FILLER = re.compile("锟斤拷|锟斤|斤拷|烫烫烫|屯屯屯|\ufffd")
+_HAN = re.compile("[\u4e00-\u9fff]")
+_WIDE = re.compile("[^\x00-\u00ff]+")
+_LOOKED_AT = 20_000
+_LEAST = 6
+_LATIN_SHARE = 0.03
+_GBK_SHARE = 0.4
+_FILLER_SHARE = 0.02
+
+
+def page_signals(tree: Any, text: str) -> tuple[str, ...]:
+    """What an lxml tree shows that the gate should know of; `text` is what was extracted from it.
+
+    Of "html" (always), "scripts", "app_root" (an application's empty place), "password", "captcha",
+    "consent", "furniture" (much more was on the page than its text). The tree must still hold its scripts.
+    """
+    marks = _marks(tree)
+    signals = ["html"]
+    if tree.find(".//script") is not None:
+        signals.append("scripts")
+    if any(not node.text_content().strip() for node in tree.xpath(_APP_ROOTS)):
+        signals.append("app_root")
+    if tree.xpath("//input[translate(@type,'PASWORD','pasword')='password']"):
+        signals.append("password")
+    if _CAPTCHAS.search(marks):
+        signals.append("captcha")
+    if _CONSENTS.search(marks):
+        signals.append("consent")
+    if weigh(text[:1000]) < _SHORT and _has_furniture(tree):
+        signals.append("furniture")
+    return tuple(signals)
+
+
+def judge(extracted: Extracted, *, can_read: Callable[[str], bool], status: int = 200) -> Notice | None:
+    """Why the page should be held back until the person decides, or None when it is good.
+
+    `can_read` tells whether the embedding model knows the language of a text; `status` is the HTTP one.
+    What stands in a file of text is taken at its word; only its letters are judged.
+    """
+    text = extracted.text
+    found = _letters(text, can_read)
+    if found or "html" not in extracted.signals:
+        return found
+    if len(text) > _LONG_WALL:
+        return None
+    size = weigh(text)
+    for wall in WALLS:
+        if seen := _is_wall(wall, extracted, size, status):
+            return Notice(wall.code, {"seen": clean_line(seen, 80)})
+    if size <= _FOOT_LONGEST and (line := _foot(text)):
+        return Notice("gate_boilerplate", {"seen": clean_line(line, 80)})
+    if size < _SHORT and "furniture" in extracted.signals:
+        return Notice("gate_short", {"characters": len(text.strip()), "seen": clean_line(text, 80)})
+    return None
+
+
+def _is_wall(wall: Wall, extracted: Extracted, size: float, status: int) -> str:
+    """The words by which the page is such a wall, or ""."""
+    is_titled = titled(wall, extracted.title) or (wall.code == "gate_not_found" and status in (404, 410))
+    if size > (_LONG_WALL if is_titled else wall.longest):
+        return ""
+    seen: Seen = look_for(wall, f"{extracted.title}\n{extracted.text}" if is_titled else extracted.text)
+    if is_titled and (size <= _BRIEF or (seen.sentence and seen.share >= wall.share / 2)):
+        return seen.sentence or extracted.title
+    is_marked = bool(wall.signals.intersection(extracted.signals))
+    if is_marked and size <= _BRIEF and seen.share >= wall.share:
+        return seen.sentence or extracted.title or extracted.text
+    needed = wall.share / 2 if is_marked else wall.share
+    return seen.sentence if seen.sentence and size <= wall.longest and seen.share >= needed else ""
+
+
+def _letters(text: str, can_read: Callable[[str], bool]) -> Notice | None:
+    """Whether the text's characters are wrong, or of a script that neither leg of the search reads."""
+    if sample := find_mojibake(text):
+        return Notice("gate_mojibake", {"seen": clean_line(sample, 60)})
+    sample = text[:_SAMPLE]
+    letters = _LETTER.findall(sample)
+    uncut = sum(1 for letter in letters if _UNCUT.match(letter))
+    if letters and uncut >= _UNCUT_SHARE * len(letters) and not can_read(sample):
+        return Notice("gate_language", {"seen": clean_line(sample, 60)})
+    return None
+
+
+def _foot(text: str) -> str:
+    """The first line of a text that is little but a site's menu and foot, or ""."""
+    lines = [line.strip(" -#*|•>") for line in _PARTS.split(text)]
+    lines = [line for line in lines if line]
+    feet = [line for line in lines if weigh(line) <= _FOOT_LINE_LONGEST and _FOOT_LINE.search(line)]
+    size = sum(map(weigh, lines))
+    return feet[0] if len(set(feet)) > 1 and sum(map(weigh, feet)) >= _FOOT_SHARE * size else ""
+
+
+def _marks(tree: Any) -> str:
+    """Where the page's scripts and frames come from, and the names of its parts, as one text."""
+    found = tree.xpath(
+        "//script/@src|//iframe/@src|//form/@action|//div/@id|//div/@class|//section/@id|//section/@class"
+    )
+    return " ".join(found)[:200_000]
+
+
+def _has_furniture(tree: Any) -> bool:
+    """Whether a page has scripts, menus or pictures around its text, as sites have and bare documents do not."""
+    links = len(tree.xpath("//a[@href]"))
+    return links >= _MANY_LINKS or (tree.find(".//script") is not None and len(tree.xpath("//div|//img|//nav")) > 3)
+
+
+def find_mojibake(text: str) -> str:
+    """A piece of `text` that shows it was decoded wrong, or "" when it was not."""
+    sample = text[:_LOOKED_AT]
+    for pattern, share in (
+        (_FILLER, _FILLER_SHARE),
+        (_AS_LATIN, _LATIN_SHARE),
+        (_GBK_AS_LATIN, _LATIN_SHARE * 5),
+    ):
+        found = list(pattern.finditer(sample))
+        covered = sum(len(match[0]) for match in found)
+        if covered >= _LEAST and covered >= share * len(sample):
+            start = max(0, found[0].start() - 10)
+            return sample[start : start + 60]
+    return sample[:60] if _is_utf8_as_gbk(sample) else ""
+
+
+def _is_utf8_as_gbk(sample: str) -> bool:
+    """Whether the bytes that the characters are in GBK make Chinese in UTF-8, as those of real text do not."""
+    raw = b"".join(run.encode("gb18030", "ignore") for run in _WIDE.findall(sample))
+    recovered = 3 * len(_HAN.findall(raw.decode("utf-8", "ignore")))
+    return recovered >= 3 * _LEAST and recovered >= _GBK_SHARE * len(raw)

@@ -1,0 +1,72 @@
+"""Tables: the delimiter is found, the header stays with the rows, and bounds hold."""
+
+from __future__ import annotations
+
+import pytest
+
+from rag.errors import IngestError
+from rag.ingest.chunking import get_chunker
+from rag.reading.documents.table import find_delimiter, read_table
+
+
+def text_of(source: str | bytes) -> str:
+    return read_table(source.encode() if isinstance(source, str) else source, None, "prices.csv").text
+
+
+def test_a_table() -> None:
+    assert text_of('name,price,place\nTea,3.5,"Vik, harbour"\n"a|b","two\nlines"\n') == (
+        "| name | price | place |\n| --- | --- | --- |\n| Tea | 3.5 | Vik, harbour |\n| a\\|b | two lines |  |"
+    )
+
+
+@pytest.mark.parametrize(
+    ("source", "delimiter"),
+    [
+        ("a;b;c\n1,5;2,5;3", ";"),
+        ("a\tb\n1, 2\t3", "\t"),
+        ("a|b|c\n1|2|3", "|"),
+        ('"x;y",b\n"1;2",c', ","),
+        ("one column\nonly", ","),
+    ],
+)
+def test_delimiters(source: str, delimiter: str) -> None:
+    assert find_delimiter(source) == delimiter
+
+
+def test_numbers_name_no_column() -> None:
+    assert text_of("1,2\n3,4").startswith("| 1 | 2 |\n| --- | --- |\n| 1 | 2 |\n| 3 | 4 |")
+
+
+def test_encodings() -> None:
+    assert "| 茶 | 三元 |" in text_of("名称,价格\n茶,三元\n咖啡,四元\n汽水,两元\n".encode("gb18030"))
+
+
+def test_long_rows_become_lists() -> None:
+    rows = "".join(f'{n},"{"long text " * 80}"\n' for n in range(3))
+    text = text_of(f"id,review\n{rows}")
+    assert text.startswith("- id: 0\n- review: long text")
+    assert "| ---" not in text
+
+
+def test_the_header_goes_with_each_chunk() -> None:
+    rows = "".join(f"Harbour {n},{n * 3},open in summer only\n" for n in range(200))
+    chunks = get_chunker("recursive").split(
+        text_of(f"name,berths,note\n{rows}"), lambda texts: pytest.fail("not needed")
+    )
+    assert len(chunks) > 3
+    assert all("| name | berths | note |" in chunk.context + chunk.text for chunk in chunks)
+
+
+@pytest.mark.parametrize(
+    ("source", "code"),
+    [
+        ("", "document_no_text"),
+        (",,,\n,,", "document_no_text"),
+        ("a" + ",b" * 600, "table_too_wide"),
+        ('a,b\n"' + "never ends\n" * 30_000, "table_broken"),
+    ],
+)
+def test_what_cannot_be_read(source: str, code: str) -> None:
+    with pytest.raises(IngestError) as raised:
+        text_of(source)
+    assert raised.value.code == code

@@ -1,0 +1,56 @@
+"""Authors and dates: stated ones before seen ones, the page's before those of what is on it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from rag.reading.extraction.bylines import find_author, find_dates
+from rag.reading.extraction.structured import read_facts
+from rag.reading.extraction.tree import parse
+
+
+def read(html: str) -> tuple[str, str, str]:
+    tree = parse(html)
+    facts = read_facts(tree)
+    return (find_author(facts, tree), *find_dates(facts, tree))
+
+
+def stated(thing: dict[str, Any]) -> str:
+    return f"<script type='application/ld+json'>{json.dumps(thing)}</script>"
+
+
+REVIEW = {"@type": "Review", "author": {"name": "A Customer"}, "datePublished": "2020-01-01"}
+
+
+@pytest.mark.parametrize(
+    ("html", "found"),
+    [
+        (stated({"@type": "Article", "author": "Ada", "dateModified": "2024-03-06"}), ("Ada", "", "2024-03-06")),
+        (stated({"@graph": [REVIEW, {"@type": "BlogPosting", "author": {"name": "Bo"}}]}), ("Bo", "", "")),
+        (stated(REVIEW), ("", "", "")),
+        ("<meta name='author' content='By Ada Lind'>", ("Ada Lind", "", "")),
+        ("<meta property='article:author' content='https://social.example/ada'>", ("", "", "")),
+        ("<meta property='article:published_time' content='2024-03-05'>", ("", "2024-03-05", "")),
+        (
+            "<div itemscope itemtype='https://schema.org/Article'><span itemprop='author' itemscope "
+            "itemtype='https://schema.org/Person'><b itemprop='name'>Ada</b></span>"
+            "<time itemprop='datePublished' datetime='2024-03-05'>5/3</time></div>",
+            ("Ada", "2024-03-05", ""),
+        ),
+        (
+            "<p>By <a rel='author' href='/ada'>Ada</a> <time datetime='2024-03-05'>today</time>",
+            ("Ada", "2024-03-05", ""),
+        ),
+        (
+            "<div class='post-meta'>发布于 2024年3月5日</div><div class='date'>更新：2024年3月7日</div>",
+            ("", "2024-03-05", "2024-03-07"),
+        ),
+        ("<nav><time datetime='2024-03-05'>5/3</time></nav>", ("", "", "")),
+        ("<p>In the story of 5 March 2024 nobody wrote anything.</p>", ("", "", "")),
+    ],
+)
+def test_sources(html: str, found: tuple[str, str, str]) -> None:
+    assert read(f"<html><body>{html}</body></html>") == found

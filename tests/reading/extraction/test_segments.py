@@ -1,0 +1,132 @@
+"""Blocks of a page, the features they are judged by, and how the chosen ones are written."""
+
+from __future__ import annotations
+
+import pytest
+
+from rag.reading.extraction.features import NAMES, Trigrams, describe, words_of
+from rag.reading.extraction.forest import Forest, fitted
+from rag.reading.extraction.main_text import choose, rounded_off
+from rag.reading.extraction.render import markdown
+from rag.reading.extraction.roles import LANDMARKS, ROLES, role_bits
+from rag.reading.extraction.segments import Block, segment
+from rag.reading.extraction.structured import Facts
+from rag.reading.extraction.tree import body_of, parse
+
+
+def blocks(html: str) -> list[Block]:
+    return segment(body_of(parse(f"<html><body>{html}</body></html>")))
+
+
+@pytest.mark.parametrize(
+    ("html", "texts"),
+    [
+        ("one<p>two <b>th</b>ree</p>four", ["one", "two three", "four"]),
+        ("<a>12</a><a>new</a>", ["12 new"]),
+        ("<p>a<br>b</p>", ["a\nb"]),
+        ("<pre>a\n  b</pre>", ["a\n  b"]),
+        ("<p>a<script>x</script>b</p><select><option>c</select>", ["ab"]),
+        ("<div> \n <p></p></div>", []),
+        ("<ul><li>a<ul><li>b</ul>c</ul>", ["a", "b", "c"]),
+    ],
+)
+def test_blocks(html: str, texts: list[str]) -> None:
+    assert [block.text for block in blocks(html)] == texts
+
+
+def test_links_and_buttons_are_counted() -> None:
+    block = blocks("<p>See <a href=x>this</a><button>go</button></p>")[0]
+    assert (block.linked, block.links, block.pressed) == (4, 1, 2)
+    inner = blocks("<a href=x><div>card</div></a>")[0]
+    assert inner.link_density == 1.0
+
+
+def test_places() -> None:
+    first, second = blocks("<main><div class='RelatedPosts'><p class=x>a</p><p class=x>b</p></div></main>")
+    assert first.place.shape == second.place.shape
+    assert first.place.landmarks == 1 << LANDMARKS.index("main")
+    assert first.place.closeness(ROLES.index("related")) == 2
+    assert first.place.closeness(ROLES.index("price")) == 0
+    assert role_bits("site-footer__nav") == 1 << ROLES.index("chrome") | 1 << ROLES.index("nav")
+
+
+def test_features_have_their_names() -> None:
+    rows, sizes = describe(
+        blocks("<h1>Boats</h1><p>Oak boats for two, built in Vik since 1910.</p>"), "# Boats", Facts()
+    )
+    assert {len(row) for row in rows} == {len(NAMES)}
+    assert sizes == [1, 9]
+    row = dict(zip(NAMES, rows[1], strict=True))
+    assert (row["after_h1"], row["ends_sentence"], row["date"], row["heading_kept"]) == (1.0, 1.0, 1.0, 1.0)
+
+
+def test_the_forest_was_fitted_to_these_features() -> None:
+    assert len(fitted().trees) > 10
+    tree = Forest(0.0, [(0, 1.5, -2.0, (1, 0.0, 2.0, 3.0))])
+    assert tree.probability([1.0, 9.0]) < 0.2 < 0.8 < tree.probability([2.0, 0.0]) < tree.probability([2.0, 1.0])
+
+
+@pytest.mark.parametrize(
+    ("chances", "taken"),
+    [
+        ([0.9, 0.1, 0.8], [True, False, True]),
+        ([0.4, 0.4, 0.4], [True, True, True]),
+        ([0.05, 0.9], [False, True]),
+        ([], []),
+    ],
+)
+def test_the_set_that_promises_most(chances: list[float], taken: list[bool]) -> None:
+    assert choose(chances, [10] * len(chances)) == taken
+
+
+def test_what_is_doubtful_stands_or_falls_together() -> None:
+    """A short text over long comments: block by block, three times its length would seem a good bet."""
+    assert choose([0.95, *[0.4] * 6], [100] + [50] * 6) == [True, *[False] * 6]
+    assert choose([0.95, *[0.6] * 6], [100] + [50] * 6) == [True] * 7
+
+
+def test_tables_stay_whole_and_text_has_its_heading() -> None:
+    page = blocks("<h2>Crew</h2><table><tr><td>Ruth<td>90</table><h2>More</h2><p>x</p>")
+    assert rounded_off(page, [False, True, False, False, False], [1, 2, 1, 1, 1], [0.5] * 5) == [
+        *(True, True, True),
+        *(False, False),
+    ]
+
+
+def test_the_title_of_the_page_is_no_heading_of_a_section() -> None:
+    page = blocks("<h1>Boats</h1><p>Oak.</p><h2>Crew</h2><p>Two.</p>")
+    assert rounded_off(page, [False, True, False, True], [1] * 4, [0.3] * 4) == [False, True, True, True]
+
+
+@pytest.mark.parametrize(
+    ("html", "text"),
+    [
+        ("<h3>A</h3><p>b</p>", "### A\n\nb"),
+        ("<ul><li>a<ol><li>b</ol><li><p>c</p><p>d</p></ul>", "- a\n  - b\n- c\n  d"),
+        ("<ul><li>a</ul><ul><li>b</ul>", "- a\n\n- b"),
+        ("<blockquote><p>a<br>b</blockquote>", "> a\n> b"),
+        ("<table><tr><th>a|b<th>c<tr><td><p>d</p><p>e</p><td>f</table>", "| a\\|b | c |\n|---|---|\n| d e | f |"),
+        (
+            "<table><tr><td><table><tr><td>a</table><td><p>" + "b " * 300 + "</table>",
+            "| a |\n|---|\n\n" + ("b " * 300).strip(),
+        ),
+        ("<pre>```\nx</pre>", "````\n```\nx\n````"),
+    ],
+)
+def test_markdown(html: str, text: str) -> None:
+    assert markdown(blocks(html)) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "share"),
+    [
+        ("Contact", 0.0),
+        ("Opening hours", 1.0),
+        ("open every day", 1.0),
+        ("open every night", 0.0),
+        ("我们每天都开门，欢迎光临本店", 1.0),
+    ],
+)
+def test_overlap(text: str, share: float) -> None:
+    known = Trigrams("Opening hours\nWe are open every day. Contact us.\n我们每天都开门，欢迎光临本店\n")
+    assert known.share(words_of(text), text) == share

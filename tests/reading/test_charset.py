@@ -1,0 +1,155 @@
+"""Bytes of many charsets, declared rightly, wrongly and not at all."""
+
+from __future__ import annotations
+
+import pytest
+
+from rag.reading.charset import decode
+from rag.web.declared_charset import codec_of
+
+CHINESE = (
+    "武汉长江大桥于一九五五年九月动工，一九五七年十月建成通车，是长江上的第一座公路铁路两用桥。这座桥把武汉三镇连成一体，"
+    "也把中国南北的铁路连成一体，大大方便了人民的出行。建桥工人采用了大型管柱钻孔法，避免了在水下高气压中施工。"
+)
+TAIWAN = "臺灣的鐵路由北向南延伸，這是一個有名的景點，在山中可以看到大海。人們來到這裡，不是為了時間，而是為了風景。"
+FRENCH = "L'été dernier, nous avons visité la forêt près du château ; le goûter était délicieux à côté du fleuve."
+
+
+def page(text: str, meta: str = "") -> str:
+    declared = f'<meta charset="{meta}">' if meta else ""
+    return f"<html><head>{declared}<title>{text[:8]}</title></head><body><p>{text}</p></body></html>"
+
+
+@pytest.mark.parametrize(
+    ("text", "codec", "header", "meta"),
+    [
+        (CHINESE, "gbk", "gb2312", ""),
+        (CHINESE, "gbk", "GBK", ""),
+        (CHINESE, "gbk", None, "gb2312"),
+        (CHINESE, "gbk", None, ""),
+        (CHINESE, "gbk", "iso-8859-1", ""),
+        (CHINESE, "gbk", "iso-8859-1", "gb2312"),
+        (CHINESE, "gbk", "utf-8", ""),
+        (CHINESE, "gbk", "utf-8", "utf-8"),
+        (CHINESE + "镕㑇𠀀", "gb18030", "gb2312", ""),
+        (CHINESE, "utf-8", "gbk", ""),
+        (CHINESE, "utf-8", None, "gb2312"),
+        (CHINESE, "utf-8", "iso-8859-1", ""),
+        (CHINESE, "utf-8-sig", "gbk", ""),
+        (CHINESE, "utf-16", None, ""),
+        (CHINESE, "utf-16", "utf-16", ""),
+        (TAIWAN, "big5", "big5", ""),
+        (TAIWAN, "big5", None, "Big5"),
+        (TAIWAN, "big5", None, ""),
+        (FRENCH, "cp1252", "iso-8859-1", ""),
+        (FRENCH, "cp1252", None, "windows-1252"),
+        (FRENCH, "cp1252", None, ""),
+        (FRENCH, "utf-8", "latin1", ""),
+        ("日本語の文章です。これは試験のための文です。", "shift_jis", "Shift_JIS", ""),
+        ("日本語の文章です。これは試験のための文です。", "euc-jp", None, "euc-jp"),
+        ("한국어 문장입니다. 이것은 시험입니다.", "cp949", "euc-kr", ""),
+        ("Привет, мир. Это проверка кодировки.", "koi8-r", "koi8-r", ""),
+        ("Plain words.", "ascii", None, ""),
+    ],
+)
+def test_text_survives(text: str, codec: str, header: str | None, meta: str) -> None:
+    assert decode(page(text, meta).encode(codec), header) == page(text, meta)
+
+
+SHORT = {
+    "gbk": [
+        "注册登录",
+        "今天天气不错",
+        "武汉长江大桥建成通车",
+        "关于我们 联系方式",
+        "北京市朝阳区",
+        "苹果香蕉葡萄西瓜",
+    ],
+    "big5": ["臺灣鐵路時刻表", "今天天氣很好", "聯絡我們", "香港特別行政區"],
+    "big5hkscs": ["我哋嘅網頁喺香港", "佢話唔係咁樣"],
+    "euc-jp": ["日本語の文章です", "お問い合わせはこちら", "ニュース一覧", "会社概要"],
+    "shift_jis": ["日本語の文章です", "お問い合わせはこちら", "ニュース一覧"],
+    "cp949": ["한국어 문장입니다", "회사 소개", "안녕하세요 여러분"],
+    "cp1250": ["Příliš žluťoučký kůň úpěl ďábelské ódy", "Zażółć gęślą jaźń"],
+    "cp1251": ["Привет, мир", "Это проверка кодировки", "Москва"],
+    "koi8-r": ["Привет, мир", "Это проверка кодировки"],
+    "cp1252": ["L'été à la forêt", "Grüße aus München", "São Paulo é ótimo", "naïve café", "Ñandú años"],
+    "cp1253": ["Καλημέρα κόσμε, αυτό είναι ένα κείμενο"],
+    "cp1254": ["İstanbul'da güneşli bir gün, çok güzel"],
+    "cp1255": ["שלום עולם זה טקסט בעברית"],
+    "cp1256": ["مرحبا بالعالم هذا نص عربي"],
+}
+
+
+@pytest.mark.parametrize(("codec", "text"), [(codec, text) for codec, texts in SHORT.items() for text in texts])
+def test_a_few_words_that_declare_nothing(codec: str, text: str) -> None:
+    assert decode(text.encode(codec)) == text
+    assert decode(page(text).encode(codec)) == page(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "codec", "declared"),
+    [
+        (TAIWAN, "big5", "gb2312"),
+        (CHINESE, "gbk", "big5"),
+        (CHINESE, "gbk", "windows-1251"),
+        (CHINESE, "gbk", "euc-kr"),
+        ("日本語の文章です。これは試験のための文です。", "euc-jp", "shift_jis"),
+        ("中国", "utf-8", "gbk"),
+        ("Это проверка кодировки", "utf-8", "windows-1251"),
+        ("Это проверка кодировки", "cp1251", "utf-8"),
+    ],
+)
+def test_a_clear_reading_outweighs_what_is_declared(text: str, codec: str, declared: str) -> None:
+    assert decode(page(text).encode(codec), declared) == page(text)
+    assert decode(page(text, declared).encode(codec)) == page(text, declared)
+
+
+@pytest.mark.parametrize(
+    ("text", "codec"),
+    [("Это проверка кодировки", "windows-1251"), ("卍巛彐", "gbk"), ("ｱｲｳ", "shift_jis"), ("ÄÖÜ", "iso-8859-2")],
+)
+def test_unlikely_text_is_read_as_declared(text: str, codec: str) -> None:
+    assert decode(page(text).encode(codec), codec) == page(text)
+
+
+@pytest.mark.parametrize("label", ["latin2", "l2", "iso8859-2", "iso_8859-2:1987", "csisolatin2"])
+def test_a_declaration_under_any_of_its_names(label: str) -> None:
+    text = "Za\u017c\u00f3\u0142\u0107 g\u0119\u015bl\u0105 ja\u017a\u0144"
+    assert decode(page(text, label).encode("iso-8859-2")) == page(text, label)
+    assert decode(page(text).encode("iso-8859-2"), label) == page(text)
+
+
+@pytest.mark.parametrize("label", ["utf-7", "unicode_escape", "zip", "rot13", "punycode", "idna", "nonsense", ""])
+def test_what_is_no_charset_of_pages(label: str) -> None:
+    assert codec_of(label) is None
+    assert decode("é".encode(), label) == "é"
+
+
+def test_a_few_wrong_bytes_do_not_change_the_charset() -> None:
+    body = page(CHINESE * 20).encode() + b"\xff"
+    assert decode(body, "utf-8").startswith(page(CHINESE * 20))
+
+
+@pytest.mark.parametrize("body", [b"", b"\xff", bytes(range(128, 256)), b"\xef\xbb\xbf", b"\xff\xfe"])
+def test_never_fails(body: bytes) -> None:
+    assert isinstance(decode(body, "utf-8"), str)
+    assert isinstance(decode(body), str)
+
+
+@pytest.mark.parametrize(
+    ("text", "codec", "label"),
+    [
+        ("สวัสดีชาวโลก ภาษาไทย", "cp874", "windows-874"),
+        ("สวัสดีชาวโลก ภาษาไทย", "cp874", "TIS-620"),
+        ("日本語の文章です。これは試験のための文です。", "cp932", "Windows-31J"),
+    ],
+)
+def test_labels_that_python_does_not_know(text: str, codec: str, label: str) -> None:
+    assert decode(page(text).encode(codec), label) == page(text)
+    assert decode(page(text, label).encode(codec)) == page(text, label)
+
+
+def test_a_declared_utf16_that_is_none_is_not_believed() -> None:
+    for text in (CHINESE, FRENCH, "Plain words."):
+        assert decode(page(text).encode(), "utf-16") == page(text)

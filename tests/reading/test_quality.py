@@ -1,0 +1,170 @@
+"""The gate: walls are held back with their reason, content is let through, wrong letters are seen."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from lxml.html import HTMLParser, document_fromstring
+
+from rag.errors import IngestError
+from rag.messages import say
+from rag.reading.extract import Extracted, extract_html
+from rag.reading.quality import find_mojibake, judge, page_signals
+from rag.reading.walls import WALLS as KINDS
+from rag.reading.walls import look_for
+from rag.types import Notice
+from tests.support.page_server import ARTICLE, CHINESE
+from tests.support.walls import CONTENT, MORE_WALLS, WALLS
+
+URL = "https://example.com/page"
+ROUND = '<nav><a href="/">Home</a> <a href="/b">Blog</a></nav>{}<footer><a href="/p">Privacy</a></footer>'
+
+
+def tree_of(html: str) -> Any:
+    return document_fromstring(html.encode(), parser=HTMLParser(encoding="utf-8"))
+
+
+def page(title: str, body: str) -> Extracted:
+    html = f"<!doctype html><html><head><title>{title}</title></head><body>{body}</body></html>"
+    found = extract_html(html, URL)
+    return replace(found, signals=page_signals(tree_of(html), found.text))
+
+
+def verdict(title: str, body: str, **options: Any) -> Notice | None:
+    return judge(page(title, body), can_read=lambda text: True, **options)
+
+
+def text_page(text: str, *signals: str) -> Extracted:
+    return Extracted("A title", "en", "", "", text, signals=signals)
+
+
+@pytest.mark.parametrize(("code", "title", "body"), WALLS, ids=[f"{row[0]}-{row[1][:20]}" for row in WALLS])
+def test_walls_are_held(code: str, title: str, body: str) -> None:
+    try:
+        found = verdict(title, body)
+    except IngestError as error:  # nothing was left to judge, which is as good
+        assert (error.code, error.notice.params["cause"]) == ("empty", "scripts_only")
+        return
+    assert found is not None
+    assert found.code == code
+    assert found.params["seen"]
+    assert str(found.params["seen"]) in say(found, "en") and str(found.params["seen"]) in say(found, "zh")
+
+
+def test_nearly_all_walls_of_unusual_words_are_held() -> None:
+    missed = []
+    for _, title, body in MORE_WALLS:
+        try:
+            if verdict(title, body) is None:
+                missed.append(body)
+        except IngestError as error:
+            assert error.code == "empty"
+    assert len(missed) <= 0.1 * len(MORE_WALLS), missed
+
+
+@pytest.mark.parametrize(("title", "body"), CONTENT, ids=[row[0] for row in CONTENT])
+@pytest.mark.parametrize("around", ["{}", ROUND])
+def test_content_is_let_through(title: str, body: str, around: str) -> None:
+    assert verdict(title, around.format(body)) is None
+
+
+@pytest.mark.parametrize("html", [ARTICLE, CHINESE.format(meta="")])
+def test_articles_are_let_through(html: str) -> None:
+    found = extract_html(html, URL)
+    assert judge(replace(found, signals=page_signals(tree_of(html), found.text)), can_read=lambda text: False) is None
+
+
+def test_signals_of_a_page() -> None:
+    html = (
+        "<body><div id='root'></div><form><input type='PASSWORD'></form><div class='onetrust-pc'></div>"
+        "<script src='https://challenges.cloudflare.com/turnstile/v0/api.js'></script></body>"
+    )
+    assert set(page_signals(tree_of(html), "")) >= {"html", "scripts", "app_root", "password", "captcha", "consent"}
+    assert page_signals(tree_of("<p>One sentence.</p>"), "One sentence.") == ("html",)
+
+
+def test_files_of_text_are_not_taken_for_walls() -> None:
+    note = "Please log in to continue. Forgot password?"
+    assert judge(text_page(note), can_read=lambda text: True) is None
+    held = judge(text_page(note, "html"), can_read=lambda text: True)
+    assert held is not None and held.code == "gate_login"
+
+
+def test_long_texts_are_never_walls() -> None:
+    long = "Please log in to continue. Forgot password? " * 200
+    assert judge(text_page(long, "html", "password"), can_read=lambda text: True) is None
+
+
+def test_a_page_that_lost_its_text() -> None:
+    pictures = "".join(f'<div><img src="/{n}.jpg"></div>' for n in range(30))
+    held = verdict("Catalogue", f"<script>1</script>{pictures}<article><p>Our spring collection is here.</p></article>")
+    assert held is not None and held.code == "gate_short"
+    assert verdict("Note", "<p>Our spring collection is here.</p>") is None
+
+
+def test_not_found_by_its_status() -> None:
+    body = "<p>Nothing here any more, try the archive of last year.</p>"
+    assert verdict("Example", body) is None
+    held = verdict("Example", body, status=404)
+    assert held is not None and held.code == "gate_not_found"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "É um café — naïve façade, Übergrößenträger, smörgåsbord, garçon à la crème brûlée, œuvre, señor",
+        "Łódź, Žižkov, Þórður, Ægir, Ångström, Đà Nẵng, Việt Nam, İstanbul, ığdır",
+        "武汉长江大桥于一九五五年九月动工，一九五七年十月建成通车。",
+        "Мост был построен в девятнадцатом веке и стоит до сих пор.",
+        "The text â€™ is what an apostrophe becomes when UTF-8 is read as Windows-1252; an article may say so once, "
+        "and goes on for long about encodings, tables and the history of the byte order mark in files of text.",
+    ],
+)
+def test_right_letters(text: str) -> None:
+    assert find_mojibake(text) == ""
+
+
+CHINESE_TEXT = "武汉长江大桥于一九五五年九月动工，是长江上的第一座公路铁路两用桥，把中国南北的铁路连成一体。"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        CHINESE_TEXT.encode().decode("latin-1"),
+        CHINESE_TEXT.encode().decode("cp1252", "replace"),
+        CHINESE_TEXT.encode().decode("gb18030", "replace"),
+        CHINESE_TEXT.encode("gbk").decode("latin-1"),
+        CHINESE_TEXT.encode("gbk").decode("utf-8", "replace"),
+        CHINESE_TEXT.encode("gbk").decode("utf-8", "replace").encode().decode("gb18030", "replace"),
+        "Crème brûlée à la carte, déjà vu, garçon, élève, été".encode().decode("cp1252"),
+        "锟斤拷锟斤拷锟斤拷 2024",
+    ],
+)
+def test_wrong_letters(text: str) -> None:
+    held = judge(text_page(text), can_read=lambda text: True)
+    assert held is not None and held.code == "gate_mojibake"
+
+
+def test_a_language_that_neither_search_reads() -> None:
+    khmer = "ស្ពានត្រូវបានសាងសង់នៅសតវត្សទីដប់ប្រាំបួន និងនៅតែឈរដល់សព្វថ្ងៃ"
+    held = judge(text_page(khmer), can_read=lambda text: False)
+    assert held is not None and held.code == "gate_language"
+    assert judge(text_page(khmer), can_read=lambda text: True) is None
+    for text in (
+        CHINESE_TEXT,
+        "Мост был построен в девятнадцатом веке.",
+        "بني الجسر في القرن التاسع عشر",
+        "橋は今も残っている",
+    ):
+        assert judge(text_page(text), can_read=lambda text: False) is None
+
+
+def test_walls_are_known_in_any_case_by_patterns_for_lower_case() -> None:
+    told = {wall.code: look_for(wall, "YOUR IP HAS BEEN BLOCKED. 访问过于频繁，IP 已被限制。") for wall in KINDS}
+    assert told["gate_captcha"].share == 1 and told["gate_captcha"].sentence.startswith("YOUR IP")
+    for pattern in (one for wall in KINDS for one in (wall.strong, wall.weak)):
+        literal = re.sub(r"\\[A-Z]", "", pattern.pattern)
+        assert literal == literal.lower()
