@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,6 +24,16 @@ from tests.support.page_server import PageServer
 # How long one example takes says more about the machine than about what it examines.
 hypothesis.settings.register_profile("suite", deadline=None)
 hypothesis.settings.load_profile("suite")
+
+_IN_MEMORY = Path("/dev/shm")
+_ENOUGH = 8 << 30  # bytes
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure() -> None:
+    """Keep the tests' folders in memory where there is room: each library waits for the disk dozens of times."""
+    if _IN_MEMORY.is_dir() and shutil.disk_usage(_IN_MEMORY).free >= _ENOUGH:
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(_IN_MEMORY))
 
 
 @pytest.fixture

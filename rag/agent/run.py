@@ -13,7 +13,7 @@ import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast, get_args
 
 from rag.agent.citing.verifier import Verifier
@@ -22,6 +22,7 @@ from rag.agent.events import Event, EventKind, Wait
 from rag.agent.options import Question, RunOptions
 from rag.agent.reasoner import Quoter, Reasoner
 from rag.agent.usage import CallBudget, Spent
+from rag.retrieval.context import joined
 from rag.store.change_table import Change
 from rag.tracing import Span, Trace
 from rag.types import Answer, Notice, Passage, Retrieval
@@ -70,8 +71,19 @@ class Shelf:
         found = self._retriever.search(query, before)
         if isinstance(found, Retrieval):
             self.searches.append(found)
-        self._kept.update((passage.id, passage) for passage in found.passages)
-        return found.passages
+        passages = [self._with_known(passage) for passage in found.passages]
+        self._kept.update((passage.id, passage) for passage in passages)
+        return passages
+
+    def _with_known(self, passage: Passage) -> Passage:
+        """The passage with what an earlier search read of the same chunk, which may have been graded meanwhile."""
+        known = self._kept.get(passage.id)
+        if known is None:
+            return passage
+        if not (known.start <= passage.start and passage.end <= known.end):
+            whole = self._retriever.passages([passage.id])
+            known = joined(joined(whole[0], known), passage) if whole else passage
+        return replace(known, score=passage.score, ranks=passage.ranks, scores=passage.scores)
 
     def answerable(self) -> float:
         """How likely the library holds the answer, by the best of the searches; 1 before the first."""

@@ -138,6 +138,8 @@ class Ingestor:
             return result(read.source, read.page.url_hash, "skipped", Notice("left_alone"))
         page = replace(read.page, aliases=aliases_of(read.page, moved_to=read.moved_to))
         before = self._stored(read.known or page)
+        if before is not None:
+            self.let_go_of_twins(before)
         if read.known and (read.error or read.not_modified or before is None):
             return self._looked_again(read, before, online)
         if before is not None:
@@ -215,19 +217,24 @@ class Ingestor:
         return result(source, stored.url_hash, status, notice, chunks=stored.chunks)
 
     def _take_the_place(self, read: Read, page: Page, twin: Page, on_stage: OnStage) -> IngestResult:
-        """Store the page under its own address, and let go of the same one that came first under another.
-
-        A kill in between leaves both.
-        """
+        """Store the page under its own address, and let go of the same one that came first under another."""
         for address in (twin.url, *twin.aliases):
             page = with_alias(page, address)
         prepared = read.prepared or self._prepared(page, twin, on_stage)
         _, stored, _ = self.store(page, on_stage, prepared)
-        if twin.url_hash in self.library.left_out():
-            self.library.set_left_out([stored.url_hash], True)
-        self.library.remove([twin.url_hash])
+        self.let_go_of_twins(stored)
         notice = Notice("canonical_first", {"title": stored.title, "chunks": stored.chunks, "other": twin.url})
         return result(read.source, stored.url_hash, "added", notice, chunks=stored.chunks)
+
+    def let_go_of_twins(self, page: Page) -> None:
+        """Remove what gave way to this page: an alias of it is stored itself only where a kill came in between."""
+        if not page.aliases:
+            return
+        for twin in self.library.claimants([page.url_hash]).get(page.url_hash, []):
+            if url_key(twin.url) in page.aliases:
+                if twin.url_hash in self.library.left_out():
+                    self.library.set_left_out([page.url_hash], True)
+                self.library.remove([twin.url_hash])
 
     def store(
         self, page: Page, on_stage: OnStage, prepared: Prepared | None = None, claim: str = ""

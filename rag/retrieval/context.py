@@ -52,7 +52,7 @@ def assemble(
             kept.append(span)
         else:
             fates[span.id], into[span.id] = "merged", kept[place].id
-            kept[place] = _joined(kept[place], span)
+            kept[place] = joined(kept[place], span)
     known = {passage.id for passage in kept} | fates.keys()
     fates.update((passage.id, "says_less") for passage in distinct if passage.id not in known)
     return Context(tuple(kept), fates, into)
@@ -96,7 +96,8 @@ def _touch(one: Passage, other: Passage) -> bool:
     return first.end + len(second.lead) >= second.start
 
 
-def _joined(better: Passage, other: Passage) -> Passage:
+def joined(better: Passage, other: Passage) -> Passage:
+    """Both as one passage, where nothing but white space lies between them; it goes by the id of `better`."""
     first, second = (better, other) if better.start < other.start else (other, better)
     section = tuple(a for a, b in zip(first.section, second.section, strict=False) if a == b)
     gap = second.start - first.end

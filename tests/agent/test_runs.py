@@ -5,16 +5,17 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from rag.agent.options import Question
-from rag.agent.run import Hooks
+from rag.agent.run import Hooks, Shelf
 from rag.agent.runs import Runs
 from rag.errors import RagError
 from rag.types import Answer, Passage
-from tests.agent.support import FakeRetriever, ScriptedReasoner, ask, nodes_of
+from tests.agent.support import FakeRetriever, ScriptedReasoner, ask, nodes_of, passage
 
 QUESTION = "When did Mount Aso erupt?"
 
@@ -221,3 +222,20 @@ def test_closing_stops_what_runs() -> None:
     runs.close()
     answer = runs.answer(run_id)
     assert answer and answer.notice and answer.notice.code == "run_stopped"
+
+
+def test_a_second_search_adds_to_what_the_first_read_of_a_passage() -> None:
+    whole = replace(passage(1), text="One came. Two went. Three stayed.", start=100, end=133)
+    first = replace(whole, text="One came.", end=109)
+    last = replace(whole, text="Three stayed.", start=120, score=0.5)
+    searches = {"one": [first], "three": [last]}
+    shelf = Shelf(FakeRetriever(by_query={**searches, "all": [whole]}))
+    assert [p.text for p in shelf.search("one")] == ["One came."]
+    assert [(p.text, p.score) for p in shelf.search("three")] == [(whole.text, 0.5)]
+    assert [(p.text, p.start, p.end) for p in shelf.search("one")] == [(whole.text, 100, 133)]
+    assert [p.text for p in shelf.passages_of([whole.id])] == [whole.text]
+    removed = FakeRetriever(by_query=searches)
+    gone = Shelf(removed)
+    gone.search("one")
+    removed.passages = lambda ids: []  # type: ignore[method-assign]
+    assert [p.text for p in gone.search("three")] == ["Three stayed."]

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from rag.errors import StoreError
 from rag.ingest.batch import ingest_all
 from rag.ingest.duplicates import aliases_of, believable, claim_of, find_duplicate, twin_addresses
 from rag.ingest.pipeline import Ingestor, Read
@@ -144,6 +145,27 @@ def test_a_page_that_gives_way_stays_left_out(ingestor: Ingestor, page_server: P
     ingestor.library.set_left_out([url_hash(shown)], True)
     assert take(ingestor, main).reason == "canonical_first"
     assert ingestor.library.left_out() == {url_hash(main)}
+
+
+def test_an_exchange_that_was_cut_off_is_finished_when_the_page_is_read_again(
+    ingestor: Ingestor, page_server: PageServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    main = page_server.add("/main", html(english(1)))
+    shown = page_server.add("/amp/main", html(english(1), head=canonical(main)))
+    take(ingestor, shown)
+    ingestor.library.set_left_out([url_hash(shown)], True)
+    with monkeypatch.context() as cut:
+        cut.setattr(type(ingestor.library), "remove", _cut)
+        with pytest.raises(StoreError):
+            take(ingestor, main)
+    assert urls(ingestor) == {main, shown}
+    assert take(ingestor, main).status == "unchanged"
+    assert urls(ingestor) == {main}
+    assert ingestor.library.left_out() == {url_hash(main)}
+
+
+def _cut(*_: object) -> None:
+    raise StoreError("store_closed")
 
 
 def test_a_page_with_earlier_texts_keeps_them_and_its_address(ingestor: Ingestor, page_server: PageServer) -> None:

@@ -129,6 +129,7 @@ class Steps:
     def _early(self, item: JobItem, source: Source, known: Page) -> IngestResult | None:
         """The result of a page that is in the library already and is not to be looked at again."""
         if item.started_at:
+            self._ingestor.let_go_of_twins(known)
             return _taken_in_before(item, source, known)
         fresh = self.job.options.get("force") or self.job.kind == "recheck"
         if fresh or item.decision or source.kind != "web" or self._wants_links(item):

@@ -126,6 +126,36 @@ def test_a_page_that_was_in_before_the_kill_counts_as_added(
     assert page_server.count("/article") == 1
 
 
+def test_a_page_that_gave_way_is_gone_when_a_kill_came_before_its_removal(
+    make_jobs: MakeJobs,
+    ingestor: Ingestor,
+    database: Database,
+    page_server: PageServer,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    page = page_server.url("/article")
+    body = generated_page(3)
+    head = f'<link rel="canonical" href="{page}">'
+    page_server.add("/article", body)
+    twin = page_server.add("/amp/article", body.replace("</head>", f"{head}</head>"))
+    first = make_jobs()
+    finished(first, first.submit([web_source(twin)], library="main"))
+    with monkeypatch.context() as cut:
+        cut.setattr(ingestor, "let_go_of_twins", lambda page: None)
+        job_id = first.submit([web_source(page)], library="main")
+        assert reasons(finished(first, job_id)) == ["canonical_first"]
+    assert ingestor.library.page_count() == 2
+    with database.transaction() as db:
+        db.execute(
+            "UPDATE job_items SET result = NULL, status = '', payload = ? WHERE job_id = ?", (_web(page), job_id)
+        )
+        db.execute("UPDATE jobs SET state = 'running' WHERE id = ?", (job_id,))
+    again = make_jobs()
+    again.start()
+    assert reasons(finished(again, job_id)) == ["page_added"]
+    assert [one.url for one in ingestor.library.pages()] == [page]
+
+
 def test_a_stopped_job_keeps_what_is_in(make_jobs: MakeJobs, ingestor: Ingestor) -> None:
     stuck = Stuck(ingestor)
     jobs = make_jobs(stuck)
