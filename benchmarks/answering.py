@@ -26,11 +26,12 @@ from uuid import uuid4
 
 from benchmarks.serving import ROOT
 from benchmarks.startup import load_samples, make_library
-from rag.agent.conversing.checkpoints import Checkpoints
-from rag.agent.options import Question
-from rag.agent.runs import Runs
 from rag.app import App
 from rag.config import load_settings
+from rag.conversations.checkpoints import Checkpoints
+from rag.graphs import MODES
+from rag.runs.options import Question
+from rag.runs.runs import Runs
 from rag.types import Answer, Passage, RunMode
 
 _LOOK_AGAIN = 0.0005
@@ -164,7 +165,7 @@ def graph_overhead(count: int) -> dict[str, float]:
     """Milliseconds of runs in which model and search take none: a conversation's first question, and its second."""
     found: dict[str, float] = {}
     with tempfile.TemporaryDirectory() as folder:
-        runs = Runs(saver=Checkpoints(Path(folder) / "conversations.sqlite3").saver)
+        runs = Runs(MODES, saver=Checkpoints(Path(folder) / "conversations.sqlite3").saver)
         with closing(runs):
             modes: tuple[RunMode, ...] = ("fast", "deep")
             for mode in modes:

@@ -31,7 +31,7 @@ from typing import Any, Self
 import numpy as np
 
 from benchmarks.datasets import DEFAULT_FOLDER, load
-from rag.agent.citing.fragments import text_fragment
+from rag.checking.fragments import text_fragment
 from rag.errors import IngestError
 from rag.reading.extract import extract
 from rag.text import split_sentences

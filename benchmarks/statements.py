@@ -31,11 +31,10 @@ from benchmarks import intervals
 from benchmarks.datasets import load, spread
 from benchmarks.report import table
 from benchmarks.words import words_of
-from rag.agent.citing.citations import Check
-from rag.agent.citing.local import LocalVerifier
-from rag.agent.citing.rules import Evidence, Said, missing_clause, missing_numbers
-from rag.agent.citing.statements import what_it_says
-from rag.agent.citing.verifier import RANK, Claim, Judgement, Verifier
+from rag.checking.citations import Check
+from rag.checking.rules import Evidence, Said, missing_clause, missing_numbers
+from rag.checking.statements import what_it_says
+from rag.checking.verifier import RANK, Claim, Judgement, LocalVerifier, Verifier
 from rag.config import load_settings
 from rag.models.verifier import LateSupportModel
 from rag.text import split_sentences

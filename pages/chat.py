@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from rag.agent.conversing.conversations import TurnView
+from rag.conversations.conversations import TurnView
 from rag.types import RunMode
 from rag.ui.answers import answer_of
 from rag.ui.asking import ask_first

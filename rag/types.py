@@ -15,6 +15,7 @@ Decision = Literal["", "retry", "add_anyway", "keep_both", "refresh", "skip"]
 Fate = Literal["merged", "same_text", "says_less"]
 Verdict = Literal["supported", "partly", "unsupported"]
 CheckedBy = Literal["model", "local", "rules"]
+EventKind = Literal["step", "standalone", "token", "reset", "waiting", "answer"]
 Stage = Literal["waiting", "fetching", "reading", "chunking", "embedding", "storing", "done"]
 
 
@@ -279,3 +280,40 @@ class Answer:
     def quoted(self) -> bool:
         """Whether its sentences are the pages' own: they say nothing that would have to be checked."""
         return self.reasoner == "extractive" or self.composed == "quoted"
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """A question and its answer. `standalone` is what the question was understood as, empty if as it stands."""
+
+    question: str
+    answer: str
+    standalone: str = ""
+
+    @property
+    def meant(self) -> str:
+        return self.standalone or self.question
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One thing that happened in a run; `seq` counts from 0.
+
+    `data` is for `step` {"node", "state": "started"} or {"node", "state": "finished", "ms", "detail"},
+    for `standalone` what a follow-up was understood as, for `token` a piece of text, for `reset` an empty
+    text (discard the tokens so far), for `waiting` the Waits of a person, and for `answer`, always the last, the
+    Answer. `path` names the nodes in whose nested graphs it happened, outermost first; none for the mode's own graph.
+    """
+
+    seq: int
+    kind: EventKind
+    data: Any
+    path: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """What a run waits for a person with: `asks` is what its node gave LangGraph's `interrupt`, JSON values."""
+
+    id: str
+    asks: Any

@@ -10,10 +10,12 @@ from pathlib import Path
 import hypothesis
 import pytest
 
+from rag.graphs import MODES
 from rag.ingest.chunking import get_chunker
 from rag.ingest.pipeline import Ingestor
 from rag.models.sparse import SparseEncoder
 from rag.reading.parser import Parser
+from rag.runs.runs import Runs
 from rag.store.edge.client import EdgeClient
 from rag.store.library import Library, open_library
 from rag.web.fetch import Fetcher
@@ -64,3 +66,11 @@ def page_server() -> Iterator[PageServer]:
 def ingestor(small_library: Library, model: HashedModel, parser: Parser, page_server: PageServer) -> Ingestor:
     fetcher = Fetcher([page_server.pair], deadline=5.0, gates=HostGates(delay=0.0))
     return Ingestor(small_library, model, SparseEncoder(), fetcher, parser, get_chunker())
+
+
+@pytest.fixture
+def runs() -> Iterator[Runs]:
+    """Runs of their own for each test, stopped after it."""
+    all_runs = Runs(MODES)
+    yield all_runs
+    all_runs.close()

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from examples import langchain_program
-from rag.agent.options import Question
 from rag.app import App, ChatOptions
 from rag.config import Settings, load_settings
 from rag.errors import ConfigError, ModelError, ModelMismatchError, StoreBusyError
 from rag.ingest.samples import example_sources
+from rag.runs.options import Question
 from rag.types import Answer
 from tests.support.chat_rules import rules
 from tests.support.chat_server import ChatServer

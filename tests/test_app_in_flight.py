@@ -7,8 +7,8 @@ from itertools import count
 
 import pytest
 
-from rag.agent.conversing.conversations import Asked
 from rag.app.in_flight import InFlight
+from rag.conversations.conversations import Asked
 from rag.errors import RagError
 
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from rag.agent.conversing.conversations import TurnView
 from rag.app import App, Question, RunOptions
 from rag.config import load_settings
+from rag.conversations.conversations import TurnView
 from rag.errors import RagError
 from rag.retrieval.filters import Filters
-from tests.agent.conversing.test_waiting import Stepwise, approve, plan
+from tests.conversations.test_waiting import Stepwise, approve, plan
 
 ASKED = Question(
     "What?",

@@ -13,7 +13,7 @@ import pytest
 
 from benchmarks import intervals, statements
 from benchmarks.statements import DATA, find_cases, judge, measure, rules, small_rule
-from rag.agent.citing.rules import missing_numbers
+from rag.checking.rules import missing_numbers
 
 SCORE = DATA.parent / "bench" / "statements.py"
 FIELDS = ("start", "end", "verdict", "score")

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from rag.agent.options import Question
 from rag.app import App
 from rag.cli import main
 from rag.config import load_settings
+from rag.runs.options import Question
 from tests.support.site_server import SiteServer
 
 

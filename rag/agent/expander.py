@@ -7,14 +7,14 @@ import re
 from collections.abc import Coroutine, Sequence
 from typing import Any, Final, Protocol, TypeVar
 
-from rag.agent import prompts
-from rag.agent.background import BACKGROUND
-from rag.agent.chat import ChatReasoner
 from rag.agent.extractive import ExtractiveReasoner
-from rag.agent.prompts import Prompt
-from rag.agent.reasoner import Reasoner
-from rag.agent.replies import listed, one_line
+from rag.background import BACKGROUND
 from rag.errors import ModelError
+from rag.prompts import answering as prompts
+from rag.prompts.answering import Prompt
+from rag.reasoning.chat import ChatReasoner
+from rag.reasoning.reasoner import Reasoner
+from rag.reasoning.replies import listed, one_line
 from rag.retrieval.strategies import Expander, Need
 from rag.retrieval.strategies.auto import ASKS
 from rag.text import detect_language, terms

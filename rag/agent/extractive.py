@@ -16,13 +16,13 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal, Protocol, Self, TypeVar
 
-from rag.agent.citing.statements import is_statement
-from rag.agent.composing.distill import distilled
-from rag.agent.conversing.memory import recalled
 from rag.agent.quotable import Quotable, quotables
-from rag.agent.small_talk import is_small_talk, is_thanks
-from rag.agent.tool_calls import call_for
+from rag.checking.statements import is_statement
 from rag.messages import say
+from rag.reasoning.composing import distilled
+from rag.reasoning.history import recalled
+from rag.reasoning.messages import call_for
+from rag.reasoning.questions import is_small_talk, is_thanks
 from rag.retrieval.following import term_weights
 from rag.text import is_chinese, split_sentences, terms
 from rag.types import Notice, Passage, SparseVector
@@ -134,7 +134,7 @@ class ExtractiveReasoner:
         """Search for everything but small talk; what was said is answered from the conversation."""
         from langchain_core.messages import AIMessage
 
-        from rag.agent.loop.talk import exchanges_of
+        from rag.reasoning.messages import exchanges_of
 
         if recall := recalled(question, exchanges_of(history)):
             return AIMessage(recall)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from rag.agent.citing.code import code_spans
+from rag.checking.marks import code_spans
 
 _LIST_MARKS: Final = re.compile(r"^(?:\s*(?:[-*+•>]|\d{1,3}[.)])\s+)+")
 _BOLD: Final = re.compile(r"(?<![A-Za-z0-9*])\*\*(?=[^\s*])((?:[^*\n]++|\*(?!\*))++)(?<=[^\s*])\*\*(?![A-Za-z0-9*])")

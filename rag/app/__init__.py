@@ -11,17 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rag.agent.chat import ChatReasoner
-from rag.agent.citing.local import LocalVerifier
-from rag.agent.conversing.checkpoints import Checkpoints
-from rag.agent.conversing.conversations import Asked, Asking, Conversations, PageStamp
-from rag.agent.conversing.feedback import Feedback
-from rag.agent.events import Event
 from rag.agent.expander import expander_for
 from rag.agent.extractive import ExtractiveReasoner
-from rag.agent.options import Question, RunOptions
-from rag.agent.reasoner import Reasoner
-from rag.agent.runs import Runs
 from rag.app.chat_models import ChatModels, ChatOptions
 from rag.app.exchange import Exchange
 from rag.app.imports import Imports
@@ -29,20 +20,29 @@ from rag.app.in_flight import InFlight
 from rag.app.libraries import Libraries
 from rag.app.models import Models
 from rag.app.upkeep import Upkeep
+from rag.checking.verifier import LocalVerifier
 from rag.config import Settings
+from rag.conversations.checkpoints import Checkpoints
+from rag.conversations.conversations import Asked, Asking, Conversations, PageStamp
+from rag.conversations.feedback import Feedback
 from rag.errors import ConfigError
+from rag.graphs import MODES
 from rag.ingest.jobs import JobItem, JobView
+from rag.reasoning.chat import ChatReasoner
+from rag.reasoning.reasoner import Reasoner
 from rag.retrieval.answerable import held_by
 from rag.retrieval.filters import Filters
 from rag.retrieval.retriever import K, Retriever
 from rag.retrieval.scoped import ScopedSearch
 from rag.retrieval.strategies import WRITTEN, Tuning
+from rag.runs.options import Question, RunOptions
+from rag.runs.runs import Runs
 from rag.store.client import connect, rest
 from rag.store.database import Database
 from rag.store.library import Library
 from rag.store.private import keep_private
 from rag.store.registry import list_libraries
-from rag.types import Answer, Notice, Retrieval
+from rag.types import Answer, Event, Notice, Retrieval
 
 if TYPE_CHECKING:
     from langchain_core.vectorstores import VectorStore
@@ -84,7 +84,7 @@ class App:
         )
         local = self.models.verifier
         self.verifier = LocalVerifier(local) if local else None
-        self._runs = Runs(saver=checkpoints.saver, verifier=self.verifier)
+        self._runs = Runs(MODES, saver=checkpoints.saver, verifier=self.verifier)
         self.conversations = Conversations(self._database, self._runs, checkpoints)
         self.feedback = Feedback(self._database, self.conversations)
         self._in_flight = InFlight(self._runs.goes_on, settings.answers_per_person)

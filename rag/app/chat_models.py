@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from rag.agent.background import BACKGROUND
 from rag.app.connected import Connected
+from rag.background import BACKGROUND
 from rag.config import Settings
 from rag.errors import FetchError, ModelError
 from rag.models.chat import build_chat_model, build_fast_model, build_own_model, check_chat_model, served_models

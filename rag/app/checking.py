@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from rag.agent.chat import ChatReasoner
-from rag.agent.citing.local import LocalVerifier
-from rag.agent.citing.verifier import Verifier
 from rag.app.chat_models import ChatModels
 from rag.app.models import Models
+from rag.checking.verifier import LocalVerifier, Verifier
 from rag.config import Settings
+from rag.reasoning.chat import ChatReasoner
 
 
 def verifiers_of(settings: Settings) -> list[Verifier]:

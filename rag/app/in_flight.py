@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-from rag.agent.conversing.conversations import Asked
+from rag.conversations.conversations import Asked
 from rag.errors import RagError
 
 

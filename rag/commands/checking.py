@@ -10,12 +10,12 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
-from rag.agent.background import BACKGROUND
-from rag.agent.citing.citations import Check, Weighed
-from rag.agent.citing.statements import find_statements
-from rag.agent.citing.verifier import Verifier
 from rag.app import App
 from rag.app.checking import verifiers_of
+from rag.background import BACKGROUND
+from rag.checking.citations import Check, Weighed
+from rag.checking.statements import find_statements
+from rag.checking.verifier import Verifier
 from rag.commands.output import put, shorten, text_of
 from rag.config import Settings
 from rag.errors import IngestError, ModelError

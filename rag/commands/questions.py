@@ -9,19 +9,19 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
-from rag.agent.conversing.condense import Exchange, questions_before
 from rag.app import App, Question, RunOptions
 from rag.commands.output import put, shorten, text_of
 from rag.config import Settings
 from rag.errors import IngestError
 from rag.ingest.records import text_lines
 from rag.messages import say
+from rag.reasoning.history import questions_before
 from rag.retrieval.explain import explained, explanation
 from rag.retrieval.filters import Filters
 from rag.retrieval.scope import site_filters
 from rag.retrieval.strategies import STRATEGIES
 from rag.text import question_language
-from rag.types import Answer, Passage
+from rag.types import Answer, Exchange, Passage
 from rag.web.url_key import url_hash
 
 

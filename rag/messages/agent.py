@@ -1,4 +1,4 @@
-"""Sentences of rag/agent: how a run ended, and what each of its steps decided."""
+"""Sentences of rag/runs and rag/graphs: how a run ended, and what each of its steps decided."""
 
 MESSAGES: dict[str, tuple[str, str]] = {
     # Questions that cannot be asked

@@ -22,8 +22,8 @@ from rag.models.hub import find_optional
 from rag.models.memory import recall, remember
 from rag.models.precision import has_bfloat16
 from rag.models.scoring import Rows, Scorers, sigmoid
-from rag.models.unicode import encodable
 from rag.models.workers import Workers
+from rag.text import encodable
 
 log = logging.getLogger(__name__)
 

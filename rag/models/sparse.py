@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from itertools import chain
 
-from rag.models.unicode import encodable
-from rag.text import sentence_spans
+from rag.text import encodable, sentence_spans
 from rag.types import SparseVector
 
 # Measured on xquad-en, xquad-zh and chroma with chunks of 300 to 600 characters: the average length

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from rag.models.unicode import encodable
+from rag.text import encodable
 
 HASH_DIMENSION = 256
 

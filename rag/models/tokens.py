@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rag.models.unicode import encodable
+from rag.text import encodable
 
 
 class Tokens:

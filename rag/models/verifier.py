@@ -25,8 +25,8 @@ from rag.models.embedding import best_device
 from rag.models.families import read_json
 from rag.models.flag import load_classifier
 from rag.models.hub import find_optional
-from rag.models.unicode import encodable
 from rag.models.workers import Workers
+from rag.text import encodable
 from rag.types import Verdict
 
 log = logging.getLogger(__name__)

@@ -6,13 +6,13 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
-from rag.agent.conversing.conversations import PageStamp, outdated
+from rag.conversations.conversations import PageStamp, outdated
 from rag.errors import RagError
 from rag.types import Answer
 
 if TYPE_CHECKING:
-    from rag.agent.conversing.conversations import TurnView
     from rag.app import App
+    from rag.conversations.conversations import TurnView
 
 PageNow = Literal["newer", "gone", "off_site"]
 

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from rag.agent.options import Question, RunOptions
 from rag.errors import RagError
 from rag.messages import say
 from rag.retrieval.filters import Filters
+from rag.runs.options import Question, RunOptions
 from rag.types import RunMode
 from rag.ui.conversations import show
 from rag.ui.filters import search_options

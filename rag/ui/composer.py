@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from rag.agent.options import COMPOSE
 from rag.app import ChatOptions
 from rag.errors import RagError
 from rag.messages import say
+from rag.reasoning.composing import COMPOSE
 from rag.ui.choices import Choices
 from rag.ui.escape import escape_line
 from rag.ui.session import browser, keep_chat, recall_chat, session

@@ -32,8 +32,8 @@ from rag.ui.understood import draw_understood, understood_line
 from rag.ui.why import draw_why
 
 if TYPE_CHECKING:
-    from rag.agent.conversing.conversations import TurnView
     from rag.app import App
+    from rag.conversations.conversations import TurnView
 
 _POLL_SECONDS, _SLOWEST_POLL = 0.3, 1.5
 _SHARE = 0.02  # seconds between two looks, for each question that is being answered: looks would fill a core else

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from rag.agent.conversing.export import export, file_name
+from rag.conversations.export import export, file_name
 from rag.ui.conversations import show
 from rag.ui.doing import attempt
 from rag.ui.escape import escape_line
@@ -17,8 +17,8 @@ from rag.ui.strings import Language, label
 from rag.ui.usage import usage_parts
 
 if TYPE_CHECKING:
-    from rag.agent.conversing.conversations import TurnView
     from rag.app import App
+    from rag.conversations.conversations import TurnView
     from rag.store.conversation_table import Conversation
 
 _MENU = "talk-menu"

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import streamlit as st
 
-from rag.agent.conversing.feedback import REASONS
+from rag.conversations.feedback import REASONS
 from rag.ui.doing import attempt
 from rag.ui.parts import close
 from rag.ui.session import session
 from rag.ui.strings import Language, counted, label
 
 if TYPE_CHECKING:
-    from rag.agent.conversing.conversations import TurnView
     from rag.app import App
+    from rag.conversations.conversations import TurnView
 
 _THUMBS = {1: 1, -1: 0, 0: None}
 _DETAILS = ("reason", "comment", "correction")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rag.types import Answer, Step
 
 if TYPE_CHECKING:
-    from rag.agent.events import Event
+    from rag.types import Event
 
 
 @dataclass(slots=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from rag.agent.citing.fragments import text_fragment
+from rag.checking.fragments import text_fragment
 from rag.types import Answer, Citation, Page, Passage
 from rag.ui.answers import PageNow
 from rag.ui.escape import escape_line, is_web_url, web_link

@@ -15,8 +15,8 @@ from rag.ui.strings import Language, label
 from rag.ui.usage import usage_line
 
 if TYPE_CHECKING:
-    from rag.agent.conversing.conversations import TurnView
     from rag.app import App
+    from rag.conversations.conversations import TurnView
 
 _LONGEST_QUESTION = 10_000
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from rag.agent.conversing.condense import searched_with
+from rag.reasoning.history import searched_with
 from rag.types import Answer, Step
 from rag.ui.asking import ask
 from rag.ui.escape import escape_line, shorten
@@ -15,8 +15,8 @@ from rag.ui.parts import close
 from rag.ui.strings import Language, label
 
 if TYPE_CHECKING:
-    from rag.agent.conversing.conversations import TurnView
     from rag.app import App
+    from rag.conversations.conversations import TurnView
 
 _LONGEST, _SHOWN = 600, 80
 

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from rag.agent.chat import ChatReasoner
 from rag.agent.expander import ChatExpander, FeedbackExpander, expander_for, parts
 from rag.agent.extractive import ExtractiveReasoner
-from rag.agent.prompts import Prompt
 from rag.errors import ModelError
 from rag.models.sparse import SparseEncoder
-from tests.agent.fake_model import QueueModel
-from tests.agent.support import BRIDGE, VOLCANO, ScriptedReasoner, passage
+from rag.prompts.answering import Prompt
+from rag.reasoning.chat import ChatReasoner
+from tests.support.answering import BRIDGE, VOLCANO, ScriptedReasoner, passage
+from tests.support.fake_model import QueueModel
 
 QUESTION = "When did Mount Aso erupt?"
 

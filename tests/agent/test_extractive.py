@@ -5,11 +5,11 @@ from collections.abc import Sequence
 
 import pytest
 
-from rag.agent.citing.citations import check
 from rag.agent.extractive import MAX_SENTENCES, ExtractiveReasoner
+from rag.checking.citations import check
 from rag.models.sparse import SparseEncoder
 from rag.types import Passage
-from tests.agent.support import BRIDGE, TEA, VOLCANO, passage
+from tests.support.answering import BRIDGE, TEA, VOLCANO, passage
 
 PASSAGES = [passage(1, VOLCANO), passage(2, BRIDGE), passage(3, TEA)]
 

@@ -8,18 +8,19 @@ from typing import TypeVar
 
 import pytest
 
-from rag.agent.chat import ChatReasoner
-from rag.agent.citing.citations import cite
 from rag.agent.extractive import ExtractiveReasoner
-from rag.agent.reasoner import RESET, Reasoner
-from rag.agent.runs import Runs
-from rag.agent.tools import read_wish, retrieve_tool
+from rag.checking.citations import check
 from rag.config import load_settings
+from rag.graphs import MODES
+from rag.graphs.answer.tools import read_wish, retrieve_tool
 from rag.models.chat import build_chat_model
 from rag.models.sparse import SparseEncoder
+from rag.reasoning.chat import ChatReasoner
+from rag.reasoning.reasoner import RESET, Reasoner
+from rag.runs.runs import Runs
 from rag.text import terms
 from rag.types import Passage, RunMode
-from tests.agent.support import BRIDGE, TEA, VOLCANO, FakeRetriever, ask, passage
+from tests.support.answering import BRIDGE, TEA, VOLCANO, FakeRetriever, ask, passage
 from tests.support.chat_rules import rules
 from tests.support.chat_server import ChatServer
 
@@ -50,7 +51,7 @@ def reasoner(request: pytest.FixtureRequest) -> Iterator[Reasoner]:
 
 @pytest.fixture
 def runs() -> Iterator[Runs]:
-    all_runs = Runs()
+    all_runs = Runs(MODES)
     yield all_runs
     all_runs.close()
 
@@ -104,7 +105,8 @@ def test_an_answer_holds_the_fact_and_cites_its_source(
 ) -> None:
     pieces = _read(reasoner, question, PASSAGES)
     assert pieces and RESET not in pieces
-    text, citations = cite("".join(pieces), PASSAGES)
+    checked = check("".join(pieces), PASSAGES)
+    text, citations = checked.text, checked.citations
     assert gold in text
     assert citations and citations[0].quote in source
     by_url = {p.url: p for p in PASSAGES}

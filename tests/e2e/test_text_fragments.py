@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Browser
 
 from benchmarks.fragments import EXAMPLES, Cited, Site, citations, look, open_page
-from rag.agent.citing.fragments import text_fragment
+from rag.checking.fragments import text_fragment
 
 CITED = list(
     citations(

@@ -2,7 +2,7 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from rag.agent.options import Question
+from rag.runs.options import Question
 from rag.ui import session
 from rag.ui.strings import label
 from tests.pages.conftest import Open, page_file, words

@@ -14,23 +14,23 @@ from typing import Any, BinaryIO, get_args
 
 from qdrant_client import QdrantClient
 
-from rag.agent.conversing.conversations import Asked, Asking, Conversations, PageStamp, TurnView
-from rag.agent.conversing.feedback import Feedback
-from rag.agent.events import Event
-from rag.agent.options import Question
-from rag.agent.run import Hooks
 from rag.app.chat_models import ChatModels, ChatOptions
 from rag.app.exchange import Transfer
 from rag.app.libraries import Libraries
 from rag.app.models import Models
 from rag.config import Settings
+from rag.conversations.conversations import Asked, Asking, Conversations, PageStamp, TurnView
+from rag.conversations.feedback import Feedback
 from rag.errors import ModelError, RagError, StoreError
 from rag.ingest.paste import find_urls
 from rag.ingest.schedule import ScheduleView
+from rag.runs.options import Question
+from rag.runs.run import Hooks
 from rag.store.database import Database, Schedule
 from rag.types import (
     Answer,
     Decision,
+    Event,
     IngestResult,
     Notice,
     Outcome,

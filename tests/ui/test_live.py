@@ -1,5 +1,4 @@
-from rag.agent.events import Event
-from rag.types import Answer, Step
+from rag.types import Answer, Event, Step
 from rag.ui.live import LiveRun
 
 

@@ -1,1 +1,0 @@
-"""Conversations and what is kept of them: turns, checkpoints, memory, feedback, exports, further questions."""

@@ -1,0 +1,221 @@
+"""From marks that a reasoner wrote to quotes that stand in the pages, and what each statement is worth.
+
+A reasoner cites passages by number. Here each statement is held against the sentences of the passages it
+names: what bears it out becomes the quote. A mark that nothing bears out is replaced where another
+passage does, and dropped elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from rag.checking.marks import find_marks, held_addresses, with_code_marked, without_links
+from rag.checking.rules import SUPPORTED, Finding, Quote, Said, Source, judge, worth
+from rag.checking.statements import LONGEST, Stated, find_statements, leads_on, what_it_says
+from rag.checking.verifier import RANK, Claim, Judgement, Verifier, batches
+from rag.types import CheckedBy, Citation, Passage, Statement
+
+CLEARLY: Final = 0.6
+"""The share from which on a passage that was not named is cited after all."""
+MAX_QUOTES: Final = 3
+MOST_SEARCHED: Final = 60
+"""Statements of one answer whose support is looked for in passages that they do not name."""
+_NOTHING: Final = Finding("unsupported", 0.0, "nothing_close")
+_VERBATIM: Final = Finding("supported", 1.0, "verbatim")
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """An answer's text with its marks numbered in order, what they lead to, and its statements."""
+
+    text: str
+    citations: tuple[Citation, ...] = ()
+    statements: tuple[Statement, ...] = ()
+
+
+@dataclass(slots=True)
+class Weighed:
+    """A statement with the quotes that bear it out, what they are worth together, and who says so."""
+
+    stated: Stated
+    finding: Finding = _NOTHING
+    quotes: list[Quote] = field(default_factory=list)
+    by: CheckedBy = "rules"
+    relevant: bool = True
+
+    @property
+    def counts(self) -> bool:
+        """Whether it is a statement: what only reads like a remark or a heading is one where its passage bears it
+        out, and where a model says that it is not true; a transition in the second case alone."""
+        if not self.stated.excused:
+            return self.stated.checked
+        supported = self.finding.verdict == "supported"
+        return supported and not leads_on(self.stated.bare) if self.by == "rules" else not supported
+
+
+class Check:
+    """The statements of one answer, weighed by rules; a verifier's judgements may replace theirs.
+
+    Marks are `[n]`, 1-based places in `passages`, after or inside the statement they support. Links and
+    images lose their targets, and addresses that no passage holds are taken out: a model cites by number only.
+    Code stays as it is. `rests_on` gives the passages of a statement instead of its marks, and then nothing of the
+    text is changed. May take tens of milliseconds: call it in a thread.
+    """
+
+    def __init__(
+        self, text: str, passages: Sequence[Passage], *, rests_on: Callable[[str], Sequence[int]] | None = None
+    ) -> None:
+        texts = [passage.text for passage in passages]
+        self._rests_on = rests_on
+        self._text = text if rests_on else without_links(with_code_marked(text, texts), held_addresses(texts))
+        self._sources = [Source(passage) for passage in passages]
+        self._looked_elsewhere = 0
+        self.weighed = [self._weigh(stated) for stated in find_statements(self._text, find_marks(self._text, texts))]
+
+    def claims(self) -> list[Claim]:
+        """What a verifier should judge: all statements and remarks but those that stand there to the letter."""
+        return [
+            Claim(place, weighed.stated.bare, tuple(self._named(weighed.stated) or self._everywhere))
+            for place, weighed in enumerate(self.weighed)
+            if (weighed.stated.checked or weighed.stated.excused)
+            and weighed.finding.reason != "verbatim"
+            and len(weighed.stated.bare) <= LONGEST
+            and self._sources
+        ]
+
+    async def consult(self, verifier: Verifier, question: str, tokens: int) -> None:
+        """Ask about every claim, in as few calls of `tokens` as fit: what is said stands. Raises ModelError."""
+        passages = [source.passage for source in self._sources]
+        for claims in list(batches(self.claims(), passages, tokens)):
+            said = await verifier.verify(claims, passages, question)
+            for claim, judgement in zip(claims, said, strict=False):
+                if judgement is not None:
+                    self._settle(claim, judgement, verifier.checks_by)
+
+    def _settle(self, claim: Claim, judgement: Judgement, by: CheckedBy) -> None:
+        weighed = self.weighed[claim.place]
+        score = judgement.score
+        if score is None:  # among those of one verdict, what the rules found
+            score = round((RANK[judgement.verdict] + weighed.finding.score) / 3, 4)
+        weighed.finding = Finding(judgement.verdict, score, "model")
+        weighed.by, weighed.relevant = by, judgement.relevant
+        weighed.quotes = weighed.quotes or self._closest(claim)
+
+    def result(self) -> Checked:
+        """The answer as it is shown."""
+        numbering = _Numbering()
+        statements: list[Statement] = []
+        out, length, at = [], 0, 0
+        for weighed in self.weighed:
+            stated, finding = weighed.stated, weighed.finding
+            shown = weighed.quotes if weighed.counts and finding.verdict != "unsupported" else []
+            marks = tuple(dict.fromkeys(numbering.number(quote) for quote in shown))
+            gap = self._text[at : stated.start]
+            written = _with_marks(stated.bare, marks)
+            if weighed.counts:
+                start = length + len(gap)
+                end = start + len(written if _is_row(stated.bare) else stated.bare)
+                how = (finding.reason, weighed.by, finding.score, weighed.relevant)
+                statements.append(Statement(start, end, finding.verdict, marks, *how))
+            out += [gap, written]
+            length += len(gap) + len(written)
+            at = stated.stop
+        return _stripped("".join([*out, self._text[at:]]), numbering.citations, statements)
+
+    @property
+    def _everywhere(self) -> range:
+        return range(1, len(self._sources) + 1)
+
+    def _named(self, stated: Stated) -> list[int]:
+        named = self._rests_on(stated.bare) if self._rests_on else stated.marks
+        return [n for n in named if n in self._everywhere]
+
+    def _weigh(self, stated: Stated) -> Weighed:
+        if not (stated.checked or stated.excused) or len(stated.bare) > LONGEST:
+            return Weighed(stated)
+        said, named = Said(what_it_says(stated.bare)), self._named(stated)
+        quotes = [self._sources[n - 1].best(said) for n in named]
+        finding, quotes = _found(said, quotes)
+        if finding.verdict != "supported" and (other := self._elsewhere(said, named)):
+            return Weighed(stated, _judged(said, other), [other])
+        return Weighed(stated, finding, quotes)
+
+    def _closest(self, claim: Claim) -> list[Quote]:
+        """What to show for a statement that names no passage, and that another than the rules found borne out."""
+        said = Said(what_it_says(claim.statement))
+        quotes = [self._sources[n - 1].best(said) for n in claim.cited]
+        return sorted(quotes, key=lambda quote: -said.share(quote.held))[:1]
+
+    def _elsewhere(self, said: Said, named: Sequence[int]) -> Quote | None:
+        """The best of the passages that were not named, if it is beyond doubt."""
+        self._looked_elsewhere += 1
+        others = [n for n in self._everywhere if n not in named] if self._looked_elsewhere <= MOST_SEARCHED else []
+        quotes = (self._sources[n - 1].best(said) for n in others)
+        best = max(quotes, key=lambda quote: _judged(said, quote).score, default=None)
+        return best if best and _judged(said, best).score >= CLEARLY else None
+
+
+def check(text: str, passages: Sequence[Passage]) -> Checked:
+    """Check every statement of `text` by rules alone; see Check."""
+    return Check(text, passages).result()
+
+
+def _found(said: Said, quotes: Sequence[Quote]) -> tuple[Finding, list[Quote]]:
+    """What the passages that were named say: one of them, or as few together as hold clearly more."""
+    if not quotes:
+        return _NOTHING, []
+    if verbatim := [quote for quote in quotes if quote.verbatim]:
+        return _VERBATIM, verbatim[:MAX_QUOTES]
+    ranked = sorted(quotes, key=lambda quote: -said.share(quote.held))
+    few = max((ranked[:count] for count in range(1, MAX_QUOTES + 1)), key=lambda some: worth(said, some))
+    named = [quote.source.evidence for quote in quotes]
+    finding = judge(said, few, named)
+    if finding.verdict != "supported" and (together := judge(said, ranked[:MAX_QUOTES], named)).verdict == "supported":
+        finding, few = together, ranked[:MAX_QUOTES]
+    if len(few) == 1 and finding.verdict == "supported":
+        few = [quote for quote in ranked if said.share(quote.held) >= SUPPORTED][:MAX_QUOTES]
+    return finding, few
+
+
+def _judged(said: Said, quote: Quote) -> Finding:
+    return _VERBATIM if quote.verbatim else judge(said, [quote], [quote.source.evidence])
+
+
+def _with_marks(bare: str, marks: Sequence[int]) -> str:
+    """The marks stand behind the sentence, in a row of a table within its last cell."""
+    shown = "".join(f"[{n}]" for n in marks)
+    if _is_row(bare) and marks:
+        return f"{bare[:-1].rstrip()} {shown} |"
+    return bare + shown
+
+
+def _is_row(bare: str) -> bool:
+    return bare.startswith("|") and bare.endswith("|") and len(bare) > 1
+
+
+def _stripped(text: str, citations: Sequence[Citation], statements: Sequence[Statement]) -> Checked:
+    lead = len(text) - len(text.lstrip())
+    moved = tuple(replace(one, start=one.start - lead, end=one.end - lead) for one in statements)
+    return Checked(text.strip(), tuple(citations), moved)
+
+
+class _Numbering:
+    """Gives each quote its number, in order of appearance."""
+
+    def __init__(self) -> None:
+        self.citations: list[Citation] = []
+        self._numbers: dict[tuple[str, int, int], int] = {}
+
+    def number(self, quote: Quote) -> int:
+        passage = quote.source.passage
+        start, end = passage.start + quote.start, passage.start + quote.end
+        key = (passage.url_hash, start, end)
+        if key not in self._numbers:
+            n = self._numbers[key] = len(self.citations) + 1
+            words = quote.text
+            self.citations.append(
+                Citation(n, passage.url, passage.url_hash, passage.title, words, start, end, passage.section)
+            )
+        return self._numbers[key]

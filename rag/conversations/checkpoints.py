@@ -1,0 +1,117 @@
+"""Where conversations are kept between questions: SQLite in the data folder, or the Postgres of CHECKPOINT_URL."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID
+
+from rag.background import BACKGROUND
+from rag.errors import ConfigError
+
+if TYPE_CHECKING:
+    from langgraph.checkpoint.base import BaseCheckpointSaver
+    from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+
+_DELETE_SECONDS: Final = 10.0
+
+
+class Checkpoints:
+    """Makes the checkpointer when it is first needed. Safe to share between threads."""
+
+    def __init__(self, path: Path, url: str = "", *, days: float = 30, megabytes: float = 500) -> None:
+        """Histories of runs are kept for `days`, and all of them within `megabytes`.
+
+        Raises ConfigError for a `url` whose package is not installed.
+        """
+        if url and find_spec("langgraph.checkpoint.postgres") is None:
+            raise ConfigError("checkpoint_package")
+        self._path = path
+        self._url = url
+        self._bounds = partial(_bound, days=days, megabytes=megabytes)
+        self._lock = threading.Lock()
+        self._saver: BaseCheckpointSaver[Any] | None = None
+        self._ready = False
+
+    def saver(self) -> BaseCheckpointSaver[Any]:
+        """The checkpointer, one for the process. Its first import takes a moment: call it in a thread."""
+        from rag.conversations.saver import ConversationSaver
+
+        with self._lock:
+            if self._saver is None:
+                kept = (self._postgres,) if self._url else (self._sqlite, _prune, self._bounds)
+                self._saver = ConversationSaver(*kept)
+            return self._saver
+
+    def forget(self, conversation_id: str) -> None:
+        """Remove what is kept of a conversation. Blocks, so it must not be called in the background loop."""
+        work = self.saver().adelete_thread(conversation_id)
+        asyncio.run_coroutine_threadsafe(work, BACKGROUND.loop()).result(_DELETE_SECONDS)
+
+    @asynccontextmanager
+    async def _sqlite(self) -> AsyncIterator[BaseCheckpointSaver[Any]]:
+        from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+
+        async with AsyncSqliteSaver.from_conn_string(str(self._path)) as saver:
+            await saver.setup()  # else there is nothing to forget in before the first question
+            yield saver
+
+    @asynccontextmanager
+    async def _postgres(self) -> AsyncIterator[BaseCheckpointSaver[Any]]:
+        postgres = import_module("langgraph.checkpoint.postgres.aio")  # a package that most do without
+        async with postgres.AsyncPostgresSaver.from_conn_string(self._url) as saver:
+            if not self._ready:
+                await saver.setup()
+                self._ready = True
+            yield saver
+
+
+async def _prune(saver: AsyncSqliteSaver, conversation_id: str, namespace: str, newest: str) -> None:
+    """SQLite's saver writes the whole state each time: ten kilobytes a turn that nothing reads again."""
+    async with saver.lock:
+        for table in ("checkpoints", "writes"):
+            await saver.conn.execute(
+                f"DELETE FROM {table} WHERE thread_id = ? AND checkpoint_ns = ? AND checkpoint_id <> ?",
+                (conversation_id, namespace, newest),
+            )
+        await saver.conn.commit()
+
+
+async def _bound(saver: AsyncSqliteSaver, days: float, megabytes: float) -> None:
+    """Remove what is older than `days`, and the oldest beyond `megabytes`; the newest of a namespace always stays."""
+    limits = {"oldest": _first_id(time.time() - days * 86_400), "most": int(megabytes * 1_000_000)}
+    async with saver.lock:
+        await saver.conn.execute(_OUT_OF_BOUNDS, limits)
+        await saver.conn.execute(_WITHOUT_CHECKPOINT)
+        await saver.conn.commit()
+
+
+def _first_id(seconds: float) -> str:
+    """The smallest id that a checkpoint made at that Unix time can have: ids are UUIDs of version 6 (RFC 9562)."""
+    ticks = int(seconds * 10_000_000) + 0x01B21DD213814000
+    return str(UUID(int=(ticks >> 12) << 80 | 6 << 76 | (ticks & 0xFFF) << 64))
+
+
+_OUT_OF_BOUNDS: Final = """
+    DELETE FROM checkpoints WHERE rowid IN (
+        SELECT rowid FROM (
+            SELECT rowid, checkpoint_id,
+                SUM(LENGTH(checkpoint) + LENGTH(metadata)) OVER (ORDER BY checkpoint_id DESC) AS size,
+                MAX(checkpoint_id) OVER (PARTITION BY thread_id, checkpoint_ns) AS newest
+            FROM checkpoints
+        ) WHERE checkpoint_id <> newest AND (checkpoint_id < :oldest OR size > :most)
+    )
+"""
+_WITHOUT_CHECKPOINT: Final = """
+    DELETE FROM writes WHERE (thread_id, checkpoint_ns, checkpoint_id) NOT IN (
+        SELECT thread_id, checkpoint_ns, checkpoint_id FROM checkpoints
+    )
+"""

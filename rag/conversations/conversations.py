@@ -1,0 +1,366 @@
+"""Conversations: asked, kept, listed, continued, branched, removed. Every read is the owner's alone."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final
+from uuid import uuid4
+
+from rag.conversations.answer_record import packed, plain, revive, revived, unpacked
+from rag.conversations.checkpoints import Checkpoints
+from rag.conversations.followups import Likely, propose
+from rag.conversations.liveness import Process
+from rag.errors import RagError
+from rag.reasoning.questions import question_problem
+from rag.reasoning.reasoner import Quoter, Reasoner
+from rag.runs.options import Question
+from rag.runs.run import Hooks
+from rag.runs.runs import FRESH, Resumed, Runs, Searcher
+from rag.runs.usage import Spent, sum_of
+from rag.store.conversation_table import Conversation, Turn, TurnState
+from rag.store.database import Change, Database
+from rag.tracing import Span
+from rag.types import Answer, Exchange, Notice, Page, Retrieval, Usage, Wait
+
+log = logging.getLogger(__name__)
+
+_MARK: Final = re.compile(r"(?<!\s)\s*+\[\d+\]")
+_SPOKEN: Final = frozenset({"answered", "caveat", "conversation"})
+
+
+@dataclass(frozen=True, slots=True)
+class PageStamp:
+    """Which text of a page an answer was written from."""
+
+    version: int
+    text_hash: str
+    date: str = ""
+
+    @classmethod
+    def of(cls, page: Page) -> PageStamp:
+        return cls(page.version, page.text_hash, page.modified or page.published)
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """Everything a question of a conversation is asked with.
+
+    `settings` is kept with the turn (mode, strategy, model, scope …; JSON values). `stamps` tells which
+    versions of pages (by url_hash) are in the library now; `likely` how likely passages answer a
+    question. `suggest` proposes further questions once the answer is there.
+    """
+
+    question: Question
+    reasoner: Reasoner
+    retriever: Searcher
+    owner: str = ""
+    conversation_id: str = ""
+    quoter: Quoter | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    stamps: Callable[[Sequence[str]], Mapping[str, PageStamp]] | None = None
+    likely: Likely | None = None
+    suggest: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    conversation_id: str
+    turn_id: str
+    run_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class TurnView:
+    """A turn as it is shown. A running one has a `run_id` to attach to, an interrupted one what it had written.
+
+    `stamps` are the pages of its citations as they were; `suggestions` come some time after the answer.
+    `searches` is how many `Conversations.searches` knows. A running one with `waits` goes on at a person's reply.
+    """
+
+    id: str
+    conversation_id: str
+    created_at: str
+    question: str
+    state: TurnState
+    run_id: str
+    answer: Answer | None
+    settings: Mapping[str, Any]
+    stamps: Mapping[str, PageStamp]
+    suggestions: tuple[str, ...]
+    rating: int = 0
+    searches: int = 0
+    waits: tuple[Wait, ...] = ()
+
+
+class Conversations:
+    """Safe to share between threads. `owner` is the signed-in person's id, or empty for what all share.
+
+    Methods raise RagError("conversation_unknown") for what is not there or somebody else's.
+    """
+
+    def __init__(self, database: Database, runs: Runs, checkpoints: Checkpoints) -> None:
+        self._table = database.conversations
+        self._changes = database.changes
+        self._spans = database.spans
+        self._feedback = database.feedback
+        self._runs = runs
+        self._checkpoints = checkpoints
+        self._process = Process()
+        self._asides: set[Future[None]] = set()
+
+    def close(self) -> None:
+        """Give up what follows answers: once the database is closed, none of it could be kept."""
+        for aside in list(self._asides):
+            aside.cancel()
+
+    def recover(self) -> int:
+        """Mark the turns of processes that are gone; returns how many. Called once at start."""
+        dead = [turn.id for turn in self._table.running() if not self._is_alive(turn)]
+        self._table.interrupt(dead)
+        return len(dead)
+
+    def ask(self, asking: Asking) -> Asked:
+        """Begin to answer, in a new conversation or the one of `conversation_id`; returns at once.
+
+        Raises RagError("turn_running") while the conversation's last question is being answered.
+        """
+        conversation_id = asking.conversation_id or uuid4().hex
+        turns = self.turns(conversation_id, asking.owner) if asking.conversation_id else []
+        if turns and turns[-1].state == "running":
+            raise RagError("turn_running")
+        turn_id = self._table.begin_turn(
+            *(conversation_id, asking.question.library, asking.owner, asking.question.text.strip()),
+            process=self._process.name,
+            extra={
+                "settings": {"mode": asking.question.mode, **asking.settings},
+                "asked": asdict(asking.question),
+            },
+        )
+        return self._begin(asking, conversation_id, turn_id, turns)
+
+    def reply(self, turn_id: str, reply: Mapping[str, Any], asking: Asking) -> Asked:
+        """Go on with a turn that waits for a person: an answer (JSON values) to each of its `waits`, by their ids.
+
+        Where its process has ended meanwhile, it goes on in this one with `asking`, which is as it was asked with.
+        Raises RagError("turn_not_waiting") where none of them is answered, or somebody else was first.
+        """
+        turn, kept = self.turn(turn_id, asking.owner), self._table.turn(turn_id, asking.owner)
+        before = [one for one in self.turns(turn.conversation_id, asking.owner) if one.id != turn_id]
+        here = turn.run_id if self._runs.goes_on(turn.run_id) else ""
+        answered = any(wait.id in reply for wait in turn.waits)
+        if kept is None or not answered or not self._table.take_up(turn_id, self._process.name, here):
+            raise RagError("turn_not_waiting")
+        if here:
+            self._runs.reply(here, reply)
+            return Asked(turn.conversation_id, turn_id, here)
+        spans = self._spans.of_turn(turn_id, asking.owner)
+        resumed = Resumed(reply, Spent(**kept.waits["spent"]), spans)
+        return self._begin(asking, turn.conversation_id, turn_id, before, resumed)
+
+    def question(self, turn_id: str, owner: str = "") -> Question:
+        """What the turn was asked with. Raises RagError("turn_unknown")."""
+        found = self._table.turn(turn_id, owner)
+        if found is None or "asked" not in found.extra:
+            raise RagError("turn_unknown")
+        return revive(Question, found.extra["asked"])
+
+    def change(self, turn_id: str, change: Change, owner: str = "") -> None:
+        """Change something of a run that goes on; its nodes read it when they are next at work.
+
+        Raises RagError("turn_unknown") for a turn that has ended.
+        """
+        if not self._changes.add(turn_id, owner, change):
+            raise RagError("turn_unknown")
+
+    def _begin(
+        self,
+        asking: Asking,
+        conversation_id: str,
+        turn_id: str,
+        before: Sequence[TurnView],
+        resumed: Resumed = FRESH,
+    ) -> Asked:
+        run_id = self._runs.start(
+            asking.question,
+            reasoner=asking.reasoner,
+            retriever=asking.retriever,
+            history=_exchanges(before),
+            quoter=asking.quoter,
+            thread=conversation_id,
+            hooks=Hooks(
+                done=lambda answer: self._finish(conversation_id, turn_id, asking, answer),
+                text=lambda text: self._table.touch_turn(turn_id, text),
+                waits=lambda waits, spent: self._table.put_aside(turn_id, _aside(waits, spent)),
+                spans=lambda spans: self._spans.save(turn_id, spans),
+                changes=lambda: self._changes.of_turn(turn_id),
+            ),
+            resumed=resumed,
+        )
+        self._table.touch_turn(turn_id, "", run_id=run_id)
+        return Asked(conversation_id, turn_id, run_id)
+
+    def _finish(self, conversation_id: str, turn_id: str, asking: Asking, answer: Answer) -> None:
+        """Store the answer, with the versions of the pages that it cites; then propose what to ask next."""
+        hashes = list(dict.fromkeys(citation.url_hash for citation in answer.citations))
+        stamps = asking.stamps(hashes) if asking.stamps and hashes else {}
+        kept = {url_hash: asdict(stamp) for url_hash, stamp in stamps.items()}
+        extra = {"stamps": kept, "searches": len(answer.searches)}
+        if not self._table.finish_turn(turn_id, plain(answer), extra, searches=packed(answer.searches)):
+            self._checkpoints.forget(conversation_id)  # removed while it was answered: nothing of it stays
+            return
+        if asking.suggest:
+            prices = asking.question.options.prices
+
+            def keep(extra: Mapping[str, Any]) -> None:
+                self._table.add_extra(turn_id, extra)
+
+            aside = propose(answer, asking.reasoner, asking.likely, keep, prices=prices)
+            self._asides.add(aside)
+            aside.add_done_callback(self._asides.discard)
+
+    def conversations(self, library: str, owner: str = "", search: str = "") -> list[Conversation]:
+        """The owner's conversations in the library, latest first; `search` looks into questions and answers."""
+        return self._table.conversations(library, owner, search)
+
+    def conversation(self, conversation_id: str, owner: str = "") -> Conversation:
+        found = self._table.conversation(conversation_id, owner)
+        if found is None:
+            raise RagError("conversation_unknown")
+        return found
+
+    def turns(self, conversation_id: str, owner: str = "") -> list[TurnView]:
+        """The turns, oldest first. One whose process is gone is marked as interrupted."""
+        self.conversation(conversation_id, owner)
+        return [self._view(turn) for turn in self._table.turns(conversation_id, owner)]
+
+    def newest(self, conversation_id: str, owner: str = "") -> TurnView | None:
+        """The last turn alone, for whoever looks again and again whether there is another, or it has ended."""
+        turn = self._table.last_turn(conversation_id, owner)
+        return self._view(turn) if turn else None
+
+    def turn(self, turn_id: str, owner: str = "") -> TurnView:
+        found = self._table.turn(turn_id, owner)
+        if found is None:
+            raise RagError("turn_unknown")
+        return self._view(found)
+
+    def searches(self, turn_id: str, owner: str = "") -> tuple[Retrieval, ...]:
+        """How the passages of a turn's answer were found; of the candidates' texts the openings."""
+        return unpacked(self._table.searches(turn_id, owner))
+
+    def spans(self, turn_id: str, owner: str = "") -> list[Span]:
+        """What happened while a turn was answered, for some weeks."""
+        return self._spans.of_turn(turn_id, owner)
+
+    def cited(self, library: str, url_hash: str, owner: str = "") -> list[TurnView]:
+        """The owner's turns whose answers cite the page, latest first."""
+        return [self._view(turn) for turn in self._table.cited(library, owner, url_hash)]
+
+    def rename(self, conversation_id: str, title: str, owner: str = "") -> None:
+        if not self._table.rename(conversation_id, owner, " ".join(title.split())):
+            raise RagError("conversation_unknown")
+
+    def delete(self, conversation_id: str, owner: str = "") -> None:
+        """Remove it for good: turns, feedback, checkpoints. What runs in it is stopped."""
+        for turn in self.turns(conversation_id, owner):
+            if turn.state == "running" and self._runs.goes_on(turn.run_id):
+                self._runs.cancel(turn.run_id)
+        self._table.delete(conversation_id, owner)
+        self._checkpoints.forget(conversation_id)
+
+    def forget_memories(self, library: str) -> None:
+        """Remove the checkpoints of all conversations in a library that is about to go for good."""
+        for conversation_id in self._table.of_library(library):
+            self._checkpoints.forget(conversation_id)
+
+    def branch(self, conversation_id: str, turn_id: str, owner: str = "", *, including: bool = True) -> str:
+        """Begin another conversation that goes on from this turn, or from before it; returns its id.
+
+        The turns are copied; what the model remembers is made anew from them at its first question.
+        """
+        source = self.conversation(conversation_id, owner)
+        turns = self._table.turns(conversation_id, owner)
+        place = next((at for at, turn in enumerate(turns) if turn.id == turn_id), None)
+        if place is None:
+            raise RagError("turn_unknown")
+        kept = [turn for turn in turns[: place + including] if turn.state != "running"]
+        return self._table.branch(source, kept, source.title, turn_id)
+
+    def usage(self, conversation_id: str, owner: str = "") -> Usage:
+        """What all its answers used together, the proposed questions included."""
+        self.conversation(conversation_id, owner)
+        turns = self._table.turns(conversation_id, owner)
+        answers = [revived(turn.answer).usage for turn in turns if turn.answer]
+        asides = [Usage(**turn.extra["suggestion_usage"]) for turn in turns if turn.extra.get("suggestion_usage")]
+        return sum_of([*answers, *asides])
+
+    def _view(self, turn: Turn) -> TurnView:
+        if turn.state == "running" and not self._is_alive(turn):
+            self._table.interrupt([turn.id])
+            turn = self._table.turn(turn.id, turn.owner) or turn  # it may have ended since it was read
+        extra = turn.extra
+        return TurnView(
+            id=turn.id,
+            conversation_id=turn.conversation_id,
+            created_at=turn.created_at,
+            question=turn.question,
+            state=turn.state,
+            run_id=turn.run_id,
+            answer=_answer(turn),
+            settings=extra.get("settings", {}),
+            stamps={key: PageStamp(**kept) for key, kept in extra.get("stamps", {}).items()},
+            suggestions=tuple(extra.get("suggestions", ())),
+            rating=self._feedback.rating_of(turn.id, turn.owner),
+            searches=extra.get("searches", 0),
+            waits=tuple(Wait(**one) for one in turn.waits.get("asks", ())),
+        )
+
+    def _is_alive(self, turn: Turn) -> bool:
+        if turn.waits:
+            return True
+        if turn.process == self._process.name:
+            return not turn.run_id or self._runs.goes_on(turn.run_id)
+        return self._process.may_live(turn.process, turn.seen_at)
+
+
+def _aside(waits: Sequence[Wait], spent: Spent) -> dict[str, Any]:
+    return {"asks": [asdict(wait) for wait in waits], "spent": asdict(spent)}
+
+
+def _answer(turn: Turn) -> Answer | None:
+    """The stored answer; for one that was cut off by the end of its process, what it had written.
+
+    Nothing checked the marks of such a text, so they are not shown.
+    """
+    if turn.answer:
+        return revived(turn.answer)
+    if turn.state != "interrupted":
+        return None
+    text = _MARK.sub("", turn.text).strip()
+    mode = turn.extra.get("settings", {}).get("mode", "fast")
+    return Answer(turn.question, mode, "caveat" if text else "failed", text, notice=Notice("turn_interrupted"))
+
+
+def _exchanges(turns: Sequence[TurnView]) -> list[Exchange]:
+    """What was said, for a conversation of which the checkpointer knows nothing.
+
+    What nothing answered stays as a question: the next may point back to it.
+    """
+    asked = [turn.answer for turn in turns if turn.answer is not None and not question_problem(turn.answer.question)]
+    return [Exchange(one.question, one.text if one.outcome in _SPOKEN else "", one.standalone) for one in asked]
+
+
+def outdated(turn: TurnView, now: Mapping[str, PageStamp]) -> dict[str, str]:
+    """Of the pages that the turn cites, those that are `newer` now or `gone`, by url_hash."""
+    found = {}
+    for url_hash, stamp in turn.stamps.items():
+        current = now.get(url_hash)
+        if current is None:
+            found[url_hash] = "gone"
+        elif current.text_hash != stamp.text_hash:
+            found[url_hash] = "newer"
+    return found

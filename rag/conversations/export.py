@@ -1,0 +1,199 @@
+"""A conversation as a file of its own: Markdown, HTML that needs nothing and runs nothing, or JSON."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from html import escape
+from typing import Any, Final, Literal
+from urllib.parse import urlsplit
+
+from rag.conversations.answer_record import plain
+from rag.conversations.conversations import TurnView
+from rag.errors import RagError
+from rag.messages import say
+from rag.store.conversation_table import Conversation
+from rag.store.records import now
+from rag.text import is_chinese
+from rag.types import Answer, Citation, Notice
+
+Kind = Literal["md", "html", "json"]
+Language = Literal["en", "zh"]
+
+_MARKS: Final = re.compile(r"\[(\d{1,3})\]")
+_MARKS_BEHIND: Final = re.compile(r"(?:\s?\[\d{1,3}\])+")
+_BLOCKS: Final = re.compile(r"\n\s*\n")
+_SPECIAL: Final = re.compile(r"([\\`*_{}\[\]<>#|~!$&])")
+_STYLE: Final = (
+    "body{max-width:46rem;margin:2rem auto;padding:0 1rem;font:1rem/1.6 system-ui,sans-serif;color:#1f2328}"
+    "h2{font-size:1.1rem;margin:2.5rem 0 .5rem}.note{color:#57606a;font-size:.9rem}blockquote{margin:.25rem 0 .75rem;"
+    "padding-left:.75rem;border-left:3px solid #d0d7de}ol{padding-left:1.5rem}a{overflow-wrap:anywhere}"
+)
+
+
+def export(
+    conversation: Conversation, turns: Sequence[TurnView], kind: str, language: Language = "en"
+) -> tuple[str, str]:
+    """The file's text and its media type. Raises RagError("export_format")."""
+    kinds: dict[str, tuple[Callable[[Conversation, Sequence[TurnView], Language], str], str]] = {
+        "md": (_markdown, "text/markdown"),
+        "html": (_html, "text/html"),
+        "json": (_json, "application/json"),
+    }
+    if kind not in kinds:
+        raise RagError("export_format", kind=kind)
+    make, media = kinds[kind]
+    return make(conversation, turns, language), media
+
+
+def file_name(conversation: Conversation, kind: str) -> str:
+    """A name that every file system takes."""
+    words = re.sub(r"[^\w-]+", "-", conversation.title).strip("-_")[:60]
+    return f"{words or 'conversation'}.{kind}"
+
+
+def _json(conversation: Conversation, turns: Sequence[TurnView], _: Language) -> str:
+    data: dict[str, Any] = {
+        "title": conversation.title,
+        "library": conversation.library,
+        "created_at": conversation.created_at,
+        "exported_at": now(),
+        "turns": [
+            {
+                "question": turn.question,
+                "created_at": turn.created_at,
+                "state": turn.state,
+                "settings": dict(turn.settings),
+                "answer": plain(turn.answer) if turn.answer else None,
+            }
+            for turn in turns
+        ],
+    }
+    return json.dumps(data, ensure_ascii=False, indent=2)
+
+
+# Markdown
+
+
+def _markdown(conversation: Conversation, turns: Sequence[TurnView], language: Language) -> str:
+    parts = [f"# {_bare(conversation.title)}", f"*{_words('export_made', language, date=now()[:10])}*"]
+    for turn in turns:
+        parts.append(f"## {_bare(turn.question)}")
+        answer = turn.answer
+        if answer is None:
+            parts.append(f"*{_words('export_unfinished', language)}*")
+            continue
+        if answer.standalone:
+            parts.append(f"*{_words('export_standalone', language)}: {_bare(answer.standalone)}*")
+        parts += [f"*{_bare(note)}*" for note in _notes(answer, language)]
+        if answer.text:
+            parts.append(_marked_text(_with_doubts(answer, language)))
+        if answer.citations:
+            parts.append(f"**{_words('export_sources', language)}**")
+            parts.append("\n".join(_markdown_source(one) for one in answer.citations))
+    return "\n\n".join(parts) + "\n"
+
+
+def _marked_text(text: str) -> str:
+    """The answer with nothing in it that a Markdown reader would run or load, but its marks."""
+    return "\n".join(_SPECIAL.sub(r"\\\1", line) if line.strip() else "" for line in text.splitlines())
+
+
+def _markdown_source(citation: Citation) -> str:
+    title = _bare(citation.title or citation.url)
+    link = (
+        f"[{title}](<{_safe(citation.url).replace('<', '%3C').replace('>', '%3E')}>)" if _safe(citation.url) else title
+    )
+    quote = " ".join(citation.quote.split())
+    return f"{citation.n}. {link}\n   > {_bare(quote)}"
+
+
+def _bare(text: str) -> str:
+    return _SPECIAL.sub(r"\\\1", " ".join(text.split()))
+
+
+# HTML
+
+
+def _html(conversation: Conversation, turns: Sequence[TurnView], language: Language) -> str:
+    title = escape(conversation.title)
+    body = "\n".join(_html_turn(turn, place, language) for place, turn in enumerate(turns, 1))
+    tag = "zh-CN" if is_chinese(conversation.title) or language == "zh" else "en"
+    policy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+    return (
+        f'<!doctype html>\n<html lang="{tag}">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{title}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n<h1>{title}</h1>\n"
+        f'<p class="note">{escape(_words("export_made", language, date=now()[:10]))}</p>\n{body}\n</body>\n</html>\n'
+    )
+
+
+def _html_turn(turn: TurnView, place: int, language: Language) -> str:
+    parts = [f"<section>\n<h2>{escape(turn.question)}</h2>"]
+    answer = turn.answer
+    if answer is None:
+        parts.append(f'<p class="note">{escape(_words("export_unfinished", language))}</p>')
+    else:
+        if answer.standalone:
+            understood = f"{_words('export_standalone', language)}: {answer.standalone}"
+            parts.append(f'<p class="note">{escape(understood)}</p>')
+        parts += [f'<p class="note">{escape(note)}</p>' for note in _notes(answer, language)]
+        text = _with_doubts(answer, language)
+        parts += [_html_block(block, answer, place) for block in _BLOCKS.split(text) if block.strip()]
+        if answer.citations:
+            sources = "\n".join(_html_source(one, place) for one in answer.citations)
+            parts.append(f"<h3>{escape(_words('export_sources', language))}</h3>\n<ol>\n{sources}\n</ol>")
+    return "\n".join([*parts, "</section>"])
+
+
+def _html_block(block: str, answer: Answer, place: int) -> str:
+    known = {citation.n for citation in answer.citations}
+
+    def linked(match: re.Match[str]) -> str:
+        number = int(match[1])
+        return f'<a href="#s{place}-{number}">[{number}]</a>' if number in known else match[0]
+
+    return f"<p>{_MARKS.sub(linked, escape(block.strip())).replace(chr(10), '<br>')}</p>"
+
+
+def _html_source(citation: Citation, place: int) -> str:
+    title, url = escape(citation.title or citation.url), _safe(citation.url)
+    link = f'<a href="{escape(url)}" rel="noopener noreferrer nofollow">{title}</a>' if url else title
+    quote = escape(" ".join(citation.quote.split()))
+    return f'<li id="s{place}-{citation.n}" value="{citation.n}">{link}<blockquote>{quote}</blockquote></li>'
+
+
+# Both
+
+
+def _notes(answer: Answer, language: Language) -> list[str]:
+    notes = [say(answer.notice, language)] if answer.notice else []
+    if answer.statements and not answer.quoted:
+        supported = sum(one.verdict == "supported" for one in answer.statements)
+        judged = any(one.by != "rules" for one in answer.statements)
+        code = "export_checked" if judged else "export_found"
+        notes.append(_words(code, language, supported=supported, count=len(answer.statements)))
+    return notes
+
+
+def _with_doubts(answer: Answer, language: Language) -> str:
+    """The answer with a word behind each statement that its sources do not bear out, as on the screen."""
+    text = answer.text
+    for one in sorted(answer.statements, key=lambda one: -one.end):
+        if one.verdict != "supported" or not one.relevant:
+            word = one.verdict if one.verdict != "supported" else "aside"
+            marks = _MARKS_BEHIND.match(text, one.end)
+            at = marks.end() if marks else one.end
+            text = f"{text[:at]} ({_words(f'export_{word}', language)}){text[at:]}"
+    return text
+
+
+def _safe(url: str) -> str:
+    """The address if it is one of the web; else nothing, for a file must not run what a page named itself."""
+    return url if urlsplit(url).scheme in ("http", "https") else ""
+
+
+def _words(code: str, language: Language, **params: Any) -> str:
+    return say(Notice(code, params), language)

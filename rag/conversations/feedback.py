@@ -1,0 +1,129 @@
+"""Thumbs, with a reason and a corrected answer; exported as the rows of a test set.
+
+A set is two files: `pages.jsonl` {"url", "title", "lang", "text"} and `questions.jsonl` {"id", "question",
+"lang", "answers": [text], "evidence": [{"url", "quote"}]}, as `benchmarks` reads them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final, Literal
+
+from rag.conversations.conversations import Conversations
+from rag.reasoning.history import searched_with
+from rag.store.database import Database
+from rag.text import question_language, split_sentences
+from rag.types import Answer, Page
+
+REASONS: Final = ("wrong", "incomplete", "wrong_source", "not_in_pages", "outdated", "language", "other")
+"""Why an answer was of no use; the screens have a label for each."""
+
+PageOf = Callable[[str], Page | None]
+
+
+class Feedback:
+    """What people thought of answers. Safe to share between threads."""
+
+    def __init__(self, database: Database, conversations: Conversations) -> None:
+        self._database = database
+        self._conversations = conversations
+
+    def give(
+        self,
+        turn_id: str,
+        rating: Literal[-1, 1],
+        *,
+        owner: str = "",
+        reason: str = "",
+        comment: str = "",
+        correction: str = "",
+    ) -> None:
+        """Store what the owner of a turn thought of its answer, in the place of what was said before.
+
+        The question, its passages and its settings go with it: the conversation may be deleted.
+        Raises RagError("turn_unknown").
+        """
+        turn = self._conversations.turn(turn_id, owner)
+        library = self._conversations.conversation(turn.conversation_id, owner).library
+        data = {
+            "reason": reason if reason in REASONS else "",
+            "comment": comment.strip(),
+            "correction": correction.strip(),
+            "question": turn.question,
+            "settings": dict(turn.settings),
+            **_of_answer(turn.answer),
+        }
+        self._database.feedback.save(turn_id, library, owner, rating=rating, data=data)
+
+    def given(self, turn_id: str, owner: str = "") -> dict[str, str]:
+        """The `reason`, `comment` and `correction` that the owner gave, empty where there are none."""
+        said = self._database.feedback.of_turn(turn_id, owner) or {"data": {}}
+        return {name: str(said["data"].get(name, "")) for name in ("reason", "comment", "correction")}
+
+    def withdraw(self, turn_id: str, owner: str = "") -> None:
+        self._database.feedback.withdraw(turn_id, owner)
+
+    def questions(self, library: str, page_of: PageOf | None = None, owner: str | None = None) -> list[dict[str, Any]]:
+        """The rows of `questions.jsonl`, oldest first, with `rating`, `reason` and `settings` beside the usual ones.
+
+        The answer is the correction, else what was quoted in an answer that was found good. Evidence are
+        the quotes of a good answer; for a correction the sentences of the cited pages that hold it. An
+        answer found bad without a correction has neither: it is asked, and not scored. With `owner` it is
+        what that person said, else everybody.
+        """
+        return [_row(kept, page_of) for kept in self._database.feedback.of_library(library, owner)]
+
+    def pages(self, library: str, page_of: PageOf, owner: str | None = None) -> Iterator[dict[str, str]]:
+        """The rows of `pages.jsonl`: the pages that the answers were written from, as they are now."""
+        said = self._database.feedback.of_library(library, owner)
+        hashes = [one for kept in said for one in kept["data"].get("pages", ())]
+        for url_hash in dict.fromkeys(hashes):
+            if (page := page_of(url_hash)) is not None:
+                yield {"url": page.url, "title": page.title, "lang": page.language, "text": page.text}
+
+
+def _of_answer(answer: Answer | None) -> dict[str, Any]:
+    if answer is None:
+        return {}
+    return {
+        "standalone": answer.standalone,
+        "before": searched_with(answer.steps),
+        "text": answer.text,
+        "outcome": answer.outcome,
+        "reasoner": answer.reasoner,
+        "passages": [passage.id for passage in answer.passages],
+        "pages": list(dict.fromkeys(passage.url_hash for passage in answer.passages)),
+        "evidence": [{"url": one.url, "quote": one.quote} for one in answer.citations],
+    }
+
+
+def _row(kept: Mapping[str, Any], page_of: PageOf | None) -> dict[str, Any]:
+    data = kept["data"]
+    question = data.get("standalone") or data.get("question", "")
+    correction, good = data.get("correction", ""), kept["rating"] > 0
+    evidence = list(data.get("evidence", ())) if good and not correction else []
+    if correction and page_of is not None:
+        evidence = _holding(correction, [page_of(one) for one in data.get("pages", ())])
+    answers = [correction] if correction else [one["quote"] for one in evidence]
+    return {
+        "id": kept["id"],
+        "question": question,
+        "lang": question_language(question),
+        "history": [{"question": earlier, "answer": ""} for earlier in data.get("before", ())],
+        "answers": answers,
+        "evidence": evidence,
+        "rating": kept["rating"],
+        "reason": data.get("reason", ""),
+        "settings": data.get("settings", {}),
+    }
+
+
+def _holding(text: str, pages: Sequence[Page | None]) -> list[dict[str, str]]:
+    """The sentences of the pages in which `text` stands."""
+    return [
+        {"url": page.url, "quote": page.text[start:end]}
+        for page in pages
+        if page is not None
+        for start, end in split_sentences(page.text)
+        if text.casefold() in page.text[start:end].casefold()
+    ]

@@ -1,0 +1,142 @@
+"""What to ask next: up to three questions in the question's language that the pages can answer."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import asdict
+from typing import Any, Final, Protocol, runtime_checkable
+
+from rag.background import BACKGROUND
+from rag.errors import ModelError, RagError
+from rag.messages import say
+from rag.runs.run import counter_of, log_problem
+from rag.runs.usage import CallBudget, Meter, Prices
+from rag.text import detect_language, is_chinese, question_language, terms
+from rag.types import Answer, Notice, Passage
+
+log = logging.getLogger(__name__)
+
+COUNT: Final = 3
+LIKELY: Final = 0.5
+"""How likely the passages must hold the answer of a question that is proposed."""
+_LONGEST: Final = 120  # characters of a question
+_HEADING: Final = re.compile(r"^[\s\d.、一二三四五六七八九十()（）]*")
+# In Chinese a question is one without its mark, too; English turns its words round: "Where data lies" asks nothing.
+_ASKS: Final = re.compile(r"[?？]\s*$|怎么|怎样|如何|为什么|为何|什么|多少|哪|能不能|要不要")
+
+Likely = Callable[[str, Sequence[Passage]], float]
+Keep = Callable[[Mapping[str, Any]], object]
+_SECONDS: Final = 60.0
+
+
+@runtime_checkable
+class Suggester(Protocol):
+    """What can propose questions."""
+
+    async def suggest(self, question: str, answer: str, passages: Sequence[Passage]) -> list[str]:
+        """Further questions that the passages answer. Raises ModelError."""
+        ...
+
+
+async def suggestions(answer: Answer, reasoner: object, likely: Likely | None = None) -> list[str]:
+    """Propose up to three questions after `answer`; `likely` says how likely its passages answer one. It may block."""
+    if answer.outcome in ("failed", "conversation") or not answer.passages:
+        return []
+    question = answer.standalone or answer.question
+    candidates: list[str] = []
+    if isinstance(reasoner, Suggester):
+        try:
+            candidates = await reasoner.suggest(question, answer.text, answer.passages)
+        except ModelError as error:
+            log.info("questions to ask next come from headings (%s)", error.code)
+    candidates = [*candidates, *from_headings(question, answer)]
+    return await asyncio.to_thread(_chosen, question, candidates, answer.passages, likely)
+
+
+def from_headings(question: str, answer: Answer) -> list[str]:
+    """A heading that is a question is asked as it stands; of others the page is asked what it says about them.
+
+    Those of passages that were not cited come first: they say something new.
+    """
+    language = question_language(question)
+    cited = {citation.section for citation in answer.citations}
+    ordered = sorted(answer.passages, key=lambda passage: passage.section in cited)
+    asked = set(terms(question))
+    found: list[str] = []
+    for passage in ordered:
+        heading = _HEADING.sub("", passage.section[-1]).strip() if passage.section else ""
+        if not 2 <= len(heading) <= 60 or set(terms(heading)) <= asked:
+            continue
+        if _ASKS.search(heading):
+            if detect_language(heading) == language:
+                found.append(
+                    heading if heading.endswith(("?", "？")) else heading + ("？" if language == "zh" else "?")
+                )
+        else:
+            found.append(say(Notice("ask_heading", {"heading": heading}), "zh" if is_chinese(question) else "en"))
+    return list(dict.fromkeys(found))
+
+
+def _chosen(question: str, candidates: Sequence[str], passages: Sequence[Passage], likely: Likely | None) -> list[str]:
+    """The first three that are new, short, in the right language, and likely to be answered."""
+    chosen: list[str] = []
+    language, seen = question_language(question), {_same(question)}
+    for candidate in candidates:
+        text = " ".join(candidate.split())
+        if not text or len(text) > _LONGEST or _same(text) in seen or question_language(text) != language:
+            continue
+        seen.add(_same(text))
+        if likely is None or _is_likely(likely, text, passages):
+            chosen.append(text)
+        if len(chosen) == COUNT:
+            break
+    return chosen
+
+
+def _is_likely(likely: Likely, question: str, passages: Sequence[Passage]) -> bool:
+    try:
+        return likely(question, passages) >= LIKELY
+    except RagError as error:
+        log.info("a question to ask next could not be tried (%s)", error.code)
+        return False
+
+
+def _same(text: str) -> str:
+    return re.sub(r"\W+", "", text).casefold()
+
+
+def propose(
+    answer: Answer, reasoner: object, likely: Likely | None, keep: Keep, *, prices: Prices | None = None
+) -> Future[None]:
+    """Begin to look for questions to ask next; `keep` gets them, with what they cost, in a thread."""
+    budget = CallBudget(1, meter=Meter(prices or Prices()))
+    return asyncio.run_coroutine_threadsafe(_propose(answer, reasoner, likely, keep, budget), BACKGROUND.loop())
+
+
+async def _propose(answer: Answer, reasoner: object, likely: Likely | None, keep: Keep, budget: CallBudget) -> None:
+    work = asyncio.wait_for(_counted(answer, reasoner, likely, budget), _SECONDS)
+    (found,) = await asyncio.gather(work, return_exceptions=True)
+    if isinstance(found, BaseException):
+        log_problem("no questions to ask next were found", found)
+        return
+    extra = {"suggestions": found, "suggestion_usage": asdict(budget.meter.usage()) if budget.used else None}
+    (problem,) = await asyncio.gather(asyncio.to_thread(keep, extra), return_exceptions=True)
+    if isinstance(problem, BaseException):
+        log_problem("questions to ask next could not be kept", problem)
+
+
+async def _counted(answer: Answer, reasoner: object, likely: Likely | None, budget: CallBudget) -> list[str]:
+    """Run within a langchain run, whose callbacks count the call."""
+    if not isinstance(reasoner, Suggester):
+        return await suggestions(answer, reasoner, likely)
+    from langchain_core.runnables import RunnableLambda
+
+    async def found(_: Any) -> list[str]:
+        return await suggestions(answer, reasoner, likely)
+
+    counted: list[str] = await RunnableLambda(found).ainvoke(None, {"callbacks": [counter_of(budget)]})
+    return counted

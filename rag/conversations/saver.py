@@ -1,0 +1,90 @@
+"""A LangGraph checkpointer that opens its database for each read and write, and closes it again.
+
+Most runs read once and write once (`durability="exit"`), so an open connection would serve no one: it would
+only tie the conversation to one event loop, and its thread would keep a process from ending.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import Any
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import (
+    BaseCheckpointSaver,
+    ChannelVersions,
+    Checkpoint,
+    CheckpointMetadata,
+    CheckpointTuple,
+)
+
+from rag.runs.run import HISTORY
+
+Opens = Callable[[], AbstractAsyncContextManager[BaseCheckpointSaver[Any]]]
+Prunes = Callable[[Any, str, str, str], Awaitable[None]]
+Bounds = Callable[[Any], Awaitable[None]]
+
+
+class ConversationSaver(BaseCheckpointSaver[str]):
+    """Hands each call on to a saver that `opens` gives.
+
+    `prunes` (saver, thread, namespace, newest checkpoint) removes what came before in that namespace, unless the
+    run keeps its history: a state holds all that is remembered. `bounds` (saver) removes what is too old or too
+    much of the histories, whenever a run begins one.
+    """
+
+    def __init__(self, opens: Opens, prunes: Prunes | None = None, bounds: Bounds | None = None) -> None:
+        super().__init__()
+        self._opens = opens
+        self._prunes = prunes
+        self._bounds = bounds
+
+    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        async with self._opens() as saver:
+            return await saver.aget_tuple(config)
+
+    async def alist(
+        self,
+        config: RunnableConfig | None,
+        *,
+        filter: dict[str, Any] | None = None,  # noqa: A002 - the parent's name
+        before: RunnableConfig | None = None,
+        limit: int | None = None,
+    ) -> AsyncIterator[CheckpointTuple]:
+        async with self._opens() as saver:
+            async for one in saver.alist(config, filter=filter, before=before, limit=limit):
+                yield one
+
+    async def aput(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        async with self._opens() as saver:
+            written = await saver.aput(config, checkpoint, metadata, new_versions)
+            given = config["configurable"]
+            if self._prunes is not None and not given.get(HISTORY):
+                namespace = str(given.get("checkpoint_ns", ""))
+                await self._prunes(saver, str(given["thread_id"]), namespace, checkpoint["id"])
+            elif self._bounds is not None and metadata.get("source") == "input":
+                await self._bounds(saver)
+            return written
+
+    async def aput_writes(
+        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
+    ) -> None:
+        async with self._opens() as saver:
+            await saver.aput_writes(config, writes, task_id, task_path)
+
+    async def adelete_thread(self, thread_id: str) -> None:
+        async with self._opens() as saver:
+            await saver.adelete_thread(thread_id)
+
+    def get_next_version(self, current: str | None, channel: None) -> str:
+        """Versions that both SQLite and Postgres savers write: a count, and a fraction against clashes."""
+        count = 0 if current is None else int(str(current).split(".", 1)[0])
+        return f"{count + 1:032}.{random.random():016}"

@@ -1,0 +1,16 @@
+"""The ways to answer, by name: each a graph in a folder of its own, and a row here. None knows another."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+from rag.graphs.answer.mode import LoopMode
+from rag.runs.run import Mode
+
+_ROWS: Final[tuple[Mode, ...]] = (
+    LoopMode("fast", max_calls=3),
+    LoopMode("deep", max_calls=12),
+)
+MODES: Final[Mapping[str, Mode]] = MappingProxyType({mode.name: mode for mode in _ROWS})

@@ -1,0 +1,181 @@
+"""The loop put together: who follows whom, in fast and in deep mode."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from functools import cache
+from typing import Any, Literal
+
+from langchain_core.messages import AIMessage
+from langgraph.graph import END, START, StateGraph
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.runtime import Runtime
+
+from rag.checking.verifier import Verifier
+from rag.graphs.answer import nodes
+from rag.graphs.answer.nodes import read_passages
+from rag.graphs.answer.state import MAX_REWRITES, LoopContext, LoopState, StepRecord
+from rag.graphs.answer.talk import is_long
+from rag.reasoning.history import RuleSummariser
+from rag.reasoning.messages import messages_of
+from rag.reasoning.questions import is_small_talk
+from rag.reasoning.reasoner import Condenser, Summariser
+from rag.runs.run import Prepared, Run, log_problem
+from rag.tracing import span
+
+Graph = CompiledStateGraph[LoopState, LoopContext, LoopState, LoopState]
+NodeFunction = Callable[[LoopState, Runtime[LoopContext]], Awaitable[nodes.Result]]
+
+_RECURSION_LIMIT = 24  # a deep run that rewrites three times takes 17 steps
+__all__ = ["graph_of", "prepare", "read_passages", "remember"]
+
+
+def build_fast(checkpointer: Any = None) -> Graph:
+    """enter → agent → retrieve → generate: at most three model calls, no judging and no second search."""
+    builder = _begin()
+    builder.add_conditional_edges("retrieve", after_fast_search, ["generate", END])
+    return _compiled(builder, checkpointer)
+
+
+def build_deep(checkpointer: Any = None) -> Graph:
+    """As fast, with a look at what was found in between, and up to three searches in other words."""
+    builder = _begin()
+    builder.add_node("grade", timed("grade", nodes.grade))
+    builder.add_node("rewrite", timed("rewrite", nodes.rewrite))
+    builder.add_conditional_edges("retrieve", after_deep_search, ["grade", "generate", END])
+    builder.add_conditional_edges("grade", after_grade, ["generate", "rewrite", END])
+    builder.add_conditional_edges("rewrite", after_rewrite, ["agent", "generate", END])
+    return _compiled(builder, checkpointer)
+
+
+def _begin() -> StateGraph[LoopState, LoopContext, LoopState, LoopState]:
+    builder = StateGraph(LoopState, context_schema=LoopContext)
+    builder.add_node("enter", timed("enter", nodes.enter))
+    builder.add_node("condense", timed("condense", nodes.condense))
+    builder.add_node("agent", timed("agent", nodes.agent))
+    builder.add_node("retrieve", timed("retrieve", nodes.retrieve))
+    builder.add_node("generate", timed("generate", nodes.generate))
+    builder.add_edge(START, "enter")
+    builder.add_conditional_edges("enter", after_enter, ["condense", "agent", END])
+    builder.add_edge("condense", "agent")
+    builder.add_conditional_edges("agent", after_agent, ["retrieve", END])
+    builder.add_edge("generate", END)
+    return builder
+
+
+def _compiled(builder: StateGraph[LoopState, LoopContext, LoopState, LoopState], checkpointer: Any) -> Graph:
+    graph = builder.compile(checkpointer=checkpointer)
+    return graph.with_config(recursion_limit=_RECURSION_LIMIT)
+
+
+def timed(name: str, function: NodeFunction) -> Callable[..., Awaitable[LoopState]]:
+    """Wrap a step so that it is a span, with its decision, and that is streamed and kept."""
+
+    async def node(state: LoopState, runtime: Runtime[LoopContext]) -> LoopState:
+        runtime.stream_writer({"step": {"node": name, "state": "started"}})
+        meter = runtime.context.budget.meter
+        tokens = meter.tokens
+        with span(name, "node") as done:
+            update, detail = await function(state, runtime)
+            done.attributes.update(detail)
+            if spent := meter.tokens - tokens:
+                done.attributes.update(tokens=spent, tokens_estimated=meter.estimated)
+        step: StepRecord = {"node": name, "ms": done.ms, "detail": done.attributes}
+        runtime.stream_writer({"step": {**step, "state": "finished"}})
+        return {**update, "steps": [*update.get("steps", state.get("steps", [])), step]}
+
+    return node
+
+
+def after_enter(state: LoopState) -> Literal["condense", "agent", "__end__"]:
+    """A question that the person completed, the first of a conversation, and small talk need no completing."""
+    if state["outcome"]:
+        return "__end__"
+    if len(state["messages"]) < 2:
+        return "agent"
+    follows = not (state["standalone"] or is_small_talk(state["question"]))
+    return "condense" if follows or is_long(state) else "agent"
+
+
+def after_agent(state: LoopState) -> Literal["retrieve", "__end__"]:
+    """A model that failed to decide still gets its question searched: the passages are quoted."""
+    return "__end__" if state["outcome"] == "conversation" else "retrieve"
+
+
+def after_fast_search(state: LoopState) -> Literal["generate", "__end__"]:
+    return "__end__" if state["outcome"] else "generate"
+
+
+def after_deep_search(state: LoopState) -> Literal["grade", "generate", "__end__"]:
+    """A model that failed is not asked to judge."""
+    if state["outcome"]:
+        return "__end__"
+    return "generate" if state["broken"] else "grade"
+
+
+def after_grade(state: LoopState, runtime: Runtime[LoopContext]) -> Literal["generate", "rewrite", "__end__"]:
+    """Rewrite only while rewrites are left and calls remain for the answer after it."""
+    if state["outcome"]:
+        return "__end__"
+    spent = state["loop_step"] >= MAX_REWRITES or runtime.context.budget.left < 2
+    return "generate" if state["relevant"] or state["broken"] or spent else "rewrite"
+
+
+def after_rewrite(state: LoopState) -> Literal["agent", "generate", "__end__"]:
+    if state["outcome"]:
+        return "__end__"
+    return "generate" if state["exhausted"] or state["broken"] else "agent"
+
+
+@cache
+def graph_of(mode: str, saver: Any = None) -> Graph:
+    """Return the graph of `mode`, built on first use and shared by all runs; `saver` keeps its conversations."""
+    return (build_deep if mode == "deep" else build_fast)(saver)
+
+
+async def prepare(run: Run) -> Prepared:
+    graph = graph_of(run.mode.name, run.checkpointer())
+    known = await _known(graph, run.config()) if run.thread else {}
+    if known is None:  # the answer matters more than that it is kept: the history will do
+        graph, run.thread = graph_of(run.mode.name), ""
+    given: dict[str, Any] = {"question": run.question.text, "run_mode": run.mode.name}
+    if not known or not known.get("messages"):
+        given["messages"] = messages_of(run.history)
+    return Prepared(graph, given, _context(run))
+
+
+async def _known(graph: Graph, config: Any) -> dict[str, Any] | None:
+    """What the conversation knows; None where it cannot be read."""
+    found: Sequence[Any] = await asyncio.gather(graph.aget_state(config), return_exceptions=True)
+    if isinstance(found[0], BaseException):
+        log_problem("a conversation could not be read", found[0])
+        return None
+    values: dict[str, Any] = found[0].values
+    return values
+
+
+def _context(run: Run) -> LoopContext:
+    shelf, reasoner = run.shelf, run.reasoner
+    return LoopContext(
+        reasoner=reasoner,
+        search=shelf.search,
+        passages_of=shelf.passages_of,
+        budget=run.budget,
+        answerable=shelf.answerable,
+        condenser=reasoner if isinstance(reasoner, Condenser) else None,
+        summariser=reasoner if isinstance(reasoner, Summariser) else RuleSummariser(),
+        quoter=run.quoter,
+        verifiers=[one for one in (reasoner, run.verifier) if isinstance(one, Verifier)],
+        options=run.question.options,
+    )
+
+
+async def remember(run: Run) -> None:
+    """Add what a broken-off run had written to its conversation, which knows only the question."""
+    if not run.thread or run.saver is None or not run.text.strip():
+        return
+    graph, config = graph_of(run.mode.name, run.checkpointer()), run.config()
+    kept = await graph.aget_state(config)
+    if kept.values.get("question") == run.question.text.strip():
+        await graph.aupdate_state(config, {"messages": [AIMessage(run.text)]}, as_node="generate")

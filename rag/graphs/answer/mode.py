@@ -1,0 +1,95 @@
+"""The loop as a mode: what a run of it may cost, and how its last state becomes an answer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any, Final
+
+from rag.checking.citations import check
+from rag.reasoning.reasoner import following
+from rag.runs.options import RunOptions
+from rag.runs.run import STOP_GRACE, Mode, Prepared, Run, answer_of
+from rag.types import Answer, Citation, Notice, Outcome, Passage, Statement
+
+_COMPOSING: Final = 10  # calls that passage by passage takes, for as many passages
+_SOUND: Final = frozenset({"run_stopped", "run_too_long", "budget_seconds", "quoted_budget_seconds"})
+
+
+class LoopMode(Mode):
+    """Searches, judges what was found where it is `deep`, and answers."""
+
+    def __init__(self, name: str, max_calls: int) -> None:
+        self.name = name
+        self.max_calls = max_calls
+
+    def calls(self, options: RunOptions, *, talks: bool) -> int:
+        """The mode's, one more in a conversation, which may need summing up, and those of a longer way to compose."""
+        return self.max_calls + talks + (0 if options.compose in ("auto", "stuff") else _COMPOSING)
+
+    def warm(self, saver: Any) -> None:
+        _driving().graph_of(self.name, saver)
+
+    async def prepare(self, run: Run) -> Prepared:
+        loop = await asyncio.to_thread(_driving)
+        prepared: Prepared = await loop.prepare(run)
+        return prepared
+
+    async def remember(self, run: Run) -> None:
+        await _driving().remember(run)
+
+    async def finish(self, run: Run, broken: Notice | None) -> Answer:
+        """From the run's last state, or, if it broke off, from what there is."""
+        passages = await _passages(run, STOP_GRACE if broken else None)
+        if broken is None:
+            return await asyncio.to_thread(_finished, run, passages)
+        if broken.code == "budget_seconds" and not run.text and (quoted := await _quoted(run, passages)):
+            run.text, broken = quoted, Notice("quoted_budget_seconds", broken.params)
+        return await asyncio.to_thread(_broken_off, run, passages, broken)
+
+
+def _driving() -> Any:
+    """What knows LangGraph, which takes a second to import the first time."""
+    from rag.graphs.answer import graph as driving
+
+    return driving
+
+
+async def _passages(run: Run, patience: float | None) -> list[Passage]:
+    """Those the answer was written from; none where they cannot be read, or not within `patience` seconds."""
+    refs = run.state.get("passages") or []
+    if not refs:
+        return []
+    reading = asyncio.create_task(asyncio.to_thread(_driving().read_passages, refs, run.shelf.passages_of))
+    await asyncio.wait({reading}, timeout=patience)
+    return reading.result() if reading.done() and reading.exception() is None else []
+
+
+async def _quoted(run: Run, passages: Sequence[Passage]) -> str:
+    """The best sentences of what was found, for a run whose time was up before it wrote anything."""
+    if run.quoter is None or not passages:
+        return ""
+    question = run.state.get("standalone") or run.question.text
+    quoter = following(run.quoter, run.state.get("before", ()))
+    return "".join([piece async for piece in quoter.answer(question, passages)])
+
+
+def _finished(run: Run, passages: list[Passage]) -> Answer:
+    state = run.state
+    citations = tuple(Citation(**{**kept, "section": tuple(kept["section"])}) for kept in state.get("citations", []))
+    statements = tuple(Statement(**{**kept, "marks": tuple(kept["marks"])}) for kept in state.get("statements", []))
+    kept = state.get("notice")
+    notice = Notice(kept["code"], kept["params"]) if kept else None
+    outcome: Outcome = state.get("outcome") or "failed"
+    return answer_of(run, outcome, notice, state.get("text", ""), citations, passages, statements)
+
+
+def _broken_off(run: Run, passages: list[Passage], notice: Notice) -> Answer:
+    """Keep the text so far, which is worth something only where the run itself was sound.
+
+    What was cut off was not checked as a whole, so no verdicts on its statements are kept.
+    """
+    checked = check(run.text, passages)
+    outcome: Outcome = "caveat" if checked.text and notice.code in _SOUND else "failed"
+    statements = checked.statements if notice.code == "quoted_budget_seconds" else ()
+    return answer_of(run, outcome, notice, checked.text, checked.citations, passages, statements)

@@ -1,0 +1,279 @@
+"""The steps of the loop. Each returns what changes in the state, and what it decided, for the trace."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+from langgraph.runtime import Runtime
+
+from rag.checking.citations import Check, Checked
+from rag.errors import ModelError, RagError
+from rag.graphs.answer.state import LoopContext, LoopState, PassageRef, asked, fresh, notice_of, record, reference
+from rag.graphs.answer.talk import conversation, leftovers, summed_up
+from rag.graphs.answer.tools import Wish, read_wish, retrieve_tool, tool_node
+from rag.graphs.answer.writing import caveat, decided, failed, judged, missing, write
+from rag.reasoning.history import MAX_STANDALONE, questions_before
+from rag.reasoning.messages import call_for, exchanges_of, said
+from rag.reasoning.questions import is_small_talk, question_problem
+from rag.reasoning.reasoner import following
+from rag.retrieval.answerable import REFUSE
+from rag.runs.usage import BUDGET_CODES
+from rag.types import Exchange, Notice, Passage
+
+log = logging.getLogger(__name__)
+
+Result = tuple[LoopState, dict[str, Any]]
+
+MAX_PASSAGES = 10
+UNGRADED = "ungraded"
+_UNUSABLE = "chat_unusable"
+
+
+async def enter(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
+    """Begin a question: nothing of the one before it stays but the conversation."""
+    question = state["question"].strip()
+    update = fresh(question, state["run_mode"])
+    if problem := question_problem(question):
+        return {**update, **failed(problem)}, decided("refused", reason=problem.code)
+    given = " ".join(runtime.context.options.standalone.split())
+    update["messages"] = [*leftovers(state.get("messages", [])), said(question, given)]
+    if given:
+        runtime.stream_writer({"standalone": given})
+        return {**update, "standalone": given}, decided("corrected", question=given)
+    return update, decided("begin")
+
+
+async def condense(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
+    """Make room in the conversation where it is too long, and complete the question where a model can.
+
+    Without one it stays as it is, and is searched for with the questions before it.
+    """
+    context, question = runtime.context, state["question"]
+    summary, dropped = await summed_up(state, context)
+    update = LoopState(summary=summary, messages=list(dropped))
+    if is_small_talk(question) or state["standalone"]:
+        return update, decided("stands_alone")
+    history = exchanges_of(state["messages"][len(dropped) : -1])
+    standalone = await _completed(question, history, summary, context)
+    if not standalone:
+        before = questions_before(history)
+        return {**update, "before": before}, decided("followed", before=before)
+    update["messages"] = [*dropped, said(question, standalone, state["messages"][-1].id)]
+    runtime.stream_writer({"standalone": standalone})
+    decision = "stands_alone" if standalone == question else "condensed"
+    return {**update, "standalone": standalone}, decided(decision, question=standalone)
+
+
+async def _completed(question: str, history: Sequence[Exchange], summary: str, context: LoopContext) -> str:
+    """The question as a model completes it; empty where none does."""
+    if context.condenser is None:
+        return ""
+    try:
+        with context.budget.keeping_end():
+            standalone = await context.condenser.condense(question, history, summary)
+    except ModelError as error:
+        log.info("a follow-up is not completed (%s)", error.code)
+        return ""
+    return " ".join(standalone.split())[:MAX_STANDALONE] or question
+
+
+async def agent(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
+    """Decide what to search for, or answer small talk directly. What was rewritten or completed is decided."""
+    if query := state["query"]:
+        return {"messages": [call_for([query])], "query": ""}, decided("search_rewritten", queries=[query])
+    if query := state["standalone"]:
+        return {"messages": [call_for([query])]}, decided("search_condensed", queries=[query])
+    question = state["question"]
+    try:
+        wish, decision = await _decide(state, runtime.context)
+    except ModelError as error:
+        broken = LoopState(broken=record(error.notice), messages=[call_for([question])])
+        return broken, decided("failed", reason=error.code, queries=[question])
+    if wish.queries:
+        return {"messages": [call_for(wish.queries)]}, decided(decision, queries=list(wish.queries))
+    runtime.stream_writer({"token": wish.text})
+    reply: list[AnyMessage] = [AIMessage(wish.text)]
+    return {"messages": reply, "text": wish.text, "outcome": "conversation"}, decided(decision)
+
+
+async def _decide(state: LoopState, context: LoopContext) -> tuple[Wish, str]:
+    """Ask, ask again if the call made no sense, and search for the question itself if it still makes none."""
+    question, history = state["question"], conversation(state)
+    plain = Wish((question,))
+    tools = [retrieve_tool()]
+    try:
+        with context.budget.keeping_end():
+            wish = read_wish(await context.reasoner.decide(question, history, tools))
+            if wish.problem and context.budget.left:
+                complaint = [HumanMessage(question), AIMessage(_complaint(wish.problem))]
+                wish = read_wish(await context.reasoner.decide(question, [*history, *complaint], tools))
+    except ModelError as error:
+        if error.code not in BUDGET_CODES:
+            raise
+        return plain, "search_call_limit"
+    if wish.queries:
+        return wish, "search"
+    if wish.problem:
+        return plain, "search_malformed_call"
+    if wish.text and is_small_talk(question):
+        return wish, "answered_without_searching"
+    return plain, "search_not_small_talk"
+
+
+def _complaint(problem: str) -> str:
+    return f"(My call could not be used: {problem}. I call retrieve again, with one string named query.)"
+
+
+async def retrieve(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
+    """Run the calls of the last message; the state keeps where each passage stood, not its text."""
+    calls = [call for m in state["messages"][-1:] if isinstance(m, AIMessage) for call in m.tool_calls]
+    queries = [str(call["args"]["query"]) for call in calls]
+    try:
+        with runtime.context.budget.keeping_end():  # some strategies have a model write what they search with
+            ran = await tool_node().ainvoke({"messages": state["messages"][-1:], "before": state["before"]})
+    except RagError as error:
+        return failed(error.notice), decided("failed", reason=error.code, queries=queries)
+    replies: list[ToolMessage] = ran["messages"]
+    passages = _interleaved([reply.artifact or [] for reply in replies])[:MAX_PASSAGES]
+    known = {ref["id"] for ref in state["found"]}
+    refs = [reference(passage) for passage in passages]
+    new = [ref for ref in refs if ref["id"] not in known]
+    update: LoopState = {
+        "messages": [reply.model_copy(update={"artifact": None}) for reply in replies],
+        "passages": refs,
+        "found": [*state["found"], *new],
+        "tried": [*state["tried"], *(query for query in queries if query not in state["tried"])],
+    }
+    return update, decided("found", queries=queries, passages=len(refs), new=len(new))
+
+
+def _interleaved(lists: Sequence[Sequence[Passage]]) -> list[Passage]:
+    """Merge rankings by rank: all the first, then all the second; a passage keeps its best place."""
+    depth = max(map(len, lists), default=0)
+    ranked = [found[rank] for rank in range(depth) for found in lists if rank < len(found)]
+    return list({passage.id: passage for passage in reversed(ranked)}.values())[::-1]
+
+
+async def grade(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
+    """Keep the passages that bear on the question; those that an earlier search brought were judged then.
+
+    A model whose verdicts cannot be read has judged nothing: all are kept, as in a fast run.
+    """
+    context = runtime.context
+    passages = await _read([ref for ref in state["passages"] if ref["id"] not in state["graded"]], context)
+    try:
+        with context.budget.keeping_end():
+            reasoner = following(context.reasoner, state["before"])
+            verdicts = await reasoner.grade(asked(state), passages) if passages else []
+        decision = "graded"
+    except ModelError as error:
+        if error.code == _UNUSABLE:
+            verdicts, decision = [True] * len(passages), UNGRADED
+        elif error.code in BUDGET_CODES:
+            verdicts, decision = [False] * len(passages), error.code
+        else:
+            return {"broken": record(error.notice)}, decided("failed", reason=error.code)
+    kept = {p.id for p, relevant in zip(passages, verdicts, strict=False) if relevant}
+    grades = [{"id": p.id, "relevant": p.id in kept} for p in passages]
+    update: LoopState = {"relevant": len(kept), "graded": [*state["graded"], *(p.id for p in passages)]}
+    if kept:
+        update["passages"] = [ref for ref in state["passages"] if ref["id"] in kept]
+    if decision == UNGRADED:
+        return update, decided(UNGRADED, of=len(passages))
+    return update, decided(decision, relevant=len(kept), of=len(passages), grades=grades)
+
+
+async def rewrite(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
+    """Put the question in other words, knowing what was tried; the same words again end the search."""
+    context, attempt = runtime.context, state["loop_step"] + 1
+    passages = await _read(state["passages"], context)
+    update: LoopState = {"loop_step": attempt}
+    try:
+        with context.budget.keeping_end():
+            query = await context.reasoner.rewrite(asked(state), state["tried"], passages)
+    except ModelError as error:
+        if error.code not in BUDGET_CODES and error.code != _UNUSABLE:
+            detail = decided("failed", reason=error.code, attempt=attempt)
+            return {**update, "broken": record(error.notice)}, detail
+        query = ""
+    query = " ".join(query.split())[:400]
+    if not query or query.casefold() in {tried.casefold() for tried in state["tried"]}:
+        return {**update, "exhausted": True}, decided("nothing_left_to_try", attempt=attempt)
+    return {**update, "query": query}, decided("rewritten", query=query, attempt=attempt)
+
+
+async def generate(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
+    """Write the answer from the passages, or the best of all searches where no grading let any through."""
+    unsure = state["run_mode"] == "deep" and not state["relevant"]
+    refs = _best(state["found"]) if unsure else state["passages"]
+    passages = await _read(refs, runtime.context)
+    update: LoopState = {"passages": [reference(passage) for passage in passages]}
+    runtime.stream_writer({"passages": update["passages"]})
+    if not passages:
+        return {**update, **missing(state, Notice("nothing_found"))}, decided("nothing_found", passages=0)
+    likely, unjudged = runtime.context.answerable(), _unjudged(state)
+    broken = notice_of(state["broken"])
+    if likely < REFUSE and broken:
+        return {**update, **failed(broken)}, decided("failed", reason=broken.code)
+    if likely < REFUSE and (unjudged or not state["relevant"]):
+        return {**update, **missing(state, Notice("not_in_pages"))}, decided("not_in_pages", answerable=likely)
+    pieces: list[str] = []
+    way, error, quoted = await write(state, passages, runtime, pieces)
+    checked = await verified("".join(pieces), passages, asked(state), runtime.context, ask=error is None and not quoted)
+    text, citations = checked.text, checked.citations
+    update |= caveat(quoted) if quoted and text else judged(state, text, citations, error, unsure, likely)
+    if unjudged and update["outcome"] == "answered":
+        update |= caveat(Notice(UNGRADED))
+    update["text"], update["citations"] = text, [asdict(citation) for citation in citations]
+    update["statements"] = [asdict(statement) for statement in checked.statements]
+    if text:
+        update["messages"] = [AIMessage(text)]
+    update["composed"] = way
+    detail = decided(
+        str(update["outcome"]), passages=len(passages), citations=len(citations), answerable=likely, way=way
+    )
+    return update, detail | ({"reason": error.code} if error else {})
+
+
+def _unjudged(state: LoopState) -> bool:
+    gradings = [step["detail"].get("decision") for step in state["steps"] if step["node"] == "grade"]
+    return gradings[-1:] == [UNGRADED]
+
+
+def _best(found: Sequence[PassageRef]) -> list[PassageRef]:
+    return sorted(found, key=lambda ref: -ref["score"])[:MAX_PASSAGES]
+
+
+async def _read(refs: Sequence[PassageRef], context: LoopContext) -> list[Passage]:
+    return await asyncio.to_thread(read_passages, refs, context.passages_of)
+
+
+def read_passages(
+    refs: Sequence[PassageRef], passages_of: Callable[[Sequence[str]], Sequence[Passage]]
+) -> list[Passage]:
+    """Read the passages of `refs` again, in their order and with their ranks, without those removed since."""
+    by_id = {passage.id: passage for passage in passages_of([ref["id"] for ref in refs])} if refs else {}
+    return [
+        replace(by_id[ref["id"]], score=ref["score"], ranks=ref["ranks"], scores=ref["scores"])
+        for ref in refs
+        if ref["id"] in by_id
+    ]
+
+
+async def verified(
+    text: str, passages: Sequence[Passage], question: str, context: LoopContext, *, ask: bool = True
+) -> Checked:
+    """Check the statements of `text`. Without `ask`, and where no verifier answers, the verdicts of rules stand."""
+    check = await asyncio.to_thread(Check, text, passages)
+    for verifier in context.verifiers if ask else ():
+        try:
+            await check.consult(verifier, question, context.options.context_tokens)
+            break
+        except ModelError as error:
+            log.info("the check by %s failed (%s)", verifier.checks_by, error.code)
+    return check.result()

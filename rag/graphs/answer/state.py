@@ -1,0 +1,141 @@
+"""What a run of the loop knows: plain data only, so that a saved state stays small and can be read again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+
+from langchain_core.messages import AnyMessage
+from langgraph.graph.message import add_messages
+from typing_extensions import TypedDict
+
+from rag.checking.verifier import Verifier
+from rag.reasoning.history import RuleSummariser
+from rag.reasoning.reasoner import Condenser, Quoter, Reasoner, Summariser
+from rag.runs.options import RunOptions
+from rag.runs.usage import CallBudget
+from rag.types import Notice, Outcome, Passage, RunMode
+
+MAX_REWRITES = 3
+
+
+class PassageRef(TypedDict):
+    """A passage as the state keeps it: where it stood in the search, without its text."""
+
+    id: str
+    score: float
+    ranks: dict[str, int]
+    scores: dict[str, float]
+
+
+class NoticeRecord(TypedDict):
+    code: str
+    params: dict[str, Any]
+
+
+class StepRecord(TypedDict):
+    node: str
+    ms: float
+    detail: dict[str, Any]
+
+
+class LoopState(TypedDict, total=False):
+    """The conversation, and the fields of the current question, which `fresh` resets at entry.
+
+    `passages` is what the answer is written from, in context order; `found` holds what every search
+    of this question brought, `graded` the ids that were judged, `relevant` how many the last grading
+    let through; `query` is what a rewrite wants searched next; `exhausted` says that none is left; `broken`
+    is why the model failed, after which it is not asked again.
+    `standalone` is the question complete in itself, once a model or the person said so; `before` are the
+    questions whose words are searched for too where nobody did; `summary` holds what was said before the
+    oldest of the messages.
+    """
+
+    messages: Annotated[list[AnyMessage], add_messages]
+    summary: str
+    question: str
+    standalone: str
+    before: list[str]
+    run_mode: RunMode
+    query: str
+    passages: list[PassageRef]
+    found: list[PassageRef]
+    graded: list[str]
+    relevant: int
+    exhausted: bool
+    broken: NoticeRecord | None
+    loop_step: int
+    tried: list[str]
+    steps: list[StepRecord]
+    outcome: Outcome | None
+    notice: NoticeRecord | None
+    text: str
+    composed: str
+    citations: list[dict[str, Any]]
+    statements: list[dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class LoopContext:
+    """What a run works with: never saved. `search`, for a query and the questions
+    before it, and `passages_of` block and are called in threads."""
+
+    reasoner: Reasoner
+    search: Callable[[str, Sequence[str]], Sequence[Passage]]
+    passages_of: Callable[[Sequence[str]], Sequence[Passage]]
+    budget: CallBudget
+    answerable: Callable[[], float] = lambda: 1.0  # of the searches so far, see rag.retrieval.answerable
+    condenser: Condenser | None = None
+    summariser: Summariser = field(default_factory=RuleSummariser)
+    quoter: Quoter | None = None
+    verifiers: Sequence[Verifier] = ()  # the best first; where none answers, rules judge
+    options: RunOptions = field(default_factory=RunOptions)
+
+
+def asked(state: LoopState) -> str:
+    """The question as it is searched for, graded by and answered."""
+    return state.get("standalone") or state["question"]
+
+
+def fresh(question: str, mode: RunMode) -> LoopState:
+    """The fields of a question that nothing is known about yet."""
+    return {
+        "question": question,
+        "standalone": "",
+        "before": [],
+        "run_mode": mode,
+        "query": "",
+        "passages": [],
+        "found": [],
+        "graded": [],
+        "relevant": 0,
+        "exhausted": False,
+        "broken": None,
+        "loop_step": 0,
+        "tried": [],
+        "steps": [],
+        "outcome": None,
+        "notice": None,
+        "text": "",
+        "composed": "",
+        "citations": [],
+        "statements": [],
+    }
+
+
+def reference(passage: Passage) -> PassageRef:
+    return {
+        "id": passage.id,
+        "score": passage.score,
+        "ranks": dict(passage.ranks),
+        "scores": dict(passage.scores),
+    }
+
+
+def record(notice: Notice) -> NoticeRecord:
+    return {"code": notice.code, "params": dict(notice.params)}
+
+
+def notice_of(kept: NoticeRecord | None) -> Notice | None:
+    return Notice(kept["code"], kept["params"]) if kept else None

@@ -1,0 +1,143 @@
+"""Writes the answer of a step: in the way that was chosen, or quoted where no model writes it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from typing import Any, Final
+
+from langgraph.runtime import Runtime
+
+from rag.checking.statements import declines
+from rag.errors import ModelError
+from rag.graphs.answer.state import LoopContext, LoopState, asked, notice_of, record
+from rag.messages import say
+from rag.reasoning.composing import Composer, Plan, plan_for, share_that_fits
+from rag.reasoning.questions import is_third_language
+from rag.reasoning.reasoner import RESET, Reasoner, following
+from rag.retrieval.answerable import DOUBT
+from rag.runs.usage import BUDGET_CODES
+from rag.types import Citation, Notice, Passage
+
+Written = tuple[str, ModelError | None, Notice | None]
+SHORTENED: Final = "answer_too_long"
+"""The model's own limit: what it wrote is whole up to there."""
+
+
+async def write(
+    state: LoopState, passages: Sequence[Passage], runtime: Runtime[LoopContext], pieces: list[str]
+) -> Written:
+    """Collect the answer in `pieces` as it comes, so that what was written survives a failure.
+
+    Returns the way it was composed, what broke it off, and the caveat of an answer that was quoted instead.
+    """
+    context = runtime.context
+    question, deep = asked(state), state["run_mode"] == "deep"
+    calls = context.budget.left - bool(context.verifiers)  # one is for the check
+    plan = plan_for(passages, context.options.compose, context.options.context_tokens, calls, deep=deep)
+    given = await distilled(question, passages, plan, context)
+    try:
+        if broken := notice_of(state["broken"]):
+            raise ModelError(broken.code, **broken.params)
+        await _collect(_source(question, given, plan, following(context.reasoner, state["before"])), runtime, pieces)
+    except ModelError as error:
+        quoted = await _quoted_instead(state, passages, runtime, pieces, error)
+        return quoted or (plan.way, error, None)
+    return plan.way, None, None
+
+
+async def _quoted_instead(
+    state: LoopState, passages: Sequence[Passage], runtime: Runtime[LoopContext], pieces: list[str], error: ModelError
+) -> Written | None:
+    """The best sentences of the passages in the place of what a model did not write, or not to its end.
+
+    None where there are none, or what it wrote is worth more: up to its own limit, or that of the budget.
+    """
+    spent, quoter = error.code in BUDGET_CODES, runtime.context.quoter
+    if quoter is None or (pieces and (spent or error.code == SHORTENED)):
+        return None
+    quotes = [piece async for piece in following(quoter, state["before"]).answer(asked(state), passages)]
+    if not quotes:
+        return None
+    for piece in [*([RESET] if pieces else []), *quotes]:
+        _take(piece, runtime, pieces)
+    if spent:
+        return "quoted", None, Notice(f"quoted_{error.code}", error.notice.params)
+    why = {"why_en": say(error.notice, "en"), "why_zh": say(error.notice, "zh"), "code": error.code}
+    return "quoted", error, Notice("quoted_model_failed", why)
+
+
+async def distilled(question: str, passages: Sequence[Passage], plan: Plan, context: LoopContext) -> Sequence[Passage]:
+    """The passages, or where that was chosen or they do not fit, their sentences that bear on the question."""
+    wanted, fits = context.options.distill, share_that_fits(passages, plan.room)
+    if context.quoter is None or context.reasoner.kind != "chat" or wanted is False:
+        return passages
+    if wanted is None and (plan.way != "stuff" or fits >= 1.0):
+        return passages
+    share = min(fits, 0.5 if wanted else 1.0)
+    return await asyncio.to_thread(context.quoter.distilled, question, passages, share)
+
+
+def _source(question: str, passages: Sequence[Passage], plan: Plan, reasoner: Reasoner) -> AsyncIterator[str]:
+    if isinstance(reasoner, Composer):
+        return reasoner.compose(question, passages, plan)
+    return reasoner.answer(question, passages)
+
+
+async def _collect(source: AsyncIterator[str], runtime: Runtime[LoopContext], pieces: list[str]) -> None:
+    async for piece in source:
+        _take(piece, runtime, pieces)
+
+
+def _take(piece: str, runtime: Runtime[LoopContext], pieces: list[str]) -> None:
+    if piece == RESET:
+        pieces.clear()
+        runtime.stream_writer({"reset": True})
+    elif piece:
+        pieces.append(piece)
+        runtime.stream_writer({"token": piece})
+
+
+def judged(
+    state: LoopState,
+    text: str,
+    citations: Sequence[Citation],
+    error: ModelError | None,
+    unsure: bool,
+    likely: float,
+) -> LoopState:
+    """Say how the question ended, and why it did not end simply well."""
+    if error and not (error.code == SHORTENED and text):
+        return failed(error.notice)
+    if not text.strip() or (not citations and declines(text)):
+        return missing(state, Notice("not_in_pages"))
+    if error:
+        return caveat(error.notice)
+    if not citations:
+        return caveat(Notice("no_citations"))
+    if unsure and any(step["detail"].get("decision") in BUDGET_CODES for step in state["steps"]):
+        return caveat(Notice("budget_best", {"searches": len(state["tried"])}))
+    if unsure:
+        return caveat(Notice("best_found", {"searches": len(state["tried"])}))
+    if likely < DOUBT:
+        return caveat(Notice("in_doubt"))
+    other = Notice("question_language") if is_third_language(state["question"]) else None
+    return {"outcome": "answered", "notice": record(other) if other else None}
+
+
+def missing(state: LoopState, notice: Notice) -> LoopState:
+    if is_third_language(state["question"]):
+        notice = Notice("not_in_pages_language")
+    return {"outcome": "not_in_pages", "notice": record(notice)}
+
+
+def caveat(notice: Notice) -> LoopState:
+    return {"outcome": "caveat", "notice": record(notice)}
+
+
+def failed(notice: Notice) -> LoopState:
+    return {"outcome": "failed", "notice": record(notice)}
+
+
+def decided(decision: str, **detail: Any) -> dict[str, Any]:
+    return {"decision": decision, **detail}

@@ -1,0 +1,217 @@
+"""The reasoner over a chat model: any that langchain drives."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from pydantic import BaseModel, Field, ValidationError
+
+from rag.checking.verifier import Judgements, judging, read_judgements
+from rag.errors import ModelError
+from rag.models.failures import failures, model_error
+from rag.models.refusals import refuses_tools, remember_no_tools, takes_tools
+from rag.models.structured import structured
+from rag.prompts import answering as prompts
+from rag.prompts import conversing as prompts_conversation
+from rag.prompts.answering import NOT_IN_PAGES, Prompt
+from rag.reasoning.composing import Plan, composed
+from rag.reasoning.messages import call_for, unreadable_call
+from rag.reasoning.replies import listed, one_line, prose, reply_lines, reply_text
+from rag.reasoning.stream import ShownText
+from rag.reasoning.utf16 import joined
+from rag.types import CheckedBy, Exchange, Passage
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+    from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
+    from langchain_core.tools import BaseTool
+
+    from rag.checking.verifier import Claim, Judgement
+
+log = logging.getLogger(__name__)
+
+StructuredCall = Callable[["BaseChatModel", type[BaseModel], Sequence["BaseMessage"]], Awaitable[Any]]
+
+_MAX_ANSWER: Final = 40_000  # characters; a model that goes round in circles is cut off there
+_STREAMS_A_REASON: Final = "openai-chat"
+
+
+class Verdict(BaseModel):
+    """Whether one passage helps to answer the question."""
+
+    number: int = Field(description="the passage's number")
+    relevant: bool = Field(description="true unless the passage has nothing to do with the question")
+
+
+class Verdicts(BaseModel):
+    """One verdict for each passage."""
+
+    verdicts: list[Verdict] = Field(description="one entry for each passage number")
+
+
+class ChatReasoner:
+    """Asks a chat model, and a `fast` one, if there is one, for all but the answer.
+
+    `structured` overrides how a schema is filled; it may raise ModelError.
+    """
+
+    kind: Literal["chat"] = "chat"
+    checks_by: CheckedBy = "model"
+
+    def __init__(
+        self,
+        model: BaseChatModel,
+        *,
+        fast: BaseChatModel | None = None,
+        name: str = "",
+        structured: StructuredCall | None = None,
+    ) -> None:
+        self.name = name or _model_name(model)
+        self._model = model
+        self._fast = fast or model
+        self._structured = structured
+        self._takes_tools = True
+
+    async def decide(self, question: str, history: Sequence[BaseMessage], tools: Sequence[BaseTool]) -> AIMessage:
+        """Ask with the tools bound. A server that takes none is not asked again: the question is searched."""
+        from langchain_core.messages import HumanMessage, SystemMessage
+
+        if not (self._takes_tools and takes_tools(self._fast)):
+            return call_for([question])
+        refusals: tuple[type[Exception], ...] = (*failures(), NotImplementedError)
+        messages = [SystemMessage(prompts.decide(question)), *history, HumanMessage(question)]
+        with _failures_named():
+            try:
+                reply = await self._fast.bind_tools(tools).ainvoke(messages)
+            except ValidationError:  # arguments that are JSON but no object: langchain makes no message of them
+                return unreadable_call()
+            except refusals as error:
+                if not refuses_tools(error, self._fast):
+                    raise
+                log.info("%s takes no tools; questions are searched for as they stand", self.name)
+                self._takes_tools = False
+                remember_no_tools(self._fast)
+                return call_for([question])
+        return reply.model_copy(update={"content": reply_text(reply.text)})
+
+    async def grade(self, question: str, passages: Sequence[Passage]) -> list[bool]:
+        """Judge all passages in one call; those that the model passed over count as relevant."""
+        messages = _messages(prompts.grade(question, passages))
+        with _failures_named():
+            reply = await self._fill(Verdicts, messages)
+        said = {verdict.number: verdict.relevant for verdict in reply.verdicts} if reply else {}
+        return [said.get(number, True) for number in range(1, len(passages) + 1)]
+
+    async def verify(
+        self, claims: Sequence[Claim], passages: Sequence[Passage], question: str = ""
+    ) -> list[Judgement | None]:
+        """Implements Verifier, in one call."""
+        with _failures_named():
+            reply = await self._fill(Judgements, _messages(judging(claims, passages, question)))
+        return read_judgements(reply, len(claims))
+
+    async def rewrite(self, question: str, tried: Sequence[str], passages: Sequence[Passage]) -> str:
+        return one_line(await self.lines(prompts.rewrite(question, tried, passages)))
+
+    async def lines(self, prompt: Prompt) -> list[str]:
+        """The lines of one whole reply, without list marks and marks that enclose a line."""
+        return reply_lines(await self.whole(prompt))
+
+    async def whole(self, prompt: Prompt) -> str:
+        """One whole reply as it was written, without thoughts."""
+        with _failures_named():
+            reply = await self._fast.ainvoke(_messages(prompt))
+        return reply_text(reply.text)
+
+    def answer(self, question: str, passages: Sequence[Passage]) -> AsyncIterator[str]:
+        return self.stream(prompts.answer(question, passages))
+
+    def compose(self, question: str, passages: Sequence[Passage], plan: Plan) -> AsyncIterator[str]:
+        return composed(self, question, passages, plan)
+
+    async def stream(self, prompt: Prompt) -> AsyncIterator[str]:
+        """Stream an answer. Raises ModelError after the pieces so far when it is not whole."""
+        shown = ShownText(NOT_IN_PAGES)
+        source = _Source(self._model, _messages(prompt))
+        with _failures_named():
+            async for piece in shown.of(joined(source.pieces())):
+                yield piece
+        if source.unfinished:
+            raise ModelError(source.unfinished)
+        if not shown.text.strip() and not shown.signed:
+            raise ModelError("answer_empty")
+
+    async def condense(self, question: str, history: Sequence[Exchange], summary: str = "") -> str:
+        """Implements Condenser."""
+        return one_line(await self.lines(prompts_conversation.condense(question, history, summary)))
+
+    async def summarise(self, before: str, exchanges: Sequence[Exchange], tokens: int) -> str:
+        """Implements Summariser."""
+        return prose(await self.whole(prompts_conversation.summarise(before, exchanges, tokens)))
+
+    async def suggest(self, question: str, answer: str, passages: Sequence[Passage]) -> list[str]:
+        """Implements Suggester."""
+        return listed(await self.lines(prompts_conversation.suggest(question, answer, passages)))
+
+    async def _fill(self, schema: type[BaseModel], messages: Sequence[BaseMessage]) -> Any:
+        if self._structured is not None:
+            return await self._structured(self._fast, schema, messages)
+        return await structured(self._fast, schema, messages)
+
+
+class _Source:
+    """One streamed reply, and why it is not whole, as a code of rag.messages, if it is not."""
+
+    def __init__(self, model: BaseChatModel, messages: Sequence[BaseMessage]) -> None:
+        self._model = model
+        self._messages = messages
+        self._reason = ""
+        self.unfinished = ""
+
+    async def pieces(self) -> AsyncIterator[str]:
+        length = 0
+        async for chunk in self._model.astream(list(self._messages)):
+            self._reason = _finish_reason(chunk) or self._reason
+            if text := chunk.text:
+                length += len(text)
+                yield text
+            if length > _MAX_ANSWER:
+                self.unfinished = "answer_too_long"
+                return
+        self.unfinished = self._verdict()
+
+    def _verdict(self) -> str:
+        """A dropped connection ends some streams without an error: only the missing reason shows it."""
+        if self._reason in ("length", "max_tokens"):
+            return "answer_too_long"
+        dropped = not self._reason and self._model._llm_type == _STREAMS_A_REASON
+        return "answer_cut_off" if dropped or self._reason == "content_filter" else ""
+
+
+def _finish_reason(chunk: AIMessageChunk) -> str:
+    names = ("finish_reason", "stop_reason", "done_reason")
+    return next((str(reason) for name in names if (reason := chunk.response_metadata.get(name))), "")
+
+
+def _messages(prompt: Prompt) -> list[BaseMessage]:
+    from langchain_core.messages import HumanMessage, SystemMessage
+
+    return [SystemMessage(prompt.system), HumanMessage(prompt.user)]
+
+
+def _model_name(model: BaseChatModel) -> str:
+    return str(getattr(model, "model_name", None) or getattr(model, "model", None) or type(model).__name__)
+
+
+@contextmanager
+def _failures_named() -> Iterator[None]:
+    """Turn what a provider's library raises into ModelError."""
+    try:
+        yield
+    except ModelError:
+        raise
+    except failures() as error:
+        raise model_error(error) from error

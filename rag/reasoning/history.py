@@ -1,0 +1,93 @@
+"""What a conversation remembers: recent exchanges whole, older ones as a summary, within a token budget."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from rag.messages import say
+from rag.reasoning.questions import is_about_conversation, is_small_talk
+from rag.retrieval.following import TURNS
+from rag.text import estimate_tokens, first_sentence, is_chinese
+from rag.types import Exchange, Notice, Step
+
+HISTORY_TOKENS: Final = 2_000
+"""How much of a conversation is carried along as it was said, and as much as half of that as its summary."""
+SUMMARY_OF: Final = "(What was said before, in short.)"
+"""Stands as the question of an exchange whose answer is the summary of older ones."""
+_AT_LEAST: Final = 2  # exchanges that stay whole, however long
+_MARK: Final = re.compile(r"(?<!\s)\s*+\[\d+\]")
+
+_FIRST: Final = re.compile(r"\bfirst\b|\bbegin(?:ning)?\b|\bstart(?:ed)?\b|第一|最初|一开始|最早|开头", re.IGNORECASE)
+_YOU: Final = re.compile(r"\byour?\b|你", re.I)
+_ANSWER: Final = re.compile(r"\b(?:sa(?:y|id)|answer|repl\w|wr[io]te|mention|t[oe]l?)|[说答]", re.I)
+_ALL: Final = re.compile(
+    r"\b(?:summar\w+|recap|all|talk(?:ed)?|discuss(?:ed)?|conversation|chat|questions|so far)\b"
+    r"|总结|概括|回顾|聊|哪些问题|都问|所有问题|对话",
+    re.IGNORECASE,
+)
+MAX_STANDALONE: Final = 600  # characters
+
+
+def overflowing(exchanges: Sequence[Exchange], tokens: int = HISTORY_TOKENS) -> int:
+    """How many of the oldest exchanges no longer fit; at least the last two always do."""
+    room = tokens
+    for place in range(len(exchanges) - 1, -1, -1):
+        room -= estimate_tokens(exchanges[place].meant) + estimate_tokens(exchanges[place].answer)
+        if room < 0 and len(exchanges) - place > _AT_LEAST:
+            return place + 1
+    return 0
+
+
+def summary_by_rules(before: str, exchanges: Sequence[Exchange], tokens: int) -> str:
+    """Each question with the first sentence of its answer; the oldest lines go when there are too many."""
+    lines = [*before.splitlines(), *(f"{one.meant} — {first_sentence(one.answer)}" for one in exchanges)]
+    while len(lines) > 1 and sum(map(estimate_tokens, lines)) > tokens:
+        del lines[0]
+    return "\n".join(lines)
+
+
+class RuleSummariser:
+    """Summarises by rules, for a reasoner that cannot do it itself."""
+
+    async def summarise(self, before: str, exchanges: Sequence[Exchange], tokens: int) -> str:
+        return summary_by_rules(before, exchanges, tokens)
+
+
+def recalled(question: str, exchanges: Sequence[Exchange]) -> str:
+    """Answer a question about the conversation from the conversation; empty if it is about something else."""
+    summary = ""
+    if not is_about_conversation(question):
+        return ""
+    language = "zh" if is_chinese(question) else "en"
+    if exchanges and exchanges[0].question == SUMMARY_OF:
+        summary, exchanges = exchanges[0].answer, exchanges[1:]
+    if not exchanges:
+        return say(Notice("recall_nothing"), language)
+    if _ALL.search(question) and not _FIRST.search(question):
+        lines = [*summary.splitlines(), *(f"{one.question} — {first_sentence(one.answer)}" for one in exchanges)]
+        return f"{say(Notice('recall_all'), language)}\n\n" + "\n".join(f"- {line}" for line in lines)
+    first = bool(_FIRST.search(question))
+    told = exchanges[0] if first else exchanges[-1]
+    if first and summary:
+        told = Exchange(summary.splitlines()[0].partition(" — ")[0], "")
+    of_answer = told.answer and _asks_for_the_answer(question)
+    code = ("recall_first" if first else "recall_last") + ("_answer" if of_answer else "")
+    params = {"question": told.question, "answer": _MARK.sub("", told.answer).strip()}
+    return say(Notice(code, params), language)
+
+
+def _asks_for_the_answer(question: str) -> bool:
+    you = _YOU.search(question)
+    return bool(you and _ANSWER.search(question, you.end()))
+
+
+def questions_before(history: Sequence[Exchange]) -> list[str]:
+    """The last questions that a search takes in, oldest first, without small talk, each as it was understood."""
+    return [one.meant[:MAX_STANDALONE] for one in history if not is_small_talk(one.meant)][-TURNS:]
+
+
+def searched_with(steps: Sequence[Step]) -> list[str]:
+    """The questions before it that a question was searched for with, as its steps tell, oldest first."""
+    return next((list(step.detail["before"]) for step in steps if step.detail.get("before")), [])

@@ -1,0 +1,99 @@
+"""What thinks in a run: one protocol, whatever stands behind it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from typing import TYPE_CHECKING, Final, Literal, Protocol, Self, TypeVar, runtime_checkable
+
+from rag.types import Exchange, Passage
+
+if TYPE_CHECKING:
+    from langchain_core.messages import AIMessage, BaseMessage
+    from langchain_core.tools import BaseTool
+
+RESET: Final = "\x00"
+"""A piece of an answer that says: discard what came so far, it was not part of the answer."""
+
+
+class Reasoner(Protocol):
+    """What the graphs ask; they never ask which implementation answers.
+
+    Planning, judging or condensing get protocols of their own beside this one, so that a reasoner
+    that cannot plan stays a reasoner. Every method raises ModelError, and nothing else, when the
+    model behind it does not answer. One reasoner serves many runs at once and keeps nothing of them.
+    Work that keeps a processor busy for more than a few milliseconds belongs in a thread: all runs
+    share one event loop.
+    """
+
+    name: str
+
+    @property
+    def kind(self) -> Literal["extractive", "chat"]:
+        """Whether answers are quoted or written."""
+        ...
+
+    async def decide(self, question: str, history: Sequence[BaseMessage], tools: Sequence[BaseTool]) -> AIMessage:
+        """Return a message with tool calls, or with a direct answer where no page is needed (small talk)."""
+        ...
+
+    async def grade(self, question: str, passages: Sequence[Passage]) -> list[bool]:
+        """Say for each passage whether it bears on the question: lenient, and one call for all of them."""
+        ...
+
+    async def rewrite(self, question: str, tried: Sequence[str], passages: Sequence[Passage]) -> str:
+        """Return a query that is not among `tried`; one that is, or none, means: nothing left to try."""
+        ...
+
+    def answer(self, question: str, passages: Sequence[Passage]) -> AsyncIterator[str]:
+        """Yield the answer in pieces, marked `[n]` with 1-based places in `passages`.
+
+        Yields nothing at all when the passages do not hold the answer. A piece may be RESET.
+        """
+        ...
+
+
+@runtime_checkable
+class Follower(Protocol):
+    """What reads a question beside those before it, where no model completes it."""
+
+    def following(self, before: Sequence[str]) -> Self:
+        """The same for a question that follows on those `before` it, oldest first."""
+        ...
+
+
+Reads = TypeVar("Reads", "Reasoner", "Quoter")
+
+
+def following(reader: Reads, before: Sequence[str]) -> Reads:
+    """What reads a question that follows on others: `reader` beside those before it, or as it is."""
+    return reader.following(before) if before and isinstance(reader, Follower) else reader
+
+
+class Quoter(Protocol):
+    """What chooses sentences of passages without a model: a run falls back on it when its budget is spent."""
+
+    def answer(self, question: str, passages: Sequence[Passage]) -> AsyncIterator[str]:
+        """As `Reasoner.answer`."""
+        ...
+
+    def distilled(self, question: str, passages: Sequence[Passage], share: float) -> list[Passage]:
+        """The passages, in order, with about `share` of their text: the sentences that bear on the question. Blocks."""
+        ...
+
+
+@runtime_checkable
+class Condenser(Protocol):
+    """What can tell what a follow-up means."""
+
+    async def condense(self, question: str, history: Sequence[Exchange], summary: str = "") -> str:
+        """The question complete in itself, in its own language. Raises ModelError."""
+        ...
+
+
+@runtime_checkable
+class Summariser(Protocol):
+    """What can put older exchanges into a few sentences."""
+
+    async def summarise(self, before: str, exchanges: Sequence[Exchange], tokens: int) -> str:
+        """A summary of `before`, itself a summary, and `exchanges`, in about `tokens`. Raises ModelError."""
+        ...

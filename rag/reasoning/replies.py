@@ -1,0 +1,101 @@
+"""What is taken from a model's whole reply: its text, its lines, or the one line that was asked for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from rag.reasoning.stream import without_thinking
+from rag.reasoning.utf16 import mended
+
+_BULLET: Final = re.compile(r"(?<!\s)\s*+(?:[-*•·]\s+|•|-(?=[\u4e00-\u9fff]))")
+_NUMBERED: Final = re.compile(r"\s*(\d{1,2})(?:[.)]\s+|[、．)]\s*)(?!\d)")
+_FENCE: Final = re.compile(r"\s*(?:```|~~~)\w*\s*")
+_PAIRS: Final = {
+    '"': '"', "'": "'", "“": "”", "‘": "’", "「": "」", "『": "』", "`": "`", "**": "**", "*": "*",
+}  # fmt: skip
+_WITHIN_A_WORD: Final = re.compile(r"(?<=\w)['’](?=\w)")
+
+_WHICH: Final = r"(?:standalone|stand-alone|complete|rewritten|rephrased|reformulated|final|last|new|search|improved)"
+_NAME: Final = (
+    rf"(?:the\s+)?(?:{_WHICH}\s+)*(?:question|query|translation)"
+    r"|(?:(?:改写|重写|独立|完整|最终|最后|最新|新|检索|搜索)后?的?)*(?:一个)?(?:问题|问句|检索词|搜索词|查询|译文|翻译)"
+)
+_LABEL: Final = re.compile(rf"#*\s*(\**)(?:{_NAME})\s*(?:\1\s*[:：]|[:：]\1)\s*", re.IGNORECASE)
+_LEADS_IN: Final = re.compile(r"[:：][*_\s]*$")
+
+
+def reply_text(text: str) -> str:
+    """The whole of a reply as it was written, without thoughts."""
+    return without_thinking(mended(text))
+
+
+def reply_lines(text: str) -> list[str]:
+    """The lines of a reply, without list marks, marks that enclose a line, fences and lines without a word."""
+    lines = (line for line in reply_text(text).splitlines() if not _FENCE.fullmatch(line))
+    return [bare for line in _unnumbered([line for line in lines if _says(line)]) if (bare := _bare(line))]
+
+
+def listed(lines: Sequence[str]) -> list[str]:
+    """Of a reply's lines those of the list that was asked for, without what leads into it."""
+    return [line for line in lines if not _LEADS_IN.search(line)] or list(lines)
+
+
+def one_line(lines: Sequence[str]) -> str:
+    """Of a reply's lines the one that was asked for, without what it is called; empty where nothing is said."""
+    lines = [said for line in lines if (said := _bare(_unnamed(line)))]
+    return next((line for line in lines if not _LEADS_IN.search(line)), next(iter(lines), ""))
+
+
+def prose(text: str) -> str:
+    """A summary's lines: bullets go only where every line has one, so that no sign of a number is lost."""
+    lines = [line for line in reply_text(text).splitlines() if line.strip()]
+    bulleted = all(_BULLET.match(line) for line in lines)
+    return "\n".join((_BULLET.sub("", line, count=1) if bulleted else line).strip() for line in lines)
+
+
+def _unnamed(line: str) -> str:
+    match = _LABEL.match(line)
+    return line[match.end() :] if match else line
+
+
+def _says(line: str) -> bool:
+    return any(character.isalnum() for character in line)
+
+
+def _unnumbered(lines: Sequence[str]) -> list[str]:
+    """Without bullets, and without numbers that count the lines: others, such as a day's, belong to the text."""
+    kept, expected = [], 1
+    for line in lines:
+        line = _BULLET.sub("", line, count=1) if _BULLET.match(line) else line
+        match = _NUMBERED.match(line)
+        if match and int(match[1]) == expected:
+            line, expected = line[match.end() :], expected + 1
+        kept.append(line)
+    return kept
+
+
+def _bare(line: str) -> str:
+    """The line without pairs of marks that enclose all of it, and the full stop that stands behind one."""
+    line = line.strip()
+    for mark in sorted(_PAIRS, key=len, reverse=True):
+        ended = line.rstrip(".。") if line.startswith(mark) else line
+        if _encloses(ended, mark, _PAIRS[mark]):
+            return _bare(ended[len(mark) : -len(_PAIRS[mark])])
+    return line
+
+
+def _encloses(line: str, mark: str, end: str) -> bool:
+    """Whether the first sign is closed by the last one, and not by one between them."""
+    if not (line.startswith(mark) and line.endswith(end) and len(line) > len(mark) + len(end)):
+        return False
+    inner = _WITHIN_A_WORD.sub("", line[len(mark) : -len(end)])
+    if mark == end:
+        return mark not in inner
+    depth = 0
+    for character in inner:
+        depth += (character == mark) - (character == end)
+        if depth < 0:
+            return False
+    return depth == 0

@@ -1,0 +1,62 @@
+"""What a person asks, and what can be chosen for one run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from rag.config import Settings
+from rag.reasoning.composing import Compose
+from rag.retrieval.filters import Filters
+from rag.runs.usage import Prices
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """Choices and limits of one run; None means the mode's own or none.
+
+    `strategy` is how it searches, by default as the settings say. `standalone` is the question as the person
+    corrected it: it is searched for and answered. `compose`
+    says how an answer is put together from many passages, `distill` whether they are cut down to the
+    sentences that bear on the question first (None: when they do not fit). `context_tokens` is what the
+    chat model takes in at once. `calls`, `tokens` and `seconds` end the run with the best answer so far.
+    """
+
+    strategy: str = ""
+    standalone: str = ""
+    compose: Compose = "auto"
+    distill: bool | None = None
+    context_tokens: int = 16_000
+    calls: int | None = None
+    tokens: int | None = None
+    seconds: float | None = None
+    prices: Prices = field(default_factory=Prices)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a person asks: in which libraries (one as yet), in which mode, confined to which part of them, and how."""
+
+    text: str
+    libraries: tuple[str, ...] = ()
+    mode: str = "fast"
+    scope: Filters = field(default_factory=Filters)
+    options: RunOptions = field(default_factory=RunOptions)
+
+    @property
+    def library(self) -> str:
+        (library,) = self.libraries
+        return library
+
+    def limited(self, settings: Settings) -> Question:
+        """The same with the strategy, sizes, prices and limits of the settings, where no other was chosen."""
+        own = self.options
+        options = replace(
+            own,
+            strategy=own.strategy or settings.strategy,
+            context_tokens=settings.llm_context_tokens,
+            calls=settings.answer_max_calls if own.calls is None else own.calls,
+            tokens=settings.answer_max_tokens if own.tokens is None else own.tokens,
+            seconds=settings.answer_max_seconds if own.seconds is None else own.seconds,
+            prices=Prices(settings.llm_price_in, settings.llm_price_out),
+        )
+        return replace(self, options=options)

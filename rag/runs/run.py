@@ -1,0 +1,349 @@
+"""One run: what it is asked, the mode that answers it, what happened in it so far, and how its answer is put together.
+
+How a run is started, stopped and kept is in `runs`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+import traceback
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast, get_args
+
+from rag.checking.verifier import Verifier
+from rag.errors import RagError
+from rag.reasoning.reasoner import Quoter, Reasoner
+from rag.retrieval.context import joined
+from rag.runs.options import Question, RunOptions
+from rag.runs.usage import CallBudget, Spent
+from rag.store.change_table import Change
+from rag.tracing import Span, Trace
+from rag.types import (
+    Answer,
+    Citation,
+    Event,
+    EventKind,
+    Exchange,
+    Notice,
+    Outcome,
+    Passage,
+    Retrieval,
+    Statement,
+    Step,
+    Wait,
+)
+
+if TYPE_CHECKING:
+    from rag.runs.calls import CallCounter
+
+log = logging.getLogger(__name__)
+
+STOP_GRACE: Final = 0.4  # seconds in which what was stopped may still end by itself
+HISTORY: Final = "keeps_history"
+"""A key of `configurable`: a run that sets it keeps the checkpoint of each step."""
+
+_KINDS: Final = frozenset(get_args(EventKind))
+
+
+class Found(Protocol):
+    @property
+    def passages(self) -> Sequence[Passage]: ...
+
+
+class Searcher(Protocol):
+    """What a run needs of a retriever. Both calls may block; they are made in threads."""
+
+    def search(self, question: str, before: Sequence[str] = ()) -> Found:
+        """Find passages for `question`, in context order; `before` are the questions that it follows on."""
+        ...
+
+    def passages(self, ids: Sequence[str]) -> Sequence[Passage]:
+        """Read passages again by their ids, leaving out those that are no longer there."""
+        ...
+
+
+class Shelf:
+    """The passages that a run has in hand: steps that read them again cost no second visit to the store.
+
+    `searches` are those made so far, for whoever wants to know why a passage is there.
+    """
+
+    def __init__(self, retriever: Searcher) -> None:
+        self.searches: list[Retrieval] = []
+        self._retriever = retriever
+        self._kept: dict[str, Passage] = {}
+
+    def search(self, query: str, before: Sequence[str] = ()) -> Sequence[Passage]:
+        found = self._retriever.search(query, before)
+        if isinstance(found, Retrieval):
+            self.searches.append(found)
+        passages = [self._with_known(passage) for passage in found.passages]
+        self._kept.update((passage.id, passage) for passage in passages)
+        return passages
+
+    def _with_known(self, passage: Passage) -> Passage:
+        """The passage with what an earlier search read of the same chunk, which may have been graded meanwhile."""
+        known = self._kept.get(passage.id)
+        if known is None:
+            return passage
+        if not (known.start <= passage.start and passage.end <= known.end):
+            whole = self._retriever.passages([passage.id])
+            known = joined(joined(whole[0], known), passage) if whole else passage
+        return replace(known, score=passage.score, ranks=passage.ranks, scores=passage.scores)
+
+    def answerable(self) -> float:
+        """How likely the library holds the answer, by the best of the searches; 1 before the first."""
+        return max((search.answerable for search in self.searches), default=1.0)
+
+    def passages_of(self, ids: Sequence[str]) -> list[Passage]:
+        if missing := [wanted for wanted in ids if wanted not in self._kept]:
+            self._kept.update((passage.id, passage) for passage in self._retriever.passages(missing))
+        return [self._kept[wanted] for wanted in ids if wanted in self._kept]
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """What a mode has a run driven with: a compiled LangGraph graph, what is put into it, and its runtime context."""
+
+    graph: Any
+    given: Mapping[str, Any]
+    context: Any = None
+
+
+class Mode(ABC):
+    """A way to answer: its graph, and what the end of it means. One serves all runs and keeps nothing of them.
+
+    What nodes write to their stream becomes an event where its key is an EventKind, and part of the run's state
+    otherwise. A state's `outcome`, once it is there, says that the answer in it is sound. `max_calls` bounds the
+    model calls of a run; `keeps_history` asks for the checkpoint of each step, where there is a conversation.
+    """
+
+    name: str
+    max_calls: int = 1
+    keeps_history: bool = False
+
+    @abstractmethod
+    async def prepare(self, run: Run) -> Prepared:
+        """Build what the run needs. A graph is compiled with the run's `checkpointer`."""
+
+    @abstractmethod
+    async def finish(self, run: Run, broken: Notice | None) -> Answer:
+        """The answer from the run's state; `broken` is why the graph did not come to its end."""
+
+    def calls(self, options: RunOptions, *, talks: bool) -> int:
+        """How many model calls a run with these options may make; `talks` is true within a conversation."""
+        return self.max_calls
+
+    def warm(self, saver: Any) -> None:
+        """Import and build what the first run would wait for; `saver` is the checkpointer, or None. Blocks."""
+        return
+
+    async def remember(self, run: Run) -> None:
+        """Add what a broken-off run had written to its conversation."""
+        return
+
+
+@dataclass(frozen=True, slots=True)
+class Hooks:
+    """What a run tells whoever keeps it, in threads, and asks of it.
+
+    `done` gets the answer before `Runs.wait` returns, `text` the text so far about once a second, `waits` what a
+    person is asked, with what the run has spent, `spans` what happened, whenever it ends or waits. `changes` is what
+    a person changed since it began, oldest first.
+    """
+
+    done: Callable[[Answer], object] | None = None
+    text: Callable[[str], object] | None = None
+    waits: Callable[[Sequence[Wait], Spent], object] | None = None
+    spans: Callable[[Sequence[Span]], object] | None = None
+    changes: Callable[[], Sequence[Change]] = tuple
+
+
+@dataclass(slots=True)
+class Run:
+    """`spent` is what it had used before, where it goes on in another process; `reply` what a person answered to its
+    waits, by their ids.
+    """
+
+    id: str
+    question: Question
+    mode: Mode
+    reasoner: Reasoner
+    shelf: Shelf
+    budget: CallBudget
+    history: tuple[Exchange, ...]
+    hooks: Hooks = field(default_factory=Hooks)
+    quoter: Quoter | None = None
+    verifier: Verifier | None = None
+    thread: str = ""
+    saver: Callable[[], Any] | None = None
+    counter: CallCounter | None = None
+    trace: Trace = field(default_factory=Trace)
+    spent: Spent = field(default_factory=Spent)
+    reply: Mapping[str, Any] = field(default_factory=dict)
+    waits: tuple[Wait, ...] = ()
+    more: Mapping[str, float] = field(default_factory=dict)
+    began: float = field(default_factory=time.monotonic)
+    waited: float = 0.0
+    ended: float | None = None
+    events: list[Event] = field(default_factory=list)
+    changed: threading.Condition = field(default_factory=threading.Condition)
+    state: dict[str, Any] = field(default_factory=dict)
+    text: str = ""
+    answer: Answer | None = None
+    stopped: asyncio.Event = field(default_factory=asyncio.Event)
+    replied: asyncio.Event = field(default_factory=asyncio.Event)
+    done: threading.Event = field(default_factory=threading.Event)
+    work: Future[None] | None = None  # kept, because an event loop holds its tasks only weakly
+
+    def add(self, kind: EventKind, data: Any, path: tuple[str, ...] = ()) -> None:
+        with self.changed:
+            self.events.append(Event(len(self.events), kind, data, path))
+            self.changed.notify_all()
+
+    def seconds(self) -> float:
+        """How long it has been at work; what it waited for a person does not count."""
+        return self.spent.seconds + time.monotonic() - self.began - self.waited
+
+    def changes(self) -> Sequence[Change]:
+        """What a person changed so far, oldest first, for nodes to go by. Blocks. A raised budget holds at once."""
+        found = self.hooks.changes()
+        raised = [change.data for change in found if change.kind == "budget"]
+        self.more = {unit: sum(data.get(unit, 0) for data in raised) for unit in ("calls", "tokens", "seconds")}
+        self.budget.raise_by(int(self.more["calls"]), int(self.more["tokens"]))
+        return found
+
+    def checkpointer(self) -> Any:
+        """What keeps the run's conversation; None where there is none. Its first import takes a moment."""
+        return self.saver() if self.thread and self.saver else None
+
+    def config(self) -> Any:
+        """What the graph is called with, and its conversation read and written."""
+        kept = {"thread_id": self.thread, HISTORY: self.mode.keeps_history} if self.thread else {}
+        return {"configurable": kept, "callbacks": [self.counter] if self.counter else []}
+
+
+def log_problem(what: str, problem: BaseException) -> None:
+    frames = "".join(traceback.format_tb(problem.__traceback__)[-4:])
+    log.error("%s: %s\n%s", what, type(problem).__name__, frames)
+
+
+async def drive(run: Run) -> None:
+    """Run the mode's graph until it ends, or waits for a person, and turn what it streams into events."""
+    run.counter = run.counter or await asyncio.to_thread(counter_of, run.budget, run.trace)
+    run.trace.activate()
+    prepared = await run.mode.prepare(run)
+    given = await asyncio.to_thread(_resuming, run.reply) if run.reply else prepared.given
+    durability = {"durability": "exit"} if run.thread and not run.mode.keeps_history else {}
+    how = {"context": prepared.context, "stream_mode": ["custom", "values"], "subgraphs": True, **durability}
+    run.waits, began = (), False
+    async for namespace, kind, part in prepared.graph.astream(given, run.config(), **how):
+        path = tuple(node.partition(":")[0] for node in namespace)
+        if kind == "custom":
+            _note(run, part, path)
+        elif not path:
+            run.state.update(part if began else {})  # at first it is what the conversation was left with
+            began = True
+    run.waits = tuple(Wait(one.id, one.value) for one in run.state.pop("__interrupt__", ()))
+
+
+def _resuming(reply: Mapping[str, Any]) -> Any:
+    from langgraph.types import Command
+
+    return Command(resume=dict(reply))
+
+
+def counter_of(budget: CallBudget, trace: Trace | None = None) -> CallCounter:
+    """What counts the model calls of a run. Blocks a second the first time, while langchain is imported."""
+    from rag.runs.calls import CallCounter
+
+    return CallCounter(budget, trace)
+
+
+def _note(run: Run, part: Mapping[str, Any], path: tuple[str, ...]) -> None:
+    """Take what a node wrote to its stream. The text so far is what the mode's own graph writes."""
+    for kind, data in part.items():
+        if kind in _KINDS:
+            run.add(cast(EventKind, kind), data, path)
+        if path:
+            continue
+        if kind in ("token", "reset"):
+            run.text = run.text + data if kind == "token" else ""
+        elif kind != "step":
+            run.state[kind] = data
+
+
+def interruption(run: Run) -> Notice:
+    if run.stopped.is_set():
+        return Notice("run_stopped")
+    limit = run.question.options.seconds
+    seconds = (limit or 0.0) + run.more.get("seconds", 0.0)
+    return Notice("budget_seconds", {"seconds": f"{seconds:g}"}) if limit else Notice("run_too_long")
+
+
+def failure(run: Run, task: asyncio.Task[None]) -> Notice | None:
+    """Say why the graph broke off, if it did. The log gets no message of a surprise: it may quote pages.
+
+    What fails once there is an outcome is the writing of the conversation: the answer is sound.
+    """
+    problem = task.exception() if not task.cancelled() else asyncio.CancelledError()
+    if problem is None or isinstance(problem, RagError):
+        return problem.notice if problem else None
+    if run.thread and run.state.get("outcome"):
+        log_problem("a conversation could not be kept", problem)
+        return None
+    log_problem("a run broke off", problem)
+    return Notice("run_failed")
+
+
+async def conclude(run: Run, broken: Notice | None) -> Answer:
+    """The mode's answer; one that says no more than that it failed where there is none, for whoever waits for one."""
+    if run.counter is not None:
+        run.counter.close()
+    (answer,) = await asyncio.gather(run.mode.finish(run, broken), return_exceptions=True)
+    if not isinstance(answer, BaseException):
+        return answer
+    log_problem("an answer could not be put together", answer)
+    return answer_of(run, "failed", Notice("run_failed"))
+
+
+def answer_of(
+    run: Run,
+    outcome: Outcome,
+    notice: Notice | None,
+    text: str = "",
+    citations: tuple[Citation, ...] = (),
+    passages: Sequence[Passage] = (),
+    statements: tuple[Statement, ...] = (),
+) -> Answer:
+    steps = tuple(Step(span.name, span.ms, span.attributes) for span in run.trace.done("node"))
+    return Answer(
+        question=run.question.text,
+        mode=run.mode.name,
+        outcome=outcome,
+        text=text,
+        citations=citations,
+        passages=tuple(passages),
+        steps=steps,
+        model_calls=run.budget.used,
+        seconds=round(run.seconds(), 3),
+        reasoner=run.reasoner.name,
+        notice=notice,
+        searches=tuple(run.shelf.searches),
+        answerable=run.shelf.answerable(),
+        statements=statements,
+        standalone=_standalone(run),
+        composed=run.state.get("composed", ""),
+        usage=run.budget.meter.usage(),
+    )
+
+
+def _standalone(run: Run) -> str:
+    understood = str(run.state.get("standalone", ""))
+    return "" if understood == run.question.text.strip() else understood

@@ -1,0 +1,186 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+
+from rag.checking.citations import Check, check
+from rag.checking.verifier import Claim, Judgement
+from rag.types import CheckedBy, Citation, Passage, Verdict
+from tests.support.answering import BRIDGE, TEA, VOLCANO, passage
+
+PASSAGES = [passage(1, VOLCANO), passage(2, BRIDGE), passage(3, TEA)]
+
+
+def cite(text: str, passages: Sequence[Passage]) -> tuple[str, tuple[Citation, ...]]:
+    """The checked text and its citations, by rules alone."""
+    checked = check(text, passages)
+    return checked.text, checked.citations
+
+
+def test_marks_become_quotes_numbered_in_order() -> None:
+    text, citations = cite("It was opened in 1932. [2] Mount Aso erupted in 1953. [1]", PASSAGES)
+    assert text == "It was opened in 1932.[1] Mount Aso erupted in 1953.[2]"
+    assert [c.quote for c in citations] == ["The bridge was opened in 1932.", "Mount Aso erupted in 1953."]
+    assert [c.url for c in citations] == [PASSAGES[1].url, PASSAGES[0].url]
+
+
+def test_quotes_stand_where_they_say() -> None:
+    _, citations = cite("The town of Aso lies inside it. [1]", PASSAGES)
+    (citation,) = citations
+    start = citation.start - PASSAGES[0].start
+    assert VOLCANO[start : start + len(citation.quote)] == citation.quote == "The town of Aso lies inside it."
+
+
+@pytest.mark.parametrize("mark", ["[2]", "[ 2 ]", "【2】", "[^2]", "[2, 9]", "[2][9]", " [2]"])
+def test_spellings_of_a_mark(mark: str) -> None:
+    text, citations = cite(f"The bridge was opened in 1932{mark}.", PASSAGES)
+    assert text == "The bridge was opened in 1932.[1]"
+    assert len(citations) == 1
+
+
+@pytest.mark.parametrize("mark", ["[0]", "[4]", "[99]"])
+def test_marks_of_no_passage_are_dropped(mark: str) -> None:
+    text, citations = cite(f"Bananas are yellow {mark}.", PASSAGES)
+    assert (text, citations) == ("Bananas are yellow.", ())
+
+
+def test_a_passage_that_does_not_support_is_not_cited() -> None:
+    text, citations = cite("Penguins live in Antarctica and swim well. [2]", PASSAGES)
+    assert "[" not in text
+    assert citations == ()
+
+
+def test_an_unmarked_statement_gets_the_passage_that_supports_it() -> None:
+    text, citations = cite("It carries eight lanes of traffic and two railway lines.", PASSAGES)
+    assert text.endswith("[1]")
+    assert citations[0].url == PASSAGES[1].url
+
+
+def test_chinese() -> None:
+    text, citations = cite("龙井茶产于杭州[3]。炒制需要十道手法。[3]", PASSAGES)
+    assert text == "龙井茶产于杭州。[1]炒制需要十道手法。[2]"
+    assert [c.quote for c in citations] == ["龙井茶产于杭州。", "炒制需要十道手法。"]
+
+
+def test_across_languages_the_mark_is_believed() -> None:
+    _, citations = cite("这座桥于一九三二年通车。[2]", PASSAGES)
+    assert citations[0].url == PASSAGES[1].url
+
+
+def test_links_and_images_lose_their_targets() -> None:
+    text, _ = cite("See [here](https://evil.example/?q=1) ![x](http://evil.example/x.png).", PASSAGES)
+    assert "evil" not in text
+    assert text.startswith("See here")
+
+
+def test_one_quote_has_one_number() -> None:
+    text, citations = cite("Opened in 1932. [2]\n\nThe bridge was opened in 1932. [2]", PASSAGES)
+    assert text.count("[1]") == 2
+    assert len(citations) == 1
+
+
+def test_lists_keep_their_shape() -> None:
+    text, citations = cite("- Mount Aso erupted in 1953 [1]\n- The bridge was opened in 1932 [2]\n", PASSAGES)
+    assert text == "- Mount Aso erupted in 1953[1]\n- The bridge was opened in 1932[2]"
+    assert len(citations) == 2
+
+
+def test_nothing_to_cite() -> None:
+    assert cite("", PASSAGES) == ("", ())
+    assert cite("Hello!", []) == ("Hello!", ())
+
+
+@pytest.mark.parametrize(
+    ("text", "page"),
+    [
+        ("Use `sys.argv[1]` to read the first argument.", "Use `sys.argv[1]` to read the first argument."),
+        ("Values lie in the range [0, 1] after scaling.", "Values lie in the range [0, 1] after scaling."),
+        ("Run `git clone https://x.example/a/b` first.", "Run `git clone https://x.example/a/b` first."),
+        ("Call `handlers[key](event)` at the end.", "Call `handlers[key](event)` at the end."),
+        (
+            "```python\nx = items[0]\nget('https://x.example')\n```\nThat prints the first item",
+            "It prints the first item.",
+        ),
+    ],
+)
+def test_code_and_brackets_come_through(text: str, page: str) -> None:
+    shown, citations = cite(f"{text} [1]", [passage(1, page)])
+    assert shown == f"{text}[1]"
+    assert len(citations) == 1
+
+
+def test_code_without_its_signs_gets_them_back() -> None:
+    page = "The script name is `sys.argv[0]` and the first argument is `sys.argv[1]`."
+    assert cite(f"{page.replace('`', '')} [1]", [passage(1, page)])[0] == f"{page}[1]"
+
+
+def test_an_address_of_the_page_is_the_answer() -> None:
+    page = "The API of the service is at https://api.example.com/v1 and needs a key."
+    text, _ = cite("The API is at https://api.example.com/v1. [1] More is at https://evil.example.", [passage(1, page)])
+    assert text == "The API is at `https://api.example.com/v1`.[1] More is at."
+
+
+@pytest.mark.parametrize(
+    ("text", "page", "verdict"),
+    [
+        ("No, it does not include breakfast [1].", "The room price does not include breakfast.", "supported"),
+        ("Yes, it includes breakfast [1].", "The room price does not include breakfast.", "partly"),
+        ("No, you cannot enter the tower [1].", "No, you cannot enter the tower.", "supported"),
+        ("**The limit is 30 days.** [1]", "The limit is 30 days.", "supported"),
+        ("**The limit is 45 days.** [1]", "The limit is 30 days.", "unsupported"),
+        ("2. The limit is 30 days [1]", "The limit is 30 days.", "supported"),
+        ("The article does not cover damage by water [1].", "The article does not cover damage by water.", "supported"),
+    ],
+)
+def test_denials_and_lines_in_bold_are_checked(text: str, page: str, verdict: str) -> None:
+    (statement,) = check(text, [passage(1, page)]).statements
+    assert statement.verdict == verdict
+
+
+@pytest.mark.parametrize(
+    "text", ["The pages do not mention the price [1].", "I hope this helps.", "无法确定。", "## Overview [1]"]
+)
+def test_remarks_that_nothing_bears_out_are_no_statements(text: str) -> None:
+    checked = check(text, PASSAGES)
+    assert checked.statements == ()
+    assert checked.citations == ()
+
+
+class Says:
+    """Says the same of every claim."""
+
+    checks_by: CheckedBy = "model"
+
+    def __init__(self, verdict: Verdict) -> None:
+        self._said = Judgement(verdict)
+
+    async def verify(
+        self, claims: Sequence[Claim], passages: Sequence[Passage], question: str = ""
+    ) -> list[Judgement | None]:
+        return [self._said for _ in claims]
+
+
+def test_what_only_leads_on_counts_where_a_model_finds_it_untrue() -> None:
+    text = "The town of Aso lies inside these ancient walls:"
+    assert check(text, PASSAGES).statements == ()
+    for verdict, counted in (("supported", []), ("unsupported", ["unsupported"])):
+        asked = Check(text, PASSAGES)
+        asyncio.run(asked.consult(Says(verdict), "", 16_000))  # type: ignore[arg-type]
+        assert [one.verdict for one in asked.result().statements] == counted
+
+
+def test_quotes_that_bear_it_out_together_are_worth_less_than_one() -> None:
+    halves = [passage(1, "The bridge was opened in 1932."), passage(2, "The bridge carries eight lanes.")]
+    text = "The bridge was opened in 1932 and carries eight lanes."
+    (together,) = check(f"{text} [1][2]", halves).statements
+    (alone,) = check(f"{text} [1]", [passage(1, "The bridge, opened in 1932, carries eight lanes.")]).statements
+    assert together.verdict == alone.verdict == "supported"
+    assert together.score < alone.score
+
+
+def test_a_row_of_a_table_ends_behind_its_mark() -> None:
+    checked = check("| Name | Opened |\n| --- | --- |\n| The bridge | 1932 [2] |", PASSAGES)
+    (row,) = checked.statements
+    assert checked.text[row.start : row.end] == "| The bridge | 1932 [1] |"

@@ -1,0 +1,111 @@
+"""Where conversations and the steps of runs are kept, by LangGraph's own tests of checkpointers and by ours."""
+
+from __future__ import annotations
+
+import operator
+import sqlite3
+import time
+from collections.abc import AsyncGenerator
+from contextlib import closing
+from pathlib import Path
+from typing import Annotated, Any, TypedDict
+
+import pytest
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.checkpoint.base.id import uuid6
+from langgraph.checkpoint.conformance import checkpointer_test, validate
+from langgraph.graph import END, START, StateGraph
+
+from rag.conversations import checkpoints
+from rag.conversations.checkpoints import Checkpoints
+from rag.conversations.saver import ConversationSaver
+from rag.runs.run import HISTORY
+
+
+class Counted(TypedDict):
+    steps: Annotated[list[int], operator.add]
+
+
+def graph(saver: BaseCheckpointSaver[Any], inner: bool = False) -> Any:
+    """Three steps, the second of them a graph of its own with `inner`."""
+    builder = StateGraph(Counted)
+    for number in range(3):
+        step: Any = graph_below() if inner and number == 1 else lambda state, number=number: {"steps": [number]}
+        builder.add_node(f"step{number}", step)
+    builder.add_edge(START, "step0")
+    builder.add_edge("step0", "step1")
+    builder.add_edge("step1", "step2")
+    builder.add_edge("step2", END)
+    return builder.compile(checkpointer=saver)
+
+
+def graph_below() -> Any:
+    builder = StateGraph(Counted)
+    builder.add_node("below", lambda state: {"steps": [10]})
+    builder.add_edge(START, "below")
+    builder.add_edge("below", END)
+    return builder.compile(checkpointer=True)
+
+
+def config(thread: str, **more: Any) -> Any:
+    return {"configurable": {"thread_id": thread, **more}}
+
+
+def rows(path: Path, table: str) -> list[tuple[str, str, str]]:
+    with closing(sqlite3.connect(path)) as database:
+        return database.execute(f"SELECT thread_id, checkpoint_ns, checkpoint_id FROM {table}").fetchall()
+
+
+async def failures(path: Path, *, pruned: bool) -> list[str]:
+    kept = Checkpoints(path)
+
+    @checkpointer_test(name=path.name)
+    async def made() -> AsyncGenerator[BaseCheckpointSaver[Any], None]:
+        yield kept.saver() if pruned else ConversationSaver(kept._sqlite)
+
+    report = await validate(made)
+    return [failure for result in report.results.values() for failure in result.failures]
+
+
+async def test_langgraphs_own_tests_pass_without_pruning(tmp_path: Path) -> None:
+    assert await failures(tmp_path / "all.sqlite3", pruned=False) == []
+
+
+async def test_with_pruning_only_history_is_missing(tmp_path: Path) -> None:
+    found = {failure.partition(":")[0] for failure in await failures(tmp_path / "newest.sqlite3", pruned=True)}
+    earlier = {"test_put_multiple_checkpoints_same_thread", "test_put_incremental_channel_update"}
+    assert found - {name for name in found if name.startswith("test_list_")} == {
+        *earlier,
+        "test_get_tuple_specific_checkpoint_id",
+    }
+
+
+@pytest.mark.parametrize("inner", [False, True])
+async def test_one_checkpoint_stays_unless_the_run_keeps_its_history(tmp_path: Path, inner: bool) -> None:
+    path = tmp_path / "c.sqlite3"
+    saver = Checkpoints(path).saver()
+    await graph(saver, inner).ainvoke({"steps": []}, config("plain"), durability="sync")
+    await graph(saver, inner).ainvoke({"steps": []}, config("told", **{HISTORY: True}), durability="sync")
+    spaces = [space for thread, space, _ in rows(path, "checkpoints") if thread == "plain"]
+    assert sorted(set(spaces)) == sorted(spaces) and len(spaces) == 1 + inner
+    history = [state async for state in graph(saver, inner).aget_state_history(config("told"))]
+    assert history[0].values["steps"][-1] == 2
+    assert len(history) == 5
+
+
+async def test_histories_are_bounded_in_days_and_megabytes(tmp_path: Path) -> None:
+    path = tmp_path / "c.sqlite3"
+    for days, megabytes in ((30.0, 0.0), (-1.0, 500.0)):
+        saver = Checkpoints(path, days=days, megabytes=megabytes).saver()
+        for thread in ("a", "b"):
+            await graph(saver).ainvoke({"steps": []}, config(thread, **{HISTORY: True}), durability="sync")
+        await graph(saver).ainvoke({"steps": []}, config("last", **{HISTORY: True}), durability="sync")
+        kept = [thread for thread, _, _ in rows(path, "checkpoints")]
+        assert (kept.count("a"), kept.count("b"), kept.count("last")) == (1, 1, 5)
+        assert {row[2] for row in rows(path, "writes")} <= {row[2] for row in rows(path, "checkpoints")}
+        await saver.adelete_thread("last")
+
+
+def test_the_first_id_of_a_moment() -> None:
+    now = time.time()
+    assert checkpoints._first_id(now - 1) < str(uuid6()) < checkpoints._first_id(now + 60)

@@ -1,0 +1,120 @@
+"""An export holds the whole conversation with its sources, and nothing in it runs."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+
+from rag.conversations.conversations import TurnView
+from rag.conversations.export import export, file_name
+from rag.errors import RagError
+from rag.store.conversation_table import Conversation
+from rag.types import Answer, Citation, Notice, Statement
+
+EVIL = '<script>alert(1)</script><img src=x onerror="alert(2)">'
+
+
+def _turn(answer: Answer | None, question: str = "When did it erupt?") -> TurnView:
+    state = "done" if answer else "running"
+    return TurnView("t", "c", "2026-01-01T00:00:00Z", question, state, "", answer, {"mode": "fast"}, {}, ())  # type: ignore[arg-type]
+
+
+def _answer(
+    text: str = "In 1953. [1]", url: str = "https://example.org/aso", title: str = "Aso", quote: str = "In 1953."
+) -> Answer:
+    citation = Citation(1, url, "h", title, quote, 0, 8)
+    return Answer(
+        "When?", "fast", "caveat", text, (citation,), notice=Notice("run_stopped"), standalone="When did Aso erupt?"
+    )
+
+
+TALK = Conversation("c", "main", "", "Volcanoes", "2026-01-01", "2026-01-01", 1)
+
+
+class _Seen(HTMLParser):
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+
+@pytest.mark.parametrize(("language", "word"), [("en", "not found in the pages"), ("zh", "在网页中未找到")])
+@pytest.mark.parametrize("kind", ["md", "html"])
+def test_a_doubtful_statement_is_told_from_a_supported_one(kind: str, language: Any, word: str) -> None:
+    text = "In 1953. [1] It sleeps. It is high. [1]"
+    statements = (
+        Statement(0, 8, "supported", (1,)),
+        Statement(13, 23, "unsupported"),
+        Statement(24, 35, "partly", (1,)),
+    )
+    made, _ = export(TALK, [_turn(replace(_answer(text), statements=statements))], kind, language)
+    plain = re.sub(r"\\|<[^>]*>", "", made)
+    assert f"In 1953. [1] It sleeps. ({word}) It is high. [1] (" in plain
+    assert plain.count(word) == 1 and ("1 of 3" in plain or "3 句中有 1 句" in plain)
+
+
+@pytest.mark.parametrize("kind", ["md", "html", "json"])
+def test_question_answer_and_sources_are_all_there(kind: str) -> None:
+    text, media = export(TALK, [_turn(_answer()), _turn(None, "And then?")], kind)
+    assert kind in media or kind == "md"
+    for part in (
+        "Volcanoes",
+        "When did it erupt?",
+        "When did Aso erupt?",
+        "In 1953.",
+        "https://example.org/aso",
+        "And then?",
+    ):
+        assert part in text
+    if kind != "json":
+        assert "Stopped; the answer is incomplete." in text.replace("\\", "")
+        assert "Not finished" in text
+
+
+def test_json_can_be_read_again() -> None:
+    data = json.loads(export(TALK, [_turn(_answer())], "json")[0])
+    assert data["turns"][0]["answer"]["citations"][0]["quote"] == "In 1953."
+
+
+def test_nothing_of_a_page_or_a_model_runs_in_html() -> None:
+    answer = _answer(EVIL, "javascript:alert(3)", EVIL, EVIL)
+    seen = _Seen(export(Conversation("c", "m", "", EVIL, "", ""), [_turn(answer, EVIL)], "html")[0])
+    assert not {tag for tag, _ in seen.tags} & {"script", "img", "iframe", "object", "form", "link"}
+    assert not [name for _, attributes in seen.tags for name in attributes if name.startswith("on")]
+    assert not [one for tag, one in seen.tags if tag == "a" and "javascript" in str(one.get("href"))]
+
+
+def test_markdown_loads_and_runs_nothing_either() -> None:
+    from markdown_it import MarkdownIt
+
+    answer = _answer(
+        f"![x](https://evil.example/p.png) {EVIL}", "javascript:alert(3)", "a](https://evil.example)", EVIL
+    )
+    seen = _Seen(MarkdownIt().render(export(TALK, [_turn(answer, f"# {EVIL}")], "md")[0]))
+    assert not {tag for tag, _ in seen.tags} & {"script", "img", "a"}
+
+
+def test_marks_lead_to_their_source() -> None:
+    html, _ = export(TALK, [_turn(_answer("In 1953. [1] Or so. [7]"))], "html")
+    assert '<a href="#s1-1">[1]</a>' in html and 'id="s1-1"' in html
+    assert "[7]" in html and "#s1-7" not in html
+
+
+def test_chinese_words_and_file_names() -> None:
+    assert "出处" in export(TALK, [_turn(_answer())], "html", "zh")[0]
+    named = Conversation("c", "m", "", "绿茶 / 红茶: 多少度?", "", "")
+    assert file_name(named, "md") == "绿茶-红茶-多少度.md"
+    assert file_name(Conversation("c", "m", "", "???", "", ""), "html") == "conversation.html"
+
+
+def test_another_format_is_refused() -> None:
+    with pytest.raises(RagError, match="pdf"):
+        export(TALK, [], "pdf")

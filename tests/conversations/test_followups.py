@@ -1,0 +1,118 @@
+"""Questions to ask next: in the question's language, new, and answered by the pages."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from rag.conversations.followups import from_headings, suggestions
+from rag.reasoning.chat import ChatReasoner
+from rag.types import Answer, Citation, Passage
+from tests.conversations.test_conversations import FIRST, Talk
+from tests.support.answering import BRIDGE, ScriptedReasoner, passage
+from tests.support.fake_model import QueueModel
+
+
+@pytest.fixture
+def talk(tmp_path: Path) -> Iterator[Talk]:
+    one = Talk(tmp_path)
+    yield one
+    one.close()
+
+
+def _under(number: int, *section: str) -> Passage:
+    return replace(passage(number, BRIDGE), section=section)
+
+
+def _answer(question: str, *passages: Passage, outcome: str = "answered") -> Answer:
+    cited = Citation(1, "u", "h", "t", "q", 0, 1, passages[0].section if passages else ())
+    return Answer(question, "fast", outcome, "In 1932. [1]", (cited,), passages)  # type: ignore[arg-type]
+
+
+def test_headings_become_questions_and_those_not_cited_come_first() -> None:
+    answer = _answer(
+        "When was the bridge opened?",
+        _under(1, "History"),
+        _under(2, "3. Traffic and lanes"),
+        _under(3, "Do guests cost anything?"),
+        _under(4, "The bridge opened"),
+        _under(5),
+        _under(6, "Where paint is kept"),
+    )
+    assert from_headings(answer.question, answer) == [
+        "What does the page say about “Traffic and lanes”?",
+        "Do guests cost anything?",
+        "What does the page say about “Where paint is kept”?",
+        "What does the page say about “History”?",
+    ]
+    chinese = _answer("桥是什么时候通车的？", _under(1, "历史"), _under(2, "怎样付款"), _under(3, "Why is it red?"))
+    assert from_headings(chinese.question, chinese) == ["怎样付款？", "关于“历史”，页面说了什么？"]
+
+
+def test_a_model_proposes_and_what_the_pages_do_not_answer_is_left_out() -> None:
+    said = (
+        "1. How many lanes are there?\n2. When was the bridge opened?\n3. Who painted it?\n4. 桥有几条车道？\n"
+        "5. What does it carry?"
+    )
+    model = QueueModel(replies=[said])
+    answer = _answer("When was the bridge opened?", _under(1, "History"), _under(2, "Tolls"))
+    likely = lambda question, passages: 0.1 if "painted" in question else 0.9  # noqa: E731
+    found = asyncio.run(suggestions(answer, ChatReasoner(model), likely))
+    assert found == ["How many lanes are there?", "What does it carry?", "What does the page say about “Tolls”?"]
+    assert len(model.requests) == 1
+
+
+def test_without_an_answer_nothing_is_proposed() -> None:
+    for outcome in ("failed", "conversation"):
+        answer = _answer("When?", _under(1, "History"), outcome=outcome)
+        assert asyncio.run(suggestions(answer, ScriptedReasoner())) == []
+
+
+def test_they_come_after_the_answer_and_are_counted(talk: Talk) -> None:
+    class Slow(QueueModel):
+        async def _agenerate(self, messages, *arguments, **options):  # type: ignore[no-untyped-def]
+            if "further questions" in messages[0].text:
+                await asyncio.sleep(2.0)
+            return self._generate(messages, **{k: v for k, v in options.items() if k != "run_manager"})
+
+    from tests.runs.test_usage import SEARCH
+
+    replies = [SEARCH, ["Mount Aso erupted in 1953.[1]"], "How wide is the crater?\nWhich town lies inside it?"]
+    model = Slow(replies=replies)
+    asked, turn = talk.ask(FIRST, ChatReasoner(model), suggest=True, likely=lambda _, passages: 1.0)
+    assert turn.answer is not None and turn.suggestions == ()
+    assert turn.answer.usage.calls == 2
+    deadline = time.monotonic() + 60
+    while not talk.kept.turn(asked.turn_id).suggestions:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    assert talk.kept.turn(asked.turn_id).suggestions[:2] == ("How wide is the crater?", "Which town lies inside it?")
+    assert talk.kept.usage(asked.conversation_id).calls == 3
+
+
+def test_an_app_that_closes_meanwhile_gives_them_up_in_silence(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    closing, asked = Talk(tmp_path), threading.Event()
+    closed = threading.Event()
+
+    def likely(_: str, passages: Sequence[Passage]) -> float:
+        asked.set()
+        closed.wait(10)
+        return 1.0
+
+    from tests.runs.test_usage import SEARCH
+
+    model = QueueModel(replies=[SEARCH, ["It erupted in 1953.[1]"], "How wide is the crater?"])
+    closing.ask(FIRST, ChatReasoner(model), suggest=True, likely=likely)
+    assert asked.wait(10)
+    closing.close()
+    closed.set()
+    time.sleep(0.2)  # for a thread that would still try to keep them
+    assert not caplog.records

@@ -1,0 +1,38 @@
+"""A process that is gone is known to be gone, and one that may live is left alone."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+
+from rag.conversations.liveness import SILENCE, Process
+
+
+def test_a_silent_process_is_dead() -> None:
+    one, other = Process(), Process()
+    assert not one.may_live(other.name.replace(str(os.getpid()), "1"), time.time() - SILENCE - 1)
+    assert not one.may_live("", time.time())
+
+
+def test_another_life_of_our_own_number_is_over() -> None:
+    assert not Process().may_live(Process().name, time.time())
+
+
+@pytest.mark.skipif(os.name != "posix", reason="numbers of processes are asked on POSIX alone")
+def test_a_process_here_is_asked_for() -> None:
+    one = Process()
+    host = one.name.split(":")[0]
+    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    name = f"{host}:{child.pid}:abc"
+    assert one.may_live(name, time.time())
+    child.kill()
+    child.wait()
+    assert not one.may_live(name, time.time())
+
+
+def test_a_process_elsewhere_lives_while_it_speaks() -> None:
+    assert Process().may_live("another.host:1:abc", time.time() - 1)

@@ -1,0 +1,59 @@
+"""What the loop makes of how likely the library holds the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pytest
+
+from rag.retrieval.answerable import DOUBT, REFUSE
+from rag.runs.runs import Runs
+from rag.types import Answer, Retrieval, RunMode
+from tests.support.answering import FakeRetriever, ScriptedReasoner, ask
+
+UNLIKELY, DOUBTFUL, LIKELY = REFUSE / 2, (REFUSE + DOUBT) / 2, 0.9
+
+
+@dataclass
+class Judging(FakeRetriever):
+    answerable: float = LIKELY
+
+    def search(self, question: str, before: Sequence[str] = ()) -> Retrieval:  # type: ignore[override]
+        found = tuple(super().search(question, before).passages)
+        return Retrieval(question, "mmr", found, (), ("dense",), answerable=self.answerable)
+
+
+def run(runs: Runs, answerable: float, mode: RunMode = "fast", *, relevant: bool = True) -> Answer:
+    reasoner = ScriptedReasoner(verdicts=[relevant], answers=[["It erupted in 1953. [1]"]])
+    answer, _ = ask(runs, reasoner, Judging(answerable=answerable), mode=mode)
+    return answer
+
+
+def test_fast_refuses_what_is_unlikely_and_shows_the_nearest_passages(runs: Runs) -> None:
+    answer = run(runs, UNLIKELY)
+    assert (answer.outcome, answer.text) == ("not_in_pages", "")
+    assert answer.passages
+    assert answer.answerable == UNLIKELY
+
+
+@pytest.mark.parametrize(("answerable", "outcome"), [(DOUBTFUL, "caveat"), (LIKELY, "answered")])
+def test_fast_answers_what_is_doubtful_with_a_caveat(runs: Runs, answerable: float, outcome: str) -> None:
+    answer = run(runs, answerable)
+    assert answer.outcome == outcome
+    assert answer.text
+    assert outcome == "answered" or (answer.notice and answer.notice.code == "in_doubt")
+
+
+def test_deep_overrules_a_refusal_with_evidence_and_says_so(runs: Runs) -> None:
+    answer = run(runs, UNLIKELY, "deep", relevant=True)
+    assert answer.outcome == "caveat"
+    assert answer.citations
+
+
+def test_deep_does_not_overrule_without_evidence(runs: Runs) -> None:
+    assert run(runs, UNLIKELY, "deep", relevant=False).outcome == "not_in_pages"
+
+
+def test_the_searches_stand_in_the_answer(runs: Runs) -> None:
+    assert [search.question for search in run(runs, LIKELY).searches] == ["When did Mount Aso erupt?"]

@@ -1,0 +1,99 @@
+"""The conversation as messages: what was answered, and what was only asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+
+from rag.conversations.checkpoints import Checkpoints
+from rag.conversations.conversations import Asking, Conversations
+from rag.errors import ModelError
+from rag.graphs import MODES
+from rag.graphs.answer.state import LoopState
+from rag.graphs.answer.talk import conversation, leftovers
+from rag.reasoning.history import searched_with
+from rag.reasoning.messages import exchanges_of, messages_of, said
+from rag.runs.options import Question
+from rag.runs.runs import Runs
+from rag.store.database import Database
+from rag.types import Answer, Exchange
+from tests.support.answering import FakeRetriever, ScriptedReasoner, passage
+
+FIRST, FOLLOW_UP = "How tall is the bridge in London?", "And in Paris?"
+
+
+def test_a_question_without_an_answer_is_remembered() -> None:
+    told = [Exchange("What is tea?", "A drink."), Exchange("Why?", "", "Why is tea a drink?"), Exchange("How?", "So.")]
+    assert exchanges_of(messages_of(told)) == told
+
+
+def test_what_tools_said_goes_and_what_was_asked_stays() -> None:
+    messages: list[AnyMessage] = [
+        HumanMessage("What is tea?", id="1"),
+        AIMessage("", id="2", tool_calls=[{"name": "retrieve", "args": {"query": "tea"}, "id": "call"}]),
+        ToolMessage("…", id="3", tool_call_id="call"),
+        HumanMessage("And coffee?", id="4"),
+        AIMessage("A drink.", id="5"),
+    ]
+    assert [one.id for one in leftovers(messages)] == ["2", "3"]
+
+
+def test_a_model_sees_questions_and_answers_in_turn() -> None:
+    told = [Exchange("What is tea?", ""), Exchange("And coffee?", "A drink.")]
+    state = LoopState(messages=[*messages_of(told), said("And milk?")])
+    assert [one.text for one in conversation(state)] == ["And coffee?", "A drink."]
+
+
+@pytest.fixture
+def ask(tmp_path: Path) -> Iterator[Any]:
+    checkpoints, database = Checkpoints(tmp_path / "talk.sqlite3"), Database(tmp_path / "app.sqlite3")
+    runs, retriever = Runs(MODES, saver=checkpoints.saver), FakeRetriever()
+    kept = Conversations(database, runs, checkpoints)
+
+    def asked(
+        question: str, found: bool, answers: list[Any], within: str = "", forget: bool = False
+    ) -> tuple[str, Answer]:
+        retriever.default = [passage(1)] if found else []
+        if forget:
+            checkpoints.forget(within)
+        one = kept.ask(
+            Asking(
+                *(Question(question, ("main",)), ScriptedReasoner(answers=answers), retriever),
+                conversation_id=within,
+                suggest=False,
+            )
+        )
+        runs.wait(one.run_id, 60)
+        answer = kept.turn(one.turn_id).answer
+        assert answer is not None
+        return one.conversation_id, answer
+
+    yield asked
+    runs.close()
+    database.close()
+
+
+@pytest.mark.parametrize("forget", [False, True], ids=["from its checkpoints", "from its turns"])
+@pytest.mark.parametrize(
+    ("found", "answers", "outcome"),
+    [(False, [["x"]], "not_in_pages"), (True, [[ModelError("chat_timeout")]], "failed")],
+    ids=lambda value: str(value)[:12],
+)
+def test_a_follow_up_points_back_to_what_was_not_answered(
+    ask: Any, found: bool, answers: list[Any], outcome: str, forget: bool
+) -> None:
+    talk, first = ask(FIRST, found, answers)
+    assert first.outcome == outcome
+    _, second = ask(FOLLOW_UP, True, [["It is 324 metres tall [1]."]], talk, forget)
+    assert (second.question, second.standalone, searched_with(second.steps)) == (FOLLOW_UP, "", [FIRST])
+
+
+def test_so_it_is_over_several_questions(ask: Any) -> None:
+    talk, _ = ask(FIRST, False, [["x"]])
+    ask(FOLLOW_UP, False, [["x"]], talk)
+    _, third = ask("And in Rome?", False, [["x"]], talk)
+    assert searched_with(third.steps) == [FIRST, FOLLOW_UP]

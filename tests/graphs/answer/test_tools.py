@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage
+from langchain_core.utils.function_calling import convert_to_openai_tool
+
+from rag.graphs.answer.tools import MAX_QUERIES, MAX_QUERY_CHARACTERS, read_wish, retrieve_tool
+from rag.reasoning.messages import call_for
+
+
+def _calls(*calls: tuple[str, Any]) -> AIMessage:
+    return AIMessage("", tool_calls=[{"name": n, "args": a, "id": str(i)} for i, (n, a) in enumerate(calls)])
+
+
+def test_a_model_sees_one_string_and_nothing_of_the_run() -> None:
+    function = convert_to_openai_tool(retrieve_tool())["function"]
+    assert function["name"] == "retrieve"
+    assert function["parameters"]["properties"] == {"query": {"type": "string"}}
+    assert function["parameters"]["required"] == ["query"]
+
+
+def test_text_alone_is_a_direct_answer() -> None:
+    wish = read_wish(AIMessage("Hello."))
+    assert (wish.text, wish.queries, wish.problem) == ("Hello.", (), "")
+
+
+def test_text_beside_a_call_is_no_answer() -> None:
+    message = _calls(("retrieve", {"query": "tea"})).model_copy(update={"content": "I will look."})
+    assert read_wish(message).queries == ("tea",)
+    assert read_wish(message).text == ""
+
+
+def test_queries_are_bounded_in_number_and_length_and_named_once() -> None:
+    message = _calls(*[("retrieve", {"query": q}) for q in ("a", "a", "b", "c", "d", "x" * 900)])
+    assert read_wish(message).queries == ("a", "b", "c")
+    assert len(read_wish(message).queries) == MAX_QUERIES
+    assert len(read_wish(_calls(("retrieve", {"query": "x" * 900}))).queries[0]) == MAX_QUERY_CHARACTERS
+
+
+@pytest.mark.parametrize(
+    ("message", "problem"),
+    [
+        (_calls(("retrieve", {})), "query"),
+        (_calls(("retrieve", {"query": ["tea"]})), "query"),
+        (_calls(("browse", {"url": "http://10.0.0.1"})), "no tool"),
+    ],
+)
+def test_problems_are_named(message: AIMessage, problem: str) -> None:
+    assert problem in read_wish(message).problem
+
+
+def test_escapes_in_a_broken_call_are_read() -> None:
+    call = {"name": "retrieve", "args": r'{"query": "\u8336 \"tea\"", }', "id": "1", "error": None}
+    message = AIMessage("", invalid_tool_calls=[{**call, "type": "invalid_tool_call"}])
+    assert read_wish(message).queries == ('茶 "tea"',)
+
+
+def test_a_made_call_is_read_back() -> None:
+    assert read_wish(call_for(["one", "two"])).queries == ("one", "two")

@@ -1,0 +1,181 @@
+"""Three ways to one answer: all at once, passage by passage, condensed first and joined."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from rag.agent.extractive import ExtractiveReasoner
+from rag.models.sparse import SparseEncoder
+from rag.prompts.composing import answer as answer_prompt
+from rag.reasoning.chat import ChatReasoner
+from rag.reasoning.composing import Plan, Way, distilled, grouped, plan_for, share_that_fits, tokens_of
+from rag.runs.options import Question, RunOptions
+from rag.runs.runs import Runs
+from rag.types import Answer, Passage
+from tests.reasoning.test_over_http import _reasoner
+from tests.support.answering import BRIDGE, TEA, VOLCANO, FakeRetriever, passage
+from tests.support.chat_rules import rules
+from tests.support.chat_server import ChatServer, Reply, Request
+
+LONG = "The harbour was quiet that morning. " * 80
+PASSAGES = [passage(1, VOLCANO + " " + LONG), passage(2, LONG + BRIDGE), passage(3, TEA * 30), passage(4, LONG)]
+QUOTER = ExtractiveReasoner(SparseEncoder(), lambda terms: dict.fromkeys(terms, 1.0))
+
+
+def _ask(runs: Runs, server: ChatServer, question: str = "When was the bridge opened?", **options: object) -> Answer:
+    chosen = RunOptions(**options)  # type: ignore[arg-type]
+    retriever = FakeRetriever(default=PASSAGES)
+    run_id = runs.start(
+        Question(question, options=chosen), reasoner=_reasoner(server), retriever=retriever, quoter=QUOTER
+    )
+    answer = runs.wait(run_id, 20)
+    assert any(event.kind == "token" for event in runs.events(run_id))
+    return answer
+
+
+@pytest.mark.parametrize(("way", "calls"), [("stuff", 2), ("refine", 5), ("map_reduce", 6)])
+def test_each_way_finds_the_answer_and_cites_the_right_passage(runs: Runs, way: str, calls: int) -> None:
+    with ChatServer(rules) as server:
+        answer = _ask(runs, server, compose=way)
+        assert answer.model_calls == len(server.requests) == calls
+        assert [request.stream for request in server.requests] == [False] * (calls - 1) + [True]
+    assert answer.composed == way and answer.outcome == "answered"
+    assert answer.citations[0].quote == "The bridge was opened in 1932."
+    assert answer.citations[0].url == "https://example.org/2"
+
+
+def test_passages_that_fit_go_in_at_once_and_others_are_condensed(runs: Runs) -> None:
+    assert plan_for(PASSAGES, "auto", 16_000, 2).way == "stuff"
+    assert plan_for(PASSAGES, "auto", tokens_of(PASSAGES), 1).way == "stuff"  # no call is left for another
+    with ChatServer(rules) as server:
+        answer = _ask(runs, server, context_tokens=2_600, calls=8)
+    assert answer.composed == "map_reduce" and answer.citations[0].quote == "The bridge was opened in 1932."
+
+
+def test_no_request_is_larger_than_the_model_takes(runs: Runs) -> None:
+    sizes = []
+
+    def measured(request: Request) -> Reply:
+        sizes.append(sum(len(str(message.get("content") or "")) for message in request.messages))
+        return rules(request)
+
+    for options in ({"calls": 2}, {"calls": 8}, {"calls": 8, "compose": "refine"}):
+        with ChatServer(measured) as server:
+            _ask(runs, server, context_tokens=2_600, **options)  # type: ignore[arg-type]
+    assert max(sizes) < 2_600 / 0.27
+
+
+def test_groups_keep_order_and_numbers() -> None:
+    numbered = list(enumerate(PASSAGES, 1))
+    groups = grouped(numbered, Plan("refine", 16_000, 2))
+    assert [[number for number, _ in group] for group in groups] == [[1, 2], [3, 4]]
+    assert [[number for number, _ in group] for group in grouped(numbered, Plan("refine", 16_000, 9))] == [
+        [1],
+        [2],
+        [3],
+        [4],
+    ]
+
+
+def test_distilling_keeps_what_bears_on_the_question(runs: Runs) -> None:
+    short = QUOTER.distilled("When was the bridge opened?", PASSAGES, 0.2)
+    assert len(short) == len(PASSAGES)
+    assert sum(len(one.text) for one in short) < 0.3 * sum(len(one.text) for one in PASSAGES)
+    assert "The bridge was opened in 1932." in short[1].text
+    assert distilled(PASSAGES, lambda _: 0.0, 1.0) == PASSAGES
+    with ChatServer(rules) as server:
+        answer = _ask(runs, server, distill=True)
+        assert len(str(server.requests[-1].messages)) < sum(len(one.text) for one in PASSAGES)
+    assert answer.citations[0].quote == "The bridge was opened in 1932."
+    assert answer.passages[0].text == PASSAGES[0].text
+
+
+def test_gaps_are_marked() -> None:
+    one = passage(1, "The bridge is red. It rains. It snows. The bridge is long.")
+    (short,) = distilled([one], lambda text: float("bridge" in text), 0.65)
+    assert short.text == "The bridge is red. … The bridge is long."
+
+
+def test_a_chinese_question_of_english_pages_is_composed_in_chinese(runs: Runs) -> None:
+    with ChatServer(rules) as server:
+        run_id = runs.start(
+            Question("龙井茶产于哪里？", options=RunOptions(compose="map_reduce")),
+            reasoner=_reasoner(server),
+            retriever=FakeRetriever(default=PASSAGES),
+        )
+        answer = runs.wait(run_id, 20)
+        systems = [str(request.messages[0]["content"]) for request in server.requests]
+    assert answer.citations[0].url == "https://example.org/3"
+    assert "做笔记" in systems[1] and "用中文回答" in systems[-1]
+
+
+def test_nothing_noted_is_nothing_in_the_pages(runs: Runs) -> None:
+    def nothing(request: Request) -> Reply:
+        system = str(request.messages[0]["content"])
+        return Reply("NOT_IN_PAGES") if "take notes" in system else rules(request)
+
+    with ChatServer(nothing) as server:
+        run_id = runs.start(
+            Question("Who won?", options=RunOptions(compose="map_reduce")),
+            reasoner=_reasoner(server),
+            retriever=FakeRetriever(default=PASSAGES),
+        )
+        answer = runs.wait(run_id, 20)
+    assert (answer.outcome, answer.text) == ("not_in_pages", "")
+
+
+def test_deep_answers_tell_sources_apart_by_their_dates() -> None:
+    old, new = (replace(passage(n), date=date) for n, date in ((1, "2023-05-01"), (2, "2026-01-02T00:00:00Z")))
+    prompt = answer_prompt("When?", [(1, old), (2, new)], deep=True)
+    assert "Page 1 › Top › Part 1 (2023-05-01)" in prompt.user and "(2026-01-02)" in prompt.user
+    assert "A (2023) says" in prompt.system
+    assert "A (2023) says" not in answer_prompt("When?", [(1, old), (2, new)]).system
+    assert "A（2023）说" in answer_prompt("什么时候？", [(1, old), (2, new)], deep=True).system
+    same = [(1, old), (2, replace(old, id="p9"))]
+    assert "A (2023) says" not in answer_prompt("When?", same, deep=True).system
+
+
+def _composed(way: Way, replies: list[str]) -> tuple[str, list[Request]]:
+    with ChatServer(replies) as server:
+
+        async def read() -> str:
+            passages = [passage(1, BRIDGE), passage(2, TEA)]
+            calls = len(replies)
+            return "".join(
+                [piece async for piece in _reasoner(server).compose("How?", passages, Plan(way, 16_000, calls))]
+            )
+
+        return asyncio.run(read()), server.requests
+
+
+def test_a_draft_that_nothing_was_added_to_is_the_answer_as_it_was_written() -> None:
+    draft = "**In short:** it opened in 1932 [1].\n\n1. Bring a card [1].\n2. Pay -5 points [1]."
+    text, _ = _composed("refine", [draft, "NOT_IN_PAGES"])
+    assert text == draft
+
+
+def test_notes_keep_signs_and_marks() -> None:
+    notes = ["-5 °C was measured [1]\n**Note:** two steps [1]\n“碳中和”是目标 [1]", "NOT_IN_PAGES", "It is so [1]."]
+    _, requests = _composed("map_reduce", notes)
+    assert "-5 °C was measured\n**Note:** two steps\n“碳中和”是目标\n" in requests[-1].last
+
+
+def test_what_fits() -> None:
+    assert share_that_fits(PASSAGES, 10**6) == 1.0
+    assert 0 < share_that_fits(PASSAGES, 100) < 0.1
+
+
+def test_a_fast_model_does_all_but_the_answer(runs: Runs) -> None:
+    from tests.runs.test_usage import SEARCH
+    from tests.support.fake_model import QueueModel
+
+    fast, best = QueueModel(replies=[SEARCH]), QueueModel(replies=[["It erupted in 1953.[1]"]])
+    reasoner = ChatReasoner(best, fast=fast)
+    retriever: FakeRetriever = FakeRetriever()
+    passages: list[Passage] = retriever.default
+    run_id = runs.start(Question("When did Mount Aso erupt?"), reasoner=reasoner, retriever=retriever)
+    assert runs.wait(run_id, 20).outcome == "answered"
+    assert (len(fast.requests), len(best.requests)) == (2, 1) and passages

@@ -1,0 +1,183 @@
+"""Recent exchanges whole, older ones summed up, and questions about the conversation answered from it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+
+from rag.agent.extractive import ExtractiveReasoner
+from rag.errors import ModelError
+from rag.graphs import MODES
+from rag.models.sparse import SparseEncoder
+from rag.reasoning.chat import ChatReasoner
+from rag.reasoning.history import (
+    HISTORY_TOKENS,
+    overflowing,
+    questions_before,
+    recalled,
+    searched_with,
+    summary_by_rules,
+)
+from rag.runs.runs import Runs
+from rag.text import estimate_tokens
+from rag.types import Exchange
+from tests.support.answering import FakeRetriever, ScriptedReasoner, ask, nodes_of, passage
+from tests.support.fake_model import QueueModel
+
+TALK = [
+    Exchange("When did Mount Aso erupt?", "It erupted in 1953. [1] Its crater is wide."),
+    Exchange("How wide is it?", "24 kilometres. [1]", "How wide is Mount Aso?"),
+]
+LONG = [
+    Exchange(f"What is known about eruption {n}?", f"Eruption {n} was loud. " + "It went on. " * 200) for n in range(8)
+]
+HISTORY = [("When did Mount Aso erupt?", "In 1953."), ("Thanks!", "You are welcome.")]
+FOLLOW_UP, MEANT = "How wide is its crater?", "How wide is Mount Aso's crater?"
+
+
+def test_recent_exchanges_stay_and_at_least_two() -> None:
+    assert overflowing(TALK) == 0
+    surplus = overflowing(LONG)
+    assert 0 < surplus <= len(LONG) - 2
+    kept = sum(estimate_tokens(one.answer) for one in LONG[surplus:])
+    assert kept <= HISTORY_TOKENS
+    assert overflowing(LONG, 10) == len(LONG) - 2
+
+
+def test_a_summary_by_rules_keeps_within_its_tokens() -> None:
+    lines = summary_by_rules("Before — that.", LONG, 1_000).splitlines()
+    assert lines[0] == "Before — that." and lines[1] == "What is known about eruption 0? — Eruption 0 was loud."
+    short = summary_by_rules("", LONG, 60)
+    assert estimate_tokens(short) <= 60 and "eruption 7" in short and "eruption 0" not in short
+
+
+@pytest.mark.parametrize(
+    ("question", "parts"),
+    [
+        ("What did I ask first?", ["first question", "When did Mount Aso erupt?"]),
+        ("What was my last question?", ["last question", "How wide is it?"]),
+        ("What did you say in your first answer?", ["It erupted in 1953."]),
+        ("Can you repeat your last answer?", ["24 kilometres."]),
+        ("What have we talked about so far?", ["- When did Mount Aso erupt?", "- How wide is it?"]),
+        ("我刚才问了什么？", ["上一个问题", "How wide is it?"]),
+        ("我第一个问题是什么？", ["第一个问题", "When did Mount Aso erupt?"]),
+        ("我们刚才聊了哪些问题？", ["谈过", "- How wide is it?"]),
+    ],
+)
+def test_questions_about_the_conversation(question: str, parts: list[str]) -> None:
+    reply = recalled(question, TALK)
+    assert all(part in reply for part in parts), reply
+    assert "[1]" not in reply
+
+
+def test_other_questions_are_no_recall() -> None:
+    assert recalled("When was the first bridge built?", TALK) == ""
+    assert recalled("夜市第一个摊位卖什么？", TALK) == ""
+    assert "beginning" in recalled("What did I ask first?", [])
+
+
+def test_what_was_said_needs_no_search_and_is_labelled_so(runs: Runs) -> None:
+    retriever = FakeRetriever()
+    model = QueueModel(replies=["You asked when Mount Aso erupted."])
+    answer, _ = ask(
+        runs,
+        ChatReasoner(model),
+        retriever,
+        question="What did I ask first?",
+        history=[(e.question, e.answer) for e in TALK],
+    )
+    assert (answer.outcome, answer.text) == ("conversation", "You asked when Mount Aso erupted.")
+    assert retriever.queries == [] and answer.model_calls == 1
+
+
+def test_a_long_conversation_is_summed_up_once_and_the_model_sees_the_summary(runs: Runs) -> None:
+    reasoner = ScriptedReasoner()
+    history = [(one.question, one.answer) for one in LONG]
+    answer, _ = ask(runs, reasoner, question="When was the bridge opened?", history=history)
+    assert nodes_of(answer)[:3] == ["enter", "condense", "agent"]
+    (_, said) = reasoner.asked[0]
+    assert "Eruption 0 was loud." in said[1] and said[2] == LONG[overflowing(LONG)].question
+    assert sum(map(estimate_tokens, said)) < 2 * HISTORY_TOKENS
+
+
+def test_a_chat_model_sums_up_in_one_call(runs: Runs) -> None:
+    from langchain_core.messages import AIMessage
+
+    search = AIMessage("", tool_calls=[{"name": "retrieve", "args": {"query": "bridge"}, "id": "1"}])
+    model = QueueModel(replies=["They spoke of eruptions.", search, ["The bridge was opened in 1932. [2]"]])
+    history = [(one.question, one.answer) for one in LONG]
+    answer, _ = ask(runs, ChatReasoner(model), question="When was the bridge opened?", history=history)
+    assert answer.model_calls == 3 and answer.outcome == "answered"
+    assert "running summary" in model.requests[0][0][0].text
+    assert any("They spoke of eruptions." in message.text for message in model.requests[1][0])
+
+
+class Completing(ScriptedReasoner):
+    """Completes what it is asked to, unless `reply` is an error."""
+
+    reply: str | ModelError = MEANT
+
+    async def condense(self, question: str, history: Sequence[Exchange], summary: str = "") -> str:
+        if isinstance(self.reply, ModelError):
+            raise self.reply
+        return self.reply
+
+
+@pytest.fixture
+def runs() -> Runs:
+    return Runs(MODES)
+
+
+def test_small_talk_is_no_question_before() -> None:
+    told = [Exchange(*one) for one in HISTORY] + [Exchange("And?", "", "And when did Fuji erupt?")]
+    assert questions_before(told) == ["When did Mount Aso erupt?", "And when did Fuji erupt?"]
+
+
+def test_a_model_completes_what_is_searched_for_and_shown(runs: Runs) -> None:
+    retriever = FakeRetriever()
+    answer, _ = ask(runs, Completing(), retriever, question=FOLLOW_UP, history=HISTORY)
+    assert (retriever.queries, retriever.followed) == ([MEANT], [[]])
+    assert (answer.question, answer.standalone, searched_with(answer.steps)) == (FOLLOW_UP, MEANT, [])
+
+
+def test_a_complete_question_stays_as_the_model_leaves_it(runs: Runs) -> None:
+    reasoner, retriever = Completing(), FakeRetriever()
+    reasoner.reply = FOLLOW_UP
+    answer, _ = ask(runs, reasoner, retriever, question=FOLLOW_UP, history=HISTORY)
+    assert (retriever.queries, answer.standalone) == ([FOLLOW_UP], "")
+
+
+@pytest.mark.parametrize("mode", ["fast", "deep"])
+def test_where_no_model_completes_it_the_search_takes_the_questions_before_in(runs: Runs, mode: str) -> None:
+    reasoner = Completing(verdicts=[False])
+    reasoner.reply = ModelError("chat_timeout")
+    retriever = FakeRetriever()
+    answer, _ = ask(runs, reasoner, retriever, question=FOLLOW_UP, history=HISTORY, mode=mode)  # type: ignore[arg-type]
+    assert retriever.queries[0] == FOLLOW_UP
+    assert retriever.followed == [["When did Mount Aso erupt?"]] * len(retriever.queries)
+    assert (len(retriever.queries) > 1) == (mode == "deep"), "other words are searched for beside them too"
+    assert (answer.standalone, searched_with(answer.steps)) == ("", ["When did Mount Aso erupt?"])
+
+
+def test_quotes_are_chosen_by_the_questions_before_too(runs: Runs) -> None:
+    sparse = SparseEncoder()
+    reasoner = ExtractiveReasoner(sparse, lambda terms: dict.fromkeys(terms, 2.0))
+    fuji = passage(1, "The crater of Mount Fuji is 780 metres wide. It is climbed in summer.")
+    aso = passage(2, "The crater of Mount Aso is 24 kilometres wide. It is visited all year.", score=1.0)
+    retriever = FakeRetriever(default=[fuji, aso])
+    question = "How wide is the crater?"
+    answer, _ = ask(runs, reasoner, retriever, question=question, history=[("When did Mount Aso erupt?", "In 1953.")])
+    assert answer.text.startswith("The crater of Mount Aso is 24 kilometres wide.")
+    alone, _ = ask(runs, reasoner, retriever, question=question)
+    assert alone.text.startswith("The crater of Mount Fuji")
+
+
+def test_passages_are_graded_beside_the_questions_before() -> None:
+    sparse = SparseEncoder()
+    reasoner = ExtractiveReasoner(sparse, lambda terms: dict.fromkeys(terms, 2.0))
+    found = [passage(1, "A recipe for tea, with a wide pot."), passage(2, "Mount Aso erupted; a lake filled it.")]
+    assert asyncio.run(reasoner.grade("How wide?", found)) == [True, False]
+    assert asyncio.run(reasoner.following(["When did Mount Aso erupt?"]).grade("How wide?", found))[1]
+    assert not hasattr(ChatReasoner, "following")

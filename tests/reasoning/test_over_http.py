@@ -1,0 +1,281 @@
+"""Whole runs over a real chat server: streaming, tool calls, and everything a server can do wrong."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+from rag.config import load_settings
+from rag.graphs import MODES
+from rag.messages import say
+from rag.models import chat as chat_models
+from rag.reasoning.chat import ChatReasoner
+from rag.runs.options import Question
+from rag.runs.runs import Runs
+from rag.types import RunMode
+from tests.support.answering import TEA, FakeRetriever, ask, nodes_of, passage
+from tests.support.chat_rules import rules
+from tests.support.chat_server import Call, ChatServer, Reply, Request
+
+QUESTION = "When did Mount Aso erupt?"
+SEARCH = Reply(tool_calls=[Call("retrieve", {"query": "Aso eruption"})])
+ANSWER = "Mount Aso erupted in 1953. [1]"
+
+
+def _reasoner(server: ChatServer, key: str = "") -> ChatReasoner:
+    settings = load_settings(None, llm_base_url=server.base_url, llm_model="test")
+    return ChatReasoner(chat_models.build_chat_model(settings, api_key=key or None))
+
+
+def _by_kind(**replies: Any) -> Callable[[Request], Reply | str]:
+    """Reply by what is asked: decide, grade, rewrite or answer; each has one reply or a list of them."""
+
+    def respond(request: Request) -> Reply | str:
+        system = str(request.messages[0]["content"])
+        kind = "grade" if "search results" in system else "rewrite" if "search queries" in system else ""
+        kind = kind or ("decide" if request.tools else "answer")
+        reply = replies[kind]
+        return (reply.pop(0) if len(reply) > 1 else reply[0]) if isinstance(reply, list) else reply
+
+    return respond
+
+
+@pytest.mark.parametrize("mode", ["fast", "deep"])
+@pytest.mark.parametrize(
+    ("question", "text"), [(QUESTION, "Mount Aso erupted in 1953."), ("龙井茶产于哪里？", "龙井茶产于杭州。")]
+)
+def test_a_plausible_model_answers(runs: Runs, mode: RunMode, question: str, text: str) -> None:
+    retriever = FakeRetriever(default=[passage(1), passage(2, TEA)])
+    with ChatServer(rules) as server:
+        answer, events = ask(runs, _reasoner(server), retriever, question=question, mode=mode)
+    assert (answer.outcome, answer.notice) == ("answered", None)
+    assert answer.text == f"{text}[1]"
+    assert answer.citations[0].quote == text
+    assert answer.model_calls == len(server.requests) == (2 if mode == "fast" else 3)
+    assert sum(e.kind == "token" for e in events) > 1
+
+
+def test_small_talk(runs: Runs) -> None:
+    with ChatServer(rules) as server:
+        answer, _ = ask(runs, _reasoner(server), question="Hello!")
+    assert answer.outcome == "conversation" and answer.text.startswith("Hello!")
+    assert answer.passages == () and answer.model_calls == 1
+
+
+def test_nothing_in_the_pages(runs: Runs) -> None:
+    with ChatServer([SEARCH, "NOT_IN_PAGES"]) as server:
+        answer, events = ask(runs, _reasoner(server), question="Who won the match?")
+    assert answer.outcome == "not_in_pages"
+    assert answer.text == "" and len(answer.passages) == 2
+    assert not [e for e in events if e.kind == "token"]
+
+
+def test_deep_rewrites_and_ends(runs: Runs) -> None:
+    no = '{"verdicts": [{"number": 1, "relevant": false}, {"number": 2, "relevant": false}]}'
+    by_query = {f"words {n}": [passage(n * 2 + 1), passage(n * 2 + 2)] for n in (1, 2, 3)}
+    retriever = FakeRetriever(by_query=by_query)
+    rewrites = ["words 1", "words 2", "words 3", "words 4"]
+    with ChatServer(_by_kind(decide=SEARCH, grade=no, rewrite=rewrites, answer=ANSWER)) as server:
+        answer, _ = ask(runs, _reasoner(server), retriever, mode="deep")
+    assert answer.outcome == "caveat"
+    assert answer.notice and answer.notice.code == "best_found"
+    assert retriever.queries == ["Aso eruption", "words 1", "words 2", "words 3"]
+    assert answer.model_calls == len(server.requests) == 9
+
+
+def test_a_model_that_thinks_aloud(runs: Runs) -> None:
+    with ChatServer([SEARCH, f"<think>1066? no, 1953.</think>\n{ANSWER}"]) as server:
+        answer, events = ask(runs, _reasoner(server))
+    assert answer.text == "Mount Aso erupted in 1953.[1]"
+    assert "1066" not in "".join(e.data for e in events if e.kind == "token")
+
+
+# --- faults
+
+
+@pytest.mark.parametrize(
+    "arguments", ['{"query": "Aso', "Aso eruption", "{}", '{"query": null}', '["Aso"]', '{"q": "Aso"}']
+)
+@pytest.mark.parametrize("mode", ["fast", "deep"])
+def test_a_malformed_tool_call(runs: Runs, mode: RunMode, arguments: str) -> None:
+    retriever = FakeRetriever()
+    broken = Reply(tool_calls=[Call("retrieve", arguments)])
+    script = _by_kind(decide=broken, grade='{"verdicts": []}', answer=ANSWER)
+    with ChatServer(script) as server:
+        answer, _ = ask(runs, _reasoner(server), retriever, mode=mode)
+    assert answer.outcome == "answered"
+    assert retriever.queries == [QUESTION]
+    assert answer.model_calls == (2 if mode == "fast" else 4)
+
+
+def test_a_server_that_takes_no_tools(runs: Runs) -> None:
+    retriever = FakeRetriever()
+    with ChatServer([ANSWER, ANSWER], refuse=["tools"]) as server:
+        reasoner = _reasoner(server)
+        first, _ = ask(runs, reasoner, retriever)
+        second, _ = ask(runs, reasoner, retriever)
+    assert first.outcome == second.outcome == "answered"
+    assert retriever.queries == [QUESTION, QUESTION]
+    assert (first.model_calls, second.model_calls) == (2, 1)
+
+
+@pytest.mark.parametrize("mode", ["fast", "deep"])
+@pytest.mark.parametrize(
+    ("status", "refusal"),
+    [
+        (404, "No endpoints found that support tool use."),
+        (500, "tools param requires --jinja flag"),
+        (501, "tool calling is not implemented"),
+        (400, "该模型不支持工具调用"),
+    ],
+)
+def test_a_server_that_takes_no_tools_says_so_in_its_own_way(
+    runs: Runs, mode: RunMode, status: int, refusal: str
+) -> None:
+    retriever = FakeRetriever()
+    with ChatServer(rules, refuse=["tools"], refuse_with=status, refusal=refusal) as server:
+        first, _ = ask(runs, _reasoner(server), retriever, mode=mode)
+        second, _ = ask(runs, _reasoner(server), retriever, mode=mode)
+        asked = [request for request in server.requests if request.tools == ["retrieve"]]
+    assert first.outcome == second.outcome == "answered"
+    assert retriever.queries == [QUESTION, QUESTION]
+    assert len(asked) == 1  # it is the server that takes none, not the reasoner of one question
+
+
+def test_verdicts_that_cannot_be_read_leave_all_passages(runs: Runs) -> None:
+    prose = "Both passages look relevant to me."
+    with ChatServer(_by_kind(decide=SEARCH, grade=prose, answer=ANSWER)) as server:
+        answer, _ = ask(runs, _reasoner(server), mode="deep")
+    assert (answer.outcome, answer.text) == ("caveat", "Mount Aso erupted in 1953.[1]")
+    assert answer.notice and answer.notice.code == "ungraded"
+    assert [p.id for p in answer.passages] == ["p1", "p2"]
+    assert [s.detail["decision"] for s in answer.steps if s.node == "grade"] == ["ungraded"]
+
+
+def test_a_rewrite_that_cannot_be_read_ends_the_search(runs: Runs) -> None:
+    no = '{"verdicts": [{"number": 1, "relevant": false}, {"number": 2, "relevant": false}]}'
+    with ChatServer(_by_kind(decide=SEARCH, grade=no, rewrite=Reply(fault="garbled"), answer=ANSWER)) as server:
+        answer, _ = ask(runs, _reasoner(server), mode="deep")
+    assert answer.outcome == "caveat" and answer.text.startswith("Mount Aso erupted")
+    assert answer.notice and answer.notice.code == "best_found"
+
+
+@pytest.mark.parametrize("oddity", ["no_reason", "empty_reason", "whole", "message"])
+def test_a_stream_of_its_own_kind_is_a_whole_answer(runs: Runs, oddity: Any) -> None:
+    with ChatServer([SEARCH, Reply(ANSWER, oddity=oddity)]) as server:
+        answer, _ = ask(runs, _reasoner(server))
+        assert len(server.requests) == 2
+    assert (answer.outcome, answer.text) == ("answered", "Mount Aso erupted in 1953.[1]")
+
+
+def test_an_answer_with_halves_of_characters_can_be_stored(runs: Runs) -> None:
+    parts = ["Mount Aso erupted ", "\ud83c", "\udf0b in 1953. [1]", " \ud83d"]
+    with ChatServer([SEARCH, Reply(parts=parts)]) as server:
+        answer, events = ask(runs, _reasoner(server))
+    assert "erupted 🌋 in 1953." in answer.text
+    for text in (answer.text, *(e.data for e in events if e.kind == "token")):
+        text.encode()
+
+
+@pytest.mark.parametrize("refuse", [["json_schema"], ["response_format"], ["response_format", "tool_choice"]])
+def test_grading_steps_down_with_what_the_server_takes(runs: Runs, refuse: Sequence[Any]) -> None:
+    with ChatServer(rules, refuse=refuse) as server:
+        answer, _ = ask(runs, _reasoner(server), mode="deep")
+    assert answer.outcome == "answered"
+    assert [p.id for p in answer.passages] == ["p1"]
+    assert answer.model_calls == len(server.requests) <= 12
+
+
+@pytest.mark.parametrize("mode", ["fast", "deep"])
+@pytest.mark.parametrize(
+    ("reply", "code"),
+    [
+        (Reply("Incorrect API key provided.", status=401), "chat_wrong_key"),
+        (Reply("No such model", status=404), "chat_unknown_model"),
+        (Reply(fault="garbled"), "chat_unusable"),
+    ],
+)
+def test_a_server_that_refuses_everything_still_shows_passages(
+    runs: Runs, mode: RunMode, reply: Reply, code: str
+) -> None:
+    with ChatServer(lambda _: reply) as server:
+        answer, _ = ask(runs, _reasoner(server), mode=mode)
+    assert answer.outcome == "failed" and answer.text == ""
+    assert answer.notice and answer.notice.code == code
+    assert say(answer.notice, "en") and say(answer.notice, "zh")
+    assert [p.id for p in answer.passages] == ["p1", "p2"]
+    assert (answer.usage.calls == 0) == (reply.status != 200)
+
+
+def test_no_server_at_all(runs: Runs) -> None:
+    with ChatServer([]) as server:
+        pass
+    answer, _ = ask(runs, _reasoner(server))
+    assert answer.notice and answer.notice.code == "chat_unreachable"
+    assert answer.passages and not answer.usage.calls
+
+
+@pytest.mark.parametrize("fault", ["cut", "garbled"])
+def test_half_an_answer(runs: Runs, fault: Any) -> None:
+    half = Reply(f"{ANSWER} Its crater is 24 kilometres wide. [1]", fault=fault)
+    with ChatServer([SEARCH, half]) as server:
+        answer, _ = ask(runs, _reasoner(server))
+    assert answer.outcome == "failed"
+    assert answer.notice is not None
+    assert answer.text.startswith("Mount Aso erupted")
+    assert "kilometres wide." not in answer.text
+    assert [p.id for p in answer.passages] == ["p1", "p2"]
+
+
+def test_an_answer_cut_by_the_models_limit(runs: Runs) -> None:
+    with ChatServer([SEARCH, Reply(f"{ANSWER} Its crater", finish="length")]) as server:
+        answer, _ = ask(runs, _reasoner(server))
+    assert answer.outcome == "caveat"
+    assert answer.notice and answer.notice.code == "answer_too_long"
+
+
+@pytest.mark.parametrize("script", [[Reply(fault="hang")], [SEARCH, Reply(ANSWER, fault="hang")]])
+def test_a_server_that_hangs(runs: Runs, script: list[Reply], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chat_models, "TIMEOUT_SECONDS", 2.0)
+    with ChatServer(script) as server:
+        answer, _ = ask(runs, _reasoner(server))
+    assert answer.outcome == "failed"
+    assert answer.notice and answer.notice.code == "chat_timeout"
+    assert [p.id for p in answer.passages] == ["p1", "p2"]
+
+
+@pytest.mark.parametrize("script", [[Reply(fault="hang")], [SEARCH, Reply(ANSWER, fault="hang")]])
+def test_stopping_a_server_that_hangs(runs: Runs, script: list[Reply]) -> None:
+    with ChatServer(script) as server:
+        run_id = runs.start(Question(QUESTION), reasoner=_reasoner(server), retriever=FakeRetriever())
+        deadline = time.monotonic() + 60
+        while len(server.requests) < len(script) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        time.sleep(0.2)
+        began = time.monotonic()
+        runs.cancel(run_id)
+        answer = runs.wait(run_id, 60)
+        assert time.monotonic() - began < 20, "the server would have been waited for"
+    assert answer.notice and answer.notice.code == "run_stopped"
+    assert bool(answer.text) == (len(script) == 2)
+
+
+def test_steps_of_a_deep_run_over_http(runs: Runs) -> None:
+    with ChatServer(rules) as server:
+        answer, _ = ask(runs, _reasoner(server), mode="deep")
+    assert nodes_of(answer) == ["enter", "agent", "retrieve", "grade", "generate"]
+    assert [r.stream for r in server.requests] == [False, False, True]
+    assert server.requests[0].tools == ["retrieve"]
+
+
+def test_runs_that_come_after_others_closed_use_the_same_server() -> None:
+    """Open connections are shared between models and belong to the loop that opened them."""
+    with ChatServer(rules) as server:
+        for _ in range(3):
+            runs = Runs(MODES)
+            answer, _events = ask(runs, _reasoner(server))
+            runs.close()
+            assert answer.outcome == "answered"

@@ -1,0 +1,296 @@
+from __future__ import annotations
+
+import pytest
+
+from rag.reasoning.questions import (
+    MAX_CHARACTERS,
+    is_about_conversation,
+    is_small_talk,
+    is_third_language,
+    question_problem,
+)
+
+PLEASANTRIES = """
+Hey there!
+Good evening, everyone
+Hello again, nice to see you
+What's up?
+How's it going?
+Thanks a million, that really helped
+Thank you for your patience
+ok cool, got it
+Sounds good, see you tomorrow
+Never mind
+Haha, lovely
+No problem
+ＨＥＬＬＯ
+晚上好，大家好
+在吗
+哈喽，最近怎么样？
+谢谢您的解答
+辛苦了，再见
+嗯嗯，原来如此
+不客气
+太好了，没问题
+祝您周末愉快
+"""
+ABOUT_THE_HELPER = """
+Who are you, exactly?
+What's your name?
+Are you a bot or a real person?
+So what sort of things can you help me with?
+What are you capable of?
+What kinds of questions can I ask you?
+How do you work?
+Hi! Could you introduce yourself?
+Tell me something about yourself
+I need help
+I'd like to ask you something
+Can I ask you something?
+Who am I talking to?
+Do you speak Chinese?
+Great, that helped. What else can you do?
+您叫什么名字？
+你是真人还是机器人
+你都能回答哪些问题呀
+请先自我介绍一下
+我该怎么使用你？
+你有哪些功能
+你好，请问你可以帮我做些什么？
+我有个问题想问你
+是谁开发了你
+"""
+ABOUT_THE_CONVERSATION = """
+What did I ask at the beginning?
+Remind me what we were talking about
+Which questions have I asked so far?
+Could you please sum up our chat?
+What was your previous reply?
+Please repeat your last answer
+Do you remember what I told you earlier?
+Translate your answer into Chinese
+What was the first question?
+How many questions did I ask?
+Why did you say that?
+Thanks. And what did we discuss before that?
+我一开始问的是什么？
+咱们刚刚聊到哪儿了
+你上一次是怎么回答的
+请概括一下这次对话
+我总共问了多少个问题
+把你刚才的回答再说一遍
+你还记得我说过什么吗
+上一个问题是什么来着
+"""
+NEEDS_A_PAGE = """
+How can I use the swimming pool?
+How can I use a monad transformer?
+What can I do against bed bugs?
+How can I ask for sick leave?
+What can we ask of the landlord?
+Can you help me choose a saddle?
+How can you help a stranded whale?
+What can you do in Lisbon on a rainy day?
+How do you work with timezones in SQL?
+How do you use chopsticks?
+Who are your suppliers?
+What are your delivery areas?
+What are you required to wear in the lab?
+Are you open at Easter?
+Do you ship to Norway?
+Who do you work with?
+What services do you offer?
+How does the chat widget load?
+When was the first chat room opened?
+Is this conversation recorded by law?
+How do I delete a conversation in the app?
+What was the first message in a bottle?
+What was the last question of the exam about?
+Where is the previous version of the manual?
+Did we agree on a budget?
+Have you said anything about parking fees?
+What did I say about the invoice?
+What did you say the crater is called?
+I asked for a receipt, when does it arrive?
+What did the minister say in her first answer?
+Your reply about the ferry: is there one at night?
+What does "nice to meet you" mean?
+thank you card sizes
+good night sleep duration
+hello world in Rust
+Yes album list
+all day breakfast
+Sorry board game rules
+Can you tell me what it is?
+Do you know how to do it?
+Can you do it?
+Tell me more
+And?
+Why?
+Is it?
+What is a robot?
+Are there real dragons?
+你会帮我退税吗
+你能推荐一家面馆吗？
+你们几点下班？
+你们提供哪些培训
+您的套餐包含什么
+怎么使用公交卡
+我能做些什么来省电？
+我可以问医生哪些问题
+谁开发了这个软件
+机器人怎么充电
+这个对话框是什么意思
+聊天记录保存多久
+我们的会议室怎么预订
+我们之前买的保险还有效吗
+我刚才的订单号是多少
+刚才那场雨下了多少毫米
+老板之前说过加班费怎么算
+牛顿说过什么名言
+上一条新闻讲了什么
+上一个版本改了哪些地方
+第一个问世的手机是什么
+他们都聊了什么
+总结一下第三章
+请问早餐几点开始
+好的茶叶怎么挑
+谢谢用日语怎么说
+再见的英文是什么
+感谢信怎么写
+可以带狗吗
+不是会员能买吗
+太阳有多大
+你知道为什么吗
+为什么
+然后呢
+Are you sure?
+Can you?
+Tomorrow?
+testing
+Which one do you like?
+What do you use?
+有用吗？
+有帮助吗
+新年
+你用什么
+"""
+
+
+@pytest.mark.parametrize("question", ["", " ", "？", "...", "\u200b"])
+def test_a_question_without_a_word_is_empty(question: str) -> None:
+    problem = question_problem(question)
+    assert problem and problem.code == "question_empty"
+
+
+def test_the_limit_is_exact() -> None:
+    assert question_problem("茶" * MAX_CHARACTERS) is None
+    problem = question_problem("茶" * (MAX_CHARACTERS + 1))
+    assert problem and problem.params == {"characters": MAX_CHARACTERS + 1, "limit": MAX_CHARACTERS}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Hi",
+        "hello there!",
+        "Thank you so much, that was very helpful",
+        "How are you doing today?",
+        "What can you do?",
+        "What was my first question?",
+        "你好",
+        "谢谢你，太棒了",
+        "你能做什么？",
+        "我刚才问了什么？",
+        "好的，明白了",
+    ],
+)
+def test_small_talk(text: str) -> None:
+    assert is_small_talk(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Hello, when did Mount Aso erupt?",
+        "Thanks. And how wide is the crater?",
+        "How do you install it on Debian?",
+        "Who said that the earth is round?",
+        "pricing",
+        "谢谢，那么龙井茶产于哪里？",
+        "明前茶",
+        "你好，请问退货政策是什么？",
+    ],
+)
+def test_what_needs_a_page_is_no_small_talk(text: str) -> None:
+    assert not is_small_talk(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Quelle est la hauteur de la tour ?",
+        "Wie hoch ist der Turm und wer hat ihn gebaut?",
+        "¿Cuál es la altura de la torre?",
+        "東京タワーの高さは？",
+        "도쿄 타워의 높이는?",
+        "Какова высота башни?",
+        "Combien coûte le billet ?",
+        "Wo ist der Bahnhof?",
+        "Où se trouve le musée ?",
+        "Quando è stato costruito il ponte?",
+    ],
+)
+def test_third_languages(text: str) -> None:
+    assert is_third_language(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "How high is the tower?",
+        "Tower height",
+        "Who wrote Les Misérables and Notre-Dame de Paris?",
+        "What is the Der Spiegel affair?",
+        "塔有多高？",
+        "BGE-M3 的维度是多少",
+        "42",
+        "Los Angeles vs El Paso",
+        "las vegas vs los angeles",
+        "Come as you are lyrics",
+        "Del Mar to Los Gatos by train",
+        "La Paz del Sur hotel",
+        "MIT vs UND",
+        "Ｐｒｏ　ｐｌａｎ price",
+        "Ｄｏｃｋｅｒ 怎么安装？",
+        "Kubernetes Ingress Controller 多少钱",
+    ],
+)
+def test_english_and_chinese_are_not_third(text: str) -> None:
+    assert not is_third_language(text)
+
+
+def lines(table: str) -> list[str]:
+    return table.strip().splitlines()
+
+
+@pytest.mark.parametrize("text", lines(PLEASANTRIES) + lines(ABOUT_THE_HELPER))
+def test_what_is_for_the_helper(text: str) -> None:
+    assert is_small_talk(text)
+    assert not is_about_conversation(text)
+
+
+@pytest.mark.parametrize("text", lines(ABOUT_THE_CONVERSATION))
+def test_what_was_said_is_asked_for(text: str) -> None:
+    assert is_about_conversation(text)
+    assert is_small_talk(text)
+
+
+@pytest.mark.parametrize("text", lines(NEEDS_A_PAGE))
+def test_one_word_more_is_a_subject(text: str) -> None:
+    assert not is_small_talk(text)
+
+
+def test_long_questions_are_read_whole() -> None:
+    assert not is_small_talk("did you ask what I said " * 150 + "about fees")
+    assert not is_small_talk("我们刚才你说了" * 500 + "退款")

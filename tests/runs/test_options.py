@@ -1,0 +1,30 @@
+"""A question, and what the settings say where nothing was chosen for it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from rag.config import load_settings
+from rag.runs.options import Question, RunOptions
+from rag.runs.usage import Prices
+
+
+def test_what_was_chosen_goes_before_the_settings() -> None:
+    settings = load_settings(
+        None, answer_max_calls=5, answer_max_seconds=60, strategy="keyword", llm_price_in=2, llm_context_tokens=9_000
+    )
+    plain = Question("What?", ("main",)).limited(settings)
+    assert plain.options == RunOptions(
+        strategy="keyword", calls=5, seconds=60, prices=Prices(2, None), context_tokens=9_000
+    )
+    chosen = RunOptions(strategy="mmr", calls=0, tokens=100, compose="refine", standalone="What is it?")
+    limited = Question("What?", ("main",), options=chosen).limited(settings).options
+    assert limited == replace(chosen, seconds=60, prices=Prices(2, None), context_tokens=9_000)
+
+
+def test_one_library_is_asked_as_yet() -> None:
+    assert Question("What?", ("main",)).library == "main"
+    with pytest.raises(ValueError, match="too many"):
+        _ = Question("What?", ("main", "other")).library

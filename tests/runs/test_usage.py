@@ -1,0 +1,143 @@
+"""What a run uses is counted, and what it may use is never passed."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from langchain_core.messages import AIMessage, AIMessageChunk
+
+from rag.agent.extractive import ExtractiveReasoner
+from rag.errors import ModelError
+from rag.messages import say
+from rag.models.sparse import SparseEncoder
+from rag.reasoning.chat import ChatReasoner
+from rag.runs.options import Question, RunOptions
+from rag.runs.runs import Runs
+from rag.runs.usage import CallBudget, Meter, Prices, sum_of
+from rag.text import estimate_tokens
+from rag.types import Answer, RunMode, Usage
+from tests.reasoning.test_over_http import _reasoner
+from tests.support.answering import FakeRetriever, ScriptedReasoner, nodes_of
+from tests.support.chat_rules import rules
+from tests.support.chat_server import ChatServer
+from tests.support.fake_model import QueueModel
+
+QUESTION = "When did Mount Aso erupt?"
+SEARCH = AIMessage("", tool_calls=[{"name": "retrieve", "args": {"query": "Aso"}, "id": "1"}])
+QUOTER = ExtractiveReasoner(SparseEncoder(), lambda terms: dict.fromkeys(terms, 1.0))
+
+
+def _ask(runs: Runs, reasoner: object, mode: RunMode = "fast", **options: object) -> Answer:
+    chosen = RunOptions(**options)  # type: ignore[arg-type]
+    run_id = runs.start(
+        Question(QUESTION, mode=mode, options=chosen),
+        reasoner=reasoner,  # type: ignore[arg-type]
+        retriever=FakeRetriever(),
+        quoter=QUOTER,
+    )
+    return runs.wait(run_id, 20)
+
+
+def test_estimates_are_of_the_right_size() -> None:
+    assert 9 <= estimate_tokens("The bridge was opened in 1932 for traffic.") <= 13
+    assert 8 <= estimate_tokens("龙井茶产于杭州，清明前采摘。") <= 13
+    assert estimate_tokens("") == 0
+
+
+def test_tokens_of_the_server_are_counted_with_their_price(runs: Runs) -> None:
+    with ChatServer(rules) as server:
+        answer = _ask(runs, _reasoner(server), "deep", prices=Prices(2.0, 8.0))
+    usage = answer.usage
+    assert usage.calls == answer.model_calls == 3 and not usage.estimated
+    assert usage.tokens_in > 100 and usage.tokens_out > 0
+    assert usage.money == pytest.approx((2 * usage.tokens_in + 8 * usage.tokens_out) / 1e6)
+    assert sum(step.detail.get("tokens", 0) for step in answer.steps) == usage.tokens_in + usage.tokens_out
+    assert {step.node for step in answer.steps if step.detail.get("tokens")} == {"agent", "grade", "generate"}
+
+
+def test_what_a_server_does_not_count_is_estimated_and_marked(runs: Runs) -> None:
+    answer = _ask(runs, ChatReasoner(QueueModel(replies=[SEARCH, ["It erupted in 1953.[1]"]])))
+    assert answer.usage.calls == 3 and answer.usage.estimated
+    assert answer.usage.tokens_in > 200 and answer.usage.tokens_out >= 6
+    assert answer.usage.money is None
+
+
+def test_a_stopped_call_is_counted_too(runs: Runs) -> None:
+    class Slow(QueueModel):
+        async def _astream(self, messages, *_, **options):  # type: ignore[no-untyped-def]
+            from asyncio import sleep
+
+            from langchain_core.outputs import ChatGenerationChunk
+
+            for piece in self._next(messages, options):
+                yield ChatGenerationChunk(message=AIMessageChunk(piece))
+            await sleep(30)
+
+    model = Slow(replies=[SEARCH, ["It erupted ", "in 1953."]])
+    run_id = runs.start(Question(QUESTION), reasoner=ChatReasoner(model), retriever=FakeRetriever())
+    deadline = time.monotonic() + 60
+    while not any(event.kind == "token" for event in runs.events(run_id)):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    runs.cancel(run_id)
+    answer = runs.wait(run_id, 60)
+    assert answer.usage.calls == 2 and answer.usage.estimated
+
+
+def test_the_last_call_of_a_budget_is_the_answers(runs: Runs) -> None:
+    """Two calls: deep mode decides, and then answers from what it has without judging it."""
+    with ChatServer(rules) as server:
+        answer = _ask(runs, _reasoner(server), "deep", calls=2)
+    assert answer.model_calls == 2 and answer.text
+    assert answer.outcome == "caveat" and answer.notice is not None and answer.notice.code == "budget_best"
+
+
+def test_a_budget_that_leaves_no_call_for_the_answer_quotes(runs: Runs) -> None:
+    model = QueueModel(replies=[SEARCH, ["never"]])
+    answer = _ask(runs, ChatReasoner(model), tokens=100)
+    assert answer.outcome == "caveat" and answer.notice is not None
+    assert answer.notice.code == "quoted_token_limit" and "100 tokens" in say(answer.notice, "en")
+    assert answer.citations and answer.citations[0].quote == "Mount Aso erupted in 1953."
+    assert len(model.requests) == 1 and answer.composed == "quoted"
+
+
+def test_a_token_budget_ends_the_search_for_something_better(runs: Runs) -> None:
+    no = '{"verdicts": [{"number": 1, "relevant": false}, {"number": 2, "relevant": false}]}'
+    model = QueueModel(replies=[SEARCH, no, *["other words", SEARCH, no] * 3, ["It erupted in 1953.[1]"]])
+    answer = _ask(runs, ChatReasoner(model), "deep", tokens=700)
+    assert nodes_of(answer).count("rewrite") < 3
+    assert answer.usage.tokens_in + answer.usage.tokens_out < 1_400
+    assert answer.outcome == "caveat" and answer.passages
+
+
+def test_a_time_budget_keeps_what_was_written_and_says_why(runs: Runs) -> None:
+    slow = ScriptedReasoner(answers=[["Mount Aso erupted in 1953 [1]. ", 30.0]])
+    answer = _ask(runs, slow, seconds=2.5)
+    assert answer.text.startswith("Mount Aso erupted in 1953") and answer.outcome == "caveat"
+    assert answer.notice is not None and "2.5 seconds" in say(answer.notice, "en")
+
+
+def test_a_time_budget_without_a_text_quotes(runs: Runs) -> None:
+    answer = _ask(runs, ScriptedReasoner(answers=[[30.0]]), seconds=2.5)
+    assert answer.notice is not None and answer.notice.code == "quoted_budget_seconds"
+    assert answer.citations and answer.outcome == "caveat"
+
+
+def test_a_budget_refuses_and_reserves() -> None:
+    meter = Meter()
+    budget = CallBudget(5, tokens=1_000, meter=meter)
+    budget.spend()
+    meter.add(700, 60)
+    with budget.keeping(1), pytest.raises(ModelError) as caught:
+        budget.spend()
+    assert caught.value.code == "token_limit"
+    assert budget.left == 4
+    meter.add(300, 0)
+    assert budget.left == 0
+
+
+def test_sums() -> None:
+    total = sum_of([Usage(1, 10, 2, False, 0.5), Usage(2, 5, 1, True, None)])
+    assert total == Usage(3, 15, 3, True, 0.5)
+    assert sum_of([]) == Usage()
