@@ -7,12 +7,12 @@
   /* What completes an address without anything a person did is no step to go Back to. */
   function mergeSteps() {
     const push = history.pushState;
-    let acted = false;
-    ACTS.forEach((act) => addEventListener(act, () => (acted = true), true));
+    window.acted = document.activeElement?.tagName === "BUTTON"; // clicked before this script came
+    ACTS.forEach((act) => addEventListener(act, () => (window.acted = true), true));
     history.pushState = (state, title, url) => {
       const elsewhere = new URL(url, location).pathname !== location.pathname;
-      (acted || elsewhere ? push : history.replaceState).call(history, state, title, url);
-      acted = false;
+      (window.acted || elsewhere ? push : history.replaceState).call(history, state, title, url);
+      window.acted = false;
     };
     window.stepsMerged = true;
   }
@@ -34,6 +34,7 @@
 
   function keepInSight(place) {
     window.letGo?.();
+    if (place === "end" && window.acted) return; // the person is busy with what is in sight already
     const path = location.pathname;
     const show = () => {
       const main = find('[data-testid="stMain"]');
