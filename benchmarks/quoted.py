@@ -6,7 +6,7 @@ Beside them stand the two sentences of the library that BM25 ranks first.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,13 +48,16 @@ def _asked(data: Dataset) -> Iterator[dict[str, Any]]:
 
 
 def _scored(row: dict[str, Any], sentences: Sequence[str]) -> Quoted:
-    """A sentence stands in the evidence where either holds the other: evidence may be less than a sentence."""
-    evidence = [squash(one["quote"]) for one in row["evidence"]]
-    said = [squash(sentence) for sentence in sentences]
-    stand = [any(one in quote or quote in one for quote in evidence) for one in said]
     golds = [squash(gold) for gold in row["answers"]]
     short = all(len(gold) <= _SHORT for gold in golds)
-    return Quoted(len(said), stand, any(gold in "".join(said) for gold in golds) if short else None)
+    said = "".join(map(squash, sentences))
+    return Quoted(len(sentences), in_evidence(row, sentences), any(gold in said for gold in golds) if short else None)
+
+
+def in_evidence(row: Mapping[str, Any], sentences: Iterable[str]) -> list[bool]:
+    """Which of the sentences stand in a question's evidence: either holds the other, as it may be less than one."""
+    evidence = [squash(one["quote"]) for one in row["evidence"]]
+    return [any(one in quote or quote in one for quote in evidence) for one in map(squash, sentences)]
 
 
 def _sentences(text: str) -> list[str]:

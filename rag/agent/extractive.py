@@ -1,9 +1,8 @@
 """A reasoner that needs no model: its answers are sentences of the pages, chosen and ordered.
 
-A sentence is worth the share of the question's terms that it covers, each weighted by its IDF in the library, and
-the share of the question's stems, each the more the fewer of the sentences found hold it. What the heading and title
-above it add counts less, and so does how well the passage as a whole was found.
-One is quoted, and others where they are nearly as good: see docs/decisions/0012-quoted-answers.md.
+A sentence is read with its title and headings, as BM25 ranks passages: what a page says of the thing in its title
+seldom names it again. A softmax over all sentences of the passages tells how likely each is the one that answers.
+The best one is quoted, and others that are likely enough: see docs/decisions/0012-quoted-answers.md.
 """
 
 from __future__ import annotations
@@ -12,9 +11,12 @@ import asyncio
 import math
 import re
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, Protocol, Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from rag.agent.quotable import Quotable, quotables
 from rag.checking.statements import is_statement
@@ -36,16 +38,14 @@ Term = TypeVar("Term", int, str)
 BEARS_ON_IT: Final = 0.2
 """Where no passage holds this share of the question's weighted terms, there is nothing to quote."""
 RELEVANT: Final = 0.3
-NEARLY_AS_GOOD: Final = 0.76
-"""The share of the best sentence's score from which another one is quoted."""
-NAMED_NEAR: Final = 0.34
-"""The share of what the question names that a further sentence has in it, above it or just before it."""
-_REPEATED: Final = 0.5  # what a term that was covered already loses: the next sentence should say something else
-
+LIKELY: Final = 0.05
+"""How likely a second sentence has to be the one that answers; a third one twice that."""
 MAX_SENTENCES: Final = 3
 
-_STEMS, _ABOVE, _FOUND, _KIND = 0.9, 0.7, 1.0, 0.3
+FEATURES: Final = {"holds": 9.1, "beside": 4.6, "bm25": 13.9, "meant": 5.6, "passage": 4.3, "quantity": 1.1}
+"""The columns of `features` and their weights, by `python -m benchmarks.quote_weights`."""
 _STEM = 5  # letters; terms of Chinese are pairs of signs
+_K1, _B = 1.2, 0.75
 
 _ASKS_QUANTITY = re.compile(
     r"\bhow (?:many|much|old|long|far|tall|high|large|often|big)\b|\bwhen\b"
@@ -53,28 +53,8 @@ _ASKS_QUANTITY = re.compile(
     r"|多少|几[个年月次天时点号位]|何时|什么时候|哪一?年|多久|多[大长高远]|百分之|价格|时间",
     re.IGNORECASE,
 )
-_HAS_QUANTITY = re.compile(
-    r"\d|[一二三四五六七八九十百千万两][个年月日次人名元天点]"
-    r"|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|hundred|thousand|million|billion|half"
-    r"|third|once|twice)\b",
-    re.IGNORECASE,
-)
-_ASKS_CAUSE = re.compile(
-    r"\bwhy\b|\bwhat (?:caused?|led|is the reason)\b|\breasons?\b|为什么|为何|原因|怎么会", re.IGNORECASE
-)
-_HAS_CAUSE = re.compile(
-    r"\bbecause\b|\bdue to\b|\bcaus(?:e|es|ed)\b|\bsince\b|\bso that\b|\bas a result\b|\bled to\b|\breason"
-    r"|因为|由于|因此|导致|造成|原因|所以",
-    re.IGNORECASE,
-)
-_KINDS = ((_ASKS_QUANTITY, _HAS_QUANTITY), (_ASKS_CAUSE, _HAS_CAUSE))
-_ASKS_DEGREE = re.compile(
-    r"\bhow (old|long|far|tall|high|large|often|big|fast|wide|deep|heavy|hot|cold|expensive|frequently|quickly|soon)\b",
-    re.IGNORECASE,
-)
-_DEGREE = 0.3  # of its weight: "how large" is answered by a size, seldom by the word
+_QUANTITY = re.compile(r"\d|[一二三四五六七八九十百千万两][个年月日次人名元天点]")
 _WORD = re.compile(r"\w")
-_NAME = re.compile(r"(?<!^)(?<![\w'’])[A-Z][\w'’&.-]*|(?<![\w.])\d[\w.,:-]*|[A-Z][A-Z\d]+")
 _ASKING = re.compile(
     r"\b(?:what|which|who|whom|whose|when|where|why|how|many|much|does|do|did|is|are|was|were|can|could|should|would"
     r"|will|may|the|a|an|of|in|on|at|to|for|by|with|from|and|or|that|this|it|its|please|tell|me|about|there|have|has"
@@ -97,18 +77,20 @@ class Encoder(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class _Sentence:
+class Sentence:
+    """What can be quoted of the passage at `passage`.
+
+    `terms` are its own and those of its title and headings, `words` the same for BM25, `beside` the terms that only
+    the sentences before and after it have. `meant` is how near its passage's vector is, or what a reranking model
+    scores it, of the best one's.
+    """
+
     passage: int
-    place: int
     quoted: Quotable
     terms: frozenset[int]
-    near: frozenset[int]
-    stems: frozenset[str]
-    score: float
-
-    @property
-    def text(self) -> str:
-        return self.quoted.text
+    beside: frozenset[int]
+    words: Counter[str]
+    meant: float
 
     @property
     def written(self) -> str:
@@ -168,57 +150,39 @@ class ExtractiveReasoner:
         weights = self._question_weights(question)
         return distilled(passages, lambda text: _share(weights, self._terms(text)), share)
 
-    def _choose(self, question: str, passages: Sequence[Passage]) -> Iterator[_Sentence]:
-        """The best sentence, and what is nearly as good and says something else, best first."""
-        weights = self._question_weights(question)
-        if max(self._coverages(weights, passages), default=0.0) < BEARS_ON_IT:
+    def _choose(self, question: str, passages: Sequence[Passage]) -> Iterator[Sentence]:
+        """The best sentence, and others that are likely and say something else, best first."""
+        if max(self._shares(question, passages), default=0.0) < BEARS_ON_IT:
             return
-        left = [s for i, p in enumerate(passages) for s in self._sentences(question, weights, i, p, passages)]
-        left = _with_stems(_stems(question), left)
-        named = self._terms(" ".join(_NAME.findall(question)))
-        names = {term: weight for term, weight in weights.items() if term in named}
-        chosen: list[_Sentence] = []
-        said: frozenset[int] = frozenset()
-        while left and len(chosen) < MAX_SENTENCES:
-            worth, best = max(
-                ((s.score - _REPEATED * _share(weights, s.terms & said), s) for s in left), key=lambda pair: pair[0]
-            )
-            left.remove(best)
-            if chosen and worth < NEARLY_AS_GOOD * chosen[0].score:
+        chosen: list[Sentence] = []
+        for sentence, likely in _by_likelihood(*self.told(question, passages)):
+            if len(chosen) == MAX_SENTENCES or (chosen and likely < LIKELY * len(chosen)):
                 return
-            if not chosen or (_share(names, best.near) >= NAMED_NEAR * bool(names) and _adds(best, chosen)):
-                chosen.append(best)
-                said |= best.terms
-                yield best
+            if not chosen or _adds(sentence, chosen):
+                chosen.append(sentence)
+                yield sentence
 
-    def _sentences(
-        self,
-        question: str,
-        weights: Mapping[int, float],
-        index: int,
-        passage: Passage,
-        passages: Sequence[Passage],
-    ) -> list[_Sentence]:
+    def told(self, question: str, passages: Sequence[Passage]) -> tuple[list[Sentence], NDArray[np.float64]]:
+        """All that can be quoted of the passages, in order, with what asks, and their `features`. May block."""
+        near = [one.scores.get("rerank", one.scores.get("dense", 0.0)) for one in passages]
+        best = max(1e-9, *near)
+        sentences = [s for i, one in enumerate(passages) for s in self._sentences(i, one, max(0.0, near[i] / best))]
+        return sentences, features(question, self._question_weights(question), sentences)
+
+    def _sentences(self, index: int, passage: Passage, meant: float) -> Iterator[Sentence]:
         parts = quotables(passage.text)
-        terms = [self._terms(part.text) for part in parts]
-        above = self._terms(" ".join((passage.title, *passage.section)))
-        found = passage.score / max(1e-9, *(p.score for p in passages))
-        wanted = [has for asks, has in _KINDS if asks.search(question)]
-        scored = []
-        for i, part in enumerate(parts):
-            own, before = terms[i], terms[i - 1] if i else frozenset()
+        terms = [frozenset[int](), *(self._terms(part.text) for part in parts), frozenset[int]()]
+        above = " ".join((passage.title, *passage.section))
+        known, words = self._terms(above), _stems(above)
+        for i, part in enumerate(parts, 1):
             if part.is_table_header:
-                above |= own
+                known |= terms[i]
             elif (part.asks or not part.is_heading) and _WORD.search(part.text):
-                score = _FOUND * found + _share(weights, own) + _ABOVE * _share(weights, above - own)
-                score += _KIND if any(has.search(part.text) for has in wanted) else 0.0
-                scored.append(_Sentence(index, i, part, own, own | before | above, _stems(part.text), score))
-        return scored
+                own = terms[i] | known
+                yield Sentence(index, part, own, (terms[i - 1] | terms[i + 1]) - own, words + _stems(part.text), meant)
 
     def _shares(self, question: str, passages: Sequence[Passage]) -> list[float]:
-        return self._coverages(self._question_weights(question), passages)
-
-    def _coverages(self, weights: Mapping[int, float], passages: Sequence[Passage]) -> list[float]:
+        weights = self._question_weights(question)
         texts = ("\n".join((p.title, *p.section, p.text)) for p in passages)
         return [_share(weights, self._terms(text)) for text in texts]
 
@@ -226,8 +190,7 @@ class ExtractiveReasoner:
         """The question's terms by IDF, and those of the questions it follows on as far as they count."""
         counts = term_weights(question, self._before, self._encoder)
         idf = self._weights(sorted(counts))
-        asked = self._terms(" ".join(_ASKS_DEGREE.findall(question)))
-        return {term: idf[term] * count * (_DEGREE if term in asked else 1.0) for term, count in counts.items()}
+        return {term: idf[term] * count for term, count in counts.items()}
 
     def _terms(self, text: str) -> frozenset[int]:
         return self._encoder.terms(text)
@@ -258,35 +221,71 @@ def _share(weights: Mapping[Term, float], found: frozenset[Term]) -> float:
     return sum(weight for term, weight in weights.items() if term in found) / total if total else 0.0
 
 
-def _stems(text: str) -> frozenset[str]:
-    return frozenset(term[:_STEM] for term in terms(text))
+def features(question: str, weights: Mapping[int, float], sentences: Sequence[Sentence]) -> NDArray[np.float64]:
+    """What tells that a sentence answers, (n, 6), each 0 to 1; `weights` are the question's terms by IDF.
+
+    Of the question's terms, each the more the rarer it is in the library and among the sentences, the shares that it,
+    what stands beside it, and its passage hold; BM25 of its words; `meant`; a quantity where one is asked for.
+    """
+    rarity = _rarity(weights, [sentence.terms for sentence in sentences])
+    rare = {term: math.sqrt(weight * rarity[term]) for term, weight in weights.items()}
+    by_words = _bm25(_stems(question), [sentence.words for sentence in sentences])
+    whole: dict[int, frozenset[int]] = {}
+    for sentence in sentences:
+        whole[sentence.passage] = whole.get(sentence.passage, frozenset()) | sentence.terms
+    covered = {passage: _share(rare, held) for passage, held in whole.items()}
+    counts = bool(_ASKS_QUANTITY.search(question))
+    rows = (
+        (
+            *(_share(rare, s.terms), _share(rare, s.beside), bm25, s.meant, covered[s.passage]),
+            counts and bool(_QUANTITY.search(s.quoted.text)),
+        )
+        for s, bm25 in zip(sentences, by_words, strict=True)
+    )
+    return np.array(list(rows), dtype=np.float64).reshape(-1, len(FEATURES))
 
 
-def _with_stems(asked: frozenset[str], sentences: Sequence[_Sentence]) -> list[_Sentence]:
-    """The sentences that state something, scored by the question's stems too: the fewer hold one, the more it tells.
+def _bm25(asked: Collection[str], texts: Sequence[Counter[str]]) -> list[float]:
+    """BM25 of each text, of the most that one can have (Robertson and Zaragoza 2009)."""
+    rarity = _rarity(asked, texts)
+    average = sum(map(Counter.total, texts)) / max(1, len(texts)) or 1.0
+    most = (_K1 + 1) * sum(rarity.values()) or 1.0
+    scores = []
+    for text in texts:
+        longer = _K1 * (1 - _B + _B * text.total() / average)
+        counts = ((idf, text[term]) for term, idf in rarity.items() if term in text)
+        scores.append(sum(idf * often * (_K1 + 1) / (often + longer) for idf, often in counts) / most)
+    return scores
+
+
+def _rarity(asked: Collection[Term], texts: Sequence[Collection[Term]]) -> dict[Term, float]:
+    """The IDF of each term that is asked for among these texts, each of which holds it once or not."""
+    holding = Counter(term for text in texts for term in asked if term in text)
+    return {term: math.log(1 + (len(texts) - holding[term] + 0.5) / (holding[term] + 0.5)) for term in asked}
+
+
+def _stems(text: str) -> Counter[str]:
+    return Counter(term[:_STEM] for term in terms(text))
+
+
+def _by_likelihood(sentences: Sequence[Sentence], told: NDArray[np.float64]) -> list[tuple[Sentence, float]]:
+    """The sentences that state something with how likely each is the one that answers, most likely first.
 
     One that asks hands what it is worth on to the one after it, as in an FAQ.
     """
-    counts = Counter(stem for sentence in sentences for stem in sentence.stems & asked)
-    rarity = {stem: math.log(1 + (len(sentences) - n + 0.5) / (n + 0.5)) for stem, n in counts.items()}
-    kept: list[_Sentence] = []
-    asking: _Sentence | None = None
-    for sentence in sentences:
-        sentence = replace(sentence, score=sentence.score + _STEMS * _share(rarity, sentence.stems))
-        if sentence.quoted.asks:
-            asking = sentence
-            continue
-        if asking is not None and asking.passage == sentence.passage:
-            better = max(asking.score, sentence.score)
-            sentence = replace(sentence, terms=sentence.terms | asking.terms, score=better)
-        asking = None
-        kept.append(sentence)
-    return kept
+    scores = told @ np.array(list(FEATURES.values()))
+    for i in range(1, len(sentences)):
+        if sentences[i - 1].quoted.asks and sentences[i - 1].passage == sentences[i].passage:
+            scores[i] = max(scores[i - 1 : i + 1])
+    kept = [i for i, sentence in enumerate(sentences) if not sentence.quoted.asks]
+    odds = np.exp(scores[kept] - max(scores[kept], default=0.0))
+    order = np.argsort(-odds, kind="stable")
+    return [(sentences[kept[i]], float(odds[i] / odds.sum())) for i in order]
 
 
-def _adds(sentence: _Sentence, chosen: Sequence[_Sentence]) -> bool:
+def _adds(sentence: Sentence, chosen: Sequence[Sentence]) -> bool:
     """Whether it states something that none of those chosen says to the letter."""
-    if any(_plain(sentence.text) in _plain(other.text) for other in chosen):
+    if any(_plain(sentence.quoted.text) in _plain(other.quoted.text) for other in chosen):
         return False
     return any(map(is_statement, sentence.quoted.lines))
 

@@ -2,10 +2,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
-from rag.agent.extractive import MAX_SENTENCES, ExtractiveReasoner
+from rag.agent.extractive import FEATURES, MAX_SENTENCES, ExtractiveReasoner
 from rag.checking.citations import check
 from rag.models.sparse import SparseEncoder
 from rag.types import Passage
@@ -50,12 +51,39 @@ def test_the_sentence_that_answers_comes_first(reasoner: ExtractiveReasoner, que
     assert answer(reasoner, question).split("\n\n")[0] == first
 
 
-def test_the_word_that_asks_for_a_size_is_no_answer(reasoner: ExtractiveReasoner) -> None:
-    pages = [
-        passage(1, "Large films are sent about 15 percent faster than before."),
-        passage(2, "The installer takes 84 MB on your disk."),
+def test_what_a_page_says_of_the_thing_in_its_title_need_not_name_it_again(reasoner: ExtractiveReasoner) -> None:
+    reports = [
+        passage(
+            1, "Meadow Farms Ltd. was founded in 1990. In June the company bought a mill.", title="Meadow Farms Ltd."
+        ),
+        passage(
+            2, "Harbour Rail Inc. was founded in 1950. In May the company bought a mill.", title="Harbour Rail Inc."
+        ),
     ]
-    assert answer(reasoner, "How large is the installer?", pages).startswith("The installer takes 84 MB")
+    assert answer(reasoner, "When was the mill of Harbour Rail Inc. bought?", reports[::-1]).startswith(
+        "In May the company bought"
+    )
+    assert answer(reasoner, "When was the mill of Meadow Farms Ltd. bought?", reports).startswith(
+        "In June the company bought"
+    )
+
+
+def test_the_nearer_passage_is_quoted_where_the_words_tell_nothing(reasoner: ExtractiveReasoner) -> None:
+    near, far = (
+        replace(passage(number, f"The {ship} left the port."), scores={"dense": dense})
+        for number, ship, dense in ((1, "ferry", 0.7), (2, "barge", 0.1))
+    )
+    assert answer(reasoner, "Which one left the port?", [far, near]) == "The ferry left the port. [2]"
+    reranked = [replace(one, scores={**one.scores, "rerank": 1 - one.scores["dense"]}) for one in (near, far)]
+    assert answer(reasoner, "Which one left the port?", reranked).startswith("The barge left the port. [2]")
+
+
+def test_each_feature_is_a_share_and_an_empty_question_has_none(reasoner: ExtractiveReasoner) -> None:
+    for question in ("When was the bridge opened?", "?"):
+        sentences, features = reasoner.told(question, PASSAGES)
+        assert features.shape == (len(sentences), len(FEATURES))
+        assert features.min() >= 0.0
+        assert features.max() <= 1.0
 
 
 def test_at_most_three_sentences_each_marked(reasoner: ExtractiveReasoner) -> None:
