@@ -62,6 +62,7 @@ class Settings(BaseSettings):
     checkpoint_url: SecretStr = SecretStr("")
     allowed_hosts: Annotated[tuple[str, ...], NoDecode] = Field(default=())
     auth_allow: Annotated[tuple[str, ...], NoDecode] = Field(default=())
+    auth_admins: Annotated[tuple[str, ...], NoDecode] = Field(default=())
     auth_verified_issuers: Annotated[tuple[str, ...], NoDecode] = Field(default=())
     import_record_mb: float = Field(default=1.0, gt=0, le=100)
     import_records: int = Field(default=100_000, ge=1)
@@ -129,7 +130,7 @@ class Settings(BaseSettings):
             raise ValueError("must be names or addresses without ports, such as pages.lan,192.168.1.20")
         return tuple(name.strip("[]").rstrip(".") for name in names)
 
-    @field_validator("auth_allow", mode="before")
+    @field_validator("auth_allow", "auth_admins", mode="before")
     @classmethod
     def _addresses(cls, value: Any) -> Any:
         if not isinstance(value, str):

@@ -236,7 +236,8 @@ class Step:
 class Usage:
     """Tokens that went to and came from chat models; `estimated` if a server did not count (all of) them.
 
-    `money` is in the currency of the prices in the settings, None where none are set.
+    `money` is in the currency of the prices in the settings, None where none are set. `prompts` are the versions of the
+    standing rules that the models were given, such as `answer.en@1f2e3d4c`.
     """
 
     calls: int = 0
@@ -244,6 +245,7 @@ class Usage:
     tokens_out: int = 0
     estimated: bool = False
     money: float | None = None
+    prompts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

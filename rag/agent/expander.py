@@ -10,8 +10,9 @@ from typing import Any, Final, Protocol, TypeVar
 from rag.agent.extractive import ExtractiveReasoner
 from rag.background import BACKGROUND
 from rag.errors import ModelError
-from rag.prompts import answering as prompts
-from rag.prompts.answering import Prompt
+from rag.prompts import requests
+from rag.prompts.requests import Prompt
+from rag.prompts.texts import PromptTexts
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.reasoner import Reasoner
 from rag.reasoning.replies import listed, one_line
@@ -39,6 +40,7 @@ class Writer(Protocol):
     """The part of a chat reasoner that is used here."""
 
     name: str
+    texts: PromptTexts
 
     async def lines(self, prompt: Prompt) -> list[str]: ...
 
@@ -57,18 +59,18 @@ class ChatExpander:
         self._seconds = seconds
 
     def passage(self, question: str, near: Sequence[Passage] = ()) -> str:
-        return " ".join(self._lines(prompts.hypothetical(question)))[:_MAX_PASSAGE]
+        return " ".join(self._lines(requests.hypothetical(self._writer.texts, question)))[:_MAX_PASSAGE]
 
     def phrasings(self, question: str, near: Sequence[Passage] = ()) -> list[str]:
-        return [line[:_MAX_QUERY] for line in listed(self._lines(prompts.phrasings(question)))]
+        return [line[:_MAX_QUERY] for line in listed(self._lines(requests.phrasings(self._writer.texts, question)))]
 
     def translation(self, question: str, language: str) -> str:
         """Empty where the reply is in another language after all."""
-        query = one_line(self._lines(prompts.translation(question, language)))[:_MAX_QUERY]
+        query = one_line(self._lines(requests.translation(self._writer.texts, question, language)))[:_MAX_QUERY]
         return query if detect_language(query) == language else ""
 
     def need(self, question: str) -> Need:
-        words = " ".join(self._lines(prompts.need(question))).casefold()
+        words = " ".join(self._lines(requests.need(self._writer.texts, question))).casefold()
         said: list[Need] = [need for need in ("exact", "concept", "facets") if re.search(rf"\b{need}\b", words)]
         return said[0] if len(said) == 1 else ""
 

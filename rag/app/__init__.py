@@ -244,7 +244,7 @@ class App:
         """The chat model of the session or of the settings, else the extractive reasoner."""
         if chat is None and not self.settings.has_chat_model:
             return self._quoter(library)
-        return ChatReasoner(self.chats.chat(chat), fast=self.chats.fast_chat(chat))
+        return ChatReasoner(self.chats.chat(chat), fast=self.chats.fast_chat(chat), texts=self.chats.prompts)
 
     def test_database(self) -> Notice:
         """Ask the database for its libraries. Raises StoreError."""

@@ -12,6 +12,7 @@ from rag.background import BACKGROUND
 from rag.config import Settings
 from rag.errors import FetchError, ModelError
 from rag.models.chat import build_chat_model, build_fast_model, build_own_model, check_chat_model, served_models
+from rag.prompts.texts import PromptTexts
 from rag.types import Notice
 from rag.web.guard import allow_list, check_addresses, check_url
 from rag.web.transport import resolve_host
@@ -70,6 +71,7 @@ class ChatModels:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self.connected = Connected()
+        self.prompts = PromptTexts(settings.rag_data_dir / "prompts")
 
     def chat(self, options: ChatOptions | None = None) -> BaseChatModel:
         """The chat model of `options`, or of the settings. Raises ModelError when it is set up wrong."""

@@ -15,5 +15,5 @@ def verifiers_of(settings: Settings) -> list[Verifier]:
     found: list[Verifier] = [LocalVerifier(local)] if local else []
     if settings.has_chat_model:
         chats = ChatModels(settings)
-        found.insert(0, ChatReasoner(chats.chat(), fast=chats.fast_chat()))
+        found.insert(0, ChatReasoner(chats.chat(), fast=chats.fast_chat(), texts=chats.prompts))
     return found

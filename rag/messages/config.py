@@ -9,6 +9,18 @@ MESSAGES: dict[str, tuple[str, str]] = {
         "The data folder {path} cannot be written. Choose another with RAG_DATA_DIR or change its permissions.",
         "数据文件夹 {path} 无法写入。请用 RAG_DATA_DIR 换一个，或修改其权限。",
     ),
+    "prompt_length": (
+        "The text {name} must have between 1 and {limit} characters.",
+        "文本 {name} 的长度必须在 1 到 {limit} 个字符之间。",
+    ),
+    "prompt_fields": (
+        "The text {name} must hold exactly these fields in braces: {fields}. Write other braces twice.",
+        "文本 {name} 必须恰好包含这些花括号字段：{fields}。其他花括号请写两次。",
+    ),
+    "prompt_not_kept": (
+        "The text {name} could not be kept: the folder prompts in the data folder cannot be written.",
+        "文本 {name} 未能保存：数据文件夹中的 prompts 文件夹无法写入。",
+    ),
     # What is in use
     "chat_works": ("The chat model {model} answers.", "对话模型 {model} 可以使用。"),
     "database_works": (

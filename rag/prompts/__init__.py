@@ -1,1 +1,1 @@
-"""What chat models are told, in the question's language: a file for each kind of work."""
+"""What chat models are told: `texts` holds the standing rules, `requests` puts them together with what is asked."""

@@ -14,9 +14,9 @@ from rag.errors import ModelError
 from rag.models.failures import failures, model_error
 from rag.models.refusals import refuses_tools, remember_no_tools, takes_tools
 from rag.models.structured import structured
-from rag.prompts import answering as prompts
-from rag.prompts import conversing as prompts_conversation
-from rag.prompts.answering import NOT_IN_PAGES, Prompt
+from rag.prompts import requests
+from rag.prompts.requests import NOT_IN_PAGES, Prompt
+from rag.prompts.texts import SHIPPED, PromptTexts
 from rag.reasoning.composing import Plan, composed
 from rag.reasoning.messages import call_for, unreadable_call
 from rag.reasoning.replies import listed, one_line, prose, reply_lines, reply_text
@@ -68,7 +68,9 @@ class ChatReasoner:
         fast: BaseChatModel | None = None,
         name: str = "",
         structured: StructuredCall | None = None,
+        texts: PromptTexts = SHIPPED,
     ) -> None:
+        self.texts = texts
         self.name = name or _model_name(model)
         self._model = model
         self._fast = fast or model
@@ -77,15 +79,13 @@ class ChatReasoner:
 
     async def decide(self, question: str, history: Sequence[BaseMessage], tools: Sequence[BaseTool]) -> AIMessage:
         """Ask with the tools bound. A server that takes none is not asked again: the question is searched."""
-        from langchain_core.messages import HumanMessage, SystemMessage
-
         if not (self._takes_tools and takes_tools(self._fast)):
             return call_for([question])
         refusals: tuple[type[Exception], ...] = (*failures(), NotImplementedError)
-        messages = [SystemMessage(prompts.decide(question)), *history, HumanMessage(question)]
+        rules, asked = _messages(requests.decide(self.texts, question))
         with _failures_named():
             try:
-                reply = await self._fast.bind_tools(tools).ainvoke(messages)
+                reply = await self._fast.bind_tools(tools).ainvoke([rules, *history, asked])
             except ValidationError:  # arguments that are JSON but no object: langchain makes no message of them
                 return unreadable_call()
             except refusals as error:
@@ -99,7 +99,7 @@ class ChatReasoner:
 
     async def grade(self, question: str, passages: Sequence[Passage]) -> list[bool]:
         """Judge all passages in one call; those that the model passed over count as relevant."""
-        messages = _messages(prompts.grade(question, passages))
+        messages = _messages(requests.grade(self.texts, question, passages))
         with _failures_named():
             reply = await self._fill(Verdicts, messages)
         said = {verdict.number: verdict.relevant for verdict in reply.verdicts} if reply else {}
@@ -110,11 +110,11 @@ class ChatReasoner:
     ) -> list[Judgement | None]:
         """Implements Verifier, in one call."""
         with _failures_named():
-            reply = await self._fill(Judgements, _messages(judging(claims, passages, question)))
+            reply = await self._fill(Judgements, _messages(judging(self.texts, claims, passages, question)))
         return read_judgements(reply, len(claims))
 
     async def rewrite(self, question: str, tried: Sequence[str], passages: Sequence[Passage]) -> str:
-        return one_line(await self.lines(prompts.rewrite(question, tried, passages)))
+        return one_line(await self.lines(requests.rewrite(self.texts, question, tried, passages)))
 
     async def lines(self, prompt: Prompt) -> list[str]:
         """The lines of one whole reply, without list marks and marks that enclose a line."""
@@ -127,7 +127,7 @@ class ChatReasoner:
         return reply_text(reply.text)
 
     def answer(self, question: str, passages: Sequence[Passage]) -> AsyncIterator[str]:
-        return self.stream(prompts.answer(question, passages))
+        return self.stream(requests.answer(self.texts, question, list(enumerate(passages, 1))))
 
     def compose(self, question: str, passages: Sequence[Passage], plan: Plan) -> AsyncIterator[str]:
         return composed(self, question, passages, plan)
@@ -146,15 +146,15 @@ class ChatReasoner:
 
     async def condense(self, question: str, history: Sequence[Exchange], summary: str = "") -> str:
         """Implements Condenser."""
-        return one_line(await self.lines(prompts_conversation.condense(question, history, summary)))
+        return one_line(await self.lines(requests.condense(self.texts, question, history, summary)))
 
     async def summarise(self, before: str, exchanges: Sequence[Exchange], tokens: int) -> str:
         """Implements Summariser."""
-        return prose(await self.whole(prompts_conversation.summarise(before, exchanges, tokens)))
+        return prose(await self.whole(requests.summarise(self.texts, before, exchanges, tokens)))
 
     async def suggest(self, question: str, answer: str, passages: Sequence[Passage]) -> list[str]:
         """Implements Suggester."""
-        return listed(await self.lines(prompts_conversation.suggest(question, answer, passages)))
+        return listed(await self.lines(requests.suggest(self.texts, question, answer, passages)))
 
     async def _fill(self, schema: type[BaseModel], messages: Sequence[BaseMessage]) -> Any:
         if self._structured is not None:
@@ -197,9 +197,10 @@ def _finish_reason(chunk: AIMessageChunk) -> str:
 
 
 def _messages(prompt: Prompt) -> list[BaseMessage]:
+    """An id stays here: it tells whoever counts the call which texts it was made with."""
     from langchain_core.messages import HumanMessage, SystemMessage
 
-    return [SystemMessage(prompt.system), HumanMessage(prompt.user)]
+    return [SystemMessage(prompt.system, id=prompt.version or None), HumanMessage(prompt.user)]
 
 
 def _model_name(model: BaseChatModel) -> str:

@@ -12,8 +12,9 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal, Protocol, runtime_checkable
 
-from rag.prompts import composing as prompts
-from rag.prompts.answering import MAX_PASSAGE, NOT_IN_PAGES, Prompt
+from rag.prompts import requests
+from rag.prompts.requests import MAX_PASSAGE, NOT_IN_PAGES, Prompt
+from rag.prompts.texts import PromptTexts
 from rag.reasoning.reasoner import RESET
 from rag.text import estimate_tokens, split_sentences
 from rag.types import Passage
@@ -53,6 +54,8 @@ class Composer(Protocol):
 
 class Writer(Protocol):
     """The part of a chat reasoner that is used here."""
+
+    texts: PromptTexts
 
     async def lines(self, prompt: Prompt) -> list[str]: ...
 
@@ -97,7 +100,7 @@ async def composed(writer: Writer, question: str, passages: Sequence[Passage], p
 
 async def _stuff(writer: Writer, question: str, numbered: Sequence[Numbered], plan: Plan) -> AsyncIterator[str]:
     fitting = _fitted(numbered, plan.room)
-    async for piece in writer.stream(prompts.answer(question, fitting, deep=plan.deep)):
+    async for piece in writer.stream(requests.answer(writer.texts, question, fitting, deep=plan.deep)):
         yield piece
 
 
@@ -105,20 +108,20 @@ async def _refine(writer: Writer, question: str, numbered: Sequence[Numbered], p
     groups = grouped(numbered, plan)
     draft = ""
     for group in groups[:-1]:
-        reply = await writer.whole(_refining(question, group, draft, plan))
+        reply = await writer.whole(_refining(writer, question, group, draft, plan))
         draft = draft if NOT_IN_PAGES in reply or not reply else reply
     written = ""
-    async for piece in writer.stream(_refining(question, groups[-1], draft, plan)):
+    async for piece in writer.stream(_refining(writer, question, groups[-1], draft, plan)):
         written = "" if piece == RESET else written + piece
         yield piece
     if draft and not written.strip():  # the last passages hold nothing, and so the model said that alone
         yield draft
 
 
-def _refining(question: str, group: Sequence[Numbered], draft: str, plan: Plan) -> Prompt:
+def _refining(writer: Writer, question: str, group: Sequence[Numbered], draft: str, plan: Plan) -> Prompt:
     if not draft:
-        return prompts.answer(question, group, deep=plan.deep)
-    return prompts.refine(question, group, draft, deep=plan.deep)
+        return requests.answer(writer.texts, question, group, deep=plan.deep)
+    return requests.refine(writer.texts, question, group, draft, deep=plan.deep)
 
 
 async def _map_reduce(writer: Writer, question: str, numbered: Sequence[Numbered], plan: Plan) -> AsyncIterator[str]:
@@ -126,14 +129,14 @@ async def _map_reduce(writer: Writer, question: str, numbered: Sequence[Numbered
 
     async def notes_on(group: Sequence[Numbered]) -> list[Numbered]:
         async with gate:
-            lines = await writer.lines(prompts.condense_passages(question, group))
+            lines = await writer.lines(requests.notes(writer.texts, question, group))
         return _notes(group, lines)
 
     groups = grouped(numbered, replace(plan, calls=plan.calls - 1))
     noted = [note for notes in await asyncio.gather(*map(notes_on, groups)) for note in notes]
     if noted:
         fitting = _fitted(noted, plan.room)
-        async for piece in writer.stream(prompts.answer(question, fitting, deep=plan.deep)):
+        async for piece in writer.stream(requests.answer(writer.texts, question, fitting, deep=plan.deep)):
             yield piece
 
 

@@ -47,6 +47,7 @@ class CallCounter(BaseCallbackHandler):
         self._asked[run_id] = sum(estimate_tokens(message.text) + 4 for batch in messages for message in batch)
         self._told[run_id] = []
         self._spans[run_id] = self._trace.begin(_name(serialized, kwargs), "model")
+        self._budget.meter.prompts.update(str(messages[0][0].id or "").split())
 
     def on_llm_new_token(self, token: Any, *, run_id: UUID, **kwargs: Any) -> None:
         if isinstance(token, str) and run_id in self._told:

@@ -38,6 +38,7 @@ class Meter:
     tokens_in: int = 0
     tokens_out: int = 0
     estimated: bool = False
+    prompts: set[str] = field(default_factory=set)
 
     @property
     def tokens(self) -> int:
@@ -52,7 +53,7 @@ class Meter:
 
     def usage(self) -> Usage:
         money = self.prices.of(self.tokens_in, self.tokens_out) if self.calls else None
-        return Usage(self.calls, self.tokens_in, self.tokens_out, self.estimated, money)
+        return Usage(self.calls, self.tokens_in, self.tokens_out, self.estimated, money, tuple(sorted(self.prompts)))
 
 
 @dataclass(frozen=True, slots=True)

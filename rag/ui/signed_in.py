@@ -32,6 +32,12 @@ def outside() -> bool:
     return session().refused or (known is not None and not known.get("is_logged_in"))
 
 
+def administers(app: App) -> bool:
+    """Whether the person may change what holds for all; where nobody signs in, whoever is there runs the app."""
+    known, admins, issuers = claims(), app.settings.auth_admins, app.settings.auth_verified_issuers
+    return known is None or (bool(known.get("is_logged_in")) and not refusal(known, admins, issuers))
+
+
 def providers() -> list[str]:
     """The names of the identity providers to choose from; one empty name for the only one."""
     section: Mapping[str, Any] = st.secrets.get("auth", {})

@@ -28,6 +28,8 @@ def draw_trace(answer: Answer, language: Language, *, key: str) -> None:
     with st.expander(head, icon=":material/route:", type="compact"), st.container(key=f"steps-{key}"):
         for place, step in enumerate(steps):
             _draw_step(step, language, key=f"{key}-{place}")
+        if answer.usage.prompts:
+            st.caption(label("trace_prompts", language, names=" ".join(f"`{name}`" for name in answer.usage.prompts)))
 
 
 def draw_live_trace(live: LiveRun, language: Language, *, key: str) -> None:

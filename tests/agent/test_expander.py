@@ -12,7 +12,8 @@ from rag.agent.expander import ChatExpander, FeedbackExpander, expander_for, par
 from rag.agent.extractive import ExtractiveReasoner
 from rag.errors import ModelError
 from rag.models.sparse import SparseEncoder
-from rag.prompts.answering import Prompt
+from rag.prompts.requests import Prompt
+from rag.prompts.texts import SHIPPED
 from rag.reasoning.chat import ChatReasoner
 from tests.support.answering import BRIDGE, VOLCANO, ScriptedReasoner, passage
 from tests.support.fake_model import QueueModel
@@ -74,6 +75,7 @@ def test_every_failure_is_a_model_error(error: Exception) -> None:
 def test_a_model_that_does_not_answer_is_not_waited_for() -> None:
     class Slow:
         name = "slow"
+        texts = SHIPPED
         cancelled = False
 
         async def lines(self, prompt: Prompt) -> list[str]:

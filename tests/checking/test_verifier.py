@@ -24,6 +24,7 @@ from rag.config import load_settings
 from rag.graphs import MODES
 from rag.models.chat import build_chat_model
 from rag.models.verifier import LateSupportModel
+from rag.prompts.texts import SHIPPED
 from rag.reasoning.chat import ChatReasoner
 from rag.runs.runs import Runs
 from tests.graphs.answer.test_checked import FAILS, YES, Model
@@ -39,7 +40,7 @@ BORNE_OUT, MADE_UP = LESSONS[0][1], LESSONS[1][1]
 
 def test_statements_and_passages_stay_within_tags_that_cannot_be_guessed() -> None:
     claims = [Claim(0, HOSTILE, (1,)), Claim(3, "Second\nline.", (1, 3))]
-    prompts = [judging(claims, PASSAGES, "Is it?") for _ in range(2)]
+    prompts = [judging(SHIPPED, claims, PASSAGES, "Is it?") for _ in range(2)]
     markers = [re.findall(r"<(passage-[0-9a-f]{12})>", prompt.user)[0] for prompt in prompts]
     assert markers[0] != markers[1]
     assert re.findall(r"<[^>]*>", prompts[0].user) == [f"<{markers[0]}>", f"</{markers[0]}>"] * 2
@@ -48,12 +49,12 @@ def test_statements_and_passages_stay_within_tags_that_cannot_be_guessed() -> No
 
 
 def test_a_statement_that_rests_on_all_passages_names_none() -> None:
-    assert judging([Claim(0, "It is.", (1, 2, 3))], PASSAGES, "").user.endswith("1. It is.")
+    assert judging(SHIPPED, [Claim(0, "It is.", (1, 2, 3))], PASSAGES, "").user.endswith("1. It is.")
 
 
 @pytest.mark.parametrize(("text", "word"), [("龙井茶产于杭州。", "核对"), ("Tea.", "check statements")])
 def test_the_rules_are_in_the_language_of_the_statements(text: str, word: str) -> None:
-    assert word in judging([Claim(0, text, (1,))], PASSAGES, "").system
+    assert word in judging(SHIPPED, [Claim(0, text, (1,))], PASSAGES, "").system
 
 
 def test_as_few_requests_as_hold_the_statements_with_their_passages() -> None:

@@ -1,7 +1,10 @@
+from pathlib import Path
+
 import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
+from rag.prompts.texts import PromptTexts
 from rag.runs.options import Question
 from rag.ui import session
 from rag.ui.strings import label
@@ -168,3 +171,34 @@ def test_another_person_in_the_same_browser_has_no_model(
     connect(open_page("settings"))
     admit(app, monkeypatch, BOB, "@example.com")
     assert open_page("chat").session_state["pagelight"].chat is None
+
+
+@BOTH
+def test_rules_for_models_are_replaced_and_taken_back(
+    open_page: Open, app: FakeApp, tmp_path: Path, language: str
+) -> None:
+    app.filled()
+    app.chats.prompts = PromptTexts(tmp_path)
+    page = open_page("settings", language)
+    page.selectbox(key="prompt-name").select("need.en").run()
+    before = app.chats.prompts.text("need.en")
+    page.text_area[0].set_value("Say {one} word.")
+    page.button(key="prompt-save").click().run()
+    assert "need.en" in page.toast[0].value and app.chats.prompts.text("need.en") == before
+    page.text_area[0].set_value("Say one word: exact, concept or facets.")
+    page.button(key="prompt-save").click().run()
+    assert not page.exception
+    assert app.chats.prompts.text("need.en").text == "Say one word: exact, concept or facets.\n"
+    assert [one.value for one in page.toast] == [label("prompt_saved", language)]
+    page.button(key="prompt-back").click().run()
+    assert app.chats.prompts.text("need.en") == before
+    assert page.text_area[0].value == before.text
+
+
+def test_only_who_administers_sees_the_rules(open_page: Open, app: FakeApp, monkeypatch: pytest.MonkeyPatch) -> None:
+    admit(app.filled(), monkeypatch, ANN, "@example.com")
+    assert label("settings_prompts", "en") not in words(open_page("settings"))
+    app.settings = app.settings.model_copy(update={"auth_admins": (BOB["email"],)})
+    assert label("settings_prompts", "en") not in words(open_page("settings"))
+    app.settings = app.settings.model_copy(update={"auth_admins": (ANN["email"],)})
+    assert label("settings_prompts", "en") in words(open_page("settings"))

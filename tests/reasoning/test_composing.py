@@ -9,7 +9,8 @@ import pytest
 
 from rag.agent.extractive import ExtractiveReasoner
 from rag.models.sparse import SparseEncoder
-from rag.prompts.composing import answer as answer_prompt
+from rag.prompts.requests import answer as answer_prompt
+from rag.prompts.texts import SHIPPED
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.composing import Plan, Way, distilled, grouped, plan_for, share_that_fits, tokens_of
 from rag.runs.options import Question, RunOptions
@@ -129,13 +130,13 @@ def test_nothing_noted_is_nothing_in_the_pages(runs: Runs) -> None:
 
 def test_deep_answers_tell_sources_apart_by_their_dates() -> None:
     old, new = (replace(passage(n), date=date) for n, date in ((1, "2023-05-01"), (2, "2026-01-02T00:00:00Z")))
-    prompt = answer_prompt("When?", [(1, old), (2, new)], deep=True)
+    prompt = answer_prompt(SHIPPED, "When?", [(1, old), (2, new)], deep=True)
     assert "Page 1 › Top › Part 1 (2023-05-01)" in prompt.user and "(2026-01-02)" in prompt.user
     assert "A (2023) says" in prompt.system
-    assert "A (2023) says" not in answer_prompt("When?", [(1, old), (2, new)]).system
-    assert "A（2023）说" in answer_prompt("什么时候？", [(1, old), (2, new)], deep=True).system
+    assert "A (2023) says" not in answer_prompt(SHIPPED, "When?", [(1, old), (2, new)]).system
+    assert "A（2023）说" in answer_prompt(SHIPPED, "什么时候？", [(1, old), (2, new)], deep=True).system
     same = [(1, old), (2, replace(old, id="p9"))]
-    assert "A (2023) says" not in answer_prompt("When?", same, deep=True).system
+    assert "A (2023) says" not in answer_prompt(SHIPPED, "When?", same, deep=True).system
 
 
 def _composed(way: Way, replies: list[str]) -> tuple[str, list[Request]]:

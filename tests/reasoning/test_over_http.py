@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from rag.config import load_settings
+from rag.conversations.answer_record import plain, revived
 from rag.graphs import MODES
 from rag.messages import say
 from rag.models import chat as chat_models
+from rag.prompts.texts import SHIPPED, PromptTexts
 from rag.reasoning.chat import ChatReasoner
 from rag.runs.options import Question
 from rag.runs.runs import Runs
@@ -279,3 +282,17 @@ def test_runs_that_come_after_others_closed_use_the_same_server() -> None:
             answer, _events = ask(runs, _reasoner(server))
             runs.close()
             assert answer.outcome == "answered"
+
+
+def test_each_answer_keeps_the_wording_that_it_was_made_with(runs: Runs, tmp_path: Path) -> None:
+    texts = PromptTexts(tmp_path)
+    mine = texts.replace("answer.en", "Be brief. {count} passages in <{marker}>; else {missing}.")
+    with ChatServer(rules) as server:
+        settings = load_settings(None, llm_base_url=server.base_url, llm_model="test")
+        reasoner = ChatReasoner(chat_models.build_chat_model(settings), texts=texts)
+        answer, _ = ask(runs, reasoner, FakeRetriever(default=[passage(1), passage(2, TEA)]), question=QUESTION)
+    assert answer.usage.prompts == (mine.version, SHIPPED.text("decide.en").version)
+    asked = [message for request in server.requests for message in request.messages if message["role"] == "system"]
+    assert asked[1]["content"].startswith("Be brief. 2 passages in <passage-")
+    assert all(message.keys() == {"role", "content"} for message in asked)
+    assert revived(plain(answer)).usage == answer.usage

@@ -4,7 +4,9 @@ import re
 
 import pytest
 
-from rag.prompts import answering as prompts
+from rag.prompts import requests as prompts
+from rag.prompts.texts import SHIPPED
+from rag.types import Exchange
 from tests.support.answering import TEA, passage
 
 ENGLISH, CHINESE = "When did Mount Aso erupt?", "龙井茶产于哪里？"
@@ -54,21 +56,20 @@ def test_titles_take_one_line_and_a_bounded_length() -> None:
 @pytest.mark.parametrize(("question", "word", "other"), [(ENGLISH, "Question", "问题"), (CHINESE, "问题", "Question")])
 def test_prompts_are_in_the_questions_language(question: str, word: str, other: str) -> None:
     made = [
-        prompts.answer(question, [passage(1)]),
-        prompts.grade(question, [passage(1)]),
-        prompts.rewrite(question, ["tried before"], [passage(1)]),
+        prompts.answer(SHIPPED, question, [(1, passage(1))]),
+        prompts.grade(SHIPPED, question, [passage(1)]),
+        prompts.rewrite(SHIPPED, question, ["tried before"], [passage(1)]),
     ]
     for prompt in made:
         assert f"{word}" in prompt.user and other not in prompt.user
         assert question in prompt.user
         assert "{" not in prompt.system
-    assert prompts.decide(question) == prompts.decide(question + " ")
-    assert prompts.decide(ENGLISH) != prompts.decide(CHINESE)
+    assert prompts.decide(SHIPPED, ENGLISH).system != prompts.decide(SHIPPED, CHINESE).system
 
 
 def test_rules_name_the_marker_and_the_sign() -> None:
     for question in (ENGLISH, CHINESE):
-        prompt = prompts.answer(question, [passage(1)])
+        prompt = prompts.answer(SHIPPED, question, [(1, passage(1))])
         marker = re.search(r"<(passage-[0-9a-f]{12})>", prompt.user)
         assert marker and f"<{marker[1]}>" in prompt.system
         assert prompts.NOT_IN_PAGES in prompt.system
@@ -76,9 +77,23 @@ def test_rules_name_the_marker_and_the_sign() -> None:
 
 
 def test_a_rewrite_knows_what_was_tried() -> None:
-    prompt = prompts.rewrite(ENGLISH, ["first try", "second\ntry"], [])
+    prompt = prompts.rewrite(SHIPPED, ENGLISH, ["first try", "second\ntry"], [])
     assert "- first try\n- second try" in prompt.user
 
 
 def test_a_question_with_braces_is_taken_as_it_is() -> None:
-    assert "{query}" in prompts.rewrite("What does {query} mean?", ["{x}"], []).user
+    assert "{query}" in prompts.rewrite(SHIPPED, "What does {query} mean?", ["{x}"], []).user
+
+
+@pytest.mark.parametrize(
+    ("history", "question", "told"),
+    [
+        (Exchange("How tall is it?", ""), "Why?", "Person: How tall is it?\nAnswer: (none was given)"),
+        (Exchange("How tall is it?", " \n"), "Why?", "Answer: (none was given)"),
+        (Exchange("How tall is it?", "90 m."), "Why?", "Person: How tall is it?\nAnswer: 90 m."),
+        (Exchange("它有多高？", ""), "为什么？", "用户: 它有多高？\n回答: （没有得到回答）"),
+    ],
+)
+def test_a_question_without_an_answer_is_told_as_that(history: Exchange, question: str, told: str) -> None:
+    assert told in prompts.condense(SHIPPED, question, [history]).user
+    assert told in prompts.summarise(SHIPPED, "", [history, Exchange(question, "x")], 100).user

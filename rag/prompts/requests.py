@@ -1,0 +1,191 @@
+"""What a chat model is asked, in the question's language, and how passages are wrapped to stay quotes."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from rag.prompts.texts import PromptText, PromptTexts
+from rag.text import first_sentence, is_chinese
+from rag.types import Exchange, Passage
+
+NOT_IN_PAGES: Final = "NOT_IN_PAGES"
+"""What a model writes, and nothing else, when the passages do not hold the answer."""
+
+_MAX_LABEL = 160
+MAX_PASSAGE = 4_000
+"""Characters of a passage that a model is given."""
+_SHOWN = 4  # exchanges that a follow-up may point back to
+_ANSWER_CHARACTERS = 600
+
+Numbered = tuple[int, Passage]
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """The two parts of a request: the standing rules, and what is asked now; `version` names the rules' wording."""
+
+    system: str
+    user: str
+    version: str = ""
+
+
+def made(texts: Sequence[PromptText], user: str, **values: object) -> Prompt:
+    """A request with these texts as its rules, one after another."""
+    rules = "".join(text.filled(values) for text in texts)
+    return Prompt(rules, user, " ".join(text.version for text in texts))
+
+
+def decide(texts: PromptTexts, question: str) -> Prompt:
+    """The rules for choosing between a search and small talk."""
+    return made([texts.of("decide", question)], question)
+
+
+def grade(texts: PromptTexts, question: str, passages: Sequence[Passage]) -> Prompt:
+    block, marker = passage_block(passages)
+    return made([texts.of("grade", question)], _under(block, question), count=len(passages), marker=marker)
+
+
+def rewrite(texts: PromptTexts, question: str, tried: Sequence[str], passages: Sequence[Passage]) -> Prompt:
+    form = _TRIED_ZH if is_chinese(question) else _TRIED_EN
+    block, marker = passage_block(passages, limit=300)
+    queries = "\n".join(f"- {_one_line(query)}" for query in tried)
+    user = form.format(question=question, queries=queries, block=block)
+    return made([texts.of("rewrite", question)], user, marker=marker)
+
+
+def answer(texts: PromptTexts, question: str, numbered: Sequence[Numbered], *, deep: bool = False) -> Prompt:
+    """Ask for the answer from passages that keep their numbers."""
+    block, marker = _block(numbered)
+    rules = [texts.of("answer", question), *_dates(texts, question, numbered, deep)]
+    return made(rules, _under(block, question), marker=marker, count=len(numbered), missing=NOT_IN_PAGES)
+
+
+def refine(
+    texts: PromptTexts, question: str, numbered: Sequence[Numbered], draft: str, *, deep: bool = False
+) -> Prompt:
+    """Ask for a better answer, from a draft and further passages."""
+    block, marker = _block(numbered)
+    form = _REFINE_ZH if is_chinese(question) else _REFINE_EN
+    jobs = (texts.of(job, question) for job in ("answer", "refine"))
+    rules = [*jobs, *_dates(texts, question, numbered, deep)]
+    user = form.format(block=block, draft=draft, question=question)
+    return made(rules, user, marker=marker, count=len(numbered), missing=NOT_IN_PAGES)
+
+
+def notes(texts: PromptTexts, question: str, numbered: Sequence[Numbered]) -> Prompt:
+    """Ask for what bears on the question, one fact a line, each with its passage's number."""
+    block, marker = _block(numbered)
+    return made([texts.of("notes", question)], _under(block, question), marker=marker, missing=NOT_IN_PAGES)
+
+
+def hypothetical(texts: PromptTexts, question: str) -> Prompt:
+    """Ask for a passage such as a page would hold that answers; it is searched with and never shown as an answer."""
+    return made([texts.of("hypothetical", question)], _asked(question))
+
+
+def phrasings(texts: PromptTexts, question: str) -> Prompt:
+    """Ask for other ways to put the question, or its parts, one a line."""
+    return made([texts.of("phrasings", question)], _asked(question))
+
+
+def translation(texts: PromptTexts, question: str, language: str) -> Prompt:
+    """Ask for the question in `language`, `en` or `zh`."""
+    named = {"zh": "Chinese (简体中文)"}.get(language, "English")
+    return made([texts.of("translation", question)], _asked(question), language=named)
+
+
+def need(texts: PromptTexts, question: str) -> Prompt:
+    """Ask for one word: exact, concept or facets."""
+    return made([texts.of("need", question)], _asked(question))
+
+
+def condense(texts: PromptTexts, question: str, history: Sequence[Exchange], summary: str = "") -> Prompt:
+    """Ask for the question complete in itself, on one line."""
+    chinese = is_chinese(question)
+    said = _told(history[-_SHOWN:], chinese, _ANSWER_CHARACTERS)
+    before = f"{summary}\n\n" if summary else ""
+    form = _CONDENSE_ZH if chinese else _CONDENSE_EN
+    return made([texts.of("condense", question)], form.format(said=before + said, question=question))
+
+
+def summarise(texts: PromptTexts, before: str, exchanges: Sequence[Exchange], tokens: int) -> Prompt:
+    """Ask for a running summary."""
+    last = exchanges[-1].question
+    said = _told(exchanges, is_chinese(last), 1_200)
+    return made([texts.of("summarise", last)], f"{before}\n\n{said}".strip(), tokens=tokens)
+
+
+def suggest(texts: PromptTexts, question: str, answer: str, passages: Sequence[Passage]) -> Prompt:
+    """Ask for three further questions, one a line."""
+    block, marker = passage_block(passages, limit=800)
+    answered = "回答" if is_chinese(question) else "Answer"
+    user = f"{_under(block, question)}\n\n{answered}: {first_sentence(answer, 400)}"
+    return made([texts.of("suggest", question)], user, marker=marker)
+
+
+def _asked(question: str) -> str:
+    return f"{'问题' if is_chinese(question) else 'Question'}: {question}"
+
+
+def _under(block: str, question: str) -> str:
+    return f"{block}\n\n{_asked(question)}"
+
+
+def _told(exchanges: Sequence[Exchange], chinese: bool, limit: int) -> str:
+    """An answer that is missing is named: after an empty label a model goes on to write one."""
+    asked, answered, none = (
+        ("用户", "回答", "（没有得到回答）") if chinese else ("Person", "Answer", "(none was given)")
+    )
+    return "\n".join(f"{asked}: {one.meant}\n{answered}: {one.answer.strip()[:limit] or none}" for one in exchanges)
+
+
+def _block(numbered: Sequence[Numbered]) -> tuple[str, str]:
+    return passage_block([one for _, one in numbered], numbers=[number for number, _ in numbered])
+
+
+def _dates(texts: PromptTexts, question: str, numbered: Sequence[Numbered], deep: bool) -> list[PromptText]:
+    """Sources that differ are told apart by their dates, where there are any."""
+    differ = deep and len({one.url_hash for _, one in numbered}) > 1
+    return [texts.of("dates", question)] if differ else []
+
+
+def passage_block(
+    passages: Sequence[Passage], limit: int = MAX_PASSAGE, *, numbers: Sequence[int] = ()
+) -> tuple[str, str]:
+    """Wrap the passages, numbered from 1 or by `numbers`, in tags whose name is made for this request.
+
+    Returns the block and the name, which cannot be guessed. Text that looks like such a tag, whatever its
+    name, loses its bracket.
+    """
+    marker = f"passage-{secrets.token_hex(6)}"
+    parts = []
+    for number, passage in zip(numbers or range(1, len(passages) + 1), passages, strict=True):
+        label = f"[{number}] {_label(passage)}"
+        parts.append(f"<{marker}>\n{label}\n{_defused(passage.text[:limit], marker)}\n</{marker}>")
+    return "\n".join(parts), marker
+
+
+def _label(passage: Passage) -> str:
+    names = [passage.title or passage.site or "—", *passage.section]
+    date = f" ({passage.date[:10]})" if passage.date else ""
+    return _defused(_one_line(" › ".join(names)), passage.id)[:_MAX_LABEL] + _defused(date, passage.id)
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _defused(text: str, marker: str) -> str:
+    return re.sub(r"<(?=\s*+(?:/\s*+)?passage)", "‹", text.replace(marker, "passage"), flags=re.IGNORECASE)
+
+
+_TRIED_EN = "Question: {question}\n\nTried:\n{queries}\n\nFound, but not to the point:\n{block}"
+_TRIED_ZH = "问题：{question}\n\n已试过：\n{queries}\n\n检索到但不相关的段落：\n{block}"
+_REFINE_EN = "{block}\n\nDraft:\n{draft}\n\nQuestion: {question}"
+_REFINE_ZH = "{block}\n\n草稿：\n{draft}\n\n问题：{question}"
+_CONDENSE_EN = "Conversation:\n{said}\n\nLast question: {question}"
+_CONDENSE_ZH = "对话：\n{said}\n\n最后一个问题：{question}"
