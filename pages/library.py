@@ -9,7 +9,6 @@ import streamlit as st
 from rag.types import Page
 from rag.ui.bulk import draw_bulk, recheck
 from rag.ui.escape import escape_line
-from rag.ui.exchange import draw_exchange, draw_import, follow_transfer
 from rag.ui.follow import follow_job
 from rag.ui.language import current_language
 from rag.ui.libraries import draw_care
@@ -23,6 +22,7 @@ from rag.ui.shelf import arrange
 from rag.ui.shelf_controls import current_shelf, draw_search, draw_states, pages_with
 from rag.ui.shell import open_app
 from rag.ui.strings import Language, counted, label
+from rag.ui.transfer import draw_exchange, draw_import, follow_transfer
 
 if TYPE_CHECKING:
     from rag.app import App

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from rag.ui.chat_form import draw_chat_form
+from rag.ui.doing import draw_notice
 from rag.ui.feedback import draw_feedback_export
 from rag.ui.in_use import draw_in_use
 from rag.ui.language import current_language, language_switch
-from rag.ui.notice import draw_notice
 from rag.ui.parts import page_head
 from rag.ui.prompt_form import draw_prompts
 from rag.ui.session import current_library

@@ -13,7 +13,7 @@ from examples import langchain_program
 from rag.app import App, ChatOptions
 from rag.config import Settings, load_settings
 from rag.errors import ConfigError, ModelError, ModelMismatchError, StoreBusyError
-from rag.ingest.samples import example_sources
+from rag.ingest.sources import example_sources
 from rag.runs.options import Question
 from rag.types import Answer
 from tests.support.chat_rules import rules

@@ -14,6 +14,7 @@ from rag.ingest.sources import web_source
 from rag.store.collections import LIBRARIES
 from rag.store.records import library_id
 from rag.store.registry import KEPT
+from tests.store.support import save_turn
 
 
 @pytest.fixture
@@ -31,9 +32,9 @@ def app(settings: Settings) -> Iterator[App]:
 def filled(app: App) -> str:
     """A library with a conversation, feedback, a schedule and a job that has not begun; its name."""
     name = app.libraries.create("My Notes")
-    turn = app._database.conversations.save_turn("c1", name, "ann", {"question": "How long?", "text": "Four hours."})
+    turn = save_turn(app._database.conversations, "c1", name, "ann", {"question": "How long?", "text": "Four hours."})
     app._database.feedback.save(turn, name, "ann", rating=1)
-    app._database.conversations.save_turn("c2", "main", "ann", {"question": "Why?", "text": "Because."})
+    save_turn(app._database.conversations, "c2", "main", "ann", {"question": "Why?", "text": "Because."})
     app.imports.schedules.set(name, every_hours=24)
     app._database.jobs.create(name, "ann", title="a")
     return name

@@ -1,6 +1,6 @@
 """The one place that builds everything from the settings, and the one object that pages and commands know.
 
-`App` answers and searches; `app.conversations`, `app.feedback`, `app.imports`, `app.exchange`, `app.models`,
+`App` answers and searches; `app.conversations`, `app.feedback`, `app.imports`, `app.transfers`, `app.models`,
 `app.chats` and `app.library(name)` do what their names say.
 """
 
@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 from rag.agent.expander import expander_for
 from rag.agent.extractive import ExtractiveReasoner
 from rag.app.chat_models import ChatModels, ChatOptions
-from rag.app.exchange import Exchange
 from rag.app.imports import Imports
 from rag.app.in_flight import InFlight
 from rag.app.libraries import Libraries
 from rag.app.models import Models
+from rag.app.transfer import Transfers
 from rag.app.upkeep import Upkeep
 from rag.checking.verifier import LocalVerifier
 from rag.config import Settings
@@ -33,7 +33,7 @@ from rag.reasoning.reasoner import Reasoner
 from rag.retrieval.answerable import held_by
 from rag.retrieval.filters import Filters
 from rag.retrieval.retriever import K, Retriever
-from rag.retrieval.scoped import ScopedSearch
+from rag.retrieval.scoped_search import ScopedSearch
 from rag.retrieval.strategies import WRITTEN, Tuning
 from rag.runs.options import Question, RunOptions
 from rag.runs.runs import Runs
@@ -78,7 +78,7 @@ class App:
         self.chats = ChatModels(settings)
         self.libraries = Libraries(self._client, settings, self.models)
         self.imports = Imports(settings, self._database, self.libraries, self.models)
-        self.exchange = Exchange(settings.rag_data_dir / "exchange", self.libraries)
+        self.transfers = Transfers(settings.rag_data_dir / "exchange", self.libraries)
         checkpoints = Checkpoints(
             settings.rag_data_dir / "conversations.sqlite3", settings.checkpoint_url.get_secret_value()
         )

@@ -16,9 +16,8 @@ from rag.ingest.paste import find_urls
 from rag.ingest.pipeline import Ingestor
 from rag.ingest.readahead import READERS, Limits
 from rag.ingest.records import RecordBounds, Source
-from rag.ingest.samples import example_sources
 from rag.ingest.schedule import Schedules
-from rag.ingest.sources import web_source
+from rag.ingest.sources import example_sources, web_source
 from rag.reading.parser import Parser
 from rag.store.database import Database
 from rag.web.fetch import Fetcher

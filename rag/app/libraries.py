@@ -13,7 +13,6 @@ from rag.config import Settings
 from rag.errors import StoreError
 from rag.models.hub import BUILTIN
 from rag.store.collections import check_library_name
-from rag.store.exchange import export_library, import_library
 from rag.store.library import Library, open_library
 from rag.store.records import LibraryInfo, now
 from rag.store.registry import (
@@ -29,6 +28,7 @@ from rag.store.registry import (
     rename_library,
     restore_library,
 )
+from rag.store.transfer import export_library, import_library
 
 _BUILTIN_DIMENSION = 384
 

@@ -11,14 +11,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from rag.app import App
-from rag.app.checking import verifiers_of
+from rag.app.chat_models import ChatModels
+from rag.app.models import Models
 from rag.background import BACKGROUND
 from rag.checking.citations import Check, Weighed
 from rag.checking.statements import find_statements
-from rag.checking.verifier import Verifier
+from rag.checking.verifier import LocalVerifier, Verifier
 from rag.commands.output import put, shorten, text_of
 from rag.config import Settings
 from rag.errors import IngestError, ModelError
+from rag.reasoning.chat import ChatReasoner
 from rag.types import Passage
 
 log = logging.getLogger(__name__)
@@ -119,3 +121,13 @@ def _as_text(text: str, rows: Sequence[dict[str, Any]]) -> str:
         lines.append(f"{_SIGNS[row['verdict']]} {row['score']:.2f} {row['by']:5}  {said}")
         lines += [f"      {source['url']}  {shorten(source['quote'])}" for source in row.get("sources", ())]
     return "\n".join(lines) + "\n"
+
+
+def verifiers_of(settings: Settings) -> list[Verifier]:
+    """The best first: the chat model of the settings, then their local model. Raises ModelError for wrong settings."""
+    local = Models(settings).verifier
+    found: list[Verifier] = [LocalVerifier(local)] if local else []
+    if settings.has_chat_model:
+        chats = ChatModels(settings)
+        found.insert(0, ChatReasoner(chats.chat(), fast=chats.fast_chat(), texts=chats.prompts))
+    return found

@@ -18,7 +18,7 @@ from rag.messages import say
 from rag.reasoning.history import questions_before
 from rag.retrieval.explain import explained, explanation
 from rag.retrieval.filters import Filters
-from rag.retrieval.scope import site_filters
+from rag.retrieval.scoped_search import site_filters
 from rag.retrieval.strategies import STRATEGIES
 from rag.text import question_language
 from rag.types import Answer, Exchange, Passage

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from rag.errors import RagError
-from rag.ingest.patience import delay_before
 from rag.ingest.pipeline import Ingestor, OnStage, Read, failure, here_already, result, take_in
 from rag.ingest.readahead import Limits, ReadAhead, Taken
+from rag.ingest.retry_policy import delay_before
 from rag.ingest.sources import Source, apart
 from rag.types import Decision, IngestResult, Notice, Page, Stage
 

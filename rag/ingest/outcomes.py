@@ -7,7 +7,7 @@ from typing import Any
 
 from rag.errors import RagError
 from rag.ingest.duplicates import Duplicate
-from rag.ingest.reading import Read
+from rag.ingest.source_reading import Read
 from rag.ingest.sources import Source
 from rag.messages import say
 from rag.text import plain

@@ -17,10 +17,10 @@ from rag.ingest.duplicates import (
     with_alias,
     without_alias,
 )
+from rag.ingest.encode_chunks import ChunkEncoder, Prepared
 from rag.ingest.outcomes import failure, held, here_already, repeated, result
-from rag.ingest.preparing import ChunkEncoder, Prepared
-from rag.ingest.reading import OnStage, Read, Reader
 from rag.ingest.recheck import looked_at, not_there, now_elsewhere, still_there
+from rag.ingest.source_reading import OnStage, Read, Reader
 from rag.ingest.sources import Source
 from rag.models.embedding import EmbeddingModel
 from rag.models.sparse import SparseEncoder

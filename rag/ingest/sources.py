@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from rag.errors import IngestError
@@ -24,6 +26,7 @@ _DOCUMENTS = (".pdf", ".docx")
 FILE_TYPES = (".html", ".htm", ".xhtml", ".md", ".markdown", ".txt", ".csv", ".tsv", *_DOCUMENTS, ".jsonl")
 _ARCHIVE = ".zip"
 _LIMITS = {ending: MAX_DOCUMENT_BYTES if ending in _DOCUMENTS else MAX_FILE_BYTES for ending in ("", *FILE_TYPES)}
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 
 def web_source(url: str) -> Source:
@@ -135,3 +138,13 @@ def _member_sources(member: Member, name: str, address: str, bounds: RecordBound
 
 def _too_large(name: str, limit: int) -> IngestError:
     return IngestError("file_too_large", name=name, limit=limit // 1_000_000)
+
+
+def example_sources() -> list[Source]:
+    """The sample pages, under the addresses that examples/pages.json gives them."""
+    rows: list[Mapping[str, Any]] = json.loads((EXAMPLES / "pages.json").read_text(encoding="utf-8"))
+    return [
+        source
+        for row in rows
+        for source in file_sources(row["file"], (EXAMPLES / row["file"]).read_bytes(), row["url"])
+    ]

@@ -11,14 +11,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from rag.messages import (
-    agent,
+    answers,
     config,
     conversations,
     discovery,
     documents,
     duplicates,
     engines,
-    exchange,
     gate,
     ingest,
     jobs,
@@ -26,6 +25,7 @@ from rag.messages import (
     search,
     store,
     strategies,
+    transfer,
     versions,
 )
 from rag.types import Notice
@@ -33,7 +33,7 @@ from rag.types import Notice
 MESSAGES: dict[str, tuple[str, str]] = {
     **config.MESSAGES,
     **store.MESSAGES,
-    **exchange.MESSAGES,
+    **transfer.MESSAGES,
     **models.MESSAGES,
     **engines.MESSAGES,
     **ingest.MESSAGES,
@@ -45,7 +45,7 @@ MESSAGES: dict[str, tuple[str, str]] = {
     **duplicates.MESSAGES,
     **search.MESSAGES,
     **strategies.MESSAGES,
-    **agent.MESSAGES,
+    **answers.MESSAGES,
     **conversations.MESSAGES,
 }
 

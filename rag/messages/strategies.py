@@ -1,4 +1,4 @@
-"""Sentences of rag/retrieval/strategies and rag/retrieval/scope: what a search was made with, and why."""
+"""Sentences of rag/retrieval/strategies and rag/retrieval/scoped_search: what a search was made with, and why."""
 
 MESSAGES: dict[str, tuple[str, str]] = {
     # Why `auto` picked what it picked

@@ -111,7 +111,7 @@ def _openai_protocol(
 ) -> BaseChatModel:
     from openai import OpenAIError
 
-    from rag.models.wire import AnyServerChat
+    from rag.models.openai_wire import AnyServerChat
 
     options: dict[str, Any] = dict(clients or {}) | ({} if key is None else {"api_key": SecretStr(key)})
     if server is not None:

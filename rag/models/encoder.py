@@ -14,15 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rag.errors import ModelError
-from rag.models.batches import Batch, grouped, padded
+from rag.models.batched_calls import Together
 from rag.models.engines import Choice, choose
 from rag.models.families import ModelFamily
-from rag.models.memory import recall, remember
-from rag.models.pooling import Embedders
+from rag.models.measured_cache import recall, remember
+from rag.models.pooling import Embedders, hashed_characters, sum_of_rows
 from rag.models.precision import has_bfloat16
-from rag.models.static import hashed_characters, sum_of_rows
-from rag.models.together import Together
-from rag.models.tokens import Tokens
+from rag.models.tokens import Batch, Tokens, grouped, padded
 from rag.models.workers import Workers, ahead
 
 # Tokens in one forward pass. On a CPU 512 to 2048 are within four per cent of each other.

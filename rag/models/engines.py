@@ -12,7 +12,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from rag.models.batches import Batch
+from rag.models.tokens import Batch
 
 log = logging.getLogger(__name__)
 

@@ -13,15 +13,15 @@ from typing import Any, Protocol
 import numpy as np
 
 from rag.errors import ModelError
-from rag.models.batches import Batch, grouped, padded
 from rag.models.embedding import best_device
 from rag.models.engines import Choice, choose
 from rag.models.families import read_json
 from rag.models.flag import load_flag_reranker
 from rag.models.hub import find_optional
-from rag.models.memory import recall, remember
+from rag.models.measured_cache import recall, remember
 from rag.models.precision import has_bfloat16
 from rag.models.scoring import Rows, Scorers, sigmoid
+from rag.models.tokens import Batch, grouped, padded
 from rag.models.workers import Workers
 from rag.text import encodable
 

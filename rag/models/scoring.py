@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rag.models.batches import Batch
 from rag.models.precision import HalfLinears
+from rag.models.tokens import Batch
 from rag.models.transformer import EncoderPass, can_run
 
 Rows = NDArray[np.float32]

@@ -2,7 +2,7 @@
 
 Over nine tenths of an import is this pass, and of the time that transformers' modules take for it on a
 processor a third is not arithmetic: weights laid out anew, casts between precisions, masks, calls. Here the
-weights are laid out once (see `linear.py`), query, key and value come out of one multiplication, and
+weights are laid out once (see `Linear`), query, key and value come out of one multiplication, and
 everything stays in one precision; sums inside an operation are float32 throughout.
 
 The model is Devlin et al. 2019, "BERT" (arXiv 1810.04805), after Vaswani et al. 2017, "Attention Is All You
@@ -12,10 +12,10 @@ Need" (arXiv 1706.03762). Whether a pass gives what the loaded model gives is ch
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
-from rag.models.batches import Batch
-from rag.models.linear import Linear
+from rag.models.tokens import Batch
 
 _KINDS = frozenset({"bert", "roberta", "xlm-roberta", "camembert"})
 
@@ -74,10 +74,6 @@ class EncoderPass:
         self._types = embeddings.token_type_embeddings.weight.detach()
         self._norm = _norm(embeddings.LayerNorm)
         self._layers = [self._layer(layer) for layer in body.encoder.layer]
-
-    @property
-    def most_tokens(self) -> int:
-        return int(self._positions.shape[0])
 
     def __call__(self, batch: Batch, *, first: bool = False, careful: bool = False) -> Any:
         """(n, tokens, d) in the pass's precision, or (n, d) of the first tokens alone when `first`.
@@ -179,3 +175,59 @@ class EncoderPass:
 
 def _norm(norm: Any) -> _Norm:
     return _Norm(norm.weight.detach(), norm.bias.detach(), norm.eps)
+
+
+class Linear:
+    """y = activation(x Wᵀ + b) for x of (tokens, inputs), W of (outputs, inputs), b of (outputs,)."""
+
+    def __init__(self, weight: Any, bias: Any, dtype: Any) -> None:
+        import torch
+
+        self._bias = bias.detach().to(dtype).contiguous()
+        weight = weight.detach().to(dtype).contiguous()
+        self._packed = can_pack()
+        self._weight = torch.ops.mkldnn._reorder_linear_weight(weight, _ROWS) if self._packed else weight
+
+    def __call__(self, x: Any) -> Any:
+        import torch
+
+        if self._packed:
+            return torch.ops.mkldnn._linear_pointwise(x, self._weight, self._bias, "none", [], "")
+        return torch.nn.functional.linear(x, self._weight, self._bias)
+
+    def gelu(self, x: Any) -> Any:
+        """gelu(x Wᵀ + b), with the error function."""
+        import torch
+
+        if self._packed:
+            return torch.ops.mkldnn._linear_pointwise(x, self._weight, self._bias, "gelu", [], "none")
+        return torch.nn.functional.gelu(self(x))
+
+    def plus(self, x: Any, other: Any) -> Any:
+        """x Wᵀ + b + other, in one pass over the result."""
+        import torch
+
+        if self._packed:
+            return torch.ops.mkldnn._linear_pointwise.binary(x, other, self._weight, self._bias, "add")
+        return self(x) + other
+
+
+# The layout is chosen for about as many tokens as a batch has; every other number works with it too.
+_ROWS = 512
+
+
+@cache
+def can_pack() -> bool:
+    """Whether this build of torch has oneDNN's packed layers, and they give what they should."""
+    import torch
+
+    if not torch._C._has_mkldnn:
+        return False
+    x, weight, bias = torch.ones(2, 16), torch.eye(16), torch.ones(16)
+    try:
+        packed = torch.ops.mkldnn._reorder_linear_weight(weight, _ROWS)
+        doubled = torch.ops.mkldnn._linear_pointwise.binary(x, x, packed, bias, "add")
+        plain = torch.ops.mkldnn._linear_pointwise(x, packed, bias, "none", [], "")
+    except (RuntimeError, AttributeError, TypeError):  # NotImplementedError is a RuntimeError
+        return False
+    return bool(torch.equal(doubled, torch.full_like(x, 3.0)) and torch.equal(plain, torch.full_like(x, 2.0)))

@@ -61,12 +61,6 @@ class ConversationTable:
     def __init__(self, file: SqliteFile) -> None:
         self._file = file
 
-    def save_turn(self, conversation_id: str, library: str, owner: str, answer: Mapping[str, Any]) -> str:
-        """Add an answer (JSON values only) to a conversation, which its first one begins. Returns the turn's id."""
-        turn_id = self.begin_turn(conversation_id, library, owner, str(answer.get("question", "")))
-        self.finish_turn(turn_id, answer)
-        return turn_id
-
     def begin_turn(
         self,
         conversation_id: str,

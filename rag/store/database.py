@@ -7,9 +7,8 @@ from pathlib import Path
 from rag.store.change_table import Change, ChangeTable
 from rag.store.conversation_table import Conversation, ConversationTable, Turn
 from rag.store.feedback_table import FeedbackTable
-from rag.store.file_table import FileTable
 from rag.store.item_table import ItemTable, JobItem
-from rag.store.job_table import Job, JobTable
+from rag.store.job_table import FileTable, Job, JobTable
 from rag.store.schedule_table import Schedule, ScheduleTable
 from rag.store.span_table import SpanTable
 from rag.store.sqlite_file import SqliteFile

@@ -11,6 +11,7 @@ from qdrant_client import QdrantClient, models
 
 from rag.store.collections import SPARSE, chunks_collection, pages_collection, versions_collection
 from rag.store.duplicates import THRESHOLD, Signature, signature_from, similarity
+from rag.store.paging import walk
 from rag.store.records import (
     WITHOUT_TEXT,
     LibraryInfo,
@@ -23,7 +24,6 @@ from rag.store.records import (
 )
 from rag.store.search import dense_of
 from rag.store.versions import Versions
-from rag.store.walking import walk
 from rag.types import Page, PageVersion, Passage, SparseVector
 
 _WITH_ALIASES = models.PayloadSelectorExclude(exclude=["text", "signature"])

@@ -1,11 +1,15 @@
-"""What a click does: done at once, and where it fails, said in one sentence without losing the page."""
+"""What a click does or a check finds; where it fails, that is said in one sentence without losing the page."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+import streamlit as st
+
 from rag.errors import RagError
 from rag.messages import say
+from rag.types import Notice
+from rag.ui.escape import escape_line
 from rag.ui.session import session
 from rag.ui.strings import Language
 
@@ -19,4 +23,15 @@ def attempt(action: Callable[[], object], language: Language, done: str = "") ->
         return False
     if done:
         session().notes.append(done)
+    return True
+
+
+def draw_notice(check: Callable[[], Notice], language: Language) -> bool:
+    """Run `check` and show its sentence; returns whether it went well."""
+    try:
+        found = check()
+    except RagError as error:
+        st.error(escape_line(say(error.notice, language)), icon=":material/error:")
+        return False
+    st.success(escape_line(say(found, language)), icon=":material/check_circle:")
     return True

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rag.models.batches import Batch, padded
 from rag.models.engines import Choice, Rows, choose
-from rag.models.memory import recall, remember
+from rag.models.measured_cache import recall, remember
+from rag.models.tokens import Batch, padded
 
 SAMPLE = padded([[1, 2, 3]], 0, 8)
 EXACT: Rows = np.array([[1.0, 0.0]], dtype=np.float32)

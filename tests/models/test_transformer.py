@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rag.models.batches import Batch, padded
+from rag.models import transformer as module
 from rag.models.pooling import Embedders
 from rag.models.scoring import Scorers, sigmoid
-from rag.models.transformer import EncoderPass, can_run
+from rag.models.tokens import Batch, padded
+from rag.models.transformer import EncoderPass, Linear, can_run
 
 SHAPE = {
     "vocab_size": 90,
@@ -164,3 +165,24 @@ def test_other_shapes_are_left_to_the_loaded_model() -> None:
     assert not can_run(other)
     assert Embedders(other, "mean", "cpu").own(half=False) is None
     assert Embedders(_built("AutoModel", "bert"), "mean", "cuda:0").own(half=False) is None
+
+
+@pytest.mark.parametrize("packed", [True, False])
+@pytest.mark.parametrize("tokens", [1, 13, 700])
+def test_it_is_a_linear_layer(monkeypatch: pytest.MonkeyPatch, packed: bool, tokens: int) -> None:
+    import torch
+
+    if packed and not module.can_pack():
+        pytest.skip("this build of torch has no packed layers")
+    monkeypatch.setattr(module, "can_pack", lambda: packed)
+    make = torch.Generator().manual_seed(1)
+    x, other = torch.randn(tokens, 32, generator=make), torch.randn(tokens, 48, generator=make)
+    weight, bias = torch.randn(48, 32, generator=make), torch.randn(48, generator=make)
+    plain = torch.nn.functional.linear(x, weight, bias)
+    for dtype, tolerance in ((torch.float32, 1e-4), (torch.bfloat16, 0.3)):
+        layer = Linear(weight, bias, dtype)
+        given = x.to(dtype)
+        with torch.inference_mode():
+            assert torch.allclose(layer(given).float(), plain, atol=tolerance)
+            assert torch.allclose(layer.gelu(given).float(), torch.nn.functional.gelu(plain), atol=tolerance)
+            assert torch.allclose(layer.plus(given, other.to(dtype)).float(), plain + other, atol=tolerance)

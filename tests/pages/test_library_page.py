@@ -264,7 +264,7 @@ def test_a_file_becomes_a_library(open_page: Open, app: FakeApp) -> None:
     uploader = next(one for one in page.file_uploader if one.key == "import-file-0")
     uploader.set_value([("main.pagelight", b"the file", "application/zip")]).run()
     page.button(key="import-go").click().run()
-    assert app.exchange.brought == [("main.pagelight", "second", b"the file")]
+    assert app.transfers.brought == [("main.pagelight", "second", b"the file")]
     assert page.query_params["transfer"] == "transfer1"
 
 

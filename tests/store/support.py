@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import uuid
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from langchain_core.embeddings import Embeddings
@@ -13,6 +15,7 @@ from langchain_qdrant import SparseEmbeddings
 from langchain_qdrant.sparse_embeddings import SparseVector as LangChainSparseVector
 from numpy.typing import NDArray
 
+from rag.store.conversation_table import ConversationTable
 from rag.store.edge.client import EdgeClient
 from rag.store.library import Library, open_library
 from rag.types import Chunk, Page, SparseVector
@@ -100,3 +103,12 @@ class WordEmbeddings(SparseEmbeddings):
 
     def embed_documents(self, texts: list[str]) -> list[LangChainSparseVector]:
         return [self.embed_query(text) for text in texts]
+
+
+def save_turn(
+    table: ConversationTable, conversation_id: str, library: str, owner: str, answer: Mapping[str, Any]
+) -> str:
+    """Add an answer to a conversation, which its first one begins. Returns the turn's id."""
+    turn_id = table.begin_turn(conversation_id, library, owner, str(answer.get("question", "")))
+    table.finish_turn(turn_id, answer)
+    return turn_id

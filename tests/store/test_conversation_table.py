@@ -11,6 +11,7 @@ import pytest
 from rag.store import schema
 from rag.store.conversation_table import ConversationTable
 from rag.store.database import Database
+from tests.store.support import save_turn
 
 
 @pytest.fixture
@@ -22,8 +23,8 @@ def table(tmp_path: Path) -> Iterator[ConversationTable]:
 
 def test_turns_come_back_in_order(table: ConversationTable) -> None:
     for number in range(3):
-        table.save_turn("c1", "main", "li", {"question": f"q{number}", "text": "答案"})
-    table.save_turn("c2", "main", "li", {"question": "other"})
+        save_turn(table, "c1", "main", "li", {"question": f"q{number}", "text": "答案"})
+    save_turn(table, "c2", "main", "li", {"question": "other"})
     turns = table.turns("c1")
     assert [turn.answer["question"] for turn in turns] == ["q0", "q1", "q2"]
     assert turns[0].answer["text"] == turns[0].text == "答案"
@@ -72,18 +73,18 @@ def test_searches_go_with_their_turn(table: ConversationTable) -> None:
 
 
 def test_latest_first_and_searched(table: ConversationTable) -> None:
-    table.save_turn("c1", "main", "", {"question": "When did it erupt?", "text": "In 1953, by 100 %."})
-    table.save_turn("c2", "main", "", {"question": "桥是什么时候通车的？", "text": "1932 年。"})
-    table.save_turn("c3", "other", "", {"question": "When?", "text": ""})
+    save_turn(table, "c1", "main", "", {"question": "When did it erupt?", "text": "In 1953, by 100 %."})
+    save_turn(table, "c2", "main", "", {"question": "桥是什么时候通车的？", "text": "1932 年。"})
+    save_turn(table, "c3", "other", "", {"question": "When?", "text": ""})
     assert [one.id for one in table.conversations("main", "")] == ["c2", "c1"]
-    table.save_turn("c1", "main", "", {"question": "And then?", "text": ""})
+    save_turn(table, "c1", "main", "", {"question": "And then?", "text": ""})
     assert [(one.id, one.turns) for one in table.conversations("main", "")] == [("c1", 2), ("c2", 1)]
     for words, found in (("通车", ["c2"]), ("ERUPT", ["c1"]), ("100 %", ["c1"]), ("_", []), ("\\", [])):
         assert [one.id for one in table.conversations("main", "", words)] == found
 
 
 def test_deleting_takes_turns_along_and_only_ones_own(table: ConversationTable) -> None:
-    table.save_turn("c1", "main", "li", {"question": "q"})
+    save_turn(table, "c1", "main", "li", {"question": "q"})
     assert not table.delete("c1", "ada") and not table.rename("c1", "ada", "Mine")
     assert table.delete("c1", "li") and table.turns("c1") == []
 

@@ -16,6 +16,7 @@ from rag.store.database import Database
 from rag.store.item_table import NewItem
 from rag.store.schema import VERSIONS
 from rag.types import IngestResult
+from tests.store.support import save_turn
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULT = IngestResult("s1", "https://a.example/1", "h1", "failed", "timeout", "Took too long.", 3, 1.5, {"s": 30})
@@ -114,7 +115,7 @@ def test_many_threads_write_at_once(database: Database) -> None:
     job_id = database.jobs.create("main", "", [NewItem(str(n)) for n in range(80)])
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda n: database.items.finish(job_id, n, RESULT), range(80)))
-        list(pool.map(lambda n: database.conversations.save_turn("c", "main", "", {"n": n}), range(80)))
+        list(pool.map(lambda n: save_turn(database.conversations, "c", "main", "", {"n": n}), range(80)))
     assert all(item.result == RESULT for item in database.items.items(job_id))
     assert sorted(turn.answer["n"] for turn in database.conversations.turns("c")) == list(range(80))
 

@@ -18,8 +18,7 @@ from qdrant_client import QdrantClient, models
 from qdrant_client.client_base import QdrantBase
 
 from rag.errors import StoreBusyError, StoreError
-from rag.store.edge.backend import BATCH, EdgeBackend
-from rag.store.edge.client import EdgeClient
+from rag.store.edge.client import BATCH, EdgeBackend, EdgeClient
 from rag.store.edge.copying import copy_file, read_ahead
 from rag.store.edge.shard import Shard
 from rag.store.library import Library

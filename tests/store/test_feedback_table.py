@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from rag.store.database import Database
+from tests.store.support import save_turn
 
 
 @pytest.fixture
@@ -18,7 +19,7 @@ def database(tmp_path: Path) -> Iterator[Database]:
 
 
 def test_feedback_is_kept_with_its_data(database: Database) -> None:
-    turn = database.conversations.save_turn("c1", "main", "li", {"question": "q"})
+    turn = save_turn(database.conversations, "c1", "main", "li", {"question": "q"})
     database.feedback.save(turn, "main", "li", rating=-1, data={"reason": "wrong page"})
     (said,) = database.feedback.of_library("main")
     assert (said["turn_id"], said["rating"], said["data"]) == (turn, -1, {"reason": "wrong page"})

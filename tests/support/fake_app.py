@@ -15,9 +15,9 @@ from typing import Any, BinaryIO, get_args
 from qdrant_client import QdrantClient
 
 from rag.app.chat_models import ChatModels, ChatOptions
-from rag.app.exchange import Transfer
 from rag.app.libraries import Libraries
 from rag.app.models import Models
+from rag.app.transfer import Transfer
 from rag.config import Settings
 from rag.conversations.conversations import Asked, Asking, Conversations, PageStamp, TurnView
 from rag.conversations.feedback import Feedback
@@ -415,7 +415,7 @@ class FakeApp:
     stored: dict[str, FakeLibrary] = field(default_factory=dict)
     imports: FakeImports = field(default_factory=FakeImports)
     models: FakeModels = field(default_factory=FakeModels)
-    exchange: FakeTransfers = field(default_factory=lambda: FakeTransfers(Path(mkdtemp())))
+    transfers: FakeTransfers = field(default_factory=lambda: FakeTransfers(Path(mkdtemp())))
 
     def filled(self) -> FakeApp:
         """This stand-in with one English and one Chinese page."""

@@ -30,7 +30,7 @@ from qdrant_client import models
 from rag.store.database import Database, JobItem
 from rag.store.edge.client import EdgeClient
 from rag.store.library import open_library
-from rag.store.walking import walk
+from rag.store.paging import walk
 from tests.support.hashed_model import HashedModel
 from tests.support.site_server import SiteServer
 
@@ -156,7 +156,7 @@ def digest(one: Stored) -> str:
 
 
 def _run(folder: Path, host: str, port: int, pages: int) -> None:
-    from rag.ingest import patience
+    from rag.ingest import retry_policy
     from rag.ingest.chunking import get_chunker
     from rag.ingest.jobs import Jobs, Sites
     from rag.ingest.pipeline import Ingestor
@@ -165,7 +165,7 @@ def _run(folder: Path, host: str, port: int, pages: int) -> None:
     from rag.web.fetch import Fetcher
     from rag.web.hosts import HostGates
 
-    patience._DELAYS = (0.05, 0.1)
+    retry_policy._DELAYS = (0.05, 0.1)
     _say("begun")
     model, database, client = HashedModel(), Database(folder / "app.sqlite3"), EdgeClient(folder / "qdrant")
     fetcher, parser = Fetcher([(host, port)], deadline=_DEADLINE, gates=HostGates(4, 0.0)), Parser()

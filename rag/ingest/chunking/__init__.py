@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from rag.ingest.chunking.assemble import embedded_text
-from rag.ingest.chunking.base import MAXIMUM, Chunker, SentenceVectors
+from rag.ingest.chunking.base import MAXIMUM, Chunker, SentenceVectors, embedded_text
 from rag.ingest.chunking.breakpoints import BreakpointChunker
 from rag.ingest.chunking.fixed import FixedChunker
 from rag.ingest.chunking.markdown import MarkdownChunker

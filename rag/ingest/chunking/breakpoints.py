@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from rag.ingest.chunking.assemble import make_chunks
-from rag.ingest.chunking.base import MAXIMUM, SentenceVectors
+from rag.ingest.chunking.base import MAXIMUM, SentenceVectors, make_chunks
 from rag.ingest.chunking.recursive import RecursiveChunker, bind_headings
 from rag.ingest.chunking.semantic import MAX_UNITS
 from rag.ingest.chunking.units import Unit, split_units

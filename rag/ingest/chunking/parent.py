@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from rag.ingest.chunking.assemble import make_chunks
-from rag.ingest.chunking.base import MAXIMUM, SentenceVectors
+from rag.ingest.chunking.base import MAXIMUM, SentenceVectors, make_chunks
 from rag.ingest.chunking.markdown import MarkdownChunker
 from rag.ingest.chunking.recursive import RecursiveChunker
 from rag.ingest.chunking.units import split_units
@@ -15,7 +14,7 @@ from rag.types import Chunk
 class ParentChunker:
     """Small chunks whose `parent` is the section around them, or the part of it that is not too large.
 
-    Parents cover the page without overlap. `rag.retrieval.parents` hands them on in the place of what was found.
+    Parents cover the page without overlap. `rag.retrieval.context` hands them on in the place of what was found.
     """
 
     name = "parent"

@@ -3,9 +3,8 @@
 A job and its items rest in the database; one worker takes them in, jobs in turn, and tells how far it is.
 """
 
-from rag.ingest.jobs.service import Jobs, OpenIngestor
+from rag.ingest.jobs.service import Jobs, JobView, OpenIngestor
 from rag.ingest.jobs.sites import Sites
-from rag.ingest.jobs.view import JobView
 from rag.store.item_table import JobItem
 
 __all__ = ["JobItem", "JobView", "Jobs", "OpenIngestor", "Sites"]

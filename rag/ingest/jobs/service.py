@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from rag.errors import IngestError, StoreError
 from rag.ingest.discovery import FoundPage, SiteKind, SitePlan
-from rag.ingest.jobs.pace import Pace
+from rag.ingest.jobs.run import Pace
 from rag.ingest.jobs.sites import Sites
 from rag.ingest.jobs.steps import Steps, cancelled, left_out
 from rag.ingest.jobs.unpacking import Unpacking, new_items
-from rag.ingest.jobs.view import JobView, job_view
 from rag.ingest.jobs.worker import Worker
 from rag.ingest.outcomes import result
 from rag.ingest.pipeline import Ingestor
@@ -284,3 +284,33 @@ def _stopped_before(name: str) -> NewItem:
     """The row of a file that was not, or not wholly, looked into."""
     row = result(Source(name, "", "file"), "", "skipped", Notice("cancelled"))
     return NewItem(row.source, result=row)
+
+
+@dataclass(frozen=True, slots=True)
+class JobView(Job):
+    """A job with its speed: `rate` in pages a minute, `seconds_left`, each None while unknown.
+
+    `current` are the items that are under way.
+    """
+
+    rate: float | None = None
+    seconds_left: float | None = None
+    current: tuple[JobItem, ...] = ()
+    load: Callable[[], list[JobItem]] = field(default=list, repr=False, compare=False)
+
+    @property
+    def items(self) -> tuple[JobItem, ...]:
+        """All items in order, read anew with each call: of a long job ask `Jobs.items` for some of them."""
+        return tuple(self.load())
+
+
+def job_view(
+    job: Job,
+    load: Callable[[], list[JobItem]],
+    *,
+    rate: float | None = None,
+    seconds_left: float | None = None,
+    current: list[JobItem] | None = None,
+) -> JobView:
+    kept = {one.name: getattr(job, one.name) for one in fields(job)}
+    return JobView(**kept, rate=rate, seconds_left=seconds_left, current=tuple(current or ()), load=load)

@@ -10,9 +10,8 @@ from functools import partial
 
 from rag.errors import RagError, StoreError
 from rag.ingest.discovery import FoundPage
-from rag.ingest.jobs.packing import new_item, unpack
 from rag.ingest.jobs.sites import Walk
-from rag.ingest.jobs.unpacking import Unpacking
+from rag.ingest.jobs.unpacking import Unpacking, new_item, unpack
 from rag.ingest.pipeline import Ingestor, Read, failure, held, here_already, result, take_in
 from rag.ingest.recheck import UNHEARD, is_answer
 from rag.ingest.sources import Source, web_source

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import base64
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import fields
 from itertools import islice
+from typing import Any
 
-from rag.errors import RagError
-from rag.ingest.jobs.packing import new_item
+from rag.errors import IngestError, RagError
 from rag.ingest.outcomes import result
 from rag.ingest.records import RecordBounds
 from rag.ingest.sources import Source, apart, sources_in
 from rag.store.database import Database
 from rag.store.item_table import NewItem
+from rag.text import plain
 from rag.types import Notice
 from rag.web.url_key import split_url, url_hash
 
 _AT_ONCE = 500
+_APART = frozenset(["data", "broken"])
 
 
 class Unpacking:
@@ -65,3 +69,25 @@ def _key(source: Source) -> str:
         return url_hash(source.url)
     except RagError:
         return ""
+
+
+def pack(source: Source) -> dict[str, Any]:
+    """Everything of a source that JSON can carry; its `data` is stored beside it."""
+    packed = {field.name: getattr(source, field.name) for field in fields(source) if field.name not in _APART}
+    packed["record"] = dict(source.record)
+    if source.broken is not None:
+        packed["broken"] = {"code": source.broken.code, "params": dict(source.broken.notice.params)}
+    return packed
+
+
+def unpack(packed: Mapping[str, Any], data: bytes | None) -> Source:
+    kept = dict(packed)
+    broken, inline = kept.pop("broken", None), kept.pop("data", None)
+    if inline is not None:  # as files of the first version hold it
+        data = base64.b64decode(inline)
+    error = IngestError(broken["code"], **broken["params"]) if broken else None
+    return Source(**kept, data=data, broken=error)
+
+
+def new_item(source: Source, url_hash: str = "", *, depth: int = 0, parent: int | None = None) -> NewItem:
+    return NewItem(plain(source.name), source.url, url_hash, pack(source), source.data, depth, parent)

@@ -6,10 +6,9 @@ Hands on `STRATEGIES` and the default's name; `tests/retrieval/test_retriever.py
 from __future__ import annotations
 
 from rag.retrieval.strategies.auto import Auto
-from rag.retrieval.strategies.base import Engine, Expander, Found, Need, SearchRequest, Strategy, Tuning
+from rag.retrieval.strategies.base import Engine, Expander, Found, LegSearch, Need, SearchRequest, Strategy, Tuning
 from rag.retrieval.strategies.hyde import Hyde
 from rag.retrieval.strategies.languages import AcrossLanguages
-from rag.retrieval.strategies.legs import LegSearch
 from rag.retrieval.strategies.multi_query import MultiQuery
 from rag.retrieval.strategies.rerank import Rerank
 

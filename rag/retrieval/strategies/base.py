@@ -198,3 +198,21 @@ class Engine:
         readable = "dense" in legs and self.model.can_read(text)
         dense = dense_query(text, before, self.model, self.sparse) if readable else None
         return dense, sparse_query(text, before, self.sparse) if "sparse" in legs or dense is None else None
+
+
+@dataclass(frozen=True, slots=True)
+class LegSearch:
+    """Asks `legs` for the question and fuses what they found; MMR may choose among that.
+
+    By their scores, or `by_rank`.
+    """
+
+    name: str
+    legs: frozenset[str] = BOTH
+    by_rank: bool = False
+    diversify: bool = False
+
+    def find(self, request: SearchRequest, engine: Engine) -> Found:
+        fuse = request.tuning.by_rank if self.by_rank else request.tuning.weighted
+        hits, legs = engine.hits(request, legs=self.legs, fuse=fuse)
+        return Found(hits, legs, diversify=self.diversify)

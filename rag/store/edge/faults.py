@@ -1,8 +1,14 @@
-"""The engine raises bare exceptions with the reason in the text; here they become one sentence."""
+"""The engine raises bare exceptions with the reason in the text; here they become one sentence.
+
+It writes through memory maps of sparse files: when the disk is full, the system ends the whole process (SIGBUS) in the
+middle of a call, and no exception tells why. So room on the disk is asked for before each write.
+"""
 
 from __future__ import annotations
 
 import errno
+import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +20,8 @@ _UNWRITABLE = ("permission denied", "os error 13", "read-only file system", "os 
 _BUSY = ("wouldblock", "resource temporarily unavailable", "already locked")
 _MISREAD = (TypeError, AttributeError, ValueError, ArithmeticError, AssertionError, RecursionError)
 """What qdrant-client, its models and the engine's binding raise for a value of another kind than they take."""
+TO_ADD = 64 << 20  # bytes free to add points: the batches of several threads, and the logs
+TO_CHANGE = 16 << 20  # to delete and to flag, which is also the way to make room
 
 
 @contextmanager
@@ -76,3 +84,23 @@ def _misread(call: str, error: BaseException) -> StoreError:
 
 def _detail(error: BaseException) -> str:
     return " ".join(str(error).split())[:300].rstrip(".:") or type(error).__name__
+
+
+def require_space(path: Path, needed: int) -> None:
+    """StoreError unless the disk of `path` has `needed` bytes free. Takes microseconds."""
+    try:
+        free = shutil.disk_usage(path).free
+    except OSError as error:
+        raise os_fault(path, error) from error
+    if free < needed:
+        raise StoreError("store_disk_low", path=str(path), needed=-(-needed // (1 << 20)))
+
+
+def occupied(folder: Path) -> int:
+    """Bytes that the files below `folder` occupy, which is far less than their lengths."""
+    total = 0.0
+    for path, _, names in os.walk(folder):
+        for name in names:
+            status = (Path(path) / name).stat()
+            total += getattr(status, "st_blocks", status.st_size / 512) * 512
+    return int(total)

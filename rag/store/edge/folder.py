@@ -21,8 +21,7 @@ import qdrant_edge as edge
 from rag.errors import StoreError
 from rag.store.edge.config import CollectionParams
 from rag.store.edge.copying import sync_names
-from rag.store.edge.faults import engine_faults, os_fault
-from rag.store.edge.space import TO_ADD, require_space
+from rag.store.edge.faults import TO_ADD, engine_faults, os_fault, require_space
 
 _PARAMS = "collection.json"
 _CURRENT = "current.json"

@@ -9,8 +9,8 @@ import qdrant_edge as edge
 from qdrant_client import models
 
 from rag.store.edge.faults import unsupported
-from rag.store.edge.filters import to_filter
 from rag.store.edge.points import to_payload_selector, to_vector
+from rag.store.edge.selection import to_filter
 
 _LIMIT = 10
 _RRF_K = 2  # Qdrant's own default, on the server too

@@ -15,9 +15,8 @@ import qdrant_edge as edge
 
 from rag.errors import StoreError
 from rag.store.edge.copying import copy_folder, read_ahead, sync_folder
-from rag.store.edge.faults import engine_faults, os_fault
+from rag.store.edge.faults import TO_ADD, TO_CHANGE, engine_faults, occupied, os_fault, require_space
 from rag.store.edge.folder import CollectionFolder
-from rag.store.edge.space import TO_ADD, TO_CHANGE, occupied, require_space
 
 T = TypeVar("T")
 _FLUSH_EVERY = 400  # writes; 20-40 ms each time, in which nothing else runs, and little to replay after a kill

@@ -9,12 +9,21 @@ import pytest
 
 from rag.errors import StoreError
 from rag.ingest.jobs import Jobs, unpacking
-from rag.ingest.jobs.unpacking import Unpacking
+from rag.ingest.jobs.unpacking import Unpacking, new_item, pack, unpack
 from rag.ingest.pipeline import Ingestor
-from rag.ingest.records import BOUNDS, RecordBounds
+from rag.ingest.records import BOUNDS, RecordBounds, record_sources
+from rag.ingest.sources import Source, file_sources, web_source
 from rag.store.database import Database
 from tests.ingest.jobs.conftest import MakeJobs, finished
 from tests.ingest.test_archives import packed
+
+LINE = '{"url": "https://a.example/", "title": "T", "text": "雨"}'
+SOURCES = [
+    web_source("https://a.example/"),
+    *file_sources("note.md", b"# Note\n\x00"),
+    *file_sources("picture.tiff", b"II*"),
+    *record_sources([LINE, "broken"], "pages.jsonl"),
+]
 
 
 def lines(*pages: int) -> bytes:
@@ -117,3 +126,18 @@ def test_names_reach_the_list_without_what_would_turn_them(jobs: Jobs) -> None:
     (item,) = finished(jobs, job_id).items
     assert item.source == jobs.job(job_id).title == "notesgpj.[2Jmd"
     assert item.result is not None and item.result.source == item.source
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.name)
+def test_a_source_comes_back_whole(source: Source) -> None:
+    item = new_item(source)
+    assert item.payload is not None
+    again = unpack(json.loads(json.dumps(item.payload)), item.data)
+    assert pack(again) == pack(source)
+    assert again.data == source.data
+    assert str(again.broken) == str(source.broken)
+
+
+def test_data_of_a_file_of_the_first_version_is_read() -> None:
+    source = unpack({"name": "a.md", "url": "file:///a.md", "kind": "file", "data": "Tm90ZQ=="}, None)
+    assert source.data == b"Note"

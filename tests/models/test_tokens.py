@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from rag.models.batches import grouped, padded
+from rag.models.tokens import grouped, padded
 
 
 @pytest.mark.parametrize("workers", [1, 2, 8])

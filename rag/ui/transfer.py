@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from streamlit.runtime.uploaded_file_manager import UploadedFile
 
     from rag.app import App
-    from rag.app.exchange import Transfer
+    from rag.app.transfer import Transfer
 
 _POLL_SECONDS = 0.7
 _SUFFIX = "pagelight"
@@ -33,7 +33,7 @@ def draw_exchange(app: App, library: str, language: Language) -> None:
         st.markdown(f"**{label('export_title', language)}**")
         st.caption(label("export_lead", language))
         if st.button(label("export_go", language), icon=":material/archive:", key="export-go"):
-            attempt(lambda: _follow(app.exchange.export(library)), language)
+            attempt(lambda: _follow(app.transfers.export(library)), language)
             st.rerun()
         st.divider()
         draw_import(app, language)
@@ -72,7 +72,7 @@ def draw_import(app: App, language: Language) -> None:
 
 def _begin_import(app: App, file: UploadedFile, title: str, language: Language) -> None:
     try:
-        transfer = app.exchange.bring_in(file, file.name, title)
+        transfer = app.transfers.bring_in(file, file.name, title)
     except RagError as error:
         st.error(escape_line(say(error.notice, language)), icon=":material/error:")
         return
@@ -86,7 +86,7 @@ def follow_transfer(app: App, language: Language) -> None:
     transfer_id = st.query_params.get("transfer", "")
     if not transfer_id:
         return
-    found = app.exchange.transfer(transfer_id)
+    found = app.transfers.transfer(transfer_id)
     if found is None:
         set_param("transfer", "")
         return
@@ -95,7 +95,7 @@ def follow_transfer(app: App, language: Language) -> None:
 
 
 def _draw_transfer(app: App, transfer_id: str, language: Language, *, live: bool) -> None:
-    transfer = app.exchange.transfer(transfer_id)
+    transfer = app.transfers.transfer(transfer_id)
     if transfer is None or (live and transfer.state != "running"):
         st.rerun()
     with st.container(border=True, key="transfer", gap="small"):

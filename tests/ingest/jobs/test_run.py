@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rag.ingest.jobs.pace import WINDOW, Pace
+from rag.ingest.jobs.run import WINDOW, Pace
 
 
 class Clock:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from rag.app import App
-from rag.app.exchange import Transfer
+from rag.app.transfer import Transfer
 from rag.config import load_settings
 from rag.errors import StoreError
 from rag.ingest.records import record_sources
@@ -25,7 +25,7 @@ LINES = [
 def ended(app: App, transfer_id: str) -> Transfer:
     """The transfer, once it has ended."""
     deadline = time.monotonic() + 60
-    while (found := app.exchange.transfer(transfer_id)) is None or found.state == "running":
+    while (found := app.transfers.transfer(transfer_id)) is None or found.state == "running":
         assert time.monotonic() < deadline
         time.sleep(0.02)
     return found
@@ -45,12 +45,12 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
 
 
 def test_a_library_goes_out_and_comes_in_under_another_name(app: App) -> None:
-    out = ended(app, app.exchange.export("main"))
+    out = ended(app, app.transfers.export("main"))
     assert (out.state, out.kind, out.pages) == ("done", "export", 2)
     assert out.path is not None
     assert out.size == out.path.stat().st_size > 0
     with out.path.open("rb") as stream:
-        back = ended(app, app.exchange.bring_in(stream, "main.pagelight", "second"))
+        back = ended(app, app.transfers.bring_in(stream, "main.pagelight", "second"))
     assert (back.state, back.kind, back.pages, back.path) == ("done", "import", 2, None)
     assert app.library("second").page_count() == 2
     assert app.library("second").chunk_count() == app.library("main").chunk_count()
@@ -60,7 +60,7 @@ def test_a_library_goes_out_and_comes_in_under_another_name(app: App) -> None:
 
 
 def test_what_is_no_library_says_so_and_leaves_nothing(app: App) -> None:
-    failed = ended(app, app.exchange.bring_in(io.BytesIO(b"not a library"), "../../x.pagelight", "third"))
+    failed = ended(app, app.transfers.bring_in(io.BytesIO(b"not a library"), "../../x.pagelight", "third"))
     assert failed.state == "failed"
     assert failed.notice is not None
     assert "x.pagelight" in str(failed.notice.params)
@@ -79,7 +79,7 @@ def test_what_is_no_library_says_so_and_leaves_nothing(app: App) -> None:
     ],
 )
 def test_a_file_may_have_any_name(app: App, name: str, shown: str) -> None:
-    failed = ended(app, app.exchange.bring_in(io.BytesIO(b"not a library"), name, "third"))
+    failed = ended(app, app.transfers.bring_in(io.BytesIO(b"not a library"), name, "third"))
     assert failed.notice is not None
     assert (failed.notice.code, failed.notice.params["name"]) == ("exchange_unreadable", shown)
 
@@ -97,17 +97,17 @@ class Torn(io.BytesIO):
 
 @pytest.mark.parametrize("error", [OSError(28, "No space left on device"), ValueError("read of closed file")])
 def test_a_file_that_does_not_arrive_leaves_no_transfer(app: App, error: Exception) -> None:
-    before = dict(app.exchange._transfers)
+    before = dict(app.transfers._transfers)
     with pytest.raises(StoreError if isinstance(error, OSError) else ValueError):
-        app.exchange.bring_in(Torn(error), "a.pagelight", "third")
-    assert app.exchange._transfers == before
-    ended(app, app.exchange.export("main"))
-    assert {path.suffix for path in app.exchange._folder.iterdir()} <= {".pagelight"}
+        app.transfers.bring_in(Torn(error), "a.pagelight", "third")
+    assert app.transfers._transfers == before
+    ended(app, app.transfers.export("main"))
+    assert {path.suffix for path in app.transfers._folder.iterdir()} <= {".pagelight"}
 
 
 def test_a_draft_may_get_its_name_while_the_folder_is_cleared(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
-    transfer = app.exchange._new("export", "main", "main")
-    draft = app.exchange._room() / f"{transfer.id}.pagelight.draft"
+    transfer = app.transfers._new("export", "main", "main")
+    draft = app.transfers._room() / f"{transfer.id}.pagelight.draft"
     draft.touch()
     stat = Path.stat
 
@@ -118,28 +118,28 @@ def test_a_draft_may_get_its_name_while_the_folder_is_cleared(app: App, monkeypa
 
     with monkeypatch.context() as patched:
         patched.setattr(Path, "stat", renamed_first)
-        app.exchange._room()
+        app.transfers._room()
     assert draft.with_suffix("").exists()
-    app.exchange._transfers.pop(transfer.id)
-    app.exchange._room()
+    app.transfers._transfers.pop(transfer.id)
+    app.transfers._room()
     assert not draft.with_suffix("").exists()
 
 
 @pytest.mark.parametrize("name", ["main", "MAIN ", "", "x" * 61])
 def test_a_name_that_is_taken_or_wrong_is_refused_at_once(app: App, name: str) -> None:
     with pytest.raises(StoreError):
-        app.exchange.bring_in(io.BytesIO(b""), "a.pagelight", name)
+        app.transfers.bring_in(io.BytesIO(b""), "a.pagelight", name)
 
 
 def test_old_files_go_with_the_next_one(app: App) -> None:
-    first = ended(app, app.exchange.export("main"))
+    first = ended(app, app.transfers.export("main"))
     assert first.path is not None
     stray = first.path.with_name("stray.pagelight")
     stray.write_bytes(b"left by an earlier process")
-    ended(app, app.exchange.export("main"))
+    ended(app, app.transfers.export("main"))
     assert first.path.exists()
     assert not stray.exists()
     os.utime(first.path, (1, 1))
-    ended(app, app.exchange.export("main"))
-    assert app.exchange.transfer(first.id) is None
-    assert app.exchange.transfer("unknown") is None
+    ended(app, app.transfers.export("main"))
+    assert app.transfers.transfer(first.id) is None
+    assert app.transfers.transfer("unknown") is None

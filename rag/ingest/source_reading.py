@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from rag.errors import IngestError
-from rag.ingest.preparing import Prepared
+from rag.ingest.encode_chunks import Prepared
 from rag.ingest.sources import Source
 from rag.reading.extract import Extracted
 from rag.reading.parser import Parser

@@ -14,9 +14,9 @@ from qdrant_client import models
 from rag.store.archive import ROWS_BYTES, ArchiveWriter
 from rag.store.collections import SPARSE
 from rag.store.library import Library
+from rag.store.paging import walk
 from rag.store.records import joined_aliases, match_any, page_from, page_id
 from rag.store.search import dense_of
-from rag.store.walking import walk
 from rag.types import Page
 
 _TEXT_BYTES = 4_000_000

@@ -18,13 +18,14 @@ from qdrant_client import QdrantClient, models
 
 from rag.errors import ModelMismatchError, StoreError
 from rag.messages import say
-from rag.store.arriving import checked_page
+from rag.store.archive import ArchiveReader
 from rag.store.collections import LIBRARIES, pages_collection
 from rag.store.edge.client import EdgeClient
-from rag.store.exchange import export_library, file_info, import_library
+from rag.store.import_rows import checked_page
 from rag.store.library import Library, open_library
 from rag.store.records import library_id, page_id
 from rag.store.registry import list_libraries
+from rag.store.transfer import _info, export_library, import_library
 from rag.types import Page, SparseVector
 from tests.store.support import DIMENSION, MODEL, draft
 
@@ -110,7 +111,8 @@ def test_an_imported_page_can_change_and_go(archive: Path, tmp_path: Path) -> No
 
 
 def test_the_file_tells_what_it_holds(archive: Path) -> None:
-    info, counts = file_info(archive)
+    with ArchiveReader(archive) as reader:
+        info, counts = _info(reader)
     assert (info.name, info.embedding_model, info.dimension) == ("main", MODEL, DIMENSION)
     assert counts["pages"] == PAGES + 2
     with zipfile.ZipFile(archive) as opened:

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from rag.models.batched_calls import Together
 from rag.models.embedding import EmbeddingModel
 from rag.models.sparse import SparseEncoder
-from rag.models.together import Together
 from rag.types import Chunk, SparseVector
 
 Vectors = NDArray[np.float32]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rag.errors import FetchError, IngestError, RagError, StoreError
-from rag.ingest.patience import MAX_DELAY, delay_before
+from rag.ingest.retry_policy import MAX_DELAY, delay_before
 from rag.messages.ingest import because
 
 

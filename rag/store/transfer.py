@@ -16,10 +16,10 @@ from qdrant_client import QdrantClient, models
 
 from rag.errors import ModelMismatchError, StoreError
 from rag.store.archive import ArchiveReader, ArchiveWriter
-from rag.store.arriving import checked_chunk, checked_claim, checked_page, checked_version
 from rag.store.collections import DENSE, SPARSE
 from rag.store.duplicates import signature_from
-from rag.store.leaving import export_pages
+from rag.store.export_rows import export_pages
+from rag.store.import_rows import checked_chunk, checked_claim, checked_page, checked_version
 from rag.store.library import Library, importing
 from rag.store.records import (
     LibraryInfo,
@@ -57,12 +57,6 @@ def export_library(
         info = LibraryInfo(library.name, library.embedding_model, library.dimension, now())
         archive.manifest({"format": FORMAT, "version": VERSION, **asdict(info), "counts": counts})
     return counts
-
-
-def file_info(path: str | Path) -> tuple[LibraryInfo, dict[str, int]]:
-    """What an exported file says of its library, and how many pages, chunks and versions it holds. StoreError."""
-    with ArchiveReader(Path(path)) as archive:
-        return _info(archive)
 
 
 def import_library(

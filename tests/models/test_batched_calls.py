@@ -9,7 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 
-from rag.models.together import Together
+from rag.models.batched_calls import Together
 
 
 def test_what_comes_in_while_the_thread_is_busy_goes_together() -> None:

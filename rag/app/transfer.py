@@ -51,7 +51,7 @@ class Transfer:
     notice: Notice | None = None
 
 
-class Exchange:
+class Transfers:
     """Safe to share between threads. What it made is kept for a day, as long as the program runs."""
 
     def __init__(self, folder: Path, libraries: Libraries) -> None:
