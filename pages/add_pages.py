@@ -20,13 +20,14 @@ from rag.ui.shell import open_app
 from rag.ui.site_form import draw_site_form
 from rag.ui.strings import Language, counted, label
 from rag.ui.uploads import bounds, release
+from rag.ui.web_finds import draw_web_finds
 
 if TYPE_CHECKING:
     from rag.app import App
 
 _LIMIT = 200
 _FILE_TYPES = [ending.lstrip(".") for ending in (*FILE_TYPES, ".zip")]
-_TABS = ("links", "site", "files", "samples")
+_TABS = ("links", "site", "files", "samples", "web")
 
 
 class _Options(NamedTuple):
@@ -46,9 +47,10 @@ def draw() -> None:
             _job(app, job_id, language)
     place = st.container()  # the tabs stand above what they need to know
     options = _options(app, language)
-    names = [label(f"add_tab_{name}", language) for name in _TABS]
+    tabs = _TABS if app.imports.web_search else _TABS[:-1]
+    names = [label(f"add_tab_{name}", language) for name in tabs]
     # Told to the server, or the choice is lost whenever an import appears above the tabs or goes.
-    links, site, files, samples = place.tabs(names, key="add-tabs", on_change="rerun")
+    links, site, files, samples, *web = place.tabs(names, key="add-tabs", on_change="rerun")
     with links:
         _links(app, library, options, language)
     with site:
@@ -58,6 +60,9 @@ def draw() -> None:
         _files(app, library, options, language)
     with samples:
         _samples(app, library, options, language)
+    for tab in web:
+        with tab:
+            _start(draw_web_finds(app, library, options.chunker, options.force, language))
     draw_history(app, library, job_id, language)
 
 

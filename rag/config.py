@@ -45,6 +45,9 @@ class Settings(BaseSettings):
     pre_ranker: Literal["weighted", "rrf"] = "weighted"
     pre_top_k: int = Field(default=0, ge=0, le=500)
     verifier_model: str = ""
+    searxng_url: str = ""
+    tavily_api_key: SecretStr = SecretStr("")
+    tavily_url: str = ""
     llm_model: str = ""
     llm_base_url: str = ""
     llm_api_key: SecretStr = SecretStr("")
@@ -106,7 +109,7 @@ class Settings(BaseSettings):
             raise ConfigError("setting_invalid", name="DENSE_WEIGHT", value="0", problem=problem)
         return self
 
-    @field_validator("qdrant_url", "llm_base_url")
+    @field_validator("qdrant_url", "llm_base_url", "searxng_url", "tavily_url")
     @classmethod
     def _http_url(cls, value: str) -> str:
         if value and not re.fullmatch(r"https?://[^\s/]+.*", value, re.ASCII):

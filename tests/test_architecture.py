@@ -52,7 +52,7 @@ PLACES: dict[str, tuple[str, ...]] = {
     "argparse": ("rag.cli", "rag.commands", "rag.__main__"),
     "markdown_it": ("rag.ui",),
     "langgraph": ("rag.graphs", "rag.runs", "rag.conversations"),
-    "httpx2": ("rag.models",),
+    "httpx2": ("rag.models", "rag.web"),
     "httpcore": ("rag.web",),
     "trafilatura": ("rag.reading",),
     "bs4": ("rag.reading",),

@@ -22,6 +22,7 @@ from rag.reading.parser import Parser
 from rag.store.database import Database
 from rag.web.fetch import Fetcher
 from rag.web.hosts import HostGates
+from rag.web.search import web_search
 
 
 class Imports:
@@ -31,6 +32,7 @@ class Imports:
         self._settings = settings
         self._libraries = libraries
         self._models = models
+        self.web_search = web_search(settings)
         limits, bounds = _limits(settings.fetch_per_host), record_bounds(settings)
         most = settings.jobs_per_person
         self.jobs = Jobs(database, self.ingestor, self._sites, limits=limits, bounds=bounds, per_person=most)

@@ -1,11 +1,12 @@
 import pytest
 import streamlit as st
 
-from rag.errors import StoreError
+from rag.errors import StoreError, WebSearchError
 from rag.messages import say
 from rag.types import Decision, IngestResult, IngestStatus, Notice
 from rag.ui.job_rows import PAGE
 from rag.ui.strings import label
+from rag.web.search import WebHit
 from tests.pages.conftest import Open, words
 from tests.support.fake_app import STAGES, FakeApp
 
@@ -273,3 +274,45 @@ def test_too_many_imports_are_refused_and_what_was_pasted_stays(
     page.button(key="add-links").click().run()
     assert say(Notice("too_many_jobs", {"most": 50}), language) in words(page)
     assert page.text_area[0].value == "https://example.org/a"
+
+
+class Searching:
+    name = "SearXNG"
+
+    def __init__(self, *found: WebHit) -> None:
+        self.found: list[WebHit] = list(found)
+        self.asked: list[str] = []
+
+    def find(self, query: str, limit: int = 8) -> list[WebHit]:
+        self.asked.append(query)
+        if query == "down":
+            raise WebSearchError("web_search_unreachable", name=self.name)
+        return self.found
+
+
+@BOTH
+def test_pages_found_on_the_web_are_chosen_and_added(open_page: Open, app: FakeApp, language: str) -> None:
+    page = open_page("add", language)
+    assert not [one for one in page.tabs if one.label == label("add_tab_web", language)]
+    tea = WebHit("https://tea.example/longjing", "Longjing *tea*", "It grows in Hangzhou.")
+    other = WebHit("https://other.example/", "", "")
+    app.imports.web_search = search = Searching(tea, other)
+    page = open_page("add", language)
+    page.text_input(key="web-asked").set_value("tea")
+    page.button(key="web-go").click().run()
+    assert search.asked == ["tea"]
+    assert "It grows in Hangzhou." in words(page) and page.button(key="web-add").disabled
+    page.checkbox(key=f"web-hit-{tea.url}").check().run()
+    page.button(key="web-add").click().run()
+    assert not page.exception
+    (job,) = app.imports.jobs_by_id.values()
+    assert [item.source for item in job.items] == [tea.url]
+
+
+def test_a_search_that_fails_or_finds_nothing_says_so(open_page: Open, app: FakeApp) -> None:
+    app.imports.web_search = Searching()
+    page = open_page("add")
+    for asked, said in (("down", "SearXNG cannot be reached"), ("tea", label("web_none", "en"))):
+        page.text_input(key="web-asked").set_value(asked)
+        page.button(key="web-go").click().run()
+        assert said in words(page)

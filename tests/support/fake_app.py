@@ -41,6 +41,7 @@ from rag.types import (
     Stage,
     Usage,
 )
+from rag.web.search import WebSearch
 from tests.support.lighthouse import (
     CHINESE,
     CHINESE_QUOTES,
@@ -271,6 +272,7 @@ class FakeImports:
     def __init__(self) -> None:
         self.jobs = FakeJobs()
         self.schedules = FakeSchedules()
+        self.web_search: WebSearch | None = None
 
     @property
     def jobs_by_id(self) -> dict[str, FakeJob]:

@@ -28,6 +28,13 @@ LABELS: dict[str, tuple[str, str]] = {
     "add_tab_links": ("Links", "链接"),
     "add_tab_site": ("A whole site", "整个网站"),
     "add_tab_files": ("Files", "文件"),
+    "add_tab_web": ("Web search", "网络搜索"),
+    "web_ask": ("What to look for; {name} is asked", "要找什么（由 {name} 搜索）"),
+    "web_go": ("Search", "搜索"),
+    "web_searching": ("Searching…", "正在搜索……"),
+    "web_none": ("Nothing was found. Try other words.", "没有找到结果。请换个说法。"),
+    "web_add_one": ("Add 1 page", "添加 1 个网页"),
+    "web_add": ("Add {count} pages", "添加 {count} 个网页"),
     "add_tab_samples": ("Sample pages", "示例网页"),
     "add_files": ("Files", "文件"),
     "add_files_hint": (
