@@ -41,6 +41,8 @@ RELEVANT: Final = 0.3
 LIKELY: Final = 0.05
 """How likely a second sentence has to be the one that answers; a third one twice that."""
 MAX_SENTENCES: Final = 3
+NAMED: Final = 0.34
+"""The share of what a question names, by IDF, that what is quoted or stands beside it should hold."""
 
 FEATURES: Final = {"holds": 9.1, "beside": 4.6, "bm25": 13.9, "meant": 5.6, "passage": 4.3, "quantity": 1.1}
 """The columns of `features` and their weights, by `python -m benchmarks.quote_weights`."""
@@ -55,6 +57,11 @@ _ASKS_QUANTITY = re.compile(
 )
 _QUANTITY = re.compile(r"\d|[一二三四五六七八九十百千万两][个年月日次人名元天点]")
 _WORD = re.compile(r"\w")
+_LETTER = r"[^\W\u3400-\u9fff]"
+_NAME = re.compile(  # a capital within a sentence, a number, capitals, Latin letters among Chinese signs, a title
+    rf"(?<!^)(?<!{_LETTER})(?<!['’])(?:[A-Z]|\d)(?:{_LETTER}|['’&.,:-](?={_LETTER}))*|[A-Z][A-Z\d]+"
+    rf"|(?<=[\u3400-\u9fff])[A-Za-z]{_LETTER}*|(?<!{_LETTER})[A-Za-z]++(?=[\u3400-\u9fff])|《[^《》]++》"
+)
 _ASKING = re.compile(
     r"\b(?:what|which|who|whom|whose|when|where|why|how|many|much|does|do|did|is|are|was|were|can|could|should|would"
     r"|will|may|the|a|an|of|in|on|at|to|for|by|with|from|and|or|that|this|it|its|please|tell|me|about|there|have|has"
@@ -149,6 +156,15 @@ class ExtractiveReasoner:
         """Implements Quoter."""
         weights = self._question_weights(question)
         return distilled(passages, lambda text: _share(weights, self._terms(text)), share)
+
+    def unnamed(self, question: str, passages: Sequence[Passage]) -> list[str]:
+        """Implements Quoter."""
+        names = {name: self._terms(name) for name in _NAME.findall(question)}
+        weights = self._weights(sorted(frozenset().union(*names.values())))
+        held = frozenset[int]().union(*(self._terms("\n".join((p.title, *p.section, p.text))) for p in passages))
+        if not weights or _share(weights, held) >= NAMED:
+            return []
+        return [name for name, terms in names.items() if terms and not terms & held]
 
     def _choose(self, question: str, passages: Sequence[Passage]) -> Iterator[Sentence]:
         """The best sentence, and others that are likely and say something else, best first."""

@@ -46,6 +46,10 @@ MESSAGES: dict[str, tuple[str, str]] = {
         "Your pages may not hold the answer; check the quotes before you rely on them.",
         "您的网页中可能没有答案，请核对引文后再采用。",
     ),
+    "not_named": (
+        "Not named near these quotes: {names}. They may be about something else.",
+        "引文附近没有提到 {names}，引文说的可能是别的内容。",
+    ),
     "no_citations": (
         "No statement of this answer could be tied to a passage of your pages; check before you rely on it.",
         "这个回答中没有一句能对应到网页的段落，使用前请核实。",

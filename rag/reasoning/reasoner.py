@@ -80,6 +80,10 @@ class Quoter(Protocol):
         """The passages, in order, with about `share` of their text: the sentences that bear on the question. Blocks."""
         ...
 
+    def unnamed(self, question: str, passages: Sequence[Passage]) -> list[str]:
+        """What the question names, if the passages hold too little of it: the names that none of them holds. Blocks."""
+        ...
+
 
 @runtime_checkable
 class Condenser(Protocol):

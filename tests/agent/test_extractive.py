@@ -78,6 +78,23 @@ def test_the_nearer_passage_is_quoted_where_the_words_tell_nothing(reasoner: Ext
     assert answer(reasoner, "Which one left the port?", reranked).startswith("The barge left the port. [2]")
 
 
+@pytest.mark.parametrize(
+    ("question", "missing"),
+    [
+        ("When was the Aurora bridge opened?", ["Aurora"]),
+        ("When was the bridge of Page 2 opened?", []),
+        ("When was the bridge opened?", []),
+        ("Aurora大桥是什么时候开通的？", ["Aurora"]),
+        ("《北极光》里的大桥是什么时候开通的？", ["《北极光》"]),
+        ("HTTP and SOAP: which one opened the bridge?", ["HTTP", "SOAP"]),
+    ],
+)
+def test_what_the_question_names_and_the_passages_do_not_is_told(
+    reasoner: ExtractiveReasoner, question: str, missing: list[str]
+) -> None:
+    assert reasoner.unnamed(question, [passage(2, BRIDGE)]) == missing
+
+
 def test_each_feature_is_a_share_and_an_empty_question_has_none(reasoner: ExtractiveReasoner) -> None:
     for question in ("When was the bridge opened?", "?"):
         sentences, features = reasoner.told(question, PASSAGES)

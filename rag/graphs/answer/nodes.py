@@ -23,7 +23,7 @@ from rag.reasoning.questions import is_small_talk, question_problem
 from rag.reasoning.reasoner import following
 from rag.retrieval.answerable import REFUSE
 from rag.runs.usage import BUDGET_CODES
-from rag.types import Exchange, Notice, Passage
+from rag.types import Citation, Exchange, Notice, Passage
 
 log = logging.getLogger(__name__)
 
@@ -229,6 +229,8 @@ async def generate(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
     update |= caveat(quoted) if quoted and text else judged(state, text, citations, error, unsure, likely)
     if unjudged and update["outcome"] == "answered":
         update |= caveat(Notice(UNGRADED))
+    if update["outcome"] == "answered" and (names := await _unnamed(state, passages, citations, runtime.context)):
+        update |= caveat(Notice("not_named", {"names": " · ".join(names)}))
     update["text"], update["citations"] = text, [asdict(citation) for citation in citations]
     update["statements"] = [asdict(statement) for statement in checked.statements]
     if text:
@@ -238,6 +240,17 @@ async def generate(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
         str(update["outcome"]), passages=len(passages), citations=len(citations), answerable=likely, way=way
     )
     return update, detail | ({"reason": error.code} if error else {})
+
+
+async def _unnamed(
+    state: LoopState, passages: Sequence[Passage], citations: Sequence[Citation], context: LoopContext
+) -> list[str]:
+    """What the question names and no passage holds that was quoted from, where quotes are the answer."""
+    if context.quoter is None or context.reasoner.kind == "chat":
+        return []
+    cited = [(citation.url_hash, citation.start) for citation in citations]
+    quoted = [one for one in passages if any(url == one.url_hash and one.start <= at < one.end for url, at in cited)]
+    return await asyncio.to_thread(context.quoter.unnamed, asked(state), quoted)
 
 
 def _unjudged(state: LoopState) -> bool:

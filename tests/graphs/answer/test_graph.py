@@ -23,6 +23,7 @@ from rag.reasoning.messages import call_for
 from rag.reasoning.reasoner import RESET
 from rag.runs.runs import Runs
 from rag.runs.usage import CallBudget
+from rag.types import Notice
 from tests.support.answering import BRIDGE, TEA, VOLCANO, FakeRetriever, ScriptedReasoner, ask, nodes_of, passage
 
 QUESTION = "When did Mount Aso erupt?"
@@ -286,6 +287,14 @@ def test_where_there_is_nothing_to_quote_the_passages_are_shown(runs: Runs, mode
     assert answer.outcome == "failed"
     assert answer.notice and answer.notice.code == "test_model_down"
     assert {p.id for p in answer.passages} == {"p1", "p2"}
+
+
+@pytest.mark.parametrize(("name", "missing"), [("Fuji", "Fuji"), ("Aso", "")])
+def test_quotes_near_which_what_is_asked_about_is_not_named_have_a_caveat(runs: Runs, name: str, missing: str) -> None:
+    answer, _ = ask(runs, QUOTER, question=f"When did {name} erupt and how wide is the crater?", quoter=QUOTER)
+    assert answer.text
+    assert answer.outcome == ("caveat" if missing else "answered")
+    assert answer.notice == (Notice("not_named", {"names": missing}) if missing else None)
 
 
 def test_an_answer_at_the_models_own_limit_has_a_caveat(runs: Runs) -> None:
