@@ -1,7 +1,8 @@
-"""The marks of an answer: every form in which models name a passage by its number.
+"""Marks, code and links of an answer.
 
-The form asked for is `[1]`. Others are read too, since a mark that is not known stays in the text and turns
-the statement before it into another one. A number in brackets that is text, such as an interval, is left alone.
+In code a number in brackets is an index and an address a part of a command: neither is touched. Elsewhere links lose
+their targets, and an address stays only where a passage holds it: then it stands as code, which can be copied, and no
+reader makes a link of it.
 """
 
 from __future__ import annotations

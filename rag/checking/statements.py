@@ -1,4 +1,9 @@
-"""The statements of an answer: its sentences with their marks, without headings, questions and transitions."""
+"""The statements of an answer: its sentences with their marks, without headings, questions and transitions.
+
+A remark says something about the answer or its sources, rather than about its subject: it names the sources and denies
+that they tell something. It is not held to have a source. But pages, too, deny things: a remark is only what no passage
+bears out.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A text as what is compared: its content words by their stems, Chinese signs, and numbers by what they amount to."""
+"""A text as what is compared: its content words by their stems, Chinese signs, and numbers by what they amount to.
+
+Numbers are read in digits, in words and in Chinese signs, with scales and units that convert.
+"""
 
 from __future__ import annotations
 

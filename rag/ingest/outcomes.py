@@ -1,20 +1,33 @@
-"""The rows that tell what became of sources, for those who asked for them."""
+"""The rows that tell what became of sources, for those who asked for them.
+
+And what another look at a page that is stored comes to: nothing new, no answer, gone, or back.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from rag.errors import RagError
+from rag.errors import IngestError, RagError
 from rag.ingest.duplicates import Duplicate
 from rag.ingest.source_reading import Read
 from rag.ingest.sources import Source
 from rag.messages import say
+from rag.store.library import Library
+from rag.store.records import joined_aliases, now
 from rag.text import plain
 from rag.types import IngestResult, IngestStatus, Notice, Page
 
 _PREVIEW = 600  # characters
 _LEFT_OUT = frozenset(["other_kind", "archive_left_out"])
+PATIENCE = 3
+"""Failures in a row after which a page counts as gone."""
+_OURS = frozenset(["blocked", "cancelled"])  # what this program refuses says nothing about the page
+_OUR_CAUSES = frozenset(["parse_timeout", "parse_failed", "reader_missing"])  # nor does what it cannot manage
+_NO_ANSWER = frozenset(["unresolved", "unreachable", "timeout"])  # perhaps for lack of a network on this side
+UNHEARD = "page_unheard"
+"""The reason of a row whose page did not answer, as nothing else did before it."""
 
 
 def result(
@@ -58,3 +71,66 @@ def _preview(text: str) -> str:
     if len(text) <= _PREVIEW:
         return text
     return text[:_PREVIEW].rsplit(None, 1)[0] + " …"
+
+
+def is_answer(error: IngestError) -> bool:
+    """Whether a site has said something, if not what was hoped for."""
+    return error.code not in _OURS | _NO_ANSWER
+
+
+def still_there(library: Library, before: Page, seen: Page | None = None, claim: str | None = None) -> Notice:
+    """Note that the page's site answered with what is stored; `seen` is the page as it was read, if it was.
+
+    `claim` is as `Library.update_record` takes it. Returns what to say of it.
+    """
+    page = replace(before, checked_at=now(), failures=0, status="active")
+    if seen is not None:
+        aliases = joined_aliases(before.aliases, seen.aliases)
+        page = replace(page, etag=seen.etag, last_modified=seen.last_modified, aliases=aliases)
+    library.update_record(page, claim=claim)
+    if before.status == "gone":
+        return Notice("page_back")
+    return Notice("not_modified" if seen is None else "page_unchanged")
+
+
+def not_there(
+    library: Library, before: Page, error: IngestError, *, online: bool = False
+) -> tuple[IngestStatus, Notice]:
+    """Note that a stored page could not be read: gone at once where its site says so, else after PATIENCE times.
+
+    That nothing answers counts only where something else did (`online`): else this machine may be offline.
+    """
+    params = error.notice.params
+    if error.code in _OURS or (error.code == "unreadable" and params.get("cause") in _OUR_CAUSES):
+        return "failed", error.notice
+    why = {"why_en": say(error.notice, "en"), "why_zh": say(error.notice, "zh"), "cause": error.code}
+    if error.code in _NO_ANSWER and not online:
+        return "failed", Notice(UNHEARD, why)
+    status = params.get("status")
+    failures = before.failures + 1
+    is_gone = status in (404, 410) or failures >= PATIENCE or before.status == "gone"
+    moment = now()
+    library.update_record(
+        replace(before, checked_at=moment, failures=failures, status="gone" if is_gone else before.status)
+    )
+    if status in (404, 410):
+        return "gone", Notice("page_gone", {"status": status})
+    if is_gone:
+        return "gone", Notice("page_lost", {"failures": failures, **why})
+    return "failed", Notice("page_missed", {"failures": failures, **why})
+
+
+def now_elsewhere(library: Library, before: Page) -> None:
+    """Note that a page's address leads to another stored page by now: it is no longer there itself."""
+    library.update_record(replace(before, checked_at=now(), failures=0, status="gone"))
+
+
+def looked_at(library: Library, before: Page) -> None:
+    """Note that a page's site answered, with something that is not to be stored."""
+    library.update_record(replace(before, checked_at=now(), failures=0))
+
+
+def due(pages: Sequence[Page], before: str) -> list[Page]:
+    """The web pages that were last looked at before a moment (ISO 8601, UTC), the longest ago first."""
+    waiting = [page for page in pages if page.source == "web" and (page.checked_at or page.added_at) < before]
+    return sorted(waiting, key=lambda page: (page.checked_at or page.added_at, page.url_hash))

@@ -18,8 +18,17 @@ from rag.ingest.duplicates import (
     without_alias,
 )
 from rag.ingest.encode_chunks import ChunkEncoder, Prepared
-from rag.ingest.outcomes import failure, held, here_already, repeated, result
-from rag.ingest.recheck import looked_at, not_there, now_elsewhere, still_there
+from rag.ingest.outcomes import (
+    failure,
+    held,
+    here_already,
+    looked_at,
+    not_there,
+    now_elsewhere,
+    repeated,
+    result,
+    still_there,
+)
 from rag.ingest.source_reading import OnStage, Read, Reader
 from rag.ingest.sources import Source
 from rag.models.embedding import EmbeddingModel

@@ -1,4 +1,4 @@
-"""Sentences of rag/ingest/recheck.py: what another look at a stored page has shown."""
+"""Sentences of rag/ingest/outcomes.py: what another look at a stored page has shown."""
 
 MESSAGES: dict[str, tuple[str, str]] = {
     "not_modified": (

@@ -14,14 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rag.errors import ModelError
-from rag.models.batched_calls import Together
+from rag.models.batched_calls import Together, Workers, ahead
 from rag.models.engines import Choice, choose
 from rag.models.families import ModelFamily
 from rag.models.measured_cache import recall, remember
 from rag.models.pooling import Embedders, hashed_characters, sum_of_rows
 from rag.models.precision import has_bfloat16
 from rag.models.tokens import Batch, Tokens, grouped, padded
-from rag.models.workers import Workers, ahead
 
 # Tokens in one forward pass. On a CPU 512 to 2048 are within four per cent of each other.
 _BATCH_TOKENS = 1024

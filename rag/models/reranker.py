@@ -13,6 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from rag.errors import ModelError
+from rag.models.batched_calls import Workers
 from rag.models.embedding import best_device
 from rag.models.engines import Choice, choose
 from rag.models.families import read_json
@@ -22,7 +23,6 @@ from rag.models.measured_cache import recall, remember
 from rag.models.precision import has_bfloat16
 from rag.models.scoring import Rows, Scorers, sigmoid
 from rag.models.tokens import Batch, grouped, padded
-from rag.models.workers import Workers
 from rag.text import encodable
 
 log = logging.getLogger(__name__)

@@ -20,12 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rag.errors import ModelError
+from rag.models.batched_calls import Workers
 from rag.models.embedding import best_device
 from rag.models.families import read_json
 from rag.models.flag import load_classifier
 from rag.models.hub import find_optional
 from rag.models.tokens import grouped
-from rag.models.workers import Workers
 from rag.text import encodable
 from rag.types import Verdict
 

@@ -2,6 +2,8 @@
 
 `page_signals` looks at the tree in the process that parses, `judge` at the text afterwards. A page that is held
 back costs a person a decision, so each rule needs several signs that agree, and long texts are let through.
+
+Mojibake, text that was decoded with the wrong table, is known by sequences that no language writes.
 """
 
 from __future__ import annotations

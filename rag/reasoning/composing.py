@@ -2,6 +2,7 @@
 
 The three are known from LangChain's document chains as stuff, refine and map_reduce. Passages keep their
 numbers through all of them, so that what is cited can be checked against the whole passage.
+Where they do not fit they are cut down to the sentences that bear on the question, before a model reads them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""What a conversation remembers: recent exchanges whole, older ones as a summary, within a token budget."""
+"""What a conversation remembers: recent exchanges whole, older ones as a summary, within a token budget.
+
+A follow-up is completed by a chat model into a question that stands alone, or searched with those before it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""What can be told of a question before anything is searched."""
+"""What can be told of a question before anything is searched.
+
+Whether it can need a page at all, or is only about the helper or the conversation: what such a question is made of is a
+closed set of words, and it must name one of us: the helper, or what was said. One word more is a subject, and a subject
+is looked up.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""From chosen candidates to what an answer is written from: no text twice, and of each what it is worth reading."""
+"""From chosen candidates to what an answer is written from: no text twice, and of each what it is worth reading.
+
+What was found by a small chunk is read as the section around it: the `parent` chunker's other half.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A search confined to what a person chose beside the question and to what the question itself names."""
+"""A search confined to what a person chose beside the question and to what the question itself names.
+
+A question names a part of the library: "in the pricing page …", "on docs.example.com", "根据《…》".
+"""
 
 from __future__ import annotations
 

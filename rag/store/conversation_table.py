@@ -1,4 +1,7 @@
-"""Conversations and their answers. What people thought of them is in `feedback_table`."""
+"""Conversations and their answers, the spans of runs for a while, and what a person changed during one.
+
+What people thought of answers is in `feedback_table`.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,16 @@ import time
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, cast
+from typing import Any, Final, Literal, cast
 
 from rag.store.records import now
 from rag.store.sqlite_file import SqliteFile, dump
+from rag.tracing import Span
 
 TurnState = Literal["running", "done", "interrupted"]
+DAYS: Final = 30
+MOST: Final = 100_000  # spans, each of at most 2 kB: some 30 MB as a rule
+_LONGEST: Final = 2_000  # characters of a span's attributes
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,3 +280,74 @@ def _turn(row: sqlite3.Row) -> Turn:
         library=row["library"],
         owner=row["owner"],
     )
+
+
+class SpanTable:
+    """Every method raises StoreError when the file fails."""
+
+    def __init__(self, file: SqliteFile, *, days: float = DAYS, most: int = MOST) -> None:
+        self._file = file
+        self._days = days
+        self._most = most
+
+    def save(self, turn_id: str, spans: Sequence[Span]) -> None:
+        """Keep the spans of a turn, in the place of those it had, and let go of what is too old or too much."""
+        with self._file.transaction() as db:
+            db.execute("DELETE FROM spans WHERE turn_id = ?", (turn_id,))
+            db.executemany(
+                "INSERT INTO spans"
+                " (turn_id, library, owner, span_id, parent, name, kind, started_at, ended_at, attributes, status)"
+                " SELECT id, library, owner, ?, ?, ?, ?, ?, ?, ?, ? FROM turns WHERE id = ?",
+                [(*_values(span), turn_id) for span in spans],
+            )
+            db.execute(
+                "DELETE FROM spans WHERE started_at < ? OR id <= (SELECT max(id) FROM spans) - ?",
+                (time.time() - self._days * 86_400, self._most),
+            )
+
+    def of_turn(self, turn_id: str, owner: str) -> list[Span]:
+        """The spans of a turn in the order in which they began; none where it is somebody else's."""
+        rows = self._file.rows("SELECT * FROM spans WHERE turn_id = ? AND owner = ? ORDER BY id", turn_id, owner)
+        return [
+            Span(
+                *(row["name"], row["kind"], row["parent"], row["span_id"], row["started_at"], row["ended_at"]),
+                *(json.loads(row["attributes"]), row["status"]),
+            )
+            for row in rows
+        ]
+
+
+def _values(span: Span) -> tuple[Any, ...]:
+    told = json.dumps(span.attributes, ensure_ascii=False, default=str)
+    told = told if len(told) <= _LONGEST else json.dumps({"too_long": len(told)})
+    return (span.id, span.parent, span.name, span.kind, span.start, span.end, told, span.status)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """`budget` raises that of the run by its `data` (calls, tokens, seconds); other kinds are for the mode to name."""
+
+    kind: str
+    data: Mapping[str, Any] = field(default_factory=dict)
+
+
+class ChangeTable:
+    """Every method raises StoreError when the file fails."""
+
+    def __init__(self, file: SqliteFile) -> None:
+        self._file = file
+
+    def add(self, turn_id: str, owner: str, change: Change) -> bool:
+        """Keep it (JSON values); False if the turn has ended, is not there or somebody else's."""
+        with self._file.transaction() as db:
+            done = db.execute(
+                "INSERT INTO turn_changes (turn_id, library, owner, created_at, kind, data)"
+                " SELECT id, library, owner, ?, ?, ? FROM turns WHERE id = ? AND owner = ? AND state = 'running'",
+                (now(), change.kind, dump(change.data), turn_id, owner),
+            )
+        return done.rowcount > 0
+
+    def of_turn(self, turn_id: str) -> list[Change]:
+        """All of them, oldest first."""
+        rows = self._file.rows("SELECT kind, data FROM turn_changes WHERE turn_id = ? ORDER BY id", turn_id)
+        return [Change(row["kind"], json.loads(row["data"])) for row in rows]

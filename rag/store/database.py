@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from rag.store.change_table import Change, ChangeTable
-from rag.store.conversation_table import Conversation, ConversationTable, Turn
+from rag.store.conversation_table import Change, ChangeTable, Conversation, ConversationTable, SpanTable, Turn
 from rag.store.feedback_table import FeedbackTable
 from rag.store.item_table import ItemTable, JobItem
 from rag.store.job_table import FileTable, Job, JobTable
 from rag.store.schedule_table import Schedule, ScheduleTable
-from rag.store.span_table import SpanTable
 from rag.store.sqlite_file import SqliteFile
 
 __all__ = ["Change", "Conversation", "Database", "Job", "JobItem", "Schedule", "Turn"]

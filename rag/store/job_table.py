@@ -1,4 +1,4 @@
-"""Jobs: what a person asked to be taken in or looked at again, and how far it is."""
+"""Jobs: what a person asked to be taken in or looked at again, how far it is, and the files handed in with it."""
 
 from __future__ import annotations
 

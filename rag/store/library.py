@@ -16,8 +16,7 @@ from qdrant_client import QdrantClient, models
 from rag.errors import ModelMismatchError, StoreError
 from rag.store.client import is_shared
 from rag.store.collections import check_library_name, ensure_library
-from rag.store.commit import Committer, NewChunks, generation_of, recipe
-from rag.store.locks import library_locks
+from rag.store.commit import Committer, NewChunks, generation_of, library_locks, recipe
 from rag.store.reader import LibraryReader
 from rag.store.records import LibraryInfo, content_hash, match_any, now, page_id
 from rag.store.registry import (

@@ -25,7 +25,7 @@ from qdrant_client import QdrantClient, models
 
 from rag.store.client import is_shared
 from rag.store.collections import DENSE, SPARSE
-from rag.store.locks import LibraryLocks
+from rag.store.commit import LibraryLocks
 from rag.store.records import match, page_id, passage_from
 from rag.types import Passage, SparseVector
 

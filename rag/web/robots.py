@@ -1,4 +1,4 @@
-"""robots.txt: what a site lets programs read, as RFC 9309 has it."""
+"""robots.txt: what a site lets programs read, as RFC 9309 has it, read as forgivingly as by Google's parser."""
 
 from __future__ import annotations
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from rag.store import schema
-from rag.store.conversation_table import ConversationTable
-from rag.store.database import Database
+from rag.store.conversation_table import ConversationTable, SpanTable
+from rag.store.database import Change, Database
+from rag.tracing import Span, end
 from tests.store.support import save_turn
 
 
@@ -100,4 +102,58 @@ def test_conversations_of_an_older_file_are_taken_over(tmp_path: Path, monkeypat
     (turn,) = database.conversations.turns("c")
     assert (turn.question, turn.text, turn.state) == ("q", "a", "done")
     assert [one.id for one in database.conversations.conversations("main", "", "a")] == ["c"]
+    database.close()
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[Database]:
+    database = Database(tmp_path / "app.db")
+    yield database
+    database.close()
+
+
+def _spans(count: int, start: float = 0.0) -> list[Span]:
+    spans = [Span(f"s{place}", "leg", attributes={"n": place}) for place in range(count)]
+    for one in spans:
+        end(one)
+        one.start = start or one.start
+    return spans
+
+
+def test_they_come_back_to_their_owner_and_go_with_the_conversation(database: Database) -> None:
+    turn_id = database.conversations.begin_turn("c1", "main", "li", "q")
+    database.spans.save(turn_id, _spans(1))
+    spans = _spans(2)
+    spans[1].parent, spans[1].attributes = spans[0].id, {"long": "长" * 3_000}
+    database.spans.save(turn_id, spans)
+    first, second = database.spans.of_turn(turn_id, "li")
+    assert (first, second.parent, second.status) == (spans[0], spans[0].id, "ok")
+    assert len(str(second.attributes)) < 100
+    assert database.spans.of_turn(turn_id, "ada") == []
+    database.conversations.delete("c1", "li")
+    assert database.spans.of_turn(turn_id, "li") == []
+
+
+def test_they_are_bounded_in_age_and_number(database: Database) -> None:
+    table = SpanTable(database, days=1, most=5)
+    old, new, newer = (database.conversations.begin_turn("c1", "main", "", "q") for _ in range(3))
+    table.save(old, _spans(2, start=time.time() - 90_000))
+    table.save(new, _spans(4))
+    assert (table.of_turn(old, ""), len(table.of_turn(new, ""))) == ([], 4)
+    table.save(newer, _spans(3))
+    assert [len(table.of_turn(turn, "")) for turn in (new, newer)] == [2, 3]
+
+
+def test_changes_of_a_running_turn_are_kept_in_order_and_go_with_it(tmp_path: Path) -> None:
+    database = Database(tmp_path / "app.db")
+    turn_id = database.conversations.begin_turn("c1", "main", "li", "q")
+    said = [Change("skip", {"part": "乙"}), Change("budget", {"calls": 3})]
+    assert [database.changes.add(turn_id, "li", change) for change in said] == [True, True]
+    assert not database.changes.add(turn_id, "ada", Change("finish"))
+    assert not database.changes.add("none", "li", Change("finish"))
+    assert database.changes.of_turn(turn_id) == said
+    database.conversations.finish_turn(turn_id, {"question": "q"})
+    assert not database.changes.add(turn_id, "li", Change("finish"))
+    database.conversations.delete("c1", "li")
+    assert database.changes.of_turn(turn_id) == []
     database.close()

@@ -10,8 +10,8 @@ import pytest
 from qdrant_client import models
 
 from rag.errors import StoreError
+from rag.store.commit import library_locks
 from rag.store.library import Library, open_library
-from rag.store.locks import library_locks
 from rag.store.records import chunk_id, match, page_id
 from rag.store.search import reciprocal_rank_fusion
 from rag.types import SparseVector

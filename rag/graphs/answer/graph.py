@@ -1,4 +1,7 @@
-"""The loop put together: who follows whom, in fast and in deep mode."""
+"""The loop put together: who follows whom, in fast and in deep mode.
+
+And what a run of it is driven with, and leaves in its conversation.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +18,7 @@ from langgraph.runtime import Runtime
 from rag.checking.verifier import Verifier
 from rag.graphs.answer import nodes
 from rag.graphs.answer.nodes import read_passages
-from rag.graphs.answer.state import MAX_REWRITES, LoopContext, LoopState, StepRecord
-from rag.graphs.answer.talk import is_long
+from rag.graphs.answer.state import MAX_REWRITES, LoopContext, LoopState, StepRecord, is_long
 from rag.reasoning.history import RuleSummariser
 from rag.reasoning.messages import messages_of
 from rag.reasoning.questions import is_small_talk

@@ -1,4 +1,7 @@
-"""The steps of the loop. Each returns what changes in the state, and what it decided, for the trace."""
+"""The steps of the loop. Each returns what changes in the state, and what it decided, for the trace.
+
+What was written is checked by the best verifier that is there; where it does not answer, by rules.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +16,19 @@ from langgraph.runtime import Runtime
 
 from rag.checking.citations import Check, Checked
 from rag.errors import ModelError, RagError
-from rag.graphs.answer.state import LoopContext, LoopState, PassageRef, asked, fresh, notice_of, record, reference
-from rag.graphs.answer.talk import conversation, leftovers, summed_up
+from rag.graphs.answer.state import (
+    LoopContext,
+    LoopState,
+    PassageRef,
+    asked,
+    conversation,
+    fresh,
+    leftovers,
+    notice_of,
+    record,
+    reference,
+    summed_up,
+)
 from rag.graphs.answer.tools import Wish, read_wish, retrieve_tool, tool_node
 from rag.graphs.answer.writing import caveat, decided, failed, judged, missing, write
 from rag.reasoning.history import MAX_STANDALONE, questions_before

@@ -1,4 +1,4 @@
-"""One running job as its worker holds it: which item comes next, and which must wait."""
+"""One running job as its worker holds it: what comes next, what must wait, how fast it goes, how long it takes."""
 
 from __future__ import annotations
 

@@ -11,8 +11,7 @@ from rag.errors import IngestError, StoreError
 from rag.ingest.discovery import FoundPage, SiteKind, SitePlan
 from rag.ingest.jobs.run import Pace
 from rag.ingest.jobs.sites import Sites
-from rag.ingest.jobs.steps import Steps, cancelled, left_out
-from rag.ingest.jobs.unpacking import Unpacking, new_items
+from rag.ingest.jobs.steps import Steps, Unpacking, cancelled, left_out, new_items
 from rag.ingest.jobs.worker import Worker
 from rag.ingest.outcomes import result
 from rag.ingest.pipeline import Ingestor

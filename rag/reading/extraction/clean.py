@@ -1,6 +1,7 @@
 """Clean text: no control or invisible characters, composed accents, tidy blank lines.
 
 What a reader cannot see must not reach a model, and an offset into the text must mean the same everywhere.
+Markdown sources keep the words of links without where they lead.
 """
 
 from __future__ import annotations

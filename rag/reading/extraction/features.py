@@ -2,6 +2,8 @@
 
 Every number is general: none depends on a site, and lengths count words (two Chinese characters as one).
 `NAMES` and the rows of `describe` have the same order; the fitted model refers to columns by position.
+What another text holds of a block is told by runs of three words; words give signs, too: prices, dates, sentences, what
+menus and invitations say everywhere.
 """
 
 from __future__ import annotations

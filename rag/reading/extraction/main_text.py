@@ -2,6 +2,7 @@
 
 Trafilatura is a strong reader of articles and a weak one of the rest of the web, so it is asked for a first
 opinion, in its fast mode, and that is one of the features by which each block is judged.
+The set is the one that promises most; then a table is one piece, and text comes with the heading above it.
 """
 
 from __future__ import annotations

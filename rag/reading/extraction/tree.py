@@ -1,4 +1,7 @@
-"""From a page's source to the one lxml tree that all of the extraction shares."""
+"""From a page's source to the one lxml tree that all of the extraction shares.
+
+A page with more elements than people write is read without it, by the shortest way that stays linear and small.
+"""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from rag.models.reranker import Reranker
 from rag.models.sparse import SparseEncoder
 from rag.retrieval.filters import Filters
 from rag.retrieval.following import dense_query, sparse_query
-from rag.retrieval.fusion import weighted
+from rag.retrieval.ranking import weighted
 from rag.retrieval.spans import BUDGET
 from rag.store.library import Library
 from rag.store.search import RRF_K, Fusion, Hit, Legs, Query, reciprocal_rank_fusion

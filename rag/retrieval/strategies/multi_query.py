@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from rag.errors import ModelError
-from rag.retrieval.fusion import weighted
+from rag.retrieval.ranking import weighted
 from rag.retrieval.strategies.base import Engine, Found, SearchRequest, fell_back
 from rag.store.search import Fusion, Legs
 

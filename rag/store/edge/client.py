@@ -1,4 +1,8 @@
-"""The embedded engine as a `QdrantClient`."""
+"""The embedded engine as a `QdrantClient`, over a folder of shards.
+
+It has the calls that this project and langchain-qdrant make; others raise StoreError with their name. Options of a
+server that mean nothing in process (`wait`, `ordering`, `consistency`, `timeout`, …) are accepted and ignored.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +24,7 @@ from rag.store.edge.folder import CollectionFolder, clear_leftovers, collection_
 from rag.store.edge.indexing import IndexBuilder
 from rag.store.edge.lock import FolderLock
 from rag.store.edge.points import check_depth, from_record, from_scored, to_payload_selector, to_points
-from rag.store.edge.queries import to_order_by, to_request
-from rag.store.edge.selection import id_batches, operations, plain_id, to_filter
+from rag.store.edge.queries import id_batches, operations, plain_id, to_filter, to_order_by, to_request
 from rag.store.edge.shard import Shard
 
 BATCH = 128  # points a call; the engine holds Python's lock for the whole of it

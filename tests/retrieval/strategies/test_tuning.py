@@ -11,7 +11,7 @@ from rag.config import load_settings
 from rag.errors import ConfigError
 from rag.ingest.chunking import CHUNKERS, get_chunker
 from rag.models.pooling import hashed_characters
-from rag.retrieval.fusion import weighted
+from rag.retrieval.ranking import weighted
 from rag.retrieval.strategies import SearchRequest, Tuning
 from rag.retrieval.strategies.rerank import Rerank
 from rag.store.search import reciprocal_rank_fusion

@@ -13,8 +13,7 @@ from rag.conversations.checkpoints import Checkpoints
 from rag.conversations.conversations import Asking, Conversations
 from rag.errors import ModelError
 from rag.graphs import MODES
-from rag.graphs.answer.state import LoopState
-from rag.graphs.answer.talk import conversation, leftovers
+from rag.graphs.answer.state import LoopState, conversation, leftovers
 from rag.reasoning.history import searched_with
 from rag.reasoning.messages import exchanges_of, messages_of, said
 from rag.runs.options import Question

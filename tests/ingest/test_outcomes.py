@@ -8,8 +8,8 @@ import pytest
 
 from rag.errors import FetchError, IngestError
 from rag.ingest.diff import page_diff
+from rag.ingest.outcomes import PATIENCE, due, not_there
 from rag.ingest.pipeline import Ingestor
-from rag.ingest.recheck import PATIENCE, due, not_there
 from rag.ingest.sources import web_source
 from rag.messages import say
 from rag.messages.ingest import because

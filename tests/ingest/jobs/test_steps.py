@@ -8,8 +8,9 @@ from threading import Event, get_ident
 import pytest
 
 from rag.errors import StoreError
-from rag.ingest.jobs import Jobs, unpacking
-from rag.ingest.jobs.unpacking import Unpacking, new_item, pack, unpack
+from rag.ingest.jobs import Jobs
+from rag.ingest.jobs import steps as unpacking
+from rag.ingest.jobs.steps import Unpacking, new_item, pack, unpack
 from rag.ingest.pipeline import Ingestor
 from rag.ingest.records import BOUNDS, RecordBounds, record_sources
 from rag.ingest.sources import Source, file_sources, web_source
