@@ -21,7 +21,8 @@ def draw_prompts(app: App, language: Language) -> None:
         return
     st.markdown(f"## {label('settings_prompts', language)}", anchors=False)
     st.markdown(label("settings_prompts_lead", language))
-    texts = {name: app.chats.prompts.text(name) for name in app.chats.prompts.names()}
+    names = sorted(app.chats.prompts.names(), key=lambda name: not name.endswith(f".{language}"))
+    texts = {name: app.chats.prompts.text(name) for name in names}
     name = st.selectbox(
         label("prompt_choose", language),
         list(texts),

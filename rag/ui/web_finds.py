@@ -8,7 +8,7 @@ import streamlit as st
 
 from rag.errors import RagError
 from rag.messages import say
-from rag.ui.escape import escape_line
+from rag.ui.escape import escape_line, web_link
 from rag.ui.session import whose
 from rag.ui.strings import Language, counted, label
 from rag.web.search import WebHit
@@ -36,7 +36,7 @@ def draw_web_finds(app: App, library: str, chunker: str, force: bool, language: 
         st.caption(label("web_none", language))
         return None
     chosen = [hit.url for hit in found if _is_chosen(hit)]
-    words = counted("web_add_one", "web_add", len(chosen), language)
+    words = counted("web_add_one", "web_add", len(chosen), language) if chosen else label("add_go", language)
     if not st.button(words, type="primary", icon=":material/add:", key="web-add", disabled=not chosen):
         return None
     del st.session_state[_FOUND]
@@ -54,9 +54,7 @@ def _search(app: App, asked: str, language: Language) -> None:
 
 
 def _is_chosen(hit: WebHit) -> bool:
-    host = split_url(hit.url).hostname or ""
-    named = f"**{escape_line(hit.title or hit.url)}** :gray[{escape_line(host)}]"
-    chosen = st.checkbox(named, key=f"web-hit-{hit.url}")
-    if hit.snippet:
-        st.caption(escape_line(hit.snippet[:300]))
+    link = web_link(split_url(hit.url).hostname or hit.url, hit.url)
+    chosen = st.checkbox(f"**{escape_line(hit.title or hit.url)}**", key=f"web-hit-{hit.url}")
+    st.caption(" · ".join([link, escape_line(hit.snippet[:300])] if hit.snippet else [link]))
     return chosen

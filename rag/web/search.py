@@ -67,8 +67,8 @@ class SearXNG:
         self._seconds = seconds
 
     def find(self, query: str, limit: int = 8) -> list[WebHit]:
-        asked = {"q": query[:_MAX_QUERY], "format": "json"}
-        reply = _reply(self.name, self._seconds, "GET", f"{self._address}/search", params=asked)
+        asked = {"q": query[:_MAX_QUERY], "format": "json"}  # in the body, where no log of addresses keeps it
+        reply = _reply(self.name, self._seconds, "POST", f"{self._address}/search", data=asked)
         return _hits(reply, limit, self.name)
 
 
