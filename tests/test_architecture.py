@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib.metadata
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -243,3 +244,18 @@ def test_every_outside_library_is_pinned() -> None:
             if not names & pinned():
                 missing[top] = module
     assert not missing, f"add these to requirements.txt with an exact version and a reason: {missing}"
+
+
+def named_paths() -> Iterator[tuple[str, str]]:
+    """The paths of this repository that its documents name in backticks, each with the document."""
+    for document in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]:
+        if document.name != "CHANGELOG.md":
+            for match in re.finditer(r"`([a-z_]+/[\w./-]*\.py)`", document.read_text("utf-8")):
+                yield document.name, match[1]
+
+
+def test_documents_name_what_exists() -> None:
+    named = [(document, path) for document, path in named_paths() if "NAME" not in path]
+    assert len(named) > 40
+    missing = [row for row in named if not any((ROOT / above / row[1]).exists() for above in ("", "rag"))]
+    assert not missing, f"these documents name files that are not there: {missing}"

@@ -8,7 +8,6 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from rag.errors import IngestError
@@ -22,31 +21,13 @@ from rag.reading.extraction.metadata import Head, language_of, name_of, read_hea
 from rag.reading.extraction.structured import Facts, read_facts
 from rag.reading.extraction.tree import body_of, is_huge, parse
 from rag.reading.extraction.visible import remove_hidden
+from rag.reading.parser_protocol import Extracted
 from rag.reading.quality import page_signals
 from rag.web.guard import shown
 from rag.web.media import KINDS
 
 _HEADING = re.compile(r"^#{1,6} +([^ \n].*)$", re.MULTILINE)
 _WORD_CHARACTER = re.compile(r"\w")
-
-
-@dataclass(frozen=True, slots=True)
-class Extracted:
-    """The readable part of a document of any kind.
-
-    `language` is a primary BCP 47 tag or empty; `canonical` an address on the page's own host, or empty;
-    `published` and `modified` are ISO 8601 or empty. `signals` are for `rag.reading.quality.judge`.
-    """
-
-    title: str
-    language: str
-    site: str
-    canonical: str
-    text: str
-    author: str = ""
-    published: str = ""
-    modified: str = ""
-    signals: tuple[str, ...] = ()
 
 
 def extract(body: bytes, content_type: str, charset: str | None, url: str) -> Extracted:

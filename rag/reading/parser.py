@@ -17,8 +17,7 @@ from typing import IO, Any, Self
 
 from rag.errors import IngestError
 from rag.messages.ingest import because
-from rag.reading.extract import Extracted
-from rag.reading.parser_protocol import BrokenPipeFrameError, read_frame, write_frame
+from rag.reading.parser_protocol import BrokenPipeFrameError, Extracted, read_frame, write_frame
 from rag.web.guard import shown
 from rag.web.media import DOCX, PDF
 

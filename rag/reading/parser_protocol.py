@@ -1,14 +1,37 @@
-"""What goes over the pipe to the process that parses: a JSON header and a body, their lengths before them."""
+"""What goes over the pipe to the process that parses: a JSON header and a body, their lengths before them.
+
+And what comes back of a document.
+"""
 
 from __future__ import annotations
 
 import json
 import struct
+from dataclasses import dataclass
 from typing import IO, Any
 
 _LENGTHS = struct.Struct(">II")
 _MAX_HEADER = 64 * 1024 * 1024
 _MAX_BODY = 64 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Extracted:
+    """The readable part of a document of any kind.
+
+    `language` is a primary BCP 47 tag or empty; `canonical` an address on the page's own host, or empty;
+    `published` and `modified` are ISO 8601 or empty. `signals` are for `rag.reading.quality.judge`.
+    """
+
+    title: str
+    language: str
+    site: str
+    canonical: str
+    text: str
+    author: str = ""
+    published: str = ""
+    modified: str = ""
+    signals: tuple[str, ...] = ()
 
 
 class BrokenPipeFrameError(Exception):

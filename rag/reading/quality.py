@@ -10,15 +10,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rag.reading.extraction.clean import clean_line
+from rag.reading.parser_protocol import Extracted
 from rag.reading.walls import WALLS, Seen, Wall, look_for, titled
 from rag.text import weigh
 from rag.types import Notice
-
-if TYPE_CHECKING:
-    from rag.reading.extract import Extracted
 
 _APP_ROOTS = "//div[@id='root' or @id='app' or @id='__next' or @id='__nuxt' or @id='application' or @id='main-app']"
 _CAPTCHAS = re.compile(
