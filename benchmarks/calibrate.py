@@ -1,13 +1,14 @@
 """Calibrate the score that tells whether the pages hold an answer at all.
 
-    python -m benchmarks.calibrate [SET …] [--data FOLDER] [--write]
+    python -m benchmarks.calibrate [SET …] [--data FOLDER] [--fit keyword] [--write]
 
 Each set is asked three times: with every second page left out, with every second paragraph left out,
 and with questions that name a page which is there: of what it says, of what it and another say, and of what
 only a page that was left out says. One logistic regression on the features of `rag.retrieval.answerable`
 is fitted for questions that the embedding model reads, one for all by keywords alone. What is printed
-was predicted by a fit on the other half of the questions. --write puts the weights into
-rag/retrieval/calibration.json, shifted so that one answerable question in fifty is below REFUSE.
+was predicted by a fit on the other half of the questions. --write puts the weights that were fitted into
+rag/retrieval/calibration.json, others stay. They are shifted so that three in a
+hundred answerable questions are below REFUSE.
 """
 
 from __future__ import annotations
@@ -33,17 +34,17 @@ from rag.app import App
 from rag.config import load_settings
 from rag.ingest.batch import ingest_all
 from rag.ingest.records import record_sources
-from rag.retrieval.answerable import DENSE_FEATURES, FEATURES, KEYWORD_FEATURES, REFUSE
+from rag.retrieval.answerable import FEATURES, KEYWORD_FEATURES, REFUSE
 
 TARGET = Path(__file__).resolve().parents[1] / "rag" / "retrieval" / "calibration.json"
-REFUSED_SHARE = 0.02
+REFUSED_SHARE = 0.03
 _MADE = 250
 _OF = {"en": ("According to the article about {}, ", " and "), "zh": ("根据关于{}的文章，", "和")}
 
 
 @dataclass(frozen=True)
 class Sample:
-    """Features of n questions, (n, 7), and whether each is answerable, (n,)."""
+    """Features of n questions, (n, features), and whether each is answerable, (n,)."""
 
     name: str
     features: NDArray[np.float64]
@@ -59,11 +60,11 @@ def main() -> int:
         return 2
     samples = [sample for folder in folders for sample in _samples(load(folder))]
     readable = [sample for sample in samples if sample.dense]
-    calibrations = {"keyword": _calibrated(samples, KEYWORD_FEATURES, "keyword")}
-    if readable:
-        calibrations["builtin"] = _calibrated(readable, DENSE_FEATURES, "builtin")
+    kinds = {"keyword": (samples, KEYWORD_FEATURES), "builtin": (readable, FEATURES)}
+    fitted = {kind: _calibrated(*kinds[kind], kind) for kind in options.fit if kinds[kind][0]}
     if options.write:
-        TARGET.write_text(json.dumps(calibrations, indent=2) + "\n", encoding="utf-8")
+        known = json.loads(TARGET.read_text(encoding="utf-8"))
+        TARGET.write_text(json.dumps({**known, **fitted}, indent=2) + "\n", encoding="utf-8")
     return 0
 
 
@@ -192,6 +193,8 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sets", nargs="*", default=["xquad-en", "xquad-zh"], metavar="SET")
     parser.add_argument("--data", type=Path, default=DEFAULT_FOLDER, metavar="FOLDER")
+    kinds = ("keyword", "builtin")
+    parser.add_argument("--fit", nargs="+", choices=kinds, default=kinds, help="weights to fit (default: both)")
     parser.add_argument("--write", action="store_true", help="put the weights into the project")
     return parser.parse_args()
 

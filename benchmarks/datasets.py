@@ -143,9 +143,29 @@ def _without_pages(data: Dataset) -> Dataset:
 
 
 def _without_paragraphs(data: Dataset) -> Dataset:
-    """Every second paragraph of each page left out: the page is there, what is asked of it may not be."""
-    pages = [{**page, "text": "\n\n".join(page["text"].split("\n\n")[::2])} for page in data.pages]
+    """Every second paragraph of each page left out, or line where it has none: what is asked of it may not be there."""
+    ends = ["\n\n" if "\n\n" in page["text"] else "\n" for page in data.pages]
+    texts = [end.join(page["text"].split(end)[::2]) for end, page in zip(ends, data.pages, strict=True)]
+    pages = [{**page, "text": text} for page, text in zip(data.pages, texts, strict=True)]
     return _answerable(replace(data, name=f"{data.name} unanswerable-paragraphs", pages=pages), data.questions)
+
+
+def _one_of_two(data: Dataset) -> Dataset:
+    """Every second paragraph left out, and what is asked of two pages by their titles asked of each of them as well.
+
+    So a score is told from one that counts pages or names.
+    """
+    titles = {page["url"]: page["title"] for page in data.pages}
+    rows = []
+    for question in data.questions:
+        urls = {one["url"] for one in question["evidence"]}
+        named = [url for url in sorted(urls) if titles[url] in question["question"]]
+        for url, other in zip(named, named[::-1], strict=True) if len(named) == len(urls) == 2 else ():
+            asked = question["question"].replace(titles[other], "")
+            evidence = [one for one in question["evidence"] if one["url"] == url]
+            rows.append({**question, "id": f"{question['id']} {url}", "question": asked, "evidence": evidence})
+    left = _without_paragraphs(replace(data, questions=[*data.questions, *rows]))
+    return replace(left, name=f"{data.name} unanswerable-named")
 
 
 def _answerable(data: Dataset, questions: Sequence[Mapping[str, Any]]) -> Dataset:
@@ -164,6 +184,7 @@ VARIANTS: dict[str, Callable[[Dataset], Dataset]] = {
     "cross-language": _cross_language,
     "unanswerable": _without_pages,
     "unanswerable-paragraphs": _without_paragraphs,
+    "unanswerable-named": _one_of_two,
 }
 
 

@@ -224,13 +224,15 @@ MECHANISMS: Mapping[str, Mechanism] = {
     "answerable": Mechanism(
         "Is it there?",
         "How well the score of a search tells questions that the pages answer from those that they do not: judgements"
-        " that do not tell what is asked, and every second page, or paragraph of each page, left out. Rivals: the share"
-        " of the question's words that stand in one passage, and chance.",
+        " that do not tell what is asked, and every second page, or paragraph of each page, left out; reports without"
+        " every second line, asked by name about two companies and about each of them. Rivals: the share of the"
+        " question's words that stand in one passage, and chance.",
         is_it_there,
         (
             "dragon-law-en",
             "dragon-law-zh",
             *(f"xquad-{language} unanswerable{part}" for part in ("", "-paragraphs") for language in ("en", "zh")),
+            *(f"dragon-finance-{language} unanswerable-named" for language in ("en", "zh")),
         ),
     ),
     "extraction": Mechanism(

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks import bench, datasets, gate, report, retrieval, samples, screens, startup
+from benchmarks import bench, calibrate, datasets, gate, report, retrieval, samples, screens, startup
 from benchmarks.datasets import Dataset
 from benchmarks.figures import FIGURES
 from benchmarks.ours import Counted
@@ -157,6 +157,37 @@ class TestVariants:
         found = datasets.variant(self.data(), "unanswerable-paragraphs")
         assert len(found.pages) == 4
         assert self.answerable(found) == ["0a", "1a", "2a", "3a", "both"]
+        data = self.data()
+        lines = [{**page, "text": page["text"].replace("\n\n", "\n")} for page in data.pages]
+        assert datasets.variant(Dataset("set", lines, data.questions), "unanswerable-paragraphs").pages == found.pages
+
+    def test_what_is_asked_of_two_pages_is_asked_of_each(self) -> None:
+        pages = [{"url": f"https://a.example/{name}", "title": name, "text": f"{name} a.\n{name} b."} for name in "XY"]
+        evidence = [
+            {"url": page["url"], "quote": f"{page['title']} {part}."} for page, part in zip(pages, "ab", strict=True)
+        ]
+        rows = [{**question(), "id": "1", "question": "Who ran X and Y?", "evidence": evidence},
+                {**question(), "id": "2", "question": "Who ran X?", "evidence": evidence[:1]}]  # fmt: skip
+        found = datasets.variant(Dataset("set", pages, rows), "unanswerable-named")
+        asked = [(row["question"], row["answerable"]) for row in found.questions]
+        assert asked == [("Who ran X?", True), ("Who ran X and ?", True), ("Who ran  and Y?", False)]
+
+    def test_only_the_weights_that_are_asked_for_are_written(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        chance = np.random.default_rng(0)
+        answerable = np.arange(40) % 2.0
+        told = calibrate.Sample("set", answerable[:, None] + chance.normal(size=(40, 3)), answerable, dense=True)
+        target = tmp_path / "calibration.json"
+        target.write_text('{"keyword": {"bias": 1.0}, "builtin": {"bias": 2.0}}', encoding="utf-8")
+        datasets.write(self.data(), tmp_path / "set")
+        monkeypatch.setattr(calibrate, "_samples", lambda _data: [told])
+        monkeypatch.setattr(calibrate, "TARGET", target)
+        for options in ([], ["--write"]):
+            monkeypatch.setattr(sys, "argv", ["x", "set", "--data", str(tmp_path), "--fit", "builtin", *options])
+            assert calibrate.main() == 0
+            written = json.loads(target.read_text(encoding="utf-8"))
+            assert written["keyword"] == {"bias": 1.0} and (len(written["builtin"]) == 4) == bool(options)
 
     def test_questions_in_the_other_language(self, tmp_path: Path) -> None:
         for name, words in (("set-en", "When was the bridge opened?"), ("set-zh", "这座桥是什么时候开放的？")):

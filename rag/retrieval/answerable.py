@@ -1,7 +1,8 @@
 """Is the answer there at all? A calibrated probability from what a search returned, without a model call.
 
-A logistic regression on how the question's terms, weighted by IDF, lie in the best passages, and on how
-the legs' scores stand out. The weights in `calibration.json` come from `python -m benchmarks.calibrate`.
+A question names pages and asks something of them. Names are found wherever the page is there; so what counts most is
+what else it says, and whether that stands together on each page that it names, one or several. A logistic regression
+on that; the weights in `calibration.json` come from `python -m benchmarks.calibrate`. See docs/decisions/0005.
 """
 
 from __future__ import annotations
@@ -9,7 +10,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -24,11 +24,14 @@ DOUBT: Final = 0.4
 """Below this an answer carries a caveat."""
 UNDECIDED: Final = 0.5
 
-KEYWORD_FEATURES: Final = ("two_windows", "together", "window", "passage", "strength", "gap")
-DENSE_FEATURES: Final = ("two_windows", "together", "window", "dense")
+KEYWORD_FEATURES: Final = ("asked", "covered")
 FEATURES: Final = (*KEYWORD_FEATURES, "dense")
-_LOOKED_AT = 8  # passages; what stands further down is no evidence
-_BM25_CEILING = 2.2  # the most that one occurrence-saturated term can weigh, k + 1 with k = 1.2
+_NAMED = 0.2
+"""Titles name pages where together they say this share of the question, each by this share of what they say."""
+
+Terms = frozenset[int]
+Page = tuple[Terms, list[Terms]]
+"""The question's terms in a page's title, and in each two neighbouring sentences with what stands above them."""
 
 
 def probability(features: Mapping[str, float], model: str, dense_voted: bool) -> float:
@@ -45,38 +48,60 @@ def probability(features: Mapping[str, float], model: str, dense_voted: bool) ->
 
 
 def features_of(idf: Mapping[int, float], passages: Sequence[Passage], sparse: SparseEncoder) -> dict[str, float]:
-    """What the probability is computed from; shares are of the question's IDF mass, 0 to 1.
+    """What the probability is computed from, of the pages that the question names (`_named`); 0 to 1.
 
-    window       the best two neighbouring sentences' share
-    two_windows  with the best others that add at least two terms: evidence on two pages counts, a stray
-                 word does not
-    together     share of the terms that stand beside another one somewhere
-    passage      the best passage's share, with its title and headings
-    strength     the best keyword score, of the most it could be; gap: its lead over the next five
-    dense        the best cosine
+    asked    the share of what none of their titles says, by IDF, that one window of a page does; their mean
+    covered  the share of all the question that one window of each says together
+    dense    the best cosine
     """
     mass = sum(idf.values())
     if not passages or mass <= 0.0:
         return dict.fromkeys(FEATURES, 0.0)
 
-    def share(found: frozenset[int]) -> float:
-        return sum(weight for term, weight in idf.items() if term in found) / mass
+    def weigh(terms: Terms) -> float:
+        return sum(idf[term] for term in terms) / mass
 
-    asked = frozenset(idf)
-    windows = [window & asked for passage in passages[:_LOOKED_AT] for window in _windows(passage, sparse)]
-    best = max(windows, key=share, default=frozenset())
-    further = max((share(rest) for window in windows if len(rest := window - best) >= 2), default=0.0)
-    whole = (sparse.terms(" ".join((p.title, *p.section))) | sparse.terms(p.text) for p in passages)
-    keyword = sorted((p.scores.get("sparse", 0.0) for p in passages), reverse=True)
-    return {
-        "window": share(best),
-        "two_windows": share(best) + further,
-        "together": share(frozenset().union(*(window for window in windows if len(window) >= 2))),
-        "passage": max(map(share, whole)),
-        "strength": keyword[0] / (_BM25_CEILING * mass),
-        "gap": _lead(keyword) / keyword[0] if keyword[0] else 0.0,
-        "dense": max(p.scores.get("dense", 0.0) for p in passages),
-    }
+    def adds(window: Terms) -> float:
+        return weigh(window & left)
+
+    named = _named(_pages(frozenset(idf), passages, sparse), weigh)
+    left: Terms = frozenset(idf)
+    asked = left.difference(*(title for title, _ in named))
+    shares = []
+    for _, windows in named:
+        shares.append(max(weigh(window & asked) for window in windows) / weigh(asked) if weigh(asked) else 1.0)
+        best = max(windows, key=adds)
+        left -= best
+    dense = max(passage.scores.get("dense", 0.0) for passage in passages)
+    return {"asked": sum(shares) / len(shares), "covered": 1.0 - weigh(left), "dense": dense}
+
+
+def _named(pages: Sequence[Page], weigh: Callable[[Terms], float]) -> list[Page]:
+    """The pages whose titles say most of what any title says, one after the other; else that of the best window."""
+    names = Terms().union(*(title for title, _ in pages))
+    left, found = names, list[Page]()
+
+    def said(page: Page) -> tuple[float, float]:
+        return weigh(page[0] & left), max(map(weigh, page[1]))
+
+    while left and weigh(names) > _NAMED:
+        best = max(pages, key=said)
+        if said(best)[0] < _NAMED * weigh(names):
+            break
+        found.append(best)
+        left -= best[0]
+    return found or [max(pages, key=lambda page: said(page)[1])]
+
+
+def _pages(asked: Terms, passages: Sequence[Passage], sparse: SparseEncoder) -> list[Page]:
+    by_page: dict[str, list[Passage]] = {}
+    for passage in passages:
+        by_page.setdefault(passage.url_hash, []).append(passage)
+    found = []
+    for own in by_page.values():
+        windows = [window & asked for passage in own for window in _windows(passage, sparse)]
+        found.append((sparse.terms(own[0].title) & asked, windows))
+    return found
 
 
 def held_by(
@@ -93,25 +118,13 @@ def held_by(
     if passages and all(detect_language(passage.text) != language for passage in passages):
         return UNDECIDED
     idf = idf_of(sorted(sparse.encode_query(question).indices))
-    scored = sorted((_scored(passage, idf, sparse) for passage in passages), key=lambda p: -p.scores["sparse"])
-    return probability(features_of(idf, scored, sparse), "", dense_voted=False)
+    return probability(features_of(idf, passages, sparse), "", dense_voted=False)
 
 
-def _scored(passage: Passage, idf: Mapping[int, float], sparse: SparseEncoder) -> Passage:
-    """As the sparse leg would have found it (BM25)."""
-    found = sparse.encode_passage("\n".join((passage.title, *passage.section, passage.text)))
-    score = sum(idf.get(term, 0.0) * weight for term, weight in zip(found.indices, found.values, strict=True))
-    return replace(passage, scores={"sparse": score}, ranks={})
-
-
-def _windows(passage: Passage, sparse: SparseEncoder) -> list[frozenset[int]]:
-    sentences = sparse.sentence_terms(passage.text)
-    return [one | (sentences[i - 1] if i else frozenset()) for i, one in enumerate(sentences)]
-
-
-def _lead(scores: Sequence[float]) -> float:
-    following = scores[1:6]
-    return scores[0] - sum(following) / len(following) if following else 0.0
+def _windows(passage: Passage, sparse: SparseEncoder) -> list[Terms]:
+    above = sparse.terms(" ".join((passage.title, *passage.section)))
+    sentences = sparse.sentence_terms(passage.text) or (above,)
+    return [above | one | (sentences[i - 1] if i else above) for i, one in enumerate(sentences)]
 
 
 def _logistic(features: Mapping[str, float], calibration: Mapping[str, float]) -> float:

@@ -15,9 +15,9 @@ def terms(text: str) -> frozenset[int]:
     return frozenset(ENCODER.encode_query(text).indices)
 
 
-def passage(text: str, *, dense: float = 0.6, sparse: float = 6.0, rank: int = 1) -> Passage:
+def passage(text: str, *, dense: float = 0.6, sparse: float = 6.0, rank: int = 1, title: str = "Lighthouse") -> Passage:
     return Passage(
-        text[:5], "https://x.example/", "h", "Lighthouse", "x.example", "en", ("Duties",), text, 0, len(text), 1.0,
+        text[:5], "https://x.example/", title, title, "x.example", "en", ("Duties",), text, 0, len(text), 1.0,
         {"dense": rank, "sparse": rank, "fused": rank}, {"dense": dense, "sparse": sparse, "fused": 1.0},
     )  # fmt: skip
 
@@ -38,22 +38,41 @@ def test_a_question_that_a_sentence_answers_is_likelier_than_one_that_none_does(
     assert likely("Which zeppelin crossed the Atlantic first?") < likely("How often was the lamp wound?")
 
 
-def test_evidence_in_two_places_counts_but_a_stray_word_does_not() -> None:
-    both = features("keeper slept pay fog bell rang")
-    stray = features("keeper slept pay spring")
-    assert both["two_windows"] > both["window"] + 0.3
-    assert stray["two_windows"] == stray["window"]
+def test_what_is_asked_is_what_no_title_says_and_stands_together() -> None:
+    assert features("Lighthouse lamp wound")["asked"] == 1.0
+    assert features("Lighthouse duties lamp wound")["asked"] == 1.0, "a heading counts with what stands below it"
+    assert features("Lighthouse lamp zeppelin")["asked"] == pytest.approx(1 / 2)
+    assert features("Lighthouse lamp rope")["asked"] == pytest.approx(1 / 2), "in two places"
+    assert features("Lighthouse lamp zeppelin")["covered"] == pytest.approx(2 / 3)
 
 
-def test_terms_that_stand_alone_are_not_together() -> None:
-    assert features("lamp wound")["together"] == 1.0
-    assert features("lamp zeppelin")["together"] == 0.0
+WELLS = [passage("The keeper of the well was Ann. The water is salt.", title="Northwell"),
+         passage("The keeper of the well was Bo. The rope is new.", title="Southwell"),
+         passage("The water of the pond is green.", title="Eastpond")]  # fmt: skip
 
 
-def test_scores_and_their_lead() -> None:
-    found = features("lamp wound")
-    assert found["dense"] == pytest.approx(0.6)
-    assert found["gap"] == pytest.approx(4 / 6)
+@pytest.mark.parametrize(
+    ("question", "asked", "covered"),
+    [
+        ("Northwell keeper", 1, 1),
+        ("Northwell Southwell keeper", 1, 1),
+        ("Northwell Southwell Eastpond keeper", 2 / 3, 1),
+        ("Southwell water", 0, 1 / 2),
+        ("Northwell Southwell water", 1 / 2, 1),
+        ("Northwell Westpond keeper", 1 / 2, 2 / 3),
+        ("keeper water", 1, 1),
+    ],
+)
+def test_each_page_that_is_named_is_asked_and_no_other(question: str, asked: float, covered: float) -> None:
+    """However many there are: a question about two pages is no likelier to be answered, and no less."""
+    found = features(question, WELLS)
+    assert (found["asked"], found["covered"]) == (pytest.approx(asked), pytest.approx(covered))
+
+
+def test_a_page_without_sentences_says_its_headings() -> None:
+    assert features("Lighthouse duties", [passage("")])["asked"] == 1.0
+    assert features("Lighthouse duties lamp", [passage("")])["asked"] == pytest.approx(1 / 2)
+    assert features("Lighthouse")["asked"] == 1.0, "nothing is asked of the page"
 
 
 def test_nothing_found_is_no_evidence() -> None:
