@@ -1,4 +1,4 @@
-"""Fit the weights by which sentences are chosen for quoted answers, `WEIGHTS` in rag/agent/extractive.py.
+"""Fit the weights by which sentences are chosen for quoted answers, `FEATURES` in rag/agent/extractive.py.
 
     python -m benchmarks.quote_weights [SET …] [--data FOLDER] [--limit N]
 
@@ -87,7 +87,7 @@ def fit(samples: Sequence[Sequence[Asked]]) -> NDArray[np.float64]:
     questions = [(one, 1 / len(sample) / len(samples)) for sample in samples for one in sample]
     spread_of = np.concatenate([one.features for one, _ in questions]).std(axis=0) + 1e-9
     found = np.zeros(len(spread_of))
-    for _ in range(50):
+    for _ in range(100):
         gradient, curvature = -_PENALTY * found, _PENALTY * np.eye(len(found))
         for one, weight in questions:
             scaled = one.features / spread_of
@@ -96,7 +96,8 @@ def fit(samples: Sequence[Sequence[Asked]]) -> NDArray[np.float64]:
             mean = likely @ scaled
             gradient += weight * (drawn @ scaled - mean)
             curvature += weight * ((scaled * likely[:, None]).T @ scaled - np.outer(mean, mean))
-        found += np.linalg.solve(curvature, gradient)
+        step = np.linalg.solve(curvature, gradient)
+        found += step / max(1.0, np.abs(step).max())  # a whole one leads astray where few are asked
     return np.asarray(found / spread_of)
 
 

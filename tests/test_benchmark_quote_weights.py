@@ -28,3 +28,9 @@ def test_a_small_set_weighs_as_much_as_a_large_one() -> None:
     one, other = drawn(np.array([6.0, 0.0]), 900, 1), drawn(np.array([0.0, 6.0]), 90, 2)
     first, second = quote_weights.fit([one, other])
     assert abs(first - second) < 1.0
+
+
+def test_few_questions_give_weights_too() -> None:
+    found = quote_weights.fit([drawn(np.array([30.0, 0.0]), 20, seed) for seed in (1, 2)])
+    assert np.isfinite(found).all()
+    assert found[0] > 10 * abs(found[1])
