@@ -16,6 +16,7 @@ from rag.config import load_settings
 from rag.ingest.batch import ingest_all
 from rag.ingest.records import record_sources
 from rag.messages import say
+from rag.prompts.texts import SHIPPED
 from rag.retrieval.answerable import DOUBT
 from rag.retrieval.filters import Filters
 from rag.retrieval.retriever import Retriever
@@ -52,8 +53,9 @@ class Model:
 
     def __call__(self, request: Request) -> Reply | str:
         system = str(request.messages[0].get("content"))
-        signs = {"passage": "one paragraph", "phrasings": "three search queries", "translation": "Translate the search"}
-        kind = next((kind for kind, sign in signs.items() if sign in system), "")
+        jobs = {"hypothetical": "passage", "phrasings": "phrasings", "translation": "translation"}
+        texts = {kind: SHIPPED.of(job, system).text for job, kind in jobs.items()}
+        kind = next((kind for kind, text in texts.items() if system.startswith(text.partition("{")[0])), "")
         self.kinds.append(kind or "other")
         return self.texts[kind] if kind else rules(request)
 
