@@ -1,4 +1,4 @@
-"""Fit the weights by which sentences are chosen for quoted answers, `FEATURES` in rag/agent/extractive.py.
+"""Fit the weights by which sentences are chosen for quoted answers, `FEATURES` in rag/reasoning/extractive.py.
 
     python -m benchmarks.quote_weights [SET …] [--data FOLDER] [--limit N]
 
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from benchmarks.datasets import DEFAULT_FOLDER, Dataset, find, load, spread
 from benchmarks.ours import MeasuredApp, measured_app, take_in
 from benchmarks.quoted import in_evidence
-from rag.agent.extractive import FEATURES, ExtractiveReasoner
+from rag.reasoning.extractive import FEATURES, ExtractiveReasoner
 
 SETS = ("xquad-en", "xquad-zh", "chroma", "hotpot", "musique")
 """Those whose licence lets weights that were fitted on them be handed on."""

@@ -25,7 +25,6 @@ LEVELS: tuple[tuple[str, ...], ...] = (
     ("rag.conversations",),
     ("rag.graphs",),
     ("rag.runs",),
-    ("rag.agent",),
     ("rag.reasoning",),
     ("rag.checking", "rag.ingest", "rag.retrieval"),
     ("rag.reading", "rag.store"),

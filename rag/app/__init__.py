@@ -11,8 +11,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rag.agent.expander import expander_for
-from rag.agent.extractive import ExtractiveReasoner
 from rag.app.chat_models import ChatModels, ChatOptions
 from rag.app.imports import Imports
 from rag.app.in_flight import InFlight
@@ -29,6 +27,8 @@ from rag.errors import ConfigError
 from rag.graphs import MODES
 from rag.ingest.jobs import JobItem, JobView
 from rag.reasoning.chat import ChatReasoner
+from rag.reasoning.expander import expander_for
+from rag.reasoning.extractive import ExtractiveReasoner
 from rag.reasoning.reasoner import Reasoner
 from rag.retrieval.answerable import held_by
 from rag.retrieval.filters import Filters

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from rag.agent.extractive import ExtractiveReasoner
 from rag.app import App
 from rag.checking.verifier import (
     Claim,
@@ -26,6 +25,7 @@ from rag.models.chat import build_chat_model
 from rag.models.verifier import LateSupportModel
 from rag.prompts.texts import SHIPPED
 from rag.reasoning.chat import ChatReasoner
+from rag.reasoning.extractive import ExtractiveReasoner
 from rag.runs.runs import Runs
 from tests.graphs.answer.test_checked import FAILS, YES, Model
 from tests.support.answering import BRIDGE, TEA, FakeRetriever, ask, passage

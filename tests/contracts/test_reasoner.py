@@ -8,7 +8,6 @@ from typing import TypeVar
 
 import pytest
 
-from rag.agent.extractive import ExtractiveReasoner
 from rag.checking.citations import check
 from rag.config import load_settings
 from rag.graphs import MODES
@@ -16,6 +15,7 @@ from rag.graphs.answer.tools import read_wish, retrieve_tool
 from rag.models.chat import build_chat_model
 from rag.models.sparse import SparseEncoder
 from rag.reasoning.chat import ChatReasoner
+from rag.reasoning.extractive import ExtractiveReasoner
 from rag.reasoning.reasoner import RESET, Reasoner
 from rag.runs.runs import Runs
 from rag.text import terms

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import pytest
 
-from rag.agent.extractive import ExtractiveReasoner
 from rag.models.sparse import SparseEncoder
 from rag.prompts.requests import answer as answer_prompt
 from rag.prompts.texts import SHIPPED
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.composing import Plan, Way, distilled, grouped, plan_for, share_that_fits, tokens_of
+from rag.reasoning.extractive import ExtractiveReasoner
 from rag.runs.options import Question, RunOptions
 from rag.runs.runs import Runs
 from rag.types import Answer, Passage

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 import pytest
 
-from rag.agent.extractive import ExtractiveReasoner
 from rag.errors import ModelError
 from rag.graphs import MODES
 from rag.models.sparse import SparseEncoder
 from rag.reasoning.chat import ChatReasoner
+from rag.reasoning.extractive import ExtractiveReasoner
 from rag.reasoning.history import (
     HISTORY_TOKENS,
     overflowing,

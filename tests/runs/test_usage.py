@@ -7,11 +7,11 @@ import time
 import pytest
 from langchain_core.messages import AIMessage, AIMessageChunk
 
-from rag.agent.extractive import ExtractiveReasoner
 from rag.errors import ModelError
 from rag.messages import say
 from rag.models.sparse import SparseEncoder
 from rag.reasoning.chat import ChatReasoner
+from rag.reasoning.extractive import ExtractiveReasoner
 from rag.runs.options import Question, RunOptions
 from rag.runs.runs import Runs
 from rag.runs.usage import CallBudget, Meter, Prices, sum_of

@@ -12,13 +12,13 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
-from rag.agent.extractive import ExtractiveReasoner
 from rag.errors import ModelError, StoreError
 from rag.graphs import MODES
 from rag.graphs.answer.graph import build_deep, graph_of
 from rag.graphs.answer.state import LoopContext
 from rag.messages import MESSAGES, say
 from rag.models.sparse import SparseEncoder
+from rag.reasoning.extractive import ExtractiveReasoner
 from rag.reasoning.messages import call_for
 from rag.reasoning.reasoner import RESET
 from rag.runs.runs import Runs

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from rag.agent.extractive import FEATURES, MAX_SENTENCES, ExtractiveReasoner
 from rag.checking.citations import check
 from rag.models.sparse import SparseEncoder
+from rag.reasoning.extractive import FEATURES, MAX_SENTENCES, ExtractiveReasoner
 from rag.types import Passage
 from tests.support.answering import BRIDGE, TEA, VOLCANO, passage
 
@@ -31,7 +31,7 @@ def test_a_sentence_is_handed_on_before_the_next_is_chosen(
     reasoner: ExtractiveReasoner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What one is held against the others with must not be needed yet when the first is there."""
-    monkeypatch.setattr("rag.agent.extractive._plain", pytest.fail)
+    monkeypatch.setattr("rag.reasoning.extractive._plain", pytest.fail)
 
     async def first() -> str:
         return await anext(reasoner.answer("How wide is the crater?", PASSAGES))

@@ -7,13 +7,13 @@ import re
 from collections.abc import Coroutine, Sequence
 from typing import Any, Final, Protocol, TypeVar
 
-from rag.agent.extractive import ExtractiveReasoner
 from rag.background import BACKGROUND
 from rag.errors import ModelError
 from rag.prompts import requests
 from rag.prompts.requests import Prompt
 from rag.prompts.texts import PromptTexts
 from rag.reasoning.chat import ChatReasoner
+from rag.reasoning.extractive import ExtractiveReasoner
 from rag.reasoning.reasoner import Reasoner
 from rag.reasoning.replies import listed, one_line
 from rag.retrieval.strategies import Expander, Need

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from rag.agent.expander import ChatExpander, FeedbackExpander, expander_for, parts
-from rag.agent.extractive import ExtractiveReasoner
 from rag.errors import ModelError
 from rag.models.sparse import SparseEncoder
 from rag.prompts.requests import Prompt
 from rag.prompts.texts import SHIPPED
 from rag.reasoning.chat import ChatReasoner
+from rag.reasoning.expander import ChatExpander, FeedbackExpander, expander_for, parts
+from rag.reasoning.extractive import ExtractiveReasoner
 from tests.support.answering import BRIDGE, VOLCANO, ScriptedReasoner, passage
 from tests.support.fake_model import QueueModel
 

@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, Final, Literal, Protocol, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rag.agent.quotable import Quotable, quotables
 from rag.checking.statements import is_statement
 from rag.messages import say
 from rag.reasoning.composing import distilled
 from rag.reasoning.history import recalled
 from rag.reasoning.messages import call_for
 from rag.reasoning.questions import is_small_talk, is_thanks
+from rag.reasoning.quotable import Quotable, quotables
 from rag.retrieval.following import term_weights
 from rag.text import is_chinese, split_sentences, terms
 from rag.types import Notice, Passage, SparseVector

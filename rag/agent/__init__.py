@@ -1,1 +1,0 @@
-"""What chooses sentences without a model, and what widens a search with one."""
