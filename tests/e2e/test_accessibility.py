@@ -71,7 +71,16 @@ VIEWS: dict[str, Callable[[Page, Language], None]] = {
 
 
 def violations(page: Page) -> list[str]:
-    """What axe-core finds, but for Streamlit's own elements."""
+    """What axe-core finds and goes on finding: colours that are still fading in are nobody's contrast."""
+    for _ in range(6):
+        if not (found := _violations(page)):
+            break
+        page.wait_for_timeout(500)
+    return found
+
+
+def _violations(page: Page) -> list[str]:
+    """What axe-core finds now, but for Streamlit's own elements."""
     page.evaluate(AXE)
     tags = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
     found: list[dict[str, Any]] = page.evaluate("tags => axe.run(document, {runOnly: tags})", tags)["violations"]
