@@ -47,7 +47,6 @@ class Settings(BaseSettings):
     verifier_model: str = ""
     searxng_url: str = ""
     tavily_api_key: SecretStr = SecretStr("")
-    tavily_url: str = ""
     llm_model: str = ""
     llm_base_url: str = ""
     llm_api_key: SecretStr = SecretStr("")
@@ -109,7 +108,7 @@ class Settings(BaseSettings):
             raise ConfigError("setting_invalid", name="DENSE_WEIGHT", value="0", problem=problem)
         return self
 
-    @field_validator("qdrant_url", "llm_base_url", "searxng_url", "tavily_url")
+    @field_validator("qdrant_url", "llm_base_url", "searxng_url")
     @classmethod
     def _http_url(cls, value: str) -> str:
         if value and not re.fullmatch(r"https?://[^\s/]+.*", value, re.ASCII):

@@ -22,6 +22,7 @@ from rag.web.fetch import Fetcher
 from rag.web.hosts import HostGates
 from tests.support.hashed_model import HashedModel
 from tests.support.page_server import PageServer
+from tests.support.site_server import SiteServer
 
 # How long one example takes says more about the machine than about what it examines.
 hypothesis.settings.register_profile("suite", deadline=None)
@@ -60,6 +61,13 @@ def parser() -> Iterator[Parser]:
 def page_server() -> Iterator[PageServer]:
     with PageServer() as server:
         yield server
+
+
+@pytest.fixture
+def site() -> Iterator[SiteServer]:
+    """A small site without delay."""
+    with SiteServer(30, delay=0.0) as one:
+        yield one
 
 
 @pytest.fixture

@@ -54,7 +54,7 @@ def web_search(settings: Settings) -> WebSearch | None:
     if settings.searxng_url:
         return SearXNG(settings.searxng_url)
     key = settings.tavily_api_key.get_secret_value()
-    return Tavily(key, settings.tavily_url or _TAVILY) if key else None
+    return Tavily(key) if key else None
 
 
 class SearXNG:

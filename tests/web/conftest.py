@@ -14,12 +14,6 @@ from tests.support.site_server import SiteServer
 
 
 @pytest.fixture
-def site() -> Iterator[SiteServer]:
-    with SiteServer(30, delay=0.0) as one:
-        yield one
-
-
-@pytest.fixture
 def fetcher(site: SiteServer, page_server: PageServer) -> Iterator[Fetcher]:
     """May read the site and the server of single pages."""
     with Fetcher([site.pair, page_server.pair], deadline=2.0, gates=HostGates(4, 0.0)) as one:

@@ -36,12 +36,6 @@ def database(tmp_path: Path) -> Iterator[Database]:
 
 
 @pytest.fixture
-def site() -> Iterator[SiteServer]:
-    with SiteServer(30, delay=0.0) as one:
-        yield one
-
-
-@pytest.fixture
 def fetcher(site: SiteServer, page_server: PageServer) -> Iterator[Fetcher]:
     with Fetcher([site.pair, page_server.pair], deadline=2.0, gates=HostGates(8, 0.0)) as one:
         yield one
