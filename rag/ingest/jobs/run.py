@@ -91,8 +91,11 @@ class Run:
         return self._tries[position]
 
     def note(self, host: str, position: int, *, timed_out: bool) -> None:
-        """A request to `host` ran out of time, or ended otherwise. Second tries tell nothing new by running out too."""
-        if timed_out and self._tries[position]:
+        """A request to `host` ran out of time, or ended otherwise.
+
+        A second try, or one at a host known to be silent, tells nothing new about the network by running out too.
+        """
+        if timed_out and (self._tries[position] or self.is_silent(host)):
             return
         self._silences[host] = self._silences[host] + 1 if timed_out else 0
         self._unreached = self._unreached + 1 if timed_out else 0
