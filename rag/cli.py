@@ -7,6 +7,7 @@ Results go to stdout, as JSON lines with --json; logs and errors to stderr. Exit
 from __future__ import annotations
 
 import argparse
+import importlib
 import logging
 import os
 import sys
@@ -16,8 +17,7 @@ from datetime import datetime
 from typing import Any
 
 from rag import __version__
-from rag.commands import checking, inspection, libraries, pages, questions
-from rag.config import CHUNKERS, Settings, load_settings
+from rag.config import CHUNKERS, STRATEGIES, Settings, load_settings
 from rag.errors import ConfigError, RagError
 from rag.text import without_controls
 
@@ -32,8 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     overrides = {setting: getattr(options, option, None) for setting, option in given.items()}
     try:
         settings = load_settings(**{name: value for name, value in overrides.items() if value})
-        run: Command = options.run
-        return run(settings, options)
+        return _loaded(options.run)(settings, options)
     except ConfigError as error:
         return _complain(error, 2)
     except RagError as error:
@@ -43,6 +42,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader, such as `head`, has enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+
+
+def _loaded(name: str) -> Command:
+    """The function of `rag.commands`, whose module is imported now: what only shows help loads nothing of the app."""
+    module, _, function = name.partition(".")
+    command: Command = getattr(importlib.import_module(f"rag.commands.{module}"), function)
+    return command
 
 
 def _complain(error: RagError, status: int) -> int:
@@ -76,7 +82,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _command(
-    actions: argparse._SubParsersAction[argparse.ArgumentParser], name: str, run: Command, text: str
+    actions: argparse._SubParsersAction[argparse.ArgumentParser], name: str, run: str, text: str
 ) -> argparse.ArgumentParser:
     parser = actions.add_parser(name, help=text, description=text)
     parser.set_defaults(run=run)
@@ -85,13 +91,13 @@ def _command(
 
 
 def _add_ingestion(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    ingest = _command(actions, "ingest", pages.ingest, "Take in web pages and files.")
+    ingest = _command(actions, "ingest", "pages.ingest", "Take in web pages and files.")
     ingest.add_argument("sources", nargs="*", metavar="SOURCE", help="an address, a file, a zip or a folder")
     ingest.add_argument("--from-file", metavar="LIST", help="a file with addresses, separated by anything")
     ingest.add_argument("--anyway", action="store_true", help="keep also what would be held back, and duplicates")
-    records = _command(actions, "import", pages.import_records, "Take in pages from a JSONL file.")
+    records = _command(actions, "import", "pages.import_records", "Take in pages from a JSONL file.")
     records.add_argument("pages", metavar="PAGES.jsonl", help='{"url", "title", "lang"?, "text"|"html"|"markdown"}')
-    site = _command(actions, "site", pages.site, "Take in the pages of a site, or of a feed.")
+    site = _command(actions, "site", "pages.site", "Take in the pages of a site, or of a feed.")
     site.add_argument("start", metavar="URL", help="where to begin")
     by = "by its sitemap, by following links, or the entries of a feed (default: sitemap)"
     site.add_argument("--by", choices=("sitemap", "crawl", "feed"), default="sitemap", help=by)
@@ -102,18 +108,18 @@ def _add_ingestion(actions: argparse._SubParsersAction[argparse.ArgumentParser])
         parser.add_argument("--force", action="store_true", help="fetch again what is known")
     for parser in (ingest, records, site):
         _add_chunker(parser)
-    recheck = _command(actions, "recheck", pages.recheck, "Look again at pages from the web, by default at all.")
+    recheck = _command(actions, "recheck", "pages.recheck", "Look again at pages from the web, by default at all.")
     recheck.add_argument("urls", nargs="*", metavar="URL")
     recheck.add_argument("--site", metavar="NAME", help="only at pages of this site or host")
-    remove = _command(actions, "remove", pages.remove, "Remove pages.")
+    remove = _command(actions, "remove", "pages.remove", "Remove pages.")
     remove.add_argument("urls", nargs="+", metavar="URL")
 
 
 def _add_questions(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    search = _command(actions, "search", questions.search, "Find passages.")
+    search = _command(actions, "search", "questions.search", "Find passages.")
     search.add_argument("-k", type=_positive, default=10, metavar="N", help="how many passages (default 10)")
     search.add_argument("--explain", action="store_true", help="print every candidate and what became of it")
-    ask = _command(actions, "ask", questions.ask, "Answer questions from the pages.")
+    ask = _command(actions, "ask", "questions.ask", "Answer questions from the pages.")
     ask.add_argument("--mode", choices=("fast", "deep"), default="fast", help="default: fast")
     for parser in (search, ask):
         _add_where(parser)
@@ -121,7 +127,7 @@ def _add_questions(actions: argparse._SubParsersAction[argparse.ArgumentParser])
         what.add_argument("question", nargs="?", metavar="QUESTION")
         what.add_argument("--questions", metavar="FILE.jsonl", help='many: {"id", "question", "history"?} a line')
 
-    check = _command(actions, "check", checking.check, "Hold statements against their sources.")
+    check = _command(actions, "check", "checking.check", "Hold statements against their sources.")
     text = check.add_mutually_exclusive_group(required=True)
     text.add_argument("file", nargs="?", metavar="FILE.md", help="a text of your own, held against the library")
     text.add_argument("--cases", metavar="FILE.jsonl", help='{"id", "passages": [text], "text"} a line; no library')
@@ -130,7 +136,7 @@ def _add_questions(actions: argparse._SubParsersAction[argparse.ArgumentParser])
 
 def _add_where(parser: argparse.ArgumentParser) -> None:
     how = "instead of STRATEGY: one of %(choices)s"
-    parser.add_argument("--strategy", metavar="NAME", choices=questions.strategies(), help=how)
+    parser.add_argument("--strategy", metavar="NAME", choices=STRATEGIES, help=how)
     where = parser.add_argument_group("where to search", "Of one kind several may be given.")
     many: dict[str, Any] = {"action": "append", "default": []}
     where.add_argument("--page", metavar="URL", help="in this page", **many)
@@ -142,19 +148,21 @@ def _add_where(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_inspection(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    extract = _command(actions, "extract", inspection.extract, "Print the text that would be kept of pages.")
+    extract = _command(actions, "extract", "inspection.extract", "Print the text that would be kept of pages.")
     extract.add_argument("sources", nargs="+", metavar="FILE|URL", help="a file may be gzipped")
-    chunk = _command(actions, "chunk", inspection.chunk, "Print the chunks that a file would make.")
+    chunk = _command(actions, "chunk", "inspection.chunk", "Print the chunks that a file would make.")
     chunk.add_argument("file", metavar="FILE")
     _add_chunker(chunk)
-    _command(actions, "pages", pages.pages, "List the pages of the library.")
-    export = _command(actions, "export", libraries.export, "Write the library to a file, with its vectors.")
-    restore = _command(actions, "restore", libraries.restore, "Make the library from such a file; encodes nothing.")
+    _command(actions, "pages", "pages.pages", "List the pages of the library.")
+    export = _command(actions, "export", "libraries.export", "Write the library to a file, with its vectors.")
+    restore = _command(actions, "restore", "libraries.restore", "Make the library from such a file; encodes nothing.")
     for parser in (export, restore):
         parser.add_argument("file", metavar="FILE.zip")
-    feedback = _command(actions, "feedback", libraries.feedback, "Write what people thought of answers as test cases.")
+    feedback = _command(
+        actions, "feedback", "libraries.feedback", "Write what people thought of answers as test cases."
+    )
     feedback.add_argument("folder", metavar="FOLDER", help="gets questions.jsonl and pages.jsonl")
-    _command(actions, "doctor", inspection.doctor, "Say what is real and what is a fall-back here.")
+    _command(actions, "doctor", "inspection.doctor", "Say what is real and what is a fall-back here.")
 
 
 def _add_chunker(parser: argparse.ArgumentParser) -> None:

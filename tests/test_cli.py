@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from rag.cli import main
+from rag.cli import _loaded, _parser, main
 from rag.commands.output import put
 from rag.ingest.sources import Source
 from rag.text import split_sentences, without_controls
@@ -211,17 +211,30 @@ def test_doctor_tries_the_verifier_out(
         (["extract", "/nowhere/page.html"], 1, "cannot be read"),
     ],
 )
-def test_wrong_usage_is_one_sentence(tmp_path: Path, arguments: list[str], status: int, word: str) -> None:
-    ran = subprocess.run(
-        [sys.executable, "-m", "rag", "--data-dir", str(tmp_path / "data"), *arguments],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-    )
-    assert ran.returncode == status
-    assert word in ran.stderr + ran.stdout
+def test_wrong_usage_is_one_sentence(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, arguments: list[str], status: int, word: str
+) -> None:
+    try:
+        ended: object = main(["--data-dir", str(tmp_path / "data"), *arguments])
+    except SystemExit as end:  # argparse's own
+        ended = end.code
+    assert ended == status
+    assert word in "".join(capsys.readouterr())
+
+
+def test_as_a_process_it_says_what_is_wrong_before_it_loads_the_app(tmp_path: Path) -> None:
+    program = [sys.executable, "-v", "-m", "rag", "search"]
+    ran = subprocess.run(program, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True)
+    assert ran.returncode == 2
+    assert "QUESTION" in ran.stderr
     assert "Traceback" not in ran.stderr
+    assert "import 'rag.cli'" in ran.stderr
+    assert "import 'rag.app'" not in ran.stderr
+
+
+def test_every_command_has_its_function() -> None:
+    actions = next(action for action in _parser()._actions if isinstance(action, argparse._SubParsersAction))
+    assert all(callable(_loaded(parser.get_default("run"))) for parser in actions.choices.values())
 
 
 def test_a_list_of_addresses_has_no_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

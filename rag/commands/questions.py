@@ -19,7 +19,6 @@ from rag.reasoning.history import questions_before
 from rag.retrieval.explain import explained, explanation
 from rag.retrieval.filters import Filters
 from rag.retrieval.scoped_search import site_filters
-from rag.retrieval.strategies import STRATEGIES
 from rag.text import question_language
 from rag.types import Answer, Exchange, Passage
 from rag.web.url_key import url_hash
@@ -38,10 +37,6 @@ class _Row:
         """Raises KeyError, TypeError or AttributeError for a row of another form."""
         said = [(str(one["question"]), str(one.get("answer") or "")) for one in row.get("history") or ()]
         return cls(str(row.get("id", number)), str(row["question"]), tuple(said))
-
-
-def strategies() -> list[str]:
-    return list(STRATEGIES)
 
 
 def search(settings: Settings, options: argparse.Namespace) -> int:
