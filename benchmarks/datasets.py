@@ -7,18 +7,16 @@ questions  {"id", "question", "lang", "answers": [text], "evidence": [{"url", "q
 from __future__ import annotations
 
 import json
-import re
-import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+from rag.evaluation.evidence import BUDGETS, character_recall, coverings, holds_all, reciprocal_rank, squash
+
 T = TypeVar("T")
 
 DEFAULT_FOLDER = Path(__file__).resolve().parents[2] / "shared" / "data"
-_SHINGLE = 12
-_BUDGETS = (2000, 4000, 8000)
 _OTHER_LANGUAGE = {"-en": "-zh", "-zh": "-en"}
 
 
@@ -74,44 +72,14 @@ def score(questions: Sequence[Mapping[str, Any]], hits: Mapping[str, Sequence[st
 
 
 def _score_one(question: Mapping[str, Any], texts: Sequence[str]) -> dict[str, float]:
-    quotes = [squash(evidence["quote"]) for evidence in question["evidence"]]
-    row: dict[str, float] = {}
-    for budget in _BUDGETS:
-        body = _body(texts, budget)
-        shares = [_covered(quote, body) for quote in quotes]
-        found = sum(share * len(quote) for share, quote in zip(shares, quotes, strict=True))
-        row[f"recall@{budget}"] = found / max(1, sum(map(len, quotes)))
-        if budget == 4000:
-            row["all@4000"] = float(all(share >= 0.9 for share in shares))
-    bodies = [squash(text) for text in texts[:10]]
-    ranks = (rank for rank, one in enumerate(bodies, 1) if any(_covered(quote, one) >= 0.5 for quote in quotes))
-    rank = next(ranks, None)
-    return {**row, "MRR": 1 / rank if rank else 0.0, "hit@1": float(rank == 1)}
-
-
-def _body(texts: Sequence[str], room: int) -> str:
-    """The first `room` characters of the texts, joined without a seam: a quote may span two of them."""
-    kept = []
-    for text in texts:
-        kept.append(squash(text[: max(0, room)]))
-        room -= len(text)
-    return "".join(kept)
-
-
-def squash(text: str) -> str:
-    return re.sub(r"\s+", "", unicodedata.normalize("NFKC", text)).lower()
-
-
-def _covered(quote: str, body: str) -> float:
-    """Share of the quote's characters that lie in a run of twelve that also stands in `body`."""
-    if not quote or quote in body:
-        return 1.0
-    n = min(_SHINGLE, len(quote))
-    seen = bytearray(len(quote))
-    for i in range(len(quote) - n + 1):
-        if quote[i : i + n] in body:
-            seen[i : i + n] = b"\x01" * n
-    return sum(seen) / len(quote)
+    quotes = [evidence["quote"] for evidence in question["evidence"]]
+    rank = reciprocal_rank(list(map(bool, coverings(quotes, texts[:10]))))
+    return {
+        **{f"recall@{budget}": character_recall(quotes, texts, budget) for budget in BUDGETS},
+        "all@4000": holds_all(quotes, texts, 4000),
+        "MRR": rank,
+        "hit@1": float(rank == 1),
+    }
 
 
 # Variants

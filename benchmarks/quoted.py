@@ -5,18 +5,18 @@ Beside them stand the two sentences of the library that BM25 ranks first.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from benchmarks.datasets import Dataset, squash
+from benchmarks.datasets import Dataset
 from benchmarks.ours import MeasuredApp
 from benchmarks.plain import PlainSearch, pieces_of
 from rag.app import Question
+from rag.evaluation.evidence import squash
+from rag.evaluation.wording import unmarked
 from rag.text import split_sentences
 
-_MARK = re.compile(r"(?<!\s)\s*+\[\d+\]")
 _SHORT = 40  # characters: a longer answer is never quoted to the letter
 
 
@@ -61,5 +61,5 @@ def in_evidence(row: Mapping[str, Any], sentences: Iterable[str]) -> list[bool]:
 
 
 def _sentences(text: str) -> list[str]:
-    bare = _MARK.sub("", text)
+    bare = unmarked(text)
     return [bare[start:end] for start, end in split_sentences(bare)]

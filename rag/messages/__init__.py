@@ -18,6 +18,7 @@ from rag.messages import (
     documents,
     duplicates,
     engines,
+    evaluation,
     gate,
     ingest,
     jobs,
@@ -47,6 +48,7 @@ MESSAGES: dict[str, tuple[str, str]] = {
     **strategies.MESSAGES,
     **answers.MESSAGES,
     **conversations.MESSAGES,
+    **evaluation.MESSAGES,
 }
 
 

@@ -1,0 +1,278 @@
+"""The metrics: what each answered question is worth, and what a run is worth by its questions.
+
+A question's values are plain numbers by name, None for what could not be judged: there was no evidence, or no
+statement, or nothing that could judge. Such questions are left out of a figure, and counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Final, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rag.checking.terms import read
+from rag.evaluation import evidence, statistics, wording
+from rag.evaluation.cases import Case
+from rag.evaluation.statistics import Figures, Weights
+from rag.evaluation.support import (
+    Supports,
+    against,
+    by_rules,
+    citations,
+    correctness,
+    factual_f1,
+    faithfulness,
+    noise_sensitivity,
+    said_in,
+    share_supported,
+    statements_of,
+)
+from rag.text import is_chinese
+from rag.types import Answer
+
+Values = Mapping[str, float | None]
+Columns = Mapping[str, NDArray[np.float64]]
+"""A value of each question, by name; not a number where it was not judged."""
+Which = NDArray[np.bool_]
+Better = Literal["higher", "lower", ""]
+
+
+# What a run is worth
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A figure of a run. `columns` are the values that it takes of each question, `better` says which way is better:
+    "" for what only describes. A `binary` one is 0 or 1 for each question."""
+
+    name: str
+    better: Better = "higher"
+    binary: bool = False
+    columns: tuple[str, ...] = ()
+    figure: Callable[..., Figures] = statistics.mean
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        return self.columns or (self.name,)
+
+    def judged(self, columns: Columns) -> Which:
+        """Which questions have all that it takes."""
+        return np.asarray(np.all([~np.isnan(columns[name]) for name in self.needs], axis=0))
+
+    def of(self, weights: Weights, columns: Columns, which: Which) -> Figures:
+        return self.figure(weights[:, which], *(columns[name][which] for name in self.needs))
+
+
+def _part(weights: Weights, part: NDArray[np.float64], whole: NDArray[np.float64]) -> Figures:
+    return statistics.share(weights @ (part * whole), weights @ whole)
+
+
+def _p50(weights: Weights, values: NDArray[np.float64]) -> Figures:
+    return statistics.quantile(weights, values, 0.5)
+
+
+def _p95(weights: Weights, values: NDArray[np.float64]) -> Figures:
+    return statistics.quantile(weights, values, 0.95)
+
+
+_ROWS: Final = (
+    *(Metric(f"recall@{room}") for room in evidence.BUDGETS),
+    Metric("all@4000", binary=True),
+    Metric("hit@1", binary=True),
+    Metric("hit@5", binary=True),
+    *(Metric(name) for name in ("MRR@10", "nDCG@10", "precision@5", "recall@5", "context_precision")),
+    *(Metric(name) for name in ("context_recall", "faithfulness", "faithfulness_lenient")),
+    *(Metric(name) for name in ("citation_precision", "citation_recall", "answer_correctness")),
+    Metric("noise_sensitivity", "lower"),
+    Metric("noise_sensitivity_irrelevant", "lower"),
+    Metric("exact_match", binary=True),
+    Metric("token_f1"),
+    Metric("contains", binary=True),
+    Metric("answer_relevancy"),
+    Metric("refusal_right", binary=True),
+    Metric("refusal_precision", columns=("unanswerable", "refused"), figure=_part),
+    Metric("refusal_recall", columns=("refused", "unanswerable"), figure=_part),
+    Metric("answerable_auroc", columns=("unanswerable", "answerable"), figure=statistics.auroc),
+    *(Metric(f"judged_{name}") for name in ("faithfulness", "relevance", "completeness")),
+    *(Metric(f"derived_{name}", "") for name in ("faithfulness", "relevance", "completeness")),
+    *(Metric(name, "") for name in ("question_answer_cosine", "mean_similarity", "max_similarity", "coverage")),
+    Metric("failed", "lower", binary=True),
+    *(Metric(name, "lower") for name in ("calls", "tokens", "money", "searches")),
+    *(Metric(f"{name}_p50", "lower", columns=(name,), figure=_p50) for name in ("first_token", "seconds")),
+    *(Metric(f"{name}_p95", "lower", columns=(name,), figure=_p95) for name in ("first_token", "seconds")),
+)
+METRICS: Final[Mapping[str, Metric]] = {metric.name: metric for metric in _ROWS}
+
+
+def columns_of(rows: Sequence[Values]) -> Columns:
+    """The values of the questions, in their order."""
+    names = dict.fromkeys(name for metric in _ROWS for name in metric.needs)
+    return {name: np.array([_number(row.get(name)) for row in rows], dtype=float) for name in names}
+
+
+def _number(value: float | None) -> float:
+    return np.nan if value is None else float(value)
+
+
+# What an answered question is worth
+
+
+class Encode(Protocol):
+    def __call__(self, question: str, texts: Sequence[str]) -> NDArray[np.float32] | None:
+        """L2-normalised vectors of the question and of the texts, (1 + texts, d); None where it cannot read them."""
+        ...
+
+
+class Judge(Protocol):
+    """A model that judges answers: see `rag.evaluation.judge`."""
+
+    def scores(self, case: Case, answer: Answer, encode: Encode | None) -> dict[str, float | None]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """What judges: `supports` holds statements against texts, `encode` compares meanings."""
+
+    supports: Supports = by_rules
+    encode: Encode | None = None
+    judge: Judge | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Timed:
+    """An answer, and after how many seconds its first piece came; None for one that never came."""
+
+    answer: Answer
+    first_token: float | None = None
+
+
+def scores(case: Case, timed: Timed, tools: Tools) -> dict[str, float | None]:
+    """All values of one answered question. Blocks: a second at most, where no model judges."""
+    answer = timed.answer
+    found = {
+        **_of_evidence(case, answer),
+        **_of_wording(case, answer),
+        **_of_support(case, answer, tools.supports),
+        **_of_vectors(case, answer, tools.encode),
+        **_of_refusal(case, answer),
+        **_of_cost(timed),
+        **(tools.judge.scores(case, answer, tools.encode) if tools.judge else {}),
+    }
+    found["answer_correctness"] = correctness(found.pop("factual_f1"), found.pop("reference_cosine"))
+    return {**found, **_derived(case, answer, found)}
+
+
+def _of_evidence(case: Case, answer: Answer) -> dict[str, float | None]:
+    quotes, texts = case.quotes, [passage.text for passage in answer.passages]
+    if not quotes:
+        return {}
+    covers = evidence.coverings(quotes, texts)
+    relevant = [bool(one) for one in covers]
+    gains, ideal = evidence.graded(covers, [one.grade for one in case.evidence])
+    return {
+        **{f"recall@{room}": evidence.character_recall(quotes, texts, room) for room in evidence.BUDGETS},
+        "all@4000": evidence.holds_all(quotes, texts, 4000),
+        "hit@1": evidence.hit(relevant, 1),
+        "hit@5": evidence.hit(relevant, 5),
+        "MRR@10": evidence.reciprocal_rank(relevant, 10),
+        "nDCG@10": evidence.ndcg(gains, ideal, 10),
+        "precision@5": evidence.precision(relevant, 5),
+        "recall@5": evidence.recall(covers, len(quotes), 5),
+        "context_precision": evidence.average_precision(relevant),
+        "context_recall": evidence.context_recall(quotes, texts),
+    }
+
+
+def _of_wording(case: Case, answer: Answer) -> dict[str, float | None]:
+    if not case.answers:
+        return {}
+    said = wording.unmarked(answer.text)
+    how = case.answers, is_chinese(case.question)
+    return {
+        "exact_match": wording.exact_match(said, *how),
+        "token_f1": wording.token_f1(said, *how),
+        "contains": wording.contains(said, *how),
+    }
+
+
+def _of_support(case: Case, answer: Answer, supports: Supports) -> dict[str, float | None]:
+    """What an answer from the passages says; small talk and refusals say nothing that could be held against them."""
+    said = said_in(answer) if answer.outcome in ("answered", "caveat") else []
+    bare = [one.text for one in said]
+    reference = case.reference
+    found: dict[str, float | None] = {"factual_f1": factual_f1(bare, reference, supports) if bare else None}
+    if said:
+        found |= faithfulness(said, answer.passages, supports) | citations(said, answer.passages, supports)
+    if said and case.evidence:
+        covers = evidence.coverings(case.quotes, [passage.text for passage in answer.passages])
+        truth = reference or " ".join(case.quotes)
+        found |= noise_sensitivity(bare, truth, answer.passages, [bool(one) for one in covers], supports)
+    if reference and not case.evidence and answer.passages:
+        found["context_recall"] = share_supported(against(statements_of(reference), answer.passages, supports))
+    return found
+
+
+def _of_vectors(case: Case, answer: Answer, encode: Encode | None) -> dict[str, float | None]:
+    """The mean and the highest cosine of question and passage; coverage: 1 less the passages' mean cosine."""
+    texts = [wording.unmarked(answer.text) or " ", case.reference or " ", *(one.text for one in answer.passages)]
+    vectors = encode(case.question, texts) if encode else None
+    if vectors is None:
+        return {"reference_cosine": None}
+    question, said, reference = vectors[:3]
+    passages = vectors[3:]
+    near = passages @ question
+    pairs = [float(passages[one] @ passages[other]) for one, other in combinations(range(len(passages)), 2)]
+    return {
+        "question_answer_cosine": float(said @ question) if answer.text else None,
+        "reference_cosine": float(said @ reference) if answer.text and case.reference else None,
+        "mean_similarity": float(near.mean()) if len(near) else None,
+        "max_similarity": float(near.max()) if len(near) else None,
+        "coverage": 1 - sum(pairs) / len(pairs) if pairs else None,
+    }
+
+
+def _of_refusal(case: Case, answer: Answer) -> dict[str, float | None]:
+    if case.answerable is None or answer.outcome == "failed":
+        return {}
+    refused, unanswerable = answer.outcome == "not_in_pages", not case.answerable
+    return {
+        "refused": float(refused),
+        "unanswerable": float(unanswerable),
+        "answerable": answer.answerable,
+        "refusal_right": float(refused == unanswerable),
+    }
+
+
+def _of_cost(timed: Timed) -> dict[str, float | None]:
+    answer = timed.answer
+    return {
+        "failed": float(answer.outcome == "failed"),
+        "calls": float(answer.model_calls),
+        "tokens": float(answer.usage.tokens_in + answer.usage.tokens_out),
+        "money": answer.usage.money,
+        "searches": float(len(answer.searches)),
+        "first_token": timed.first_token,
+        "seconds": answer.seconds,
+    }
+
+
+def _derived(case: Case, answer: Answer, found: Values) -> dict[str, float | None]:
+    """1 to 5 without a model: faithfulness, the share of what is asked that is spoken of, context recall."""
+    shares = {
+        "faithfulness": found.get("faithfulness"),
+        "relevance": _spoken_of(case.question, answer) if answer.text else None,
+        "completeness": found.get("context_recall"),
+    }
+    return {f"derived_{name}": None if one is None else 1 + 4 * one for name, one in shares.items()}
+
+
+def _spoken_of(question: str, answer: Answer) -> float | None:
+    """The share of a question's content words that stand in the answer, or head what it quotes."""
+    asked = {term.key for term in read(question).terms}
+    heads = [part for one in answer.citations for part in (one.title, *one.section)]
+    said = {term.key for text in (answer.text, *heads) for term in read(text).terms}
+    return len(asked & said) / len(asked) if asked else None

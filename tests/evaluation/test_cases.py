@@ -1,0 +1,74 @@
+"""Cases come and go in three forms without losing anything."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from rag.errors import IngestError
+from rag.evaluation.cases import Answered, Case, Evidence, case_of, read_cases, row_of, version_of, write_cases
+
+CASES = [
+    Case(
+        "1",
+        'When, and "by whom", was it opened?\nSay both.',
+        "en",
+        ("1932", "in 1932, by the mayor"),
+        (
+            Evidence("https://a.example/", "Opened, at last, in 1932."),
+            Evidence("https://b.example/", "x\ny", 2.0, "moved"),
+        ),
+        ("bridges", "two pages"),
+        True,
+        (("Which bridge?", "The old one."),),
+        (),
+        "draft",
+    ),
+    Case("2", "一日票多少钱？", "zh", answerable=False, without=("https://c.example/",)),
+    Case("3", "Why?", "en"),
+]
+
+
+@pytest.mark.parametrize("form", ["jsonl", "csv"])
+def test_they_come_back(form: Any) -> None:
+    assert read_cases(write_cases(CASES, form), "set") == CASES
+    assert read_cases("\ufeff" + write_cases(CASES, form), "set") == CASES
+
+
+def test_ragas_rows() -> None:
+    answered = {"1": Answered("It was 1932.", ["Opened, at last, in 1932."])}
+    rows = [json.loads(line) for line in write_cases(CASES, "ragas", answered).splitlines()]
+    assert set(rows[0]) >= {"user_input", "response", "retrieved_contexts", "reference", "reference_contexts"}
+    assert (rows[0]["response"], rows[0]["reference"]) == ("It was 1932.", "1932")
+    (first, *_) = read_cases(write_cases(CASES, "ragas", answered), "set")
+    assert (first.question, first.answers, first.quotes) == (CASES[0].question, ("1932",), CASES[0].quotes)
+    table = 'user_input,reference,reference_contexts\nWhen?,1932,"[""Opened in 1932.""]"\n'
+    evidence = (Evidence("", "Opened in 1932."),)
+    assert read_cases(table, "set") == [Case("1", "When?", "en", ("1932",), evidence, answerable=True)]
+
+
+def test_a_plain_table_of_a_spreadsheet() -> None:
+    (case,) = read_cases('question,answers,evidence\nWhen?,"1932\n1933",Opened in 1932.\n', "set")
+    assert (case.answers, case.quotes, case.answerable) == (("1932", "1933"), ["Opened in 1932."], True)
+
+
+@pytest.mark.parametrize(
+    "text", ['{"id": 1}', '{"question": " "}', '{"question": "a", "evidence": [1]}', "{", "a,b\n1,2"]
+)
+def test_what_cannot_be_read_is_named(text: str) -> None:
+    with pytest.raises(IngestError) as caught:
+        read_cases(text, "set.jsonl")
+    assert caught.value.notice.params == {"name": "set.jsonl", "line": 1}
+
+
+def test_an_id_stands_once() -> None:
+    with pytest.raises(IngestError, match="as an earlier one"):
+        read_cases('{"id": 1, "question": "a"}\n{"id": 1, "question": "b"}', "set")
+
+
+def test_the_version_tells_wordings_apart_and_no_order() -> None:
+    assert version_of(CASES) == version_of(CASES[::-1])
+    changed = [case_of({**row_of(CASES[0]), "tags": []}), *CASES[1:]]
+    assert version_of(changed) != version_of(CASES)

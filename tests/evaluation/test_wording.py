@@ -1,0 +1,43 @@
+"""Answers against golds, as SQuAD and CMRC count."""
+
+from __future__ import annotations
+
+import pytest
+
+from rag.evaluation.wording import contains, exact_match, token_f1, tokens
+
+
+@pytest.mark.parametrize(
+    ("said", "golds", "em", "f1", "within"),
+    [
+        ("The Harbour Bridge!", ["harbour bridge"], 1.0, 1.0, 1.0),
+        ("It was opened in 1932.", ["1932"], 0.0, 2 / 6, 1.0),  # 1 shared of 5 and 1
+        ("It was opened in 1932.", ["in 1932", "March 1932"], 0.0, 4 / 7, 1.0),
+        ("It was opened in 1932.", ["193"], 0.0, 0.0, 0.0),
+        ("", ["1932"], 0.0, 0.0, 0.0),
+        ("a cat, a cat and a dog", ["cat cat"], 0.0, 4 / 6, 1.0),  # cat cat and dog
+        ("FULL Ｗｉｄｔｈ", ["full width"], 1.0, 1.0, 1.0),
+    ],
+)
+def test_english_by_words(said: str, golds: list[str], em: float, f1: float, within: float) -> None:
+    assert exact_match(said, golds, False) == em
+    assert token_f1(said, golds, False) == pytest.approx(f1)
+    assert contains(said, golds, False) == within
+
+
+@pytest.mark.parametrize(
+    ("said", "golds", "em", "f1", "within"),
+    [
+        ("一日票１８元。", ["一日票 18 元"], 1.0, 1.0, 1.0),
+        ("地铁一日票18元", ["18元"], 0.0, 4 / 9, 1.0),  # 地铁一日票 18 元: 2 shared of 7 and 2
+        ("杭州和龙井", ["龙井和杭州"], 0.0, 4 / 10, 0.0),  # the longest run counts, not what is shared in any order
+    ],
+)
+def test_chinese_by_characters(said: str, golds: list[str], em: float, f1: float, within: float) -> None:
+    assert exact_match(said, golds, True) == em
+    assert token_f1(said, golds, True) == pytest.approx(f1)
+    assert contains(said, golds, True) == within
+
+
+def test_latin_words_in_chinese_stay_whole() -> None:
+    assert tokens("用 Python 3.12 写的", True) == ["用", "python", "3", "12", "写", "的"]
