@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from rag.reading.parser_child import TASKS
-from tests.web.conftest import fetcher, robots, site
+from tests.web.conftest import fetcher, robots
 
-__all__ = ["fetcher", "robots", "site", "tasks"]
+__all__ = ["fetcher", "robots", "tasks"]
 
 
 class Tasks:
