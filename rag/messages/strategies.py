@@ -1,4 +1,4 @@
-"""Sentences of rag/retrieval/strategies and rag/retrieval/scoped_search: what a search was made with, and why."""
+"""Sentences of rag/retrieval/strategies, rag/retrieval/scoped_search and rag/reasoning/hops: searches, and why."""
 
 MESSAGES: dict[str, tuple[str, str]] = {
     # Why `auto` picked what it picked
@@ -30,6 +30,10 @@ MESSAGES: dict[str, tuple[str, str]] = {
         "{model} judged that the question has several parts, so several searches were made.",
         "{model} 判断问题包含多个方面，因此分别进行了检索。",
     ),
+    # Sub-questions
+    "plan_question": ("The question as it stands.", "按原问题检索。"),
+    "plan_side": ("The question sets {name} beside something else.", "问题将“{name}”与其他事物并列。"),
+    "plan_hop": ("What was found leads on to {name}.", "已找到的内容指向“{name}”。"),
     # Reranking
     "rerank_with": (
         "{model} read {reached} of {of:candidate|candidates}.",

@@ -53,7 +53,7 @@ def assemble(
     kept: list[Passage] = []
     for number, bounds in choose_spans(distinct, asked, sparse, k, budget):
         span = _cut(distinct[number], bounds)
-        place = next((i for i, other in enumerate(kept) if _touch(span, other)), None)
+        place = next((i for i, other in enumerate(kept) if touch(span, other)), None)
         if place is None:
             kept.append(span)
         else:
@@ -95,7 +95,7 @@ def _cut(passage: Passage, bounds: Bounds) -> Passage:
     return replace(passage, text=text, start=passage.start + start, end=passage.start + end, lead=lead)
 
 
-def _touch(one: Passage, other: Passage) -> bool:
+def touch(one: Passage, other: Passage) -> bool:
     if one.url_hash != other.url_hash:
         return False
     first, second = (one, other) if one.start < other.start else (other, one)

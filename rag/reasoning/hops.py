@@ -1,0 +1,230 @@
+"""What to search for beside the question, by rules: no model, no I/O.
+
+A question that sets things beside each other is searched for once for each of them. Else what was found tells what to
+look for next: a new name, one that most likely leads on, takes the place of the names in the question.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise, zip_longest
+from typing import Final, Literal, Protocol
+
+from rag.retrieval.context import joined, touch
+from rag.text import sentence_spans
+from rag.types import Notice, Passage
+
+Kind = Literal["question", "comparison", "hop"]
+
+NEXT: Final = 2
+"""So many sub-questions a revision has at most."""
+READ: Final = 4
+"""The passages of a search, best first, in which names are looked for."""
+FIRST: Final = 3
+"""The passages of the first search that stay before all others."""
+DEEPER: Final = 0.5
+"""What a name counts that a further search found, beside one that the search which led to it found."""
+
+FEATURES: Final = {"said": 5.4, "held": 9.1, "titled": 3.2, "rare": 1.7, "early": 1.9, "page": 2.5, "long": 0.7}
+"""What tells that a name leads on, with weights: a conditional logit on half of the questions of HotpotQA and MuSiQue.
+
+The shares of the query's terms that the sentence holds, and its passage, with their title; the share of the title's
+terms that the query holds; how rare the name is, how early it stands, whether a passage is about it, how long it is.
+"""
+
+_LATIN = r"(?:[^\W_\u3400-\u9fff]|[’'.&])"
+_RUN = re.compile(rf"《[^《》\n]{{1,40}}》|[“「][^“”「」\n]{{2,40}}[”」]|{_LATIN}++(?:[ -]{_LATIN}++)*+")
+_SPLIT = re.compile("[ -]")
+_LOWER = re.compile(r"(?<![\w’'])[a-z]\w*+")
+_OPENING = "《“「"
+_LITTLE = frozenset("of de la du van von der the &".split())
+_AROUND = "《》“”「」’'.& -"
+_POSSESSIVE = re.compile(r"['’]s?$")
+_QUALIFIED = re.compile(r"\s*+[(（][^()（）]*+[)）]$")
+_JOINT = re.compile(r"\b(?:and|or|vs|versus|than)\b|[和与與跟及比、]|或", re.IGNORECASE)
+_APART: Final = 24
+"""Characters that stand at most between two names that are set beside each other."""
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A sub-question: `text` is what is searched for, `justification` says why."""
+
+    text: str
+    justification: Notice
+    kind: Kind
+
+
+class Encoder(Protocol):
+    def terms(self, text: str) -> frozenset[int]: ...
+
+
+class RulePlanner:
+    """Plans by names. `weights` gives the IDF of terms in the library; it may block."""
+
+    def __init__(self, encoder: Encoder, weights: Callable[[Sequence[int]], Mapping[int, float]]) -> None:
+        self._terms = encoder.terms
+        self._weights = weights
+
+    def plan(self, question: str, titles: Sequence[str]) -> list[Planned]:
+        """The question, then each thing that it sets beside another; `titles` are those of the library's pages."""
+        sides = _compared(question, titles)
+        parts = [(side, _without(question, [other for other in sides if other != side])) for side in sides]
+        whole = Planned(question, Notice("plan_question"), "question")
+        return [whole, *(Planned(text, Notice("plan_side", {"name": side}), "comparison") for side, text in parts)]
+
+    def revise(self, question: str, asked: Sequence[str], found: Sequence[Sequence[Passage]]) -> list[Planned]:
+        """At most NEXT hops, the most promising first; none where nothing new is named in what was found.
+
+        `found` are the passages of what was `asked`, the question among it.
+        """
+        rest = _without(question, self._names(question))
+        worth: dict[str, float] = {}
+        for query, passages in zip(asked, found, strict=True):
+            for name, chance in self._leads(query, passages[:READ], self._terms(f"{question} {query}")).items():
+                text = f"{name} {rest}"
+                worth[text] = max(worth.get(text, 0.0), chance * DEEPER * worth.get(query, 1.0))
+        hops = self._distinct(sorted(worth, key=lambda text: -worth[text]), [question, *asked])
+        return [Planned(text, Notice("plan_hop", {"name": text.removesuffix(f" {rest}")}), "hop") for text in hops]
+
+    def _distinct(self, texts: Sequence[str], asked: Sequence[str]) -> list[str]:
+        """The first NEXT texts that neither hold all that another asks for nor are held by it."""
+        known = [self._terms(text) for text in asked]
+        kept: list[str] = []
+        for text in texts:
+            terms = self._terms(text)
+            if len(kept) < NEXT and not any(terms <= other for other in known):
+                kept.append(text)
+                known.append(terms)
+        return kept
+
+    def _leads(self, query: str, passages: Sequence[Passage], known: frozenset[int]) -> dict[str, float]:
+        """How likely each new name in the passages is the one that leads on: a softmax over them."""
+        places: dict[str, list[float]] = {}
+        for name, features in self._places(query, passages, known):
+            places[name] = [*map(max, features, places.get(name, features))]
+        scores = {name: sum(map(float.__mul__, FEATURES.values(), best)) for name, best in places.items()}
+        top = max(scores.values(), default=0.0)
+        odds = {name: math.exp(score - top) for name, score in scores.items()}
+        return {name: one / sum(odds.values()) for name, one in odds.items()}
+
+    def _places(
+        self, query: str, passages: Sequence[Passage], known: frozenset[int]
+    ) -> Iterator[tuple[str, list[float]]]:
+        """Each place of a new name, with the FEATURES that it has there."""
+        asked = self._terms(query)
+        titles = {bare(passage.title): self._terms(bare(passage.title)) for passage in passages}
+        read = [(passage, *self._read(passage, titles)) for passage in passages]
+        new = {name: self._terms(name) for _, _, sentences in read for names, _ in sentences for name in names}
+        idf = self._weights(sorted(asked.union(*new.values(), *titles.values())))
+        most = max(idf.values(), default=1.0) or 1.0
+        for passage, above, sentences in read:
+            held = _share(idf, asked, self._terms(passage.text) | above)
+            titled = _share(idf, titles[bare(passage.title)], asked)
+            for number, (names, terms) in enumerate(sentences, 1):
+                said = _share(idf, asked, terms | above)
+                for name in names:
+                    if own := new[name] - known:
+                        rare = sum(idf[term] for term in own) / len(own) / most
+                        page = float(any(new[name] <= title for title in titles.values()))
+                        yield name, [said, held, titled, rare, 1 / number, page, len(new[name]) / 3]
+
+    def _read(
+        self, passage: Passage, titles: Iterable[str]
+    ) -> tuple[frozenset[int], list[tuple[list[str], frozenset[int]]]]:
+        """The terms above a passage, and of each sentence its names and terms."""
+        ordinary = frozenset(_LOWER.findall(passage.text))
+        texts = [passage.text[start:end] for start, end in sentence_spans(passage.text)]
+        above = self._terms(" ".join((passage.title, *passage.section)))
+        return above, [(self._names(text, ordinary, titles), self._terms(text)) for text in texts]
+
+    def _names(self, text: str, ordinary: Collection[str] = (), titles: Iterable[str] = ()) -> list[str]:
+        """What `text` names: runs of capitals, what stands in quotes, titles of pages; none of words that ask nothing.
+
+        A word in `ordinary`, which stands in lower case elsewhere, begins a sentence and no name.
+        """
+        runs = [run for found in _RUN.finditer(text) for run in _capitals(found[0])]
+        if runs and text.startswith(runs[0]) and (len(words := runs[0].split()) == 1 or words[0].lower() in ordinary):
+            runs[0] = " ".join(words[1:])
+        found = dict.fromkeys([*runs, *(title for title in titles if title in text)])
+        return [name for name in found if len(name) > 1 and self._terms(name)]
+
+
+def bare(title: str) -> str:
+    """A title without what it is qualified by in parentheses."""
+    return _QUALIFIED.sub("", title) or title
+
+
+def _capitals(run: str) -> Iterator[str]:
+    """The names in a run of words: words that begin with capitals, with numbers and little words between them."""
+    if run[0] in _OPENING:
+        yield run.strip(_AROUND)
+        return
+    name: list[str] = []
+    for word in (*_SPLIT.split(run), "x"):
+        if word[:1].isupper() or word[:1].isdigit() or (name and word in _LITTLE):
+            name.append(word)
+            continue
+        while name and name[-1] in _LITTLE:
+            name.pop()
+        if any(part[0].isupper() for part in name):
+            yield _POSSESSIVE.sub("", " ".join(name)).strip(_AROUND)
+        name = []
+
+
+def _share(idf: Mapping[int, float], asked: frozenset[int], held: frozenset[int]) -> float:
+    """The share of what is asked for, by IDF, that is held."""
+    total = sum(idf[term] for term in asked)
+    return sum(idf[term] for term in asked & held) / total if total else 0.0
+
+
+def _without(question: str, names: Iterable[str]) -> str:
+    """The question less the names, with the marks around them."""
+    for name in sorted(names, key=len, reverse=True):
+        own = rf"(?<!\w){re.escape(name)}(?:['’]s?)?(?!\w)" if name.isascii() else re.escape(name)
+        question = re.sub(f"[《“「]?{own}[》”」]?", " ", question)
+    return " ".join(question.split())
+
+
+def _compared(question: str, titles: Iterable[str]) -> list[str]:
+    """The pages' titles that the question sets beside each other, in their order there."""
+    places: list[tuple[int, str]] = []
+    left = question
+    for title in sorted({bare(title) for title in titles if bare(title) in question}, key=len, reverse=True):
+        if (at := _stands(title, left)) >= 0:
+            places.append((at, title))
+            left = left[:at] + "\0" * len(title) + left[at + len(title) :]
+    sides: list[str] = []
+    for (at, title), (then, other) in pairwise(sorted(places)):
+        between = question[at + len(title) : then]
+        if len(between) <= _APART and _JOINT.search(between):
+            sides += [title, other]
+    return list(dict.fromkeys(sides))
+
+
+def _stands(title: str, question: str) -> int:
+    """Where a title stands in the question as a name of its own, -1 where it does not."""
+    if not title.isascii():
+        return question.find(title) if len(title) > 1 else -1
+    found = re.search(rf"(?<!\w){re.escape(title)}(?!\w)", question) if any(map(str.isupper, title)) else None
+    return found.start() if found else -1
+
+
+def in_turns(searches: Sequence[Sequence[Passage]], keep: int = FIRST) -> list[Passage]:
+    """What the searches found as one list: the first `keep` of the first search, then one of each in turn.
+
+    What touches or overlaps in a page becomes one passage, at the place of what came first.
+    """
+    first, *others = searches or [[]]
+    turns = zip_longest(first[keep:], *others)
+    ledger: list[Passage] = []
+    for passage in (*first[:keep], *(one for turn in turns for one in turn if one is not None)):
+        place = next((i for i, other in enumerate(ledger) if touch(passage, other)), None)
+        if place is None:
+            ledger.append(passage)
+        else:
+            ledger[place] = joined(ledger[place], passage)
+    return ledger

@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from rag.messages import say
+from rag.models.sparse import SparseEncoder
+from rag.reasoning.hops import RulePlanner, in_turns
+from rag.types import Passage
+from tests.support.answering import passage
+
+
+@pytest.fixture(scope="module")
+def planner() -> RulePlanner:
+    return RulePlanner(SparseEncoder(), lambda terms: dict.fromkeys(terms, 1.0))
+
+
+def texts(planner: RulePlanner, question: str, titles: Sequence[str]) -> list[str]:
+    return [one.text for one in planner.plan(question, titles)]
+
+
+class TestPlan:
+    def test_a_question_about_one_thing_is_searched_for_as_it_stands(self, planner: RulePlanner) -> None:
+        question = "Who designed the Harbour Bridge?"
+        assert texts(planner, question, ["Harbour Bridge", "Design"]) == [question]
+
+    @pytest.mark.parametrize(
+        ("question", "titles", "sides"),
+        [
+            (
+                "Which opened first, the Harbour Bridge or the Old Pier?",
+                ["Old Pier (Brighton)", "Harbour Bridge", "Bridge"],
+                [
+                    "Which opened first, the Harbour Bridge or the ?",
+                    "Which opened first, the or the Old Pier?",
+                ],
+            ),
+            (
+                "比较2017年东海公司和2018年南山公司的净利润。",
+                ["东海公司", "南山公司", "公司"],
+                ["比较2017年东海公司和2018年 的净利润。", "比较2017年 和2018年南山公司的净利润。"],
+            ),
+        ],
+    )
+    def test_what_is_set_side_by_side_is_searched_for_one_by_one(
+        self, planner: RulePlanner, question: str, titles: Sequence[str], sides: Sequence[str]
+    ) -> None:
+        planned = planner.plan(question, titles)
+        assert [one.text for one in planned] == [question, *sides]
+        assert [one.kind for one in planned] == ["question", "comparison", "comparison"]
+        for language in ("en", "zh"):
+            assert bare_name(titles, say(planned[1].justification, language))
+
+    def test_names_far_from_each_other_are_not_compared(self, planner: RulePlanner) -> None:
+        question = "Who built the Harbour Bridge and lived in the town where the Old Pier stands?"
+        assert texts(planner, question, ["Harbour Bridge", "Old Pier"]) == [question]
+
+
+def bare_name(titles: Sequence[str], sentence: str) -> bool:
+    return any(title.partition(" (")[0] in sentence for title in titles)
+
+
+class TestRevise:
+    QUESTION = "In which town was the designer of the Harbour Bridge born?"
+    FOUND = (
+        passage(1, "The Harbour Bridge was opened in 1932. Its designer was Ada Lindqvist.", title="Harbour Bridge"),
+        passage(2, "The bread is baked before dawn.", title="Baking"),
+    )
+
+    def test_a_new_name_takes_the_place_of_the_questions_own(self, planner: RulePlanner) -> None:
+        (hop,) = planner.revise(self.QUESTION, [self.QUESTION], [self.FOUND])
+        assert hop.text == "Ada Lindqvist In which town was the designer of the born?"
+        assert (hop.kind, hop.justification.params) == ("hop", {"name": "Ada Lindqvist"})
+
+    def test_nothing_is_asked_twice_and_the_last_hop_leads_on(self, planner: RulePlanner) -> None:
+        (hop,) = planner.revise(self.QUESTION, [self.QUESTION], [self.FOUND])
+        asked = [self.QUESTION, hop.text]
+        assert planner.revise(self.QUESTION, asked, [self.FOUND, self.FOUND]) == []
+        then = [passage(3, "Ada Lindqvist was born in Skagen.", title="Ada Lindqvist")]
+        (further,) = planner.revise(self.QUESTION, asked, [self.FOUND, then])
+        assert further.text.startswith("Skagen ")
+
+    def test_a_page_that_was_found_is_a_name_in_chinese_too(self, planner: RulePlanner) -> None:
+        found = [passage(1, "《渡口》由林远山导演。", title="渡口"), passage(2, "他出生于青石镇。", title="林远山")]
+        question = "《渡口》的导演出生在哪里？"
+        assert [one.text for one in planner.revise(question, [question], [found])] == ["林远山 的导演出生在哪里？"]
+
+    def test_where_nothing_was_found_nothing_is_planned(self, planner: RulePlanner) -> None:
+        assert planner.revise(self.QUESTION, [self.QUESTION], [[]]) == []
+
+
+class TestInTurns:
+    @staticmethod
+    def found(*numbers: int) -> list[Passage]:
+        return [passage(number, f"Passage {number}.") for number in numbers]
+
+    def test_the_first_search_leads_then_all_take_turns(self) -> None:
+        ledger = in_turns([self.found(1, 2, 3, 4, 5), self.found(6, 1, 7), self.found(8)])
+        assert [one.text for one in ledger] == [f"Passage {number}." for number in (1, 2, 3, 4, 6, 8, 5, 7)]
+
+    def test_what_overlaps_in_a_page_becomes_one(self) -> None:
+        whole = passage(1, "One stands here. Another follows.")
+        part = replace(whole, text="Another follows.", start=whole.end - 16)
+        assert in_turns([[part], [whole]]) == [replace(whole, id=part.id)]
+
+    def test_nothing_is_nothing(self) -> None:
+        assert in_turns([]) == in_turns([[], []]) == []
