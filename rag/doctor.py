@@ -51,13 +51,13 @@ def _embedding(app: App) -> Finding:
 
 
 def _how(model: EmbeddingModel) -> str:
-    """What the model computes in, where, and how much faster than it would otherwise."""
+    """What the model computes in, and where."""
     choice = getattr(model, "choice", None)
     if choice is None:
         return ""
-    code = "engine_own" if choice.kind == "own" else "engine_loaded_faster" if choice.half else "engine_loaded"
+    code = "engine_own" if choice.kind == "own" else "engine_loaded"
     device = getattr(model, "device", "cpu")
-    return say(Notice(code, {"precision": choice.precision, "device": device, "times": choice.times}), "en")
+    return say(Notice(code, {"precision": choice.precision, "device": device}), "en")
 
 
 def _chat(app: App) -> Finding:

@@ -7,7 +7,6 @@ import logging
 import threading
 from collections.abc import Callable
 from functools import cached_property
-from pathlib import Path
 
 from rag.config import Settings
 from rag.errors import ModelError
@@ -48,7 +47,7 @@ class Models:
     def _load(self) -> EmbeddingModel:
         """Raises ModelError, whatever it is that fails: a broken install, a full disk, a card without memory."""
         try:
-            return load_embedding_model(self._settings.embedding_model, memory=self._passes)
+            return load_embedding_model(self._settings.embedding_model)
         except _LOAD_FAULTS as error:
             log.exception("The embedding model could not be loaded")
             raise ModelError("model_failed") from error
@@ -60,17 +59,12 @@ class Models:
     @cached_property
     def reranker(self) -> Reranker | None:
         name = self._settings.reranker_model
-        return LateReranker(name, memory=self._passes) if name else None
+        return LateReranker(name) if name else None
 
     @cached_property
     def verifier(self) -> SupportModel | None:
         name = self._settings.verifier_model
         return LateSupportModel(name) if name else None
-
-    @property
-    def _passes(self) -> Path:
-        """The file that keeps which forward pass is the fastest here."""
-        return self._settings.rag_data_dir / "forward-passes.json"
 
     def ready(self) -> bool:
         """Whether the embedding model is loaded."""

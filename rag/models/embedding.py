@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Protocol
 
 import numpy as np
@@ -50,11 +49,10 @@ class EmbeddingModel(Protocol):
         ...
 
 
-def load_embedding_model(name: str, *, memory: Path | None = None, exact: bool = False) -> EmbeddingModel:
+def load_embedding_model(name: str, *, exact: bool = False) -> EmbeddingModel:
     """Load `builtin`, a model of the hub by name, or a local folder, through FlagEmbedding.
 
-    `memory` is a file that keeps which forward pass was found to be the fastest here; `exact` stays with
-    float32 whatever the processor has.
+    `exact` stays with float32 whatever the processor has.
 
     Takes seconds (torch is imported here) and, for a model of the hub that is not cached, as long as
     the download. Raises ModelError when the model is unknown, incomplete, or the hub out of reach.
@@ -64,7 +62,7 @@ def load_embedding_model(name: str, *, memory: Path | None = None, exact: bool =
     family = family_of(found.origin, found.folder)
     device = best_device()
     flag = load_flag_model(name, found.folder, family.pooling, device)
-    model = FlagEncoder(flag, family, name=found.name, device=device, memory=memory, exact=exact)
+    model = FlagEncoder(flag, family, name=found.name, device=device, exact=exact)
     log.info(
         "Embedding model %s: %d dimensions, %s pooling, %s pass in %s on %s, loaded in %.1f s",
         model.name,

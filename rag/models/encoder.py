@@ -7,7 +7,6 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,12 +14,9 @@ from numpy.typing import NDArray
 
 from rag.errors import ModelError
 from rag.models.batched_calls import Together, Workers, ahead
-from rag.models.engines import Choice, choose
+from rag.models.engines import Embedders, choose, has_bfloat16
 from rag.models.families import ModelFamily
-from rag.models.measured_cache import recall, remember
-from rag.models.pooling import Embedders, hashed_characters, sum_of_rows
-from rag.models.precision import has_bfloat16
-from rag.models.tokens import Batch, Tokens, grouped, padded
+from rag.models.tokens import Batch, Tokens, grouped, hashed_characters, padded, sum_of_rows
 
 # Tokens in one forward pass. On a CPU 512 to 2048 are within four per cent of each other.
 _BATCH_TOKENS = 1024
@@ -47,10 +43,8 @@ Vectors = NDArray[np.float32]
 class FlagEncoder:
     """An EmbeddingModel over what FlagEmbedding loaded (`flag.model`, `flag.tokenizer`)."""
 
-    def __init__(
-        self, flag: Any, family: ModelFamily, *, name: str, device: str, memory: Path | None = None, exact: bool = False
-    ) -> None:
-        """See `load_embedding_model` for `memory` and `exact`."""
+    def __init__(self, flag: Any, family: ModelFamily, *, name: str, device: str, exact: bool = False) -> None:
+        """See `load_embedding_model` for `exact`."""
         self.name = name
         self.device = device
         self.dimension: int = flag.model.config.hidden_size
@@ -70,7 +64,10 @@ class FlagEncoder:
         self._together: Together[str, Vectors] = Together(
             self._query_vectors, self._workers.submit, most=_QUERIES_TOGETHER
         )
-        self._forward, self.choice = self._chosen(flag.model, memory, exact)
+        sample = self._padded(self._tokens.encode(_SAMPLE))
+        engines = Embedders(flag.model, family.pooling, device)
+        half = not exact and has_bfloat16(device)
+        self._forward, self.choice = choose(engines, sample, half=half, run=self._workers.run)
 
     @property
     def precision(self) -> str:
@@ -147,14 +144,3 @@ class FlagEncoder:
 
     def _padded(self, ids: Sequence[Sequence[int]]) -> Batch:
         return padded(ids, self._pad, self._most)
-
-    def _chosen(self, model: Any, memory: Path | None, exact: bool) -> tuple[Callable[[Batch], Vectors], Choice]:
-        name = f"{self.name} in float32" if exact else self.name
-        known = recall(memory, name, self.device)
-        sample = self._padded(self._tokens.encode(_SAMPLE))
-        engines = Embedders(model, self._family.pooling, self.device)
-        half = not exact and has_bfloat16(self.device)
-        forward, choice = choose(engines, sample, half=half, run=self._workers.run, known=known)
-        if choice != known:
-            remember(memory, name, self.device, choice)
-        return forward, choice

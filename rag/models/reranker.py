@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
@@ -15,13 +15,10 @@ import numpy as np
 from rag.errors import ModelError
 from rag.models.batched_calls import Workers
 from rag.models.embedding import best_device
-from rag.models.engines import Choice, choose
+from rag.models.engines import Scorers, choose, has_bfloat16, sigmoid
 from rag.models.families import read_json
 from rag.models.flag import load_flag_reranker
 from rag.models.hub import find_optional
-from rag.models.measured_cache import recall, remember
-from rag.models.precision import has_bfloat16
-from rag.models.scoring import Rows, Scorers, sigmoid
 from rag.models.tokens import Batch, grouped, padded
 from rag.text import encodable
 
@@ -60,33 +57,30 @@ class Reranker(Protocol):
 class LateReranker:
     """A reranker that is loaded when it is first asked; a failure to load is raised each time anew."""
 
-    def __init__(self, name: str, *, memory: Path | None = None) -> None:
+    def __init__(self, name: str) -> None:
         self.name = name
-        self._memory = memory
         self._lock = threading.Lock()
         self._loaded: Reranker | None = None
 
     def scores(self, question: str, texts: Sequence[str], *, seconds: float | None = None) -> list[float | None]:
         with self._lock:
             if self._loaded is None:
-                self._loaded = load_reranker(self.name, memory=self._memory)
+                self._loaded = load_reranker(self.name)
         return self._loaded.scores(question, texts, seconds=seconds)
 
 
-def load_reranker(name: str, *, memory: Path | None = None, exact: bool = False) -> Reranker:
+def load_reranker(name: str, *, exact: bool = False) -> Reranker:
     """Load a cross-encoder of the hub by name (BAAI/bge-reranker-v2-m3, -base, -large), or a local folder.
 
-    `memory` is a file that keeps which forward pass was found to be the fastest here; `exact` stays with
-    float32 whatever the processor has.
-
-    Raises ModelError when it is unknown, incomplete, no reranker, or the hub out of reach.
+    `exact` stays with float32 whatever the processor has. Raises ModelError when the model is unknown, incomplete,
+    no reranker, or the hub out of reach.
     """
     began = time.perf_counter()
     folder = find_optional(name, "reranker")
     _check_kind(name, folder)
     device = best_device()
     flag = load_flag_reranker(name, folder, device)
-    reranker = CrossEncoder(flag, name=name, device=device, memory=memory, exact=exact)
+    reranker = CrossEncoder(flag, name=name, device=device, exact=exact)
     how = f"{reranker.choice.kind} pass in {reranker.choice.precision}"
     log.info("Reranker %s, %s on %s, loaded in %.1f s", name, how, device, time.perf_counter() - began)
     return reranker
@@ -102,8 +96,8 @@ def _check_kind(name: str, folder: Path) -> None:
 class CrossEncoder:
     """A Reranker over what FlagEmbedding loaded (`flag.model`, `flag.tokenizer`)."""
 
-    def __init__(self, flag: Any, *, name: str, device: str, memory: Path | None = None, exact: bool = False) -> None:
-        """See `load_reranker` for `memory` and `exact`."""
+    def __init__(self, flag: Any, *, name: str, device: str, exact: bool = False) -> None:
+        """See `load_reranker` for `exact`."""
         config = flag.model.config
         if getattr(config, "num_labels", 1) != 1:
             raise ModelError("reranker_wrong_kind", name=name)
@@ -116,7 +110,8 @@ class CrossEncoder:
         self._pad: int = flag.tokenizer.pad_token_id or 0
         self._lock = threading.Lock()
         self._workers = Workers(serial=device != "cpu")
-        self._forward, self.choice = self._chosen(flag.model, memory, exact)
+        sample, half = self._batch(*self._tokens(*_SAMPLE)), not exact and has_bfloat16(device)
+        self._forward, self.choice = choose(Scorers(flag.model, device), sample, half=half, run=self._workers.run)
 
     def scores(self, question: str, texts: Sequence[str], *, seconds: float | None = None) -> list[float | None]:
         """See Reranker. Texts beyond the model's length are cut at their end."""
@@ -152,13 +147,3 @@ class CrossEncoder:
 
     def _batch(self, ids: list[list[int]], types: list[list[int]]) -> Batch:
         return padded(ids, self._pad, self._max_tokens, types if self._has_types else None)
-
-    def _chosen(self, model: Any, memory: Path | None, exact: bool) -> tuple[Callable[[Batch], Rows], Choice]:
-        name = f"{self.name} in float32" if exact else self.name
-        known = recall(memory, name, self.device)
-        half = not exact and has_bfloat16(self.device)
-        sample = self._batch(*self._tokens(*_SAMPLE))
-        forward, choice = choose(Scorers(model, self.device), sample, half=half, run=self._workers.run, known=known)
-        if choice != known:
-            remember(memory, name, self.device, choice)
-        return forward, choice

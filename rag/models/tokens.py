@@ -20,6 +20,7 @@ from rag.text import encodable
 # Lengths are rounded up to this: each new shape costs compiling its kernels, about 0.3 ms an operation.
 _STEP = 8
 _MOST_TEXTS = 256
+HASH_DIMENSION = 256
 _LEAST_TOKENS = 128  # a smaller rectangle is not worth a thread of its own
 
 
@@ -120,3 +121,40 @@ def _filled(rows: Sequence[Sequence[int]], fill: int, width: int) -> NDArray[np.
     for place, row in enumerate(rows):
         filled[place, : len(row)] = row
     return filled
+
+
+def sum_of_rows(table: NDArray[np.float32], ids: Sequence[Sequence[int]]) -> NDArray[np.float32]:
+    """For each list of ids the sum of the table's rows, (n, d); zeros for no ids."""
+    lengths = np.fromiter((len(row) for row in ids), dtype=np.int64, count=len(ids))
+    sums = np.zeros((len(ids), table.shape[1]), dtype=np.float32)
+    filled = np.flatnonzero(lengths)
+    if len(filled):
+        flat = np.concatenate([np.asarray(row, dtype=np.int64) for row in ids if row])
+        starts = np.concatenate(([0], np.cumsum(lengths[filled])[:-1]))
+        sums[filled] = np.add.reduceat(table[flat], starts, axis=0)
+    return sums
+
+
+def hashed_characters(texts: Sequence[str]) -> NDArray[np.float32]:
+    """Each text as a signed bag of hashed characters and character bigrams, (n, 256).
+
+    For languages that the model's vocabulary does not hold. Hashing after Weinberger et al. 2009,
+    "Feature Hashing for Large Scale Multitask Learning".
+    """
+    vectors = np.zeros((len(texts), HASH_DIMENSION), dtype=np.float32)
+    for row, text in enumerate(texts):
+        points = np.frombuffer(encodable(text).encode("utf-32-le"), dtype=np.uint32)
+        grams = np.concatenate((points, points[:-1] * np.uint32(0x9E3779B1) ^ points[1:]))
+        mixed = grams * np.uint32(0x85EBCA6B)
+        mixed ^= mixed >> np.uint32(15)
+        signs = np.where(mixed & np.uint32(1), 1.0, -1.0)
+        buckets = (mixed >> np.uint32(1)) % np.uint32(HASH_DIMENSION)
+        vectors[row] = np.bincount(buckets.astype(np.int64), weights=signs, minlength=HASH_DIMENSION)
+    return vectors
+
+
+def normalised(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The rows scaled to length 1; rows of zeros stay."""
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    scaled: NDArray[np.float32] = (vectors / np.where(lengths == 0.0, 1.0, lengths)).astype(np.float32)
+    return scaled

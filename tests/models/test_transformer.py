@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from rag.models import transformer as module
-from rag.models.pooling import Embedders
-from rag.models.scoring import Scorers, sigmoid
+from rag.models.engines import Embedders, Scorers, sigmoid
 from rag.models.tokens import Batch, padded
 from rag.models.transformer import EncoderPass, Linear, can_run
 

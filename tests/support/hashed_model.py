@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from rag.models.pooling import hashed_characters
+from rag.models.tokens import hashed_characters
 from rag.text import is_chinese, terms
 
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from rag.ingest.chunking.base import MAXIMUM, SentenceVectors, make_chunks
 from rag.ingest.chunking.recursive import RecursiveChunker
 from rag.ingest.chunking.units import Unit, split_units
-from rag.models.pooling import normalised
+from rag.models.tokens import normalised
 from rag.types import Chunk
 
 PARAGRAPH_GAIN = 0.6

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rag.ingest.chunking import CHUNKERS, embedded_text, get_chunker
-from rag.models.pooling import hashed_characters
+from rag.models.tokens import hashed_characters
 
 ROWS = "| row | x |\n" * 3000
 HOSTILE = {

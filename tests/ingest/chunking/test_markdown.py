@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from rag.ingest.chunking.markdown import MarkdownChunker
-from rag.models.pooling import hashed_characters
+from rag.models.tokens import hashed_characters
 from rag.types import Chunk
 
 LONG = "The installer asks for a folder and copies its files there. " * 30

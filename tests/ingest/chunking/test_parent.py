@@ -3,7 +3,7 @@ from __future__ import annotations
 from itertools import groupby, pairwise
 
 from rag.ingest.chunking.parent import ParentChunker
-from rag.models.pooling import hashed_characters
+from rag.models.tokens import hashed_characters
 from rag.text import weigh
 
 WORDS = "The keeper trims the wick, polishes the lens and writes the hour into the log. "

@@ -7,7 +7,7 @@ import pytest
 from rag.ingest.chunking.fixed import FixedChunker
 from rag.ingest.chunking.recursive import RecursiveChunker, bind_headings
 from rag.ingest.chunking.units import split_units
-from rag.models.pooling import hashed_characters
+from rag.models.tokens import hashed_characters
 from rag.text import weigh
 
 SENTENCES = "Every keeper writes down the hour of lighting. " * 14

@@ -10,7 +10,7 @@ from rag.app import tuning_of
 from rag.config import load_settings
 from rag.errors import ConfigError
 from rag.ingest.chunking import CHUNKERS, get_chunker
-from rag.models.pooling import hashed_characters
+from rag.models.tokens import hashed_characters
 from rag.retrieval.ranking import weighted
 from rag.retrieval.strategies import SearchRequest, Tuning
 from rag.retrieval.strategies.rerank import Rerank
