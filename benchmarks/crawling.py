@@ -24,8 +24,8 @@ from typing import Any
 from rag.errors import IngestError
 from rag.ingest.discovery import FoundPage, Frontier, Robots, SitePlan, begin
 from rag.reading.parser import Parser
+from rag.web.connections import DELAY, LIMIT, HostGates
 from rag.web.fetch import Fetched, Fetcher
-from rag.web.hosts import DELAY, LIMIT, HostGates
 from tests.support.site_server import SiteServer
 
 _FATES = {"http_error": "error", "timeout": "timeout", "redirects": "loop"}

@@ -33,8 +33,8 @@ from rag.store.edge.client import EdgeClient
 from rag.store.library import open_library
 from rag.text import split_sentences
 from rag.types import IngestResult, Stage
+from rag.web.connections import HostGates
 from rag.web.fetch import Fetcher
-from rag.web.hosts import HostGates
 from rag.web.url_key import url_hash
 from tests.support.hashed_model import HashedModel
 from tests.support.site_server import SiteServer

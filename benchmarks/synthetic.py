@@ -24,8 +24,7 @@ from rag.retrieval.filters import Filters
 from rag.store.commit import NewChunks, generation_of
 from rag.store.duplicates import sign
 from rag.store.library import Library
-from rag.store.paging import walk
-from rag.store.records import chunk_id, chunk_payload, content_hash, page_point
+from rag.store.records import chunk_id, chunk_payload, content_hash, page_point, walk
 from rag.types import Chunk, Page, SparseVector
 from rag.web.url_key import url_hash
 

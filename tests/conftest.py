@@ -18,8 +18,8 @@ from rag.reading.parser import Parser
 from rag.runs.runs import Runs
 from rag.store.edge.client import EdgeClient
 from rag.store.library import Library, open_library
+from rag.web.connections import HostGates
 from rag.web.fetch import Fetcher
-from rag.web.hosts import HostGates
 from tests.support.hashed_model import HashedModel
 from tests.support.page_server import PageServer
 from tests.support.site_server import SiteServer

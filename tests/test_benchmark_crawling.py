@@ -11,8 +11,8 @@ from benchmarks import crawling
 from rag.errors import FetchError
 from rag.ingest.discovery import FoundPage
 from rag.reading.parser import Parser
+from rag.web.connections import HostGates
 from rag.web.fetch import Fetched
-from rag.web.hosts import HostGates
 from tests.support.site_server import SiteServer
 
 

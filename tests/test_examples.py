@@ -13,7 +13,7 @@ import pytest
 
 from rag.reading.charset import decode
 from rag.reading.extract import extract_html
-from rag.reading.parser_protocol import Extracted
+from rag.reading.parser import Extracted
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 PAGES: list[dict[str, Any]] = json.loads((EXAMPLES / "pages.json").read_text(encoding="utf-8"))

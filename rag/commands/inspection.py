@@ -17,8 +17,7 @@ from rag.doctor import examine
 from rag.errors import IngestError, RagError
 from rag.ingest.chunking import get_chunker
 from rag.models.embedding import load_embedding_model
-from rag.reading.parser import Parser
-from rag.reading.parser_protocol import Extracted
+from rag.reading.parser import Extracted, Parser
 from rag.text import without_surrogates
 from rag.types import Chunk
 from rag.web.fetch import Fetcher

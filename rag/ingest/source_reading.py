@@ -10,8 +10,7 @@ from typing import Any
 from rag.errors import IngestError
 from rag.ingest.encode_chunks import Prepared
 from rag.ingest.sources import Source
-from rag.reading.parser import Parser
-from rag.reading.parser_protocol import Extracted
+from rag.reading.parser import Extracted, Parser
 from rag.store.records import now
 from rag.text import detect_language, plain
 from rag.types import Page, Stage

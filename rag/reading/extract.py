@@ -21,7 +21,7 @@ from rag.reading.extraction.metadata import Head, language_of, name_of, read_hea
 from rag.reading.extraction.structured import Facts, read_facts
 from rag.reading.extraction.tree import body_of, is_huge, parse
 from rag.reading.extraction.visible import remove_hidden
-from rag.reading.parser_protocol import Extracted
+from rag.reading.parser import Extracted
 from rag.reading.quality import page_signals
 from rag.web.guard import shown
 from rag.web.media import KINDS

@@ -19,7 +19,7 @@ from rag.reading.extract import as_mapping, extract
 from rag.reading.extraction.forest import fitted
 from rag.reading.feed import feed_task
 from rag.reading.links import links_task
-from rag.reading.parser_protocol import read_frame, write_frame
+from rag.reading.parser import read_frame, write_frame
 from rag.reading.sitemap import sitemap_task
 from rag.web.guard import shown
 from rag.web.media import GZIP, XML

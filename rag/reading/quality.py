@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from rag.reading.extraction.clean import clean_line
-from rag.reading.parser_protocol import Extracted
+from rag.reading.parser import Extracted
 from rag.reading.walls import WALLS, Seen, Wall, look_for, titled
 from rag.text import weigh
 from rag.types import Notice

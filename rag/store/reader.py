@@ -11,7 +11,6 @@ from qdrant_client import QdrantClient, models
 
 from rag.store.collections import SPARSE, chunks_collection, pages_collection, versions_collection
 from rag.store.duplicates import THRESHOLD, Signature, signature_from, similarity
-from rag.store.paging import walk
 from rag.store.records import (
     WITHOUT_TEXT,
     LibraryInfo,
@@ -21,6 +20,7 @@ from rag.store.records import (
     page_from,
     page_id,
     passage_from,
+    walk,
 )
 from rag.store.search import dense_of
 from rag.store.versions import Versions

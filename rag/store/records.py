@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
-from qdrant_client import models
+from qdrant_client import QdrantClient, models
 
 from rag.store.collections import SPARSE
 from rag.store.duplicates import Signature
@@ -249,3 +249,30 @@ def match(key: str, value: str | bool) -> models.FieldCondition:
 
 def match_any(key: str, values: list[str]) -> models.FieldCondition:
     return models.FieldCondition(key=key, match=models.MatchAny(any=values))
+
+
+_PAGE = 1000  # points a call; the embedded engine holds Python's lock for the whole of one
+
+
+def walk(
+    client: QdrantClient,
+    collection: str,
+    only: models.Filter | None = None,
+    *,
+    payload: Any = True,
+    vectors: Any = False,
+) -> Iterator[models.Record]:
+    """Every point that passes the filter, in order of id."""
+    offset: Any = None
+    while True:
+        records, offset = client.scroll(
+            collection,
+            scroll_filter=only,
+            limit=_PAGE,
+            offset=offset,
+            with_payload=payload,
+            with_vectors=vectors,
+        )
+        yield from records
+        if offset is None:
+            return

@@ -12,8 +12,7 @@ import logging
 from qdrant_client import QdrantClient, models
 
 from rag.store.commit import Committer
-from rag.store.paging import walk
-from rag.store.records import match
+from rag.store.records import match, walk
 
 log = logging.getLogger(__name__)
 

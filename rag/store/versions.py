@@ -14,8 +14,7 @@ from typing import Any
 
 from qdrant_client import QdrantClient, models
 
-from rag.store.paging import walk
-from rag.store.records import match, match_any, version_id
+from rag.store.records import match, match_any, version_id, walk
 from rag.types import Page, PageVersion
 
 KEPT = 20

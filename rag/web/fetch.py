@@ -25,9 +25,8 @@ from rag.messages.ingest import because
 from rag.tracing import span
 from rag.web import transport
 from rag.web.body import BodyDecoder, CorruptError, TooLargeError, UnknownEncodingError
-from rag.web.connections import Connections
+from rag.web.connections import Connections, HostGates
 from rag.web.guard import CheckedUrl, Pair, allow_list, check_url, shown
-from rag.web.hosts import HostGates
 from rag.web.http_headers import conditions, entity_tag, header, http_date, retry_after
 from rag.web.media import byte_limit, check_declared, media_type, parse_content_type
 from rag.web.refusals import led_to_refusal, plain_errors, status_cause, too_large

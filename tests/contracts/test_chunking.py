@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from rag.config import CHUNKERS as CHUNKER_NAMES
 from rag.ingest.chunking import CHUNKERS, embedded_text, get_chunker
-from rag.ingest.chunking.units import split_units
+from rag.ingest.chunking.base import split_units
 from rag.models.tokens import hashed_characters
 from rag.text import split_sentences, weigh
 from rag.types import Chunk

@@ -11,7 +11,7 @@ from rag.errors import IngestError
 from rag.reading.extract import extract, extract_html, extract_markdown, extract_plain
 from rag.reading.extraction.metadata import name_of
 from rag.reading.extraction.visible import hides
-from rag.reading.parser_protocol import Extracted
+from rag.reading.parser import Extracted
 from rag.reading.quality import judge
 from tests.ingest.vectors import FOLDER, load
 from tests.support.page_server import ARTICLE, CHINESE, PageServer

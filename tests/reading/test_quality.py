@@ -12,7 +12,7 @@ from lxml.html import HTMLParser, document_fromstring
 from rag.errors import IngestError
 from rag.messages import say
 from rag.reading.extract import extract_html
-from rag.reading.parser_protocol import Extracted
+from rag.reading.parser import Extracted
 from rag.reading.quality import find_mojibake, judge, page_signals
 from rag.reading.walls import WALLS as KINDS
 from rag.reading.walls import look_for

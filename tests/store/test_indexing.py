@@ -16,10 +16,9 @@ import pytest
 from qdrant_client import models
 
 from rag.errors import StoreError
-from rag.store.edge import indexing
+from rag.store.edge import shard as shards_of
 from rag.store.edge.client import EdgeClient
-from rag.store.edge.indexing import IndexBuilder
-from rag.store.edge.shard import Shard
+from rag.store.edge.shard import IndexBuilder, Shard
 from tests.store.support import DIMENSION, point_id, unit
 
 POINTS = 3000
@@ -140,7 +139,7 @@ def test_a_process_that_ends_during_a_build_loses_nothing(filled: EdgeClient, tm
 
 
 def test_a_child_that_fails_leaves_the_shard_as_it_was(filled: EdgeClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(indexing.sys, "executable", "/bin/false")
+    monkeypatch.setattr(shards_of.sys, "executable", "/bin/false")
     before = shards(filled)
     assert not filled.backend.builder("c").build()
     assert shards(filled) == before
@@ -187,7 +186,7 @@ def test_a_large_index_is_rebuilt_by_growth_not_at_every_step(
     builder = IndexBuilder(shard, threshold=100)
     shard.folder.indexed = POINTS - 150
     assert not builder.due()
-    shard.folder.indexed = POINTS - int(POINTS * indexing.GROWTH)
+    shard.folder.indexed = POINTS - int(POINTS * shards_of.GROWTH)
     assert builder.due()
 
 
@@ -211,7 +210,7 @@ def test_a_large_index_is_searched_by_bytes_and_finds_the_same(
     filled: EdgeClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     exact = {number: nearest_ten(filled, number) for number in range(0, POINTS, 100)}
-    monkeypatch.setattr(indexing, "QUANTISED", POINTS)
+    monkeypatch.setattr(shards_of, "QUANTISED", POINTS)
     assert filled.backend.builder("c").build()
     config = json.loads((filled.backend.shard("c").folder.shard / "edge_config.json").read_text("utf-8"))
     assert config["vectors"]["dense"]["quantization_config"]["scalar"]["type"] == "int8"

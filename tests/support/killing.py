@@ -30,7 +30,7 @@ from qdrant_client import models
 from rag.store.database import Database, JobItem
 from rag.store.edge.client import EdgeClient
 from rag.store.library import open_library
-from rag.store.paging import walk
+from rag.store.records import walk
 from tests.support.hashed_model import HashedModel
 from tests.support.site_server import SiteServer
 
@@ -162,8 +162,8 @@ def _run(folder: Path, host: str, port: int, pages: int) -> None:
     from rag.ingest.pipeline import Ingestor
     from rag.models.sparse import SparseEncoder
     from rag.reading.parser import Parser
+    from rag.web.connections import HostGates
     from rag.web.fetch import Fetcher
-    from rag.web.hosts import HostGates
 
     retry_policy._DELAYS = (0.05, 0.1)
     _say("begun")

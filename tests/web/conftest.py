@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from rag.web.connections import HostGates
 from rag.web.fetch import Fetcher
-from rag.web.hosts import HostGates
 from rag.web.robots import Robots
 from tests.support.page_server import PageServer
 from tests.support.site_server import SiteServer

@@ -17,13 +17,13 @@ from rag.errors import FetchError
 from rag.messages import say
 from rag.tracing import Trace
 from rag.web.body import BodyDecoder, CorruptError, TooLargeError, UnknownEncodingError
+from rag.web.connections import HostGates
 from rag.web.fetch import Fetched, Fetcher, join_location
-from rag.web.hosts import HostGates
 from rag.web.media import media_type, parse_content_type
 from tests.ingest.vectors import FOLDER, MISSING, load
 from tests.support.page_server import ARTICLE, Listener, PageServer
 from tests.support.simulated_network import PUBLIC, SimulatedNetwork
-from tests.web.test_hosts import is_busy
+from tests.web.test_connections import is_busy
 
 
 @pytest.fixture(scope="module")

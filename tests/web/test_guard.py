@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from rag.errors import FetchError
 from rag.messages import say
-from rag.web.addresses import is_public, parse_address
-from rag.web.guard import allow_list, check_addresses, check_url, is_literal, shown
+from rag.web.guard import allow_list, check_addresses, check_url, is_literal, is_public, parse_address, shown
 from tests.ingest.vectors import MISSING, load
 
 SHARED = load("url_vectors.jsonl")

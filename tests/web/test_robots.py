@@ -8,8 +8,8 @@ from collections.abc import Callable
 import pytest
 
 from rag.errors import FetchError, IngestError
+from rag.web.connections import HostGates
 from rag.web.fetch import Fetcher
-from rag.web.hosts import HostGates
 from rag.web.robots import KEPT_SECONDS, RETRY_SECONDS, Robots, parse_rules
 from tests.support.page_server import PageServer, Reply
 

@@ -1,16 +1,178 @@
-"""What a chunker is, and how the chunks of a page come of its slices."""
+"""What a chunker is, and the units that it puts together: sentences, table rows, code blocks, headings.
+
+A unit has its heading path and is never cut, so what holds for units (verbatim, in order, within the maximum) holds
+for chunks.
+"""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Callable, Sequence
-from typing import Protocol
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rag.ingest.chunking.units import Unit
+from rag.text import split_sentences, weigh
 from rag.types import Chunk
+
+_HEADING = re.compile(r"(#{1,6})[ \t]+")
+_FENCE = re.compile(r"[ \t]*(```|~~~)")
+_SOFT_ENDS = (", ", "; ", ": ", "，", "；", "：", "、", ") ", "）", "\n", " ")
+
+CRUMB = 40
+"""Sentences and rows of one block that are together no longer than this are one unit."""
+
+MAX_TITLE = 200
+"""A heading's characters in a heading path, which is stored and indexed with each chunk below it."""
+
+Kind = Literal["text", "heading", "row", "code"]
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """A span `text[start:end]` that no chunker cuts.
+
+    `extra` is what its Chinese characters weigh above their number. `paragraph` tells that a blank
+    line, a heading or another kind of block comes before it; `header` is the span of the table header
+    that a row belongs to.
+    """
+
+    start: int
+    end: int
+    extra: float
+    kind: Kind
+    section: tuple[str, ...]
+    paragraph: bool
+    header: tuple[int, int] | None = None
+
+    @property
+    def size(self) -> float:
+        return self.end - self.start + self.extra
+
+
+def span_size(units: Sequence[Unit]) -> float:
+    """The length of the slice that neighbouring `units` make, white space between them included."""
+    return units[-1].end - units[0].start + sum(unit.extra for unit in units)
+
+
+def split_units(text: str, maximum: float) -> list[Unit]:
+    """Cut `text` into units of at most `maximum` Latin characters' worth, in order, covering all but white space."""
+    units: list[Unit] = []
+    path: list[tuple[int, str]] = []
+    for kind, start, end in _blocks(text):
+        if kind == "heading" and (heading := _heading(text[start:end].strip())):
+            path = [*(step for step in path if step[0] < heading[0]), heading]
+        section = tuple(title for _, title in path if title)
+        header = _table_header(text, start, end) if kind == "row" else None
+        for i, (a, b) in enumerate(_pieces(text, kind, start, end, maximum)):
+            own = None if header is None or a < header[1] else header
+            unit = Unit(a, b, weigh(text[a:b]) - (b - a), kind, section, i == 0, own)
+            if units and _belong_together(units[-1], unit):
+                last = units.pop()
+                unit = replace(last, end=b, extra=last.extra + unit.extra)
+            units.append(unit)
+    return units
+
+
+def _heading(line: str) -> tuple[int, str] | None:
+    """The level and the title of a heading, without its marks; None for marks alone."""
+    match = _HEADING.match(line)
+    if match is None:
+        return None
+    title = line[match.end() :].rstrip(" \t").rstrip("#").rstrip(" \t")
+    return len(match[1]), title.strip("*_` ")[:MAX_TITLE].rstrip()
+
+
+def _belong_together(one: Unit, other: Unit) -> bool:
+    """Whether two units are so short that looking for a cut between them is not worth its time."""
+    same = one.kind == other.kind and one.header == other.header and not other.paragraph
+    return same and other.end - one.start <= CRUMB
+
+
+def _blocks(text: str) -> Iterator[tuple[Kind, int, int]]:
+    """Runs of lines of one kind: paragraphs, headings, tables, fenced code."""
+    kind: Kind | None = None
+    begin, at, fence = 0, 0, ""
+    for line in text.splitlines(keepends=True):
+        here = _line_kind(line, fence)
+        opens = _FENCE.match(line)
+        if opens and (not fence or opens[1] == fence):
+            fence = "" if fence else opens[1]
+        starts_new = here != kind or here == "heading" or here is None or (kind == "code" and opens and bool(fence))
+        if starts_new:
+            if kind is not None:
+                yield kind, begin, at
+            begin, kind = at, here
+        at += len(line)
+    if kind is not None:
+        yield kind, begin, at
+
+
+def _line_kind(line: str, fence: str) -> Kind | None:
+    if fence or _FENCE.match(line):
+        return "code"
+    if not line.strip():
+        return None
+    if _HEADING.match(line):
+        return "heading"
+    return "row" if line.lstrip().startswith("|") else "text"
+
+
+def _pieces(text: str, kind: Kind, start: int, end: int, maximum: float) -> Iterator[tuple[int, int]]:
+    if kind == "text":
+        spans = split_sentences(text, start, end)
+    elif kind == "heading" or (kind == "code" and weigh(text[start:end]) <= maximum):
+        spans = [(start, start + len(text[start:end].rstrip()))]
+    else:
+        spans = _lines(text, start, end)
+    for a, b in spans:
+        yield from _fitting(text, a, b, maximum)
+
+
+def _lines(text: str, start: int, end: int) -> list[tuple[int, int]]:
+    spans, at = [], start
+    for line in text[start:end].splitlines(keepends=True):
+        if body := line.rstrip():
+            spans.append((at, at + len(body)))
+        at += len(line)
+    return spans
+
+
+def _fitting(text: str, start: int, end: int, maximum: float) -> Iterator[tuple[int, int]]:
+    """Cut a span that is too long at the last clause mark or space that fits, else hard."""
+    while end - start > maximum or weigh(text[start:end]) > maximum:
+        room = _room(text, start, end, maximum)
+        cut = max(text.rfind(mark, start + room // 2, start + room) + len(mark.rstrip(" ")) for mark in _SOFT_ENDS)
+        if cut <= start + room // 2:
+            cut = start + room
+        yield start, start + len(text[start:cut].rstrip())
+        start = cut
+        while start < end and text[start].isspace():
+            start += 1
+    if start < end:
+        yield start, end
+
+
+def _room(text: str, start: int, end: int, maximum: float) -> int:
+    """How many code points from `start` weigh at most `maximum`; at least one."""
+    low, high = 1, min(end - start, int(maximum))
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if weigh(text[start : start + middle]) <= maximum else (low, middle - 1)
+    return low
+
+
+def _table_header(text: str, start: int, end: int) -> tuple[int, int] | None:
+    """The header row (with its rule, where it has one) of a table that lies at `text[start:end]`."""
+    lines = _lines(text, start, end)
+    if len(lines) < 3:
+        return None
+    has_rule = not text[lines[1][0] : lines[1][1]].strip("|-: \t")
+    return lines[0][0], lines[1 if has_rule else 0][1]
+
 
 SentenceVectors = Callable[[Sequence[str]], NDArray[np.float32]]
 """Cheap vectors of n texts, shape (n, d), rows of unit length or zero."""
@@ -24,7 +186,7 @@ MAX_CONTEXT = 600
 class Chunker(Protocol):
     """Cuts a page's text into chunks: verbatim slices, in order, none over `maximum`, no unit cut.
 
-    `maximum` counts Latin characters' worth (see `units.weigh`). Chunks cover the text but for
+    `maximum` counts Latin characters' worth (see `weigh`). Chunks cover the text but for
     white space; an empty text gives none.
     """
 

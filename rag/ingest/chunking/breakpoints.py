@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from rag.ingest.chunking.base import MAXIMUM, SentenceVectors, make_chunks
+from rag.ingest.chunking.base import MAXIMUM, SentenceVectors, Unit, make_chunks, split_units
 from rag.ingest.chunking.recursive import RecursiveChunker, bind_headings
 from rag.ingest.chunking.semantic import MAX_UNITS
-from rag.ingest.chunking.units import Unit, split_units
 from rag.types import Chunk
 
 if TYPE_CHECKING:

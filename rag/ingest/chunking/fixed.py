@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from rag.ingest.chunking.base import MAXIMUM, SentenceVectors, make_chunks
+from rag.ingest.chunking.base import MAXIMUM, SentenceVectors, make_chunks, split_units
 from rag.ingest.chunking.recursive import bind_headings, pack
-from rag.ingest.chunking.units import split_units
 from rag.types import Chunk
 
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rag.ingest.chunking.base import MAXIMUM, SentenceVectors, make_chunks
+from rag.ingest.chunking.base import MAXIMUM, SentenceVectors, Unit, make_chunks, span_size, split_units
 from rag.ingest.chunking.recursive import RecursiveChunker
-from rag.ingest.chunking.units import Unit, span_size, split_units
 from rag.types import Chunk
 
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from rag.ingest.chunking.base import MAXIMUM, SentenceVectors, make_chunks
+from rag.ingest.chunking.base import MAXIMUM, SentenceVectors, make_chunks, split_units
 from rag.ingest.chunking.markdown import MarkdownChunker
 from rag.ingest.chunking.recursive import RecursiveChunker
-from rag.ingest.chunking.units import split_units
 from rag.types import Chunk
 
 

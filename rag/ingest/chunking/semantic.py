@@ -14,9 +14,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from rag.ingest.chunking.base import MAXIMUM, SentenceVectors, make_chunks
+from rag.ingest.chunking.base import MAXIMUM, SentenceVectors, Unit, make_chunks, split_units
 from rag.ingest.chunking.recursive import RecursiveChunker
-from rag.ingest.chunking.units import Unit, split_units
 from rag.models.tokens import normalised
 from rag.types import Chunk
 

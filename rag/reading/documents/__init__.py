@@ -10,7 +10,7 @@ from collections.abc import Callable
 from rag.reading.documents.docx import read_docx
 from rag.reading.documents.pdf import read_pdf
 from rag.reading.documents.table import read_table
-from rag.reading.parser_protocol import Extracted
+from rag.reading.parser import Extracted
 from rag.web.media import CSV, DOCX, PDF, TSV
 
 Reader = Callable[[bytes, "str | None", str], Extracted]

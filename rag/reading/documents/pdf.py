@@ -17,7 +17,7 @@ from rag.reading.documents.pdf_lines import Line, LineCollector, readable
 from rag.reading.documents.properties import day_of, name_said, title_said
 from rag.reading.extraction.clean import clean_line, clean_text
 from rag.reading.extraction.metadata import name_of, site_of
-from rag.reading.parser_protocol import Extracted
+from rag.reading.parser import Extracted
 from rag.text import detect_language
 from rag.web.guard import shown
 from rag.web.media import MAX_CHARACTERS

@@ -12,7 +12,7 @@ from rag.errors import IngestError
 from rag.reading.charset import decode
 from rag.reading.extraction.clean import clean_text
 from rag.reading.extraction.metadata import name_of, site_of
-from rag.reading.parser_protocol import Extracted
+from rag.reading.parser import Extracted
 from rag.text import detect_language
 from rag.web.guard import shown
 from rag.web.media import MAX_CHARACTERS

@@ -18,14 +18,20 @@ from qdrant_client.client_base import QdrantBase
 from qdrant_client.http.models import QueryResponse
 
 from rag.errors import StoreError
-from rag.store.edge.config import collection_params, index_type
+from rag.store.edge.config import (
+    check_depth,
+    collection_params,
+    from_record,
+    from_scored,
+    index_type,
+    to_payload_selector,
+    to_points,
+)
 from rag.store.edge.faults import argument_faults, unsupported
 from rag.store.edge.folder import CollectionFolder, clear_leftovers, collection_names
-from rag.store.edge.indexing import IndexBuilder
 from rag.store.edge.lock import FolderLock
-from rag.store.edge.points import check_depth, from_record, from_scored, to_payload_selector, to_points
 from rag.store.edge.queries import id_batches, operations, plain_id, to_filter, to_order_by, to_request
-from rag.store.edge.shard import Shard
+from rag.store.edge.shard import IndexBuilder, Shard
 
 BATCH = 128  # points a call; the engine holds Python's lock for the whole of it
 _DONE = models.UpdateResult(operation_id=0, status=models.UpdateStatus.COMPLETED)

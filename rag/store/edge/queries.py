@@ -14,8 +14,8 @@ import numpy as np
 import qdrant_edge as edge
 from qdrant_client import models
 
+from rag.store.edge.config import to_payload_selector, to_vector
 from rag.store.edge.faults import unsupported
-from rag.store.edge.points import to_payload_selector, to_vector
 
 _LIMIT = 10
 _RRF_K = 2  # Qdrant's own default, on the server too

@@ -4,9 +4,9 @@ import itertools
 
 import pytest
 
+from rag.ingest.chunking.base import split_units
 from rag.ingest.chunking.fixed import FixedChunker
 from rag.ingest.chunking.recursive import RecursiveChunker, bind_headings
-from rag.ingest.chunking.units import split_units
 from rag.models.tokens import hashed_characters
 from rag.text import weigh
 

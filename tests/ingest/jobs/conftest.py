@@ -19,8 +19,8 @@ from rag.models.sparse import SparseEncoder
 from rag.reading.parser import Parser
 from rag.store.database import Database
 from rag.store.library import Library
+from rag.web.connections import HostGates
 from rag.web.fetch import Fetcher
-from rag.web.hosts import HostGates
 from tests.support.hashed_model import HashedModel
 from tests.support.page_server import PageServer
 from tests.support.site_server import SiteServer
