@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import shutil
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
+from rag.app import models
 from rag.graphs import MODES
 from rag.ingest.chunking import get_chunker
 from rag.ingest.pipeline import Ingestor
@@ -37,6 +39,16 @@ def pytest_configure() -> None:
     """Keep the tests' folders in memory where there is room: each library waits for the disk dozens of times."""
     if _IN_MEMORY.is_dir() and shutil.disk_usage(_IN_MEMORY).free >= _ENOUGH:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(_IN_MEMORY))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_builtin_model() -> Iterator[None]:
+    """All apps of a process share the built-in model: each would load it anew, for a second or more."""
+    load = models.load_embedding_model
+    once = functools.cache(load)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(models, "load_embedding_model", lambda name: once(name) if name == "builtin" else load(name))
+        yield
 
 
 @pytest.fixture

@@ -27,14 +27,18 @@ from rag.store.records import library_id, page_id
 from rag.store.registry import list_libraries
 from rag.store.transfer import _info, export_library, import_library
 from rag.types import Page, SparseVector
-from tests.store.support import DIMENSION, MODEL, draft
+from tests.store.support import DIMENSION, MODEL, draft, open_edge
 
 PAGES = 23
 
 
-@pytest.fixture
-def filled(library: Library) -> Library:
-    """Pages in several parts; one changed twice, one left out, one without dense vectors, one without chunks."""
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
+    """Pages in several parts; one changed twice, one left out, one without dense vectors, one without chunks.
+
+    No test changes it.
+    """
+    client, library = open_edge(tmp_path_factory.mktemp("filled") / "qdrant")
     for number in range(PAGES):
         draft(f"p{number}", chunks=3 + number % 4, site=f"s{number % 3}.example").commit(library)
     for version in (1, 2):
@@ -46,13 +50,21 @@ def filled(library: Library) -> Library:
     odd.sparse[2] = SparseVector([], [])
     odd.commit(library)
     draft("bare", chunks=0).commit(library)
-    return library
+    yield library
+    client.close()
+
+
+@pytest.fixture(scope="module")
+def exported(filled: Library, tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    path = tmp_path_factory.mktemp("exported") / "library.pagelight"
+    export_library(filled, path)
+    return path.read_bytes()
 
 
 @pytest.fixture
-def archive(filled: Library, tmp_path: Path) -> Path:
+def archive(exported: bytes, tmp_path: Path) -> Path:
     path = tmp_path / "library.pagelight"
-    export_library(filled, path)
+    path.write_bytes(exported)
     return path
 
 
