@@ -14,12 +14,13 @@ import sys
 import warnings
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, get_args
 
 from rag import __version__
 from rag.config import CHUNKERS, STRATEGIES, Settings, load_settings
 from rag.errors import ConfigError, RagError
 from rag.text import without_controls
+from rag.types import RunMode
 
 Command = Callable[[Settings, argparse.Namespace], int]
 
@@ -77,6 +78,7 @@ def _parser() -> argparse.ArgumentParser:
     actions = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     _add_ingestion(actions)
     _add_questions(actions)
+    _add_evaluation(actions)
     _add_inspection(actions)
     return parser
 
@@ -132,6 +134,30 @@ def _add_questions(actions: argparse._SubParsersAction[argparse.ArgumentParser])
     text.add_argument("file", nargs="?", metavar="FILE.md", help="a text of your own, held against the library")
     text.add_argument("--cases", metavar="FILE.jsonl", help='{"id", "passages": [text], "text"} a line; no library')
     check.add_argument("--rules", action="store_true", help="by rules alone, also where a model is connected")
+
+
+def _add_evaluation(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    text = "Ask the questions of a set, and say what the answers are worth: see docs/evaluation.md."
+    evaluate = _command(actions, "evaluate", "evaluating.evaluate", text)
+    what = evaluate.add_mutually_exclusive_group(required=True)
+    what.add_argument("set", nargs="?", metavar="SET", help="a stored set, or a file: JSONL, CSV, RAGAS's columns")
+    what.add_argument("--resume", metavar="RUN", help="go on with a run that was stopped")
+    many: dict[str, Any] = {"action": "append", "default": []}
+    modes = get_args(RunMode)
+    evaluate.add_argument("--mode", choices=modes, help="one of %(choices)s; all of these may be given again", **many)
+    evaluate.add_argument("--strategy", choices=STRATEGIES, metavar="NAME", help="one of %(choices)s", **many)
+    evaluate.add_argument("--model", metavar="NAME", help="of the service in the settings; none for quotes", **many)
+    evaluate.add_argument("--in", dest="within", metavar="LIBRARY", help="such as one with another chunker", **many)
+    evaluate.add_argument(
+        "--shallow", action="store_true", help="also as tutorials do: dense, three passages, unchecked"
+    )
+    evaluate.add_argument("--judge", action="store_true", help="let the chat model judge statements, not rules")
+    evaluate.add_argument("--limit", type=_positive, metavar="N", help="only the first N questions")
+    evaluate.add_argument("--baseline", metavar="RUN", help="compare with a run: its id, last, or a file of --json")
+    evaluate.add_argument(
+        "--gate", metavar="LIMITS", help="what may be lost: recall@4000:-0.01,faithfulness:0,calls:+0"
+    )
+    evaluate.add_argument("--junit", metavar="FILE.xml", help="write what the gate found as JUnit XML")
 
 
 def _add_where(parser: argparse.ArgumentParser) -> None:

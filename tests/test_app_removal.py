@@ -12,6 +12,7 @@ from rag.app import App
 from rag.config import Settings, load_settings
 from rag.ingest.sources import web_source
 from rag.store.collections import LIBRARIES
+from rag.store.evaluation_table import KeptRow
 from rag.store.records import library_id
 from rag.store.registry import KEPT
 from tests.store.support import save_turn
@@ -37,11 +38,18 @@ def filled(app: App) -> str:
     save_turn(app._database.conversations, "c2", "main", "ann", {"question": "Why?", "text": "Because."})
     app.imports.schedules.set(name, every_hours=24)
     app._database.jobs.create(name, "ann", title="a")
+    set_id = app._database.cases.add_set(name, "ann", "set")
+    app._database.cases.put(set_id, [("q", {"question": "Why?"})])
+    run_id = app._database.evaluations.create(name, "ann", "run", set_id, [], 1, {})
+    app._database.evaluations.set_state(run_id, "paused", ["running"])
+    app._database.evaluations.add_row(run_id, KeptRow("fast", "q", {}, {}))
+    app._database.labels.add(name, "ann", [("l", "supported", {})])
     return name
 
 
 def rows(app: App, library: str) -> dict[str, int]:
     tables = ("conversations", "turns", "feedback", "schedules", "jobs")
+    tables += ("evaluation_sets", "evaluation_cases", "evaluation_runs", "evaluation_rows", "evaluation_labels")
     return {
         table: app._database.rows(f"SELECT count(*) FROM {table} WHERE library = ?", library)[0][0] for table in tables
     }

@@ -1,7 +1,7 @@
 """The one place that builds everything from the settings, and the one object that pages and commands know.
 
-`App` answers and searches; `app.conversations`, `app.feedback`, `app.imports`, `app.transfers`, `app.models`,
-`app.chats` and `app.library(name)` do what their names say.
+`App` answers and searches; `app.conversations`, `app.feedback`, `app.evaluation`, `app.imports`, `app.transfers`,
+`app.models`, `app.chats` and `app.library(name)` do what their names say.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rag.app.chat_models import ChatModels, ChatOptions
+from rag.app.evaluating import Asking as EvaluationAsking
 from rag.app.imports import Imports
 from rag.app.in_flight import InFlight
 from rag.app.libraries import Libraries
@@ -24,7 +25,8 @@ from rag.conversations.checkpoints import Checkpoints
 from rag.conversations.conversations import Asked, Asking, Conversations, PageStamp
 from rag.conversations.feedback import Feedback
 from rag.errors import ConfigError
-from rag.graphs import MODES
+from rag.evaluation.evaluation import Evaluation
+from rag.graphs import EVALUATED
 from rag.ingest.jobs import JobItem, JobView
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.expander import expander_for
@@ -84,9 +86,10 @@ class App:
         )
         local = self.models.verifier
         self.verifier = LocalVerifier(local) if local else None
-        self._runs = Runs(MODES, saver=checkpoints.saver, verifier=self.verifier)
+        self._runs = Runs(EVALUATED, saver=checkpoints.saver, verifier=self.verifier)
         self.conversations = Conversations(self._database, self._runs, checkpoints)
         self.feedback = Feedback(self._database, self.conversations)
+        self.evaluation = Evaluation(self._database, EvaluationAsking(self), self.feedback)
         self._in_flight = InFlight(self._runs.goes_on, settings.answers_per_person)
         self._upkeep = Upkeep(self.tidy)
 
@@ -95,6 +98,7 @@ class App:
         self.models.warm(_FIRST_PAGE_SECONDS, self._warm)
         self.conversations.recover()
         self.imports.start()
+        self.evaluation.start()
         self._upkeep.start()
 
     def _warm(self) -> None:
@@ -105,6 +109,7 @@ class App:
     def close(self) -> None:
         """Stop what runs, and close the database."""
         self._upkeep.close()
+        self.evaluation.close()
         self._runs.close()
         self.conversations.close()
         self.imports.close()
@@ -136,14 +141,19 @@ class App:
     # Questions
 
     def ask(
-        self, question: Question, *, history: Sequence[tuple[str, str]] = (), chat: ChatOptions | None = None
+        self,
+        question: Question,
+        *,
+        history: Sequence[tuple[str, str]] = (),
+        chat: ChatOptions | None = None,
+        reasoner: Reasoner | None = None,
     ) -> str:
-        """Begin to answer, in the background; returns the run's id.
+        """Begin to answer, in the background; returns the run's id. `reasoner` is another than that of `chat`.
 
         Raises ModelError for a chat model that is set up wrong.
         """
         question = question.limited(self.settings)
-        reasoner, quoter = self.reasoner(question.library, chat), self._quoter(question.library)
+        reasoner, quoter = reasoner or self.reasoner(question.library, chat), self.quoter(question.library)
         retriever = self._scoped(question, reasoner)
         return self._runs.start(question, reasoner=reasoner, retriever=retriever, history=history, quoter=quoter)
 
@@ -208,7 +218,7 @@ class App:
         No chat model is called, unless the strategy is one that searches with written texts.
         """
         strategy = strategy or self.settings.strategy
-        reasoner = self.reasoner(library, chat) if strategy in WRITTEN else self._quoter(library)
+        reasoner = self.reasoner(library, chat) if strategy in WRITTEN else self.quoter(library)
         asked = Question(question, (library,), scope=filters or Filters(), options=RunOptions(strategy=strategy))
         return self._scoped(asked, reasoner, **options).search(question, before)
 
@@ -217,7 +227,7 @@ class App:
 
         Loads the embedding model; raises ModelMismatchError.
         """
-        models, expander = self.models, expander_for(reasoner or self._quoter(library))
+        models, expander = self.models, expander_for(reasoner or self.quoter(library))
         working = self.libraries.working(library)
         tuning = tuning_of(self.settings)
         return Retriever(
@@ -243,7 +253,7 @@ class App:
     def reasoner(self, library: str, chat: ChatOptions | None = None) -> Reasoner:
         """The chat model of the session or of the settings, else the extractive reasoner."""
         if chat is None and not self.settings.has_chat_model:
-            return self._quoter(library)
+            return self.quoter(library)
         return ChatReasoner(self.chats.chat(chat), fast=self.chats.fast_chat(chat), texts=self.chats.prompts)
 
     def test_database(self) -> Notice:
@@ -258,25 +268,27 @@ class App:
             reasoner,
             self._scoped(question, reasoner),
             owner=owner,
-            quoter=self._quoter(question.library),
+            quoter=self.quoter(question.library),
             settings={"strategy": question.options.strategy, "model": reasoner.name},
             stamps=lambda hashes: {key: PageStamp.of(page) for key, page in library.known(hashes).items()},
             likely=lambda asked, passages: held_by(passages, asked, self.models.sparse, library.idf),
         )
 
-    def _quoter(self, library: str) -> ExtractiveReasoner:
+    def quoter(self, library: str) -> ExtractiveReasoner:
+        """What quotes the library's pages without a model."""
         return ExtractiveReasoner(self.models.sparse, lambda terms: self.library(library).idf(terms))
 
     def _scoped(self, question: Question, reasoner: Reasoner, **options: Any) -> ScopedSearch:
-        """Searches for one question."""
-        library = question.library
+        """Searches for one question, as its options say; `options` are those of `Retriever.search`."""
+        library, chosen = question.library, question.options
+        numbers = {name: number for name, number in (("k", chosen.k), ("fetch_k", chosen.fetch_k)) if number}
         return ScopedSearch(
             lambda: self.retriever(library, reasoner),
             self.library(library).pages,
             question.text,
             filters=question.scope,
-            strategy=question.options.strategy,
-            **options,
+            strategy=chosen.strategy,
+            **{**numbers, **options},
         )
 
 

@@ -218,17 +218,17 @@ def _of_support(case: Case, answer: Answer, supports: Supports) -> dict[str, flo
 
 def _of_vectors(case: Case, answer: Answer, encode: Encode | None) -> dict[str, float | None]:
     """The mean and the highest cosine of question and passage; coverage: 1 less the passages' mean cosine."""
-    texts = [wording.unmarked(answer.text) or " ", case.reference or " ", *(one.text for one in answer.passages)]
-    vectors = encode(case.question, texts) if encode else None
+    said, reference = wording.unmarked(answer.text), case.reference if answer.text else ""
+    texts = [*(one.text for one in answer.passages), *filter(None, [said, reference])]
+    vectors = encode(case.question, texts) if encode and texts else None
     if vectors is None:
         return {"reference_cosine": None}
-    question, said, reference = vectors[:3]
-    passages = vectors[3:]
+    question, passages, last = vectors[0], vectors[1 : 1 + len(answer.passages)], vectors[-1]
     near = passages @ question
     pairs = [float(passages[one] @ passages[other]) for one, other in combinations(range(len(passages)), 2)]
     return {
-        "question_answer_cosine": float(said @ question) if answer.text else None,
-        "reference_cosine": float(said @ reference) if answer.text and case.reference else None,
+        "question_answer_cosine": float(vectors[1 + len(passages)] @ question) if said else None,
+        "reference_cosine": float(vectors[-2] @ last) if reference else None,
         "mean_similarity": float(near.mean()) if len(near) else None,
         "max_similarity": float(near.max()) if len(near) else None,
         "coverage": 1 - sum(pairs) / len(pairs) if pairs else None,

@@ -12,7 +12,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, comb
 from statistics import NormalDist
-from typing import Final, Literal
+from typing import Final, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,6 +25,7 @@ FEWEST: Final = 6
 """Pairs below which nothing can be shown: five that all differ one way still do by chance in one case of sixteen."""
 _CELLS: Final = 10_000_000  # weights that are held at a time
 
+Name = TypeVar("Name", bound=Hashable)
 Weights = NDArray[np.float64]
 Figures = NDArray[np.float64]
 """A figure of the units as they are, and of each sample: (1 + rounds,)."""
@@ -58,11 +59,14 @@ def draws(groups: Sequence[Hashable], rounds: int = ROUNDS, seed: int = 0) -> We
     return np.vstack([np.ones(len(order)), drawn])[:, places] if len(order) else np.ones((1 + rounds, 0))
 
 
-def resampled(figure: Callable[[Weights], Figures], units: int, rounds: int = PAIRED_ROUNDS) -> Figures:
-    """The figure of so many units and of each sample, whose weights are drawn a block at a time."""
+def resampled(
+    figure: Callable[[Weights], Figures], units: int, rounds: int = PAIRED_ROUNDS, sample: int = 0
+) -> Figures:
+    """The figure of so many units and of each sample, whose weights are drawn a block at a time. Another `sample` is
+    drawn apart from this one."""
     block = min(rounds, max(1, _CELLS // max(1, units)))
     sizes = [min(block, rounds - at) for at in range(0, rounds, block)]
-    parts = [figure(draws(range(units), size, seed)) for seed, size in enumerate(sizes)]
+    parts = [figure(draws(range(units), size, seed)) for seed, size in enumerate(sizes, 1_000_000 * sample)]
     return np.concatenate([parts[0], *(part[1:] for part in parts[1:])])
 
 
@@ -112,8 +116,8 @@ def estimate(figures: Figures) -> Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """After less before, over `n` pairs. `needed` is how many pairs would show a difference as large as this one, in
-    four of five attempts; None for none at all, or one that is shown."""
+    """After less before, over `n` pairs, with its standard error. `needed` is how many pairs would show a difference as
+    large as this one, in four of five attempts; None for none at all, or one that is shown."""
 
     n: int
     before: float
@@ -121,6 +125,7 @@ class Difference:
     by: Estimate
     p: float
     verdict: Verdict
+    error: float = 0.0
     needed: int | None = None
 
 
@@ -135,10 +140,10 @@ def compared(
         return Difference(n, float(before[0]), float(after[0]), found, 1.0, "too_few")
     shown = p <= alpha and found.value != 0
     better: Verdict = "better" if (found.value > 0) == higher else "worse"
-    needed = None if shown else pairs_needed(n, found.value, float(sampled.std()))
-    return Difference(
-        n, float(before[0]), float(after[0]), found, p, better if shown else "no_difference_shown", needed
-    )
+    verdict: Verdict = better if shown else "no_difference_shown"
+    error = float(sampled.std())
+    needed = None if shown else pairs_needed(n, found.value, error, alpha)
+    return Difference(n, float(before[0]), float(after[0]), found, p, verdict, error, needed)
 
 
 def _two_sided(sampled: Figures) -> float:
@@ -155,19 +160,19 @@ def mcnemar(before: ArrayLike, after: ArrayLike) -> float:
     return min(1.0, 2 * tail / (1 << (gained + lost)))
 
 
-def holm(ps: Mapping[str, float]) -> dict[str, float]:
+def holm(ps: Mapping[Name, float]) -> dict[Name, float]:
     """The p-values adjusted so that one wrong finding among all of them is as rare as one alone would be."""
-    found, least = dict[str, float](), 0.0
+    found, least = dict[Name, float](), 0.0
     for place, name in enumerate(sorted(ps, key=ps.__getitem__)):
         least = max(least, min(1.0, (len(ps) - place) * ps[name]))
         found[name] = least
     return found
 
 
-def pairs_needed(n: int, difference: float, error: float) -> int | None:
-    """How many pairs show a difference in four of five attempts, where `n` pairs leave a standard error."""
+def pairs_needed(n: int, difference: float, error: float, alpha: float = ALPHA) -> int | None:
+    """How many pairs show a difference in four of five attempts, where `n` pairs leave this standard error."""
     if not difference:
         return None
     normal = NormalDist()
-    reach = normal.inv_cdf(1 - ALPHA / 2) + normal.inv_cdf(POWER)
+    reach = normal.inv_cdf(1 - alpha / 2) + normal.inv_cdf(POWER)
     return ceil(n * (reach * error / difference) ** 2)

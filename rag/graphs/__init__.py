@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Final
 
 from rag.graphs.answer.mode import LoopMode
+from rag.graphs.shallow import ShallowMode
 from rag.runs.run import Mode
 
 _ROWS: Final[tuple[Mode, ...]] = (
@@ -14,3 +15,6 @@ _ROWS: Final[tuple[Mode, ...]] = (
     LoopMode("deep", max_calls=12),
 )
 MODES: Final[Mapping[str, Mode]] = MappingProxyType({mode.name: mode for mode in _ROWS})
+
+EVALUATED: Final[Mapping[str, Mode]] = MappingProxyType({**MODES, ShallowMode.name: ShallowMode()})
+"""Those, and what evaluation compares them with."""

@@ -9,4 +9,44 @@ MESSAGES: dict[str, tuple[str, str]] = {
         "Row {line} of {name} has the id {id}, as an earlier one does.",
         "{name} 第 {line} 行的 id {id} 与前面的重复。",
     ),
+    "set_unknown": ("This set is not there any more.", "这个题集已不存在。"),
+    "set_unnamed": ("Give the set a name.", "请给题集起一个名称。"),
+    "set_nowhere": (
+        "{name} is neither a file nor a set of this library.",
+        "{name} 既不是文件，也不是这个资料库的题集。",
+    ),
+    "label_unknown": ("This item is not there any more.", "这一条已不存在。"),
+    # Runs
+    "evaluation_unknown": ("This evaluation is not there any more.", "这次评测已不存在。"),
+    "evaluation_nowhere": (
+        "{name} is neither an evaluation of this library nor a file of one.",
+        "{name} 既不是这个资料库的评测，也不是评测结果文件。",
+    ),
+    "evaluation_empty": (
+        "There is nothing to ask: the set has no approved questions.",
+        "没有可提的问题：题集中没有已通过的题目。",
+    ),
+    "evaluation_broke": (
+        "Something went wrong, and the evaluation waits; what is done is kept. Resume it to go on.",
+        "出现意外，评测已暂停；已完成的部分都已保存。点击继续即可接着评测。",
+    ),
+    "evaluation_no_model": (
+        "The chat model that was connected in a browser is not kept. Connect it again, then resume.",
+        "在浏览器中连接的对话模型不会保存。请重新连接后再继续。",
+    ),
+    "compare_sides": ("Choose two to {most} runs to compare.", "请选择二到 {most} 次评测进行比较。"),
+    # The gate
+    "gate_metric": (
+        "{name} is no metric that a gate can hold; these are: {known}.",
+        "{name} 不是可设门限的指标；可用的有：{known}。",
+    ),
+    "gate_margin": (
+        "{name}:{value} does not say how much worse {name} may be, such as recall@4000:-0.01 or calls:+0.",
+        "{name}:{value} 没有说明 {name} 最多可变差多少，例如 recall@4000:-0.01 或 calls:+0。",
+    ),
+    "gate_unjudged": (
+        "No question of both runs could be judged by {name}.",
+        "两次评测中没有题目能用 {name} 评判。",
+    ),
+    "gate_no_baseline": ("A gate needs a baseline: --baseline RUN.", "门限需要基准：--baseline RUN。"),
 }

@@ -16,7 +16,8 @@ class Filters:
     """Each field that is not empty confines the search; several values of one field are alternatives.
 
     `pages` are url_hashes, `sections` headings anywhere on the path, `since` and `until` ISO 8601 dates or
-    moments that the page was added between; a date means the whole day in UTC.
+    moments that the page was added between; a date means the whole day in UTC. `without` are url_hashes of pages
+    that are left aside.
     """
 
     pages: tuple[str, ...] = ()
@@ -25,9 +26,10 @@ class Filters:
     sections: tuple[str, ...] = ()
     since: str = ""
     until: str = ""
+    without: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
-        return any((self.pages, self.sites, self.languages, self.sections, self.since, self.until))
+        return any((self.pages, self.sites, self.languages, self.sections, self.since, self.until, self.without))
 
     def as_filter(self) -> models.Filter | None:
         """Qdrant's form of it, None for no filter."""
@@ -44,7 +46,12 @@ class Filters:
         ]
         if self.since or self.until:
             must.append(models.FieldCondition(key="metadata.added_at", range=_between(self.since, self.until)))
-        return models.Filter(must=must) if must else None
+        aside: list[models.Condition] = [
+            models.FieldCondition(key="metadata.url_hash", match=models.MatchAny(any=list(self.without)))
+        ]
+        if not (must or self.without):
+            return None
+        return models.Filter(must=must or None, must_not=aside if self.without else None)
 
     def within(self, other: Filters) -> Filters:
         """Both at once. Where no value of a field stands in both, this one's count."""
@@ -59,6 +66,7 @@ class Filters:
             both(self.sections, other.sections),
             self.since or other.since,
             self.until or other.until,
+            tuple(dict.fromkeys((*self.without, *other.without))),
         )
 
 

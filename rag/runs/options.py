@@ -18,7 +18,8 @@ class RunOptions:
     corrected it: it is searched for and answered. `compose`
     says how an answer is put together from many passages, `distill` whether they are cut down to the
     sentences that bear on the question first (None: when they do not fit). `context_tokens` is what the
-    chat model takes in at once. `calls`, `tokens` and `seconds` end the run with the best answer so far.
+    chat model takes in at once. `calls`, `tokens` and `seconds` end the run with the best answer so far. A search hands
+    on `k` passages of `fetch_k` candidates; 0 is as many as usual.
     """
 
     strategy: str = ""
@@ -30,6 +31,8 @@ class RunOptions:
     tokens: int | None = None
     seconds: float | None = None
     prices: Prices = field(default_factory=Prices)
+    k: int = 0
+    fetch_k: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,11 @@
-"""Jobs, schedules, conversations and feedback in one SQLite file under the data folder."""
+"""Jobs, schedules, conversations, feedback and evaluations in one SQLite file under the data folder."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from rag.store.conversation_table import Change, ChangeTable, Conversation, ConversationTable, SpanTable, Turn
+from rag.store.evaluation_table import CaseTable, LabelTable, RunTable
 from rag.store.feedback_table import FeedbackTable
 from rag.store.item_table import ItemTable, JobItem
 from rag.store.job_table import FileTable, Job, JobTable
@@ -28,9 +29,13 @@ class Database(SqliteFile):
         self.changes = ChangeTable(self)
         self.spans = SpanTable(self)
         self.feedback = FeedbackTable(self)
+        self.cases = CaseTable(self)
+        self.evaluations = RunTable(self)
+        self.labels = LabelTable(self)
 
     def forget_library(self, library: str) -> None:
-        """Remove all that is kept of a library: jobs, schedules, conversations and feedback, everybody's."""
+        """Remove all that is kept of a library, everybody's."""
+        evaluations = ("evaluation_labels", "evaluation_runs", "evaluation_sets")
         with self.transaction() as db:
-            for table in ("feedback", "conversations", "schedules", "jobs"):
+            for table in ("feedback", "conversations", "schedules", "jobs", *evaluations):
                 db.execute(f"DELETE FROM {table} WHERE library = ?", (library,))

@@ -179,6 +179,63 @@ VERSIONS = (
     CREATE INDEX spans_by_turn ON spans (turn_id);
     CREATE INDEX spans_by_time ON spans (started_at);
     """,
+    """
+    CREATE TABLE evaluation_sets (
+        id TEXT PRIMARY KEY,
+        library TEXT NOT NULL,
+        owner TEXT NOT NULL,
+        name TEXT NOT NULL,
+        created_at TEXT NOT NULL,
+        updated_at TEXT NOT NULL,
+        UNIQUE (library, name)
+    );
+    CREATE TABLE evaluation_cases (
+        set_id TEXT NOT NULL REFERENCES evaluation_sets (id) ON DELETE CASCADE,
+        case_id TEXT NOT NULL,
+        library TEXT NOT NULL,
+        owner TEXT NOT NULL,
+        position INTEGER NOT NULL,
+        data TEXT NOT NULL,
+        PRIMARY KEY (set_id, case_id)
+    );
+    CREATE TABLE evaluation_runs (
+        id TEXT PRIMARY KEY,
+        library TEXT NOT NULL,
+        owner TEXT NOT NULL,
+        name TEXT NOT NULL,
+        set_id TEXT NOT NULL,
+        created_at TEXT NOT NULL,
+        finished_at TEXT NOT NULL DEFAULT '',
+        state TEXT NOT NULL CHECK (state IN ('running', 'paused', 'done', 'cancelled')),
+        process TEXT NOT NULL DEFAULT '',
+        seen_at REAL NOT NULL DEFAULT 0,
+        total INTEGER NOT NULL,
+        cases BLOB NOT NULL,
+        data TEXT NOT NULL
+    );
+    CREATE INDEX evaluation_runs_by_library ON evaluation_runs (library, created_at);
+    CREATE TABLE evaluation_rows (
+        run_id TEXT NOT NULL REFERENCES evaluation_runs (id) ON DELETE CASCADE,
+        setting TEXT NOT NULL,
+        case_id TEXT NOT NULL,
+        library TEXT NOT NULL,
+        owner TEXT NOT NULL,
+        created_at TEXT NOT NULL,
+        scores TEXT NOT NULL,
+        data BLOB NOT NULL,
+        PRIMARY KEY (run_id, setting, case_id)
+    );
+    CREATE TABLE evaluation_labels (
+        id TEXT PRIMARY KEY,
+        library TEXT NOT NULL,
+        owner TEXT NOT NULL,
+        created_at TEXT NOT NULL,
+        judged TEXT NOT NULL,
+        label TEXT NOT NULL DEFAULT '',
+        data TEXT NOT NULL
+    );
+    CREATE INDEX evaluation_labels_by_library ON evaluation_labels (library, label);
+    """,
 )
 
 

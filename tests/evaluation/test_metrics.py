@@ -67,10 +67,10 @@ def test_what_failed_is_no_refusal() -> None:
 def test_cosines_by_hand() -> None:
     """Question (1, 0), answer (.6, .8), reference (0, 1), passages (1, 0) and (.6, .8)."""
     reference = "The bridge was opened in nineteen hundred and thirty-two, on a Friday."
-    vectors = [[1, 0], [0.6, 0.8], [0, 1], [1, 0], [0.6, 0.8]]
+    vectors = [[1, 0], [1, 0], [0.6, 0.8], [0.6, 0.8], [0, 1]]
 
     def encode(question: str, texts: Sequence[str]) -> NDArray[np.float32]:
-        assert (question, texts[0], texts[1]) == (CASE.question, TEXT[:30], reference)
+        assert (question, *texts) == (CASE.question, BRIDGE, VOLCANO, TEXT[:30], reference)
         return np.array(vectors, dtype=np.float32)
 
     case = Case("q", CASE.question, answers=(reference,))

@@ -57,6 +57,8 @@ def found(library: Library, filters: Filters, strategy: str = "mmr") -> set[str]
     [
         (Filters(), "abcd"),
         (Filters(pages=("a",)), "a"),
+        (Filters(without=("a", "d")), "bc"),
+        (Filters(sites=("one.example",), without=("a",)), "b"),
         (Filters(pages=("a", "c")), "ac"),
         (Filters(sites=("one.example",)), "ab"),
         (Filters(languages=("de",)), "d"),

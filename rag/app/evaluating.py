@@ -1,0 +1,69 @@
+"""What evaluation asks of the app: answers as people get them, and what judges those."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rag.app.chat_models import ChatOptions
+from rag.checking.verifier import Verifier
+from rag.evaluation.metrics import Tools
+from rag.evaluation.settings import NO_MODEL
+from rag.evaluation.support import by_rules, by_verifier
+from rag.runs.options import Question
+from rag.types import Event, Page
+
+if TYPE_CHECKING:
+    from rag.app import App
+
+
+class Asking:
+    """Implements `rag.evaluation.runs.Asker` over the app."""
+
+    def __init__(self, app: App) -> None:
+        self._app = app
+
+    def ask_as(
+        self, question: Question, history: Sequence[tuple[str, str]], model: str, chat: ChatOptions | None
+    ) -> str:
+        app, library = self._app, question.library
+        reasoner = app.quoter(library) if model == NO_MODEL else app.reasoner(library, self._chat(model, chat))
+        return app.ask(question, history=history, reasoner=reasoner)
+
+    def _chat(self, model: str, chat: ChatOptions | None) -> ChatOptions | None:
+        """The connected service or that of the settings, with another of its models where one is named."""
+        ours = self._app.settings
+        return replace(chat or ChatOptions("", ours.llm_base_url), model=model) if model else chat
+
+    def events(self, run_id: str, since: int = 0, wait: float = 0.0) -> list[Event]:
+        return self._app.events(run_id, since, wait)
+
+    def cancel(self, run_id: str) -> None:
+        self._app.cancel(run_id)
+
+    def warm(self, library: str) -> None:
+        self._app.search("ready", library=library)
+
+    def tools(self, library: str, chat: ChatOptions | None, judge: bool) -> Tools:
+        reasoner = self._app.reasoner(library, chat) if judge else None
+        verifier = reasoner if isinstance(reasoner, Verifier) else self._app.verifier
+        supports = by_verifier(verifier, self._app.settings.llm_context_tokens) if verifier else by_rules
+        return Tools(supports, self._encoded)
+
+    def _encoded(self, question: str, texts: Sequence[str]) -> NDArray[np.float32] | None:
+        model = self._app.models.embedding
+        if not all(map(model.can_read, [question, *texts])):
+            return None
+        return np.vstack([model.encode_query(question), model.encode_passages(texts)])
+
+    def generation(self, library: str) -> str:
+        generations = sorted(page.generation for page in self._app.library(library).pages())
+        return hashlib.sha256("\n".join(generations).encode()).hexdigest()[:12]
+
+    def page(self, library: str, url_hash: str) -> Page | None:
+        return self._app.library(library).page(url_hash)

@@ -1,0 +1,300 @@
+"""Runs: every question of a set under every setting, one after another, in a job that survives its process.
+
+Each answer is committed with its scores as it comes, so that whoever goes on with a run skips what is there. A run
+asks as people do (`App.ask`), and keeps no conversations.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Final, Protocol
+
+from rag import __version__
+from rag.conversations.answer_record import plain, revive
+from rag.conversations.liveness import Process
+from rag.errors import RagError
+from rag.evaluation.cases import Case, case_of, row_of, version_of
+from rag.evaluation.metrics import Timed, Tools, scores
+from rag.evaluation.settings import Setting
+from rag.evaluation.settings import plain as plain_settings
+from rag.runs.options import Question
+from rag.store.database import Database
+from rag.store.evaluation_table import KeptRow, KeptRun, RunState
+from rag.types import Answer, Event, Notice
+
+log = logging.getLogger(__name__)
+
+_LOOK_AGAIN: Final = 60.0  # seconds after which runs of processes that died are looked for
+_LOOK: Final = 5.0  # seconds after which a run that waits for an answer says that it is alive
+_OPEN: Final[tuple[RunState, ...]] = ("running", "paused")
+
+
+class Asker(Protocol):
+    """What a run asks the app for."""
+
+    def ask_as(self, question: Question, history: Sequence[tuple[str, str]], model: str, chat: Any) -> str:
+        """Begin to answer with this model of the service in the settings, or with what was connected (`chat`)."""
+        ...
+
+    def events(self, run_id: str, since: int = 0, wait: float = 0.0) -> list[Event]: ...
+
+    def cancel(self, run_id: str) -> None: ...
+
+    def warm(self, library: str) -> None:
+        """Load what the first question would wait for."""
+        ...
+
+    def tools(self, library: str, chat: Any, judge: bool) -> Tools:
+        """What judges the answers, the chat model where `judge` is true. Loads the embedding model."""
+        ...
+
+    def generation(self, library: str) -> str:
+        """What tells this state of the library from every other."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class RunView:
+    """A run as it is shown. `set_version` tells the wording of its questions, `generations` the libraries' states."""
+
+    id: str
+    library: str
+    name: str
+    set_id: str
+    set_version: str
+    created_at: str
+    finished_at: str
+    state: RunState
+    settings: tuple[Setting, ...]
+    done: int
+    total: int
+    notice: Notice | None = None
+    code: str = ""
+    judge: bool = False
+    generations: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RowView:
+    """What one question came to: its answer with passages (texts too) and steps, scores, seconds to the first piece."""
+
+    setting: str
+    case_id: str
+    answer: Answer
+    scores: dict[str, float | None]
+    first_token: float | None
+
+
+class EvaluationRuns:
+    """Safe to share between threads and processes. Raises RagError("evaluation_unknown") for what is not there."""
+
+    def __init__(self, database: Database, asker: Asker) -> None:
+        self._table = database.evaluations
+        self._asker = asker
+        self._process = Process()
+        self._chats: dict[str, Any] = {}
+        self._wake = threading.Event()
+        self._closed = threading.Event()
+        self._starting = threading.Lock()
+        self._thread = threading.Thread(target=self._work, name="evaluations", daemon=True)
+
+    # What people ask for
+
+    def create(
+        self,
+        library: str,
+        cases: Sequence[Case],
+        settings: Sequence[Setting],
+        *,
+        name: str = "",
+        set_id: str = "",
+        owner: str = "",
+        chat: Any = None,
+        judge: bool = False,
+    ) -> str:
+        """Store a run, which `begin` or `work` sets going; returns its id. Raises RagError("evaluation_empty").
+
+        `chat` is the chat model of a browser, kept in memory alone: after a restart such a run waits. With `judge`
+        the chat model holds statements against their passages, else a local model or rules do.
+        """
+        settings = list({setting.name: setting for setting in settings}.values())
+        if not cases or not settings:
+            raise RagError("evaluation_empty")
+        libraries = list(dict.fromkeys(setting.library or library for setting in settings))
+        data = {
+            "settings": plain_settings(settings),
+            "set_version": version_of(cases),
+            "generations": [self._asker.generation(one) for one in libraries],
+            "code": __version__,
+            "connected": chat is not None,
+            "judge": judge,
+        }
+        total = len(cases) * len(settings)
+        run_id = self._table.create(library, owner, name, set_id, list(map(row_of, cases)), total, data)
+        self._chats[run_id] = chat
+        return run_id
+
+    def begin(self) -> None:
+        """Work on what is running, in a thread of its own; also called at start."""
+        with self._starting:
+            if self._thread.ident is None and not self._closed.is_set() and self._table.running():
+                self._thread.start()
+        self._wake.set()
+
+    def runs(self, library: str) -> list[RunView]:
+        """Those of the library, newest first."""
+        return [_view(run) for run in self._table.runs(library)]
+
+    def run(self, run_id: str) -> RunView:
+        return _view(self._kept(run_id))
+
+    def cases(self, run_id: str) -> list[Case]:
+        """Its questions, as they were when it began."""
+        return [case_of(row) for row in self._table.cases(run_id)]
+
+    def scores(self, run_id: str, setting: str = "") -> dict[str, dict[str, float | None]]:
+        """The scores of one setting, by default the first, by question."""
+        setting = setting or self.run(run_id).settings[0].name
+        return {key: dict(values) for key, values in self._table.scores(run_id).get(setting, {}).items()}
+
+    def row(self, run_id: str, setting: str, case_id: str) -> RowView | None:
+        kept = self._table.row(run_id, setting, case_id)
+        return _row_view(kept) if kept else None
+
+    def rows(self, run_id: str, setting: str) -> list[RowView]:
+        return [_row_view(row) for row in self._table.rows(run_id, setting)]
+
+    def pause(self, run_id: str) -> None:
+        """Stop after the question in hand."""
+        self._table.set_state(run_id, "paused", ["running"])
+
+    def resume(self, run_id: str, chat: Any = None, *, begin: bool = True) -> None:
+        """Go on; `chat` is the model that was connected, if one was. Without `begin` the caller works on it."""
+        if chat is not None:
+            self._chats[run_id] = chat
+        if self._table.set_state(run_id, "running", ["paused"], {"notice": None}) and begin:
+            self.begin()
+
+    def cancel(self, run_id: str) -> None:
+        """End it as it is; its rows stay."""
+        self._table.set_state(run_id, "cancelled", _OPEN)
+
+    def delete(self, run_id: str) -> None:
+        self._table.delete(run_id)
+
+    def close(self) -> None:
+        """Stop after the question in hand, which is asked again at the next start if it takes longer than seconds."""
+        self._closed.set()
+        self._wake.set()
+        if self._thread.is_alive():
+            self._thread.join(_LOOK)
+
+    # The work
+
+    def _work(self) -> None:
+        while not self._closed.is_set():
+            self._wake.clear()
+            for run in self._table.running():
+                try:
+                    self.work(run.id)
+                except Exception:  # the thread's edge: one run that breaks must not stop the others
+                    log.exception("an evaluation broke off")
+                    self._table.set_state(run.id, "paused", ["running"], _told(Notice("evaluation_broke")))
+            self._wake.wait(_LOOK_AGAIN)
+
+    def work(self, run_id: str, on_row: Callable[[RowView], object] = lambda row: None) -> None:
+        """Ask what is left of a run, here and now. What another process works on is left to it."""
+        kept = self._kept(run_id)
+        if self._process.may_live(kept.process, kept.seen_at):
+            return
+        if not self._table.claim(run_id, self._process.name, kept.process):
+            return
+        if kept.data["connected"] and not self._chats.get(run_id):
+            self._table.set_state(run_id, "paused", ["running"], _told(Notice("evaluation_no_model")))
+            return
+        try:
+            for one in {setting.library or kept.library for setting in _settings(kept)}:
+                self._asker.warm(one)
+            for setting, case in self._left(kept):
+                if self._closed.is_set() or self._table.seen(run_id) != "running":
+                    return
+                if (row := self._asked(kept, setting, case)) and self._table.add_row(run_id, row):
+                    on_row(_row_view(row))
+        except RagError as error:
+            self._table.set_state(run_id, "paused", ["running"], _told(error.notice))
+            return
+        self._table.set_state(run_id, "done", ["running"])
+
+    def _left(self, run: KeptRun) -> Iterator[tuple[Setting, Case]]:
+        """What has no row yet. Settings take turns, so that what is there of a run can be compared."""
+        there, settings = self._table.scores(run.id), _settings(run)
+        for case in self.cases(run.id):
+            yield from ((setting, case) for setting in settings if case.id not in there.get(setting.name, {}))
+
+    def _asked(self, run: KeptRun, setting: Setting, case: Case) -> KeptRow | None:
+        """The row of one question; None where the run was stopped meanwhile. Raises RagError."""
+        chat = self._chats.get(run.id)
+        library = setting.library or run.library
+        answering = self._asker.ask_as(setting.question(case, run.library), case.history, setting.model, chat)
+        timed = self._timed(run.id, answering)
+        if timed is None:
+            return None
+        found = scores(case, timed, self._asker.tools(library, chat, run.data["judge"]))
+        texts = [asdict(passage) for passage in timed.answer.passages]
+        answer = {**plain(timed.answer), "passages": texts}
+        return KeptRow(setting.name, case.id, found, {"answer": answer, "first_token": timed.first_token})
+
+    def _timed(self, run_id: str, answering: str) -> Timed | None:
+        """Wait for the answer, and note when its first piece came."""
+        began, seen, first = time.monotonic(), 0, None
+        while not self._closed.is_set():
+            events = self._asker.events(answering, seen, _LOOK)
+            seen += len(events)
+            for event in events:
+                first = first or (time.monotonic() - began if event.kind == "token" and not event.path else None)
+                if event.kind == "answer":
+                    return Timed(event.data, first)
+            if self._table.seen(run_id) is None:
+                break
+        self._asker.cancel(answering)
+        return None
+
+    def _kept(self, run_id: str) -> KeptRun:
+        found = self._table.run(run_id)
+        if found is None:
+            raise RagError("evaluation_unknown")
+        return found
+
+
+def _settings(run: KeptRun) -> list[Setting]:
+    return [revive(Setting, one) for one in run.data["settings"]]
+
+
+def _view(run: KeptRun) -> RunView:
+    told = run.data.get("notice")
+    return RunView(
+        **{name: getattr(run, name) for name in ("id", "library", "name", "set_id", "created_at", "finished_at")},
+        state=run.state,
+        set_version=run.data["set_version"],
+        settings=tuple(_settings(run)),
+        done=run.done,
+        total=run.total,
+        notice=Notice(**told) if told else None,
+        code=run.data["code"],
+        judge=run.data["judge"],
+        generations=tuple(run.data["generations"]),
+    )
+
+
+def _row_view(row: KeptRow) -> RowView:
+    return RowView(
+        row.setting, row.case_id, revive(Answer, row.data["answer"]), dict(row.scores), row.data["first_token"]
+    )
+
+
+def _told(notice: Notice) -> dict[str, Any]:
+    return {"notice": {"code": notice.code, "params": dict(notice.params)}}

@@ -1,0 +1,124 @@
+"""Sets of questions: kept with the library, brought in and out, made of what people thought, and of pages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from rag.errors import RagError
+from rag.evaluation.anchoring import anchored
+from rag.evaluation.cases import Answered, Case, Format, Status, case_of, read_cases, row_of, version_of, write_cases
+from rag.store.database import Database
+from rag.store.evaluation_table import KeptSet
+from rag.text import plain
+
+PageText = Callable[[str], str | None]
+"""The text of the page of an address; None where it is not there."""
+
+
+@dataclass(frozen=True, slots=True)
+class SetView:
+    """A set as it is listed: how many cases it has, how many of them are drafts, and of how many pages no longer say
+    what they said (`lost`). `version` tells the wording of the approved ones from every other."""
+
+    id: str
+    library: str
+    name: str
+    updated_at: str
+    cases: int
+    drafts: int
+    moved: int
+    lost: int
+    version: str
+
+
+class Sets:
+    """Safe to share between threads. Methods raise RagError("set_unknown") for a set that is not there."""
+
+    def __init__(self, database: Database) -> None:
+        self._table = database.cases
+
+    def sets(self, library: str) -> list[SetView]:
+        return [self._view(kept) for kept in self._table.sets(library)]
+
+    def set_of(self, set_id: str) -> SetView:
+        return self._view(self._kept(set_id))
+
+    def named(self, library: str, name: str) -> SetView | None:
+        """By its name or id."""
+        return next((one for one in self.sets(library) if name in (one.name, one.id)), None)
+
+    def cases(self, set_id: str, *, approved: bool = False) -> list[Case]:
+        """In order; the approved ones alone, where asked for."""
+        found = [case_of(row) for row in self._table.cases(self._kept(set_id).id)]
+        return [case for case in found if case.status == "approved" or not approved]
+
+    def create(self, library: str, name: str, owner: str = "") -> str:
+        """A set of that name, a new one where there is none; returns its id. Raises RagError("set_unnamed")."""
+        if not (plain_name := plain(name)[:120]):
+            raise RagError("set_unnamed")
+        return self._table.add_set(library, owner, plain_name)
+
+    def put(self, set_id: str, cases: Iterable[Case]) -> None:
+        """Keep cases, each in the place of one with the same id."""
+        self._table.put(self._kept(set_id).id, [(case.id, row_of(case)) for case in cases])
+
+    def remove(self, set_id: str, case_ids: Sequence[str]) -> None:
+        self._table.remove(set_id, case_ids)
+
+    def rename(self, set_id: str, name: str) -> None:
+        self._table.rename(self._kept(set_id).id, plain(name)[:120])
+
+    def delete(self, set_id: str) -> None:
+        """Remove the set; runs over it stay, with their questions."""
+        self._table.delete(set_id)
+
+    def approve(self, set_id: str, case_ids: Sequence[str], approved: bool = True) -> None:
+        """Let these take part in runs, or make drafts of them again."""
+        wanted = set(case_ids)
+        status: Status = "approved" if approved else "draft"
+        self.put(set_id, [replace(case, status=status) for case in self.cases(set_id) if case.id in wanted])
+
+    def bring_in(self, library: str, name: str, text: str, owner: str = "") -> str:
+        """A set of a file's cases (JSONL, CSV, RAGAS's columns); returns its id. Raises IngestError."""
+        cases = read_cases(text, name)
+        set_id = self.create(library, name, owner)
+        self.put(set_id, cases)
+        return set_id
+
+    def export(self, set_id: str, form: Format, answered: Mapping[str, Answered] | None = None) -> str:
+        """The set as a file; RAGAS's rows with what a run `answered`."""
+        return write_cases(self.cases(set_id), form, answered)
+
+    def anchor(self, set_id: str, text_of: PageText) -> int:
+        """Look for the evidence in the pages as they are now; returns how many cases changed.
+
+        What is said in other words is quoted anew and marked as moved, what is not said any more as lost; such a case
+        is a draft again, for a person to look at.
+        """
+        cases = self.cases(set_id)
+        changed = [new for case in cases if (new := anchored(case, text_of)) != case]
+        self.put(set_id, changed)
+        return len(changed)
+
+    def _kept(self, set_id: str) -> KeptSet:
+        found = self._table.set_of(set_id)
+        if found is None:
+            raise RagError("set_unknown")
+        return found
+
+    def _view(self, kept: KeptSet) -> SetView:
+        cases = [case_of(row) for row in self._table.cases(kept.id)]
+        approved = [case for case in cases if case.status == "approved"]
+        states = [{one.state for one in case.evidence} for case in cases]
+        return SetView(
+            id=kept.id,
+            library=kept.library,
+            name=kept.name,
+            updated_at=kept.updated_at,
+            cases=len(cases),
+            drafts=len(cases) - len(approved),
+            moved=sum("moved" in one for one in states),
+            lost=sum("lost" in one for one in states),
+            version=version_of(approved),
+        )

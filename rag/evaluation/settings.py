@@ -1,0 +1,64 @@
+"""What questions are asked with: a point of the grid of modes, strategies, libraries and models."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from itertools import product
+from typing import Any, Final
+
+from rag.evaluation.cases import Case
+from rag.retrieval.filters import Filters
+from rag.runs.options import Question, RunOptions
+from rag.web.url_key import url_hash
+
+NO_MODEL: Final = "none"
+"""A model's name that stands for none: answers are quoted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """`library` is another than the run's, such as one that another chunker made; `model` a chat model of the service
+    in the settings, or NO_MODEL; "" is what is set. `k` passages of `fetch_k` candidates are handed on, 0 as usual.
+    """
+
+    mode: str = "fast"
+    strategy: str = ""
+    library: str = ""
+    model: str = ""
+    k: int = 0
+    fetch_k: int = 0
+
+    @property
+    def name(self) -> str:
+        """What tells it from the others of a run."""
+        if self == SHALLOW:
+            return self.mode
+        numbers = [f"{name}={number}" for name, number in (("k", self.k), ("fetch_k", self.fetch_k)) if number]
+        return "/".join(filter(None, [self.mode, self.strategy, self.library, self.model, *numbers]))
+
+    def question(self, case: Case, library: str) -> Question:
+        options = RunOptions(strategy=self.strategy, k=self.k, fetch_k=self.fetch_k)
+        scope = Filters(without=tuple(map(url_hash, case.without)))
+        return Question(case.question, (self.library or library,), self.mode, scope, options)
+
+
+SHALLOW: Final = Setting("shallow", "dense", k=3)
+"""What tutorials build: the three passages nearest in meaning, and an answer that nothing checks."""
+
+
+def grid(
+    modes: Sequence[str] = (),
+    strategies: Sequence[str] = (),
+    libraries: Sequence[str] = (),
+    models: Sequence[str] = (),
+    *,
+    shallow: bool = False,
+) -> list[Setting]:
+    """Each with each; where nothing is named, as it is set."""
+    axes = (modes or ["fast"], strategies or [""], libraries or [""], models or [""])
+    return [*(Setting(*point) for point in product(*axes)), *([SHALLOW] if shallow else [])]
+
+
+def plain(settings: Sequence[Setting]) -> list[dict[str, Any]]:
+    return [asdict(setting) for setting in settings]

@@ -1,0 +1,272 @@
+"""Evaluation over the whole app, with a model that hashes, and by the command line."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from rag.app import App, Question
+from rag.cli import main
+from rag.config import Settings, load_settings
+from rag.evaluation.cases import Case, case_of, row_of
+from rag.evaluation.evaluation import Side
+from rag.evaluation.settings import NO_MODEL, SHALLOW, Setting
+from tests.support.chat_rules import rules
+from tests.support.chat_server import ChatServer
+from tests.support.hashed_model import HashedBuiltin
+
+TOWNS = ("Arl", "Brey", "Corm", "Dunmore", "Eskdale", "Farrow", "Glen", "Harrow", "Ilk", "Jarrow", "Kell", "Lorn")
+PAID = (
+    "by the miller's youngest daughter each Sunday",
+    "in silver and never in copper or bread",
+    "at noon beneath the crooked lantern",
+    "only while herring ran past the point",
+    "twice over after a moonless night",
+    "to a clerk who wrote nothing down",
+    "before any anchor touched the mud",
+    "with a barrel of pitch as surety",
+    "unless fog hid the northern steeple",
+    "half of it for mending nets",
+    "under oath on the ferryman's book",
+    "through a slot in an oak door",
+)
+FILLER = (
+    "The council met on Tuesdays and spoke of lamps, of ropes, of the price of tar and of the mud in the lanes. " * 6
+)
+
+
+def toll(town: str) -> str:
+    at = TOWNS.index(town)
+    return f"The harbour toll of {town} was {100 + at} shillings, paid {PAID[at]}."
+
+
+def pages() -> list[dict[str, str]]:
+    return [
+        {
+            "url": f"https://{town.lower()}.example/harbour",
+            "title": f"{town} harbour",
+            "lang": "en",
+            "text": f"{FILLER}\n\n{toll(town)}\n\n{FILLER}",
+        }
+        for town in TOWNS
+    ]
+
+
+def asked() -> list[Case]:
+    """Each about four towns: what hands on three passages cannot hold it all. Two are of what no page tells."""
+    rows = []
+    for at in range(len(TOWNS)):
+        four = [TOWNS[(at + step) % len(TOWNS)] for step in (0, 1, 3, 6)]
+        evidence = [{"url": f"https://{town.lower()}.example/harbour", "quote": toll(town)} for town in four]
+        question = f"What was the harbour toll of {', '.join(four[:3])} and {four[3]}?"
+        rows.append({"id": f"t{at}", "question": question, "lang": "en", "evidence": evidence, "tags": ["tolls"]})
+    left = {"answerable": False, "without": ["https://lorn.example/harbour"], "lang": "en"}
+    rows += [
+        {"id": "n1", "question": "Who painted the ceiling of the opera in Verona?", **left},
+        {"id": "n2", "question": "Which zeppelin crossed the Atlantic in 1928?", **left},
+    ]
+    return [case_of(row) for row in rows]
+
+
+@pytest.fixture(scope="module")
+def settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
+    """A library that holds the towns."""
+    base = tmp_path_factory.mktemp("evaluation")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("rag.app.models.load_embedding_model", lambda name, **more: HashedBuiltin())
+        (base / "pages.jsonl").write_text("".join(json.dumps(page) + "\n" for page in pages()))
+        (base / "set.jsonl").write_text("".join(json.dumps(row_of(case)) + "\n" for case in asked()))
+        assert main(["--data-dir", str(base / "data"), "import", str(base / "pages.jsonl")]) == 0
+        yield load_settings(None, rag_data_dir=base / "data", qdrant_url="", llm_model="", llm_base_url="")
+
+
+@pytest.fixture
+def app(settings: Settings) -> Iterator[App]:
+    opened = App(settings)
+    yield opened
+    opened.close()
+
+
+def run_of(app: App, cases: list[Case], *settings: Setting, **how: Any) -> str:
+    run_id = app.evaluation.runs.create("main", cases, settings, **how)
+    app.evaluation.runs.work(run_id)
+    assert app.evaluation.runs.run(run_id).state == "done"
+    return run_id
+
+
+def test_a_search_of_three_candidates_is_caught(app: App) -> None:
+    """The regression that a gate is for."""
+    few = Setting(k=3, fetch_k=3)
+    run_id = run_of(app, asked(), Setting(), few, SHALLOW)
+    sides = [Side(run_id), Side(run_id, few.name), Side(run_id, "shallow")]
+    for found in app.evaluation.compare(sides, names=["recall@4000", "all@4000", "recall@5"]):
+        named = {one.metric.name: one.difference for one in found}
+        assert {difference.verdict for difference in named.values()} == {"worse"}
+        assert (named["recall@5"].before, named["recall@5"].after) == (1.0, 0.75)
+    assert app.evaluation.by_difference(sides[:2], "recall@4000")[0].by < 0
+    assert app.evaluation.compare(sides[:2], tags=["none of these"]) == [[]]
+
+
+def test_what_is_measured_is_what_people_get(app: App) -> None:
+    case = asked()[0]
+    run_id = run_of(app, [case], Setting("deep"))
+    row = app.evaluation.runs.row(run_id, "deep", case.id)
+    assert row is not None
+    answer = app.wait(app.ask(Question(case.question, ("main",), "deep")), 60)
+    assert (row.answer.text, row.answer.citations, row.answer.mode) == (answer.text, answer.citations, "deep")
+    assert [one.text for one in row.answer.passages] == [one.text for one in answer.passages]
+    assert [step.node for step in row.answer.steps] == [step.node for step in answer.steps]
+    assert row.scores["coverage"] is not None
+    assert app.conversations.conversations("main") == [], "no conversation is made of it"
+
+
+def test_refusals(app: App) -> None:
+    run_id = run_of(app, asked(), Setting())
+    figures = {one.metric.name: one.value.value for one in app.evaluation.figures(Side(run_id))}
+    assert figures["refusal_recall"] == 1.0
+    assert figures["answerable_auroc"] > 0.9
+    bins = app.evaluation.calibration(Side(run_id))
+    assert sum(one.n for one in bins) == 14
+    assert bins[0].answerable == 0.0
+
+
+def test_a_page_is_left_aside(app: App) -> None:
+    case = Case("q", "What was the harbour toll of Lorn?", without=("https://lorn.example/harbour",))
+    run_id = run_of(app, [case, Case("p", case.question)], Setting())
+    found = {row.case_id: {one.url for one in row.answer.passages} for row in app.evaluation.runs.rows(run_id, "fast")}
+    assert "https://lorn.example/harbour" in found["p"] - found["q"]
+
+
+def test_side_by_side(app: App) -> None:
+    rows = app.evaluation.side_by_side("main", asked()[0], [Setting(), SHALLOW])
+    assert [(row.setting, len(row.answer.passages) > 3) for row in rows] == [("fast", True), ("shallow", False)]
+    assert rows[1].answer.citations[0].quote == rows[1].answer.passages[0].text
+    assert rows[1].scores["faithfulness"] is not None
+
+
+def test_a_stored_set_is_run_and_its_evidence_looked_for(app: App) -> None:
+    sets = app.evaluation.sets
+    text = "".join(json.dumps(row_of(case)) + "\n" for case in asked()[:2])
+    lost = {
+        "id": "x",
+        "question": "What of Lorn?",
+        "evidence": [{"url": "https://lorn.example/harbour", "quote": "Gone."}],
+    }
+    set_id = sets.bring_in("main", "tolls", f"{text}{json.dumps(lost)}\n")
+    run_id = app.evaluation.evaluate(set_id, [Setting()])
+    end = time.monotonic() + 60
+    while app.evaluation.runs.run(run_id).state == "running":
+        assert time.monotonic() < end
+        time.sleep(0.02)
+    found = app.evaluation.runs.run(run_id)
+    assert (found.name, found.set_id, found.done, found.total) == ("tolls", set_id, 2, 2)
+    assert found.set_version == sets.set_of(set_id).version
+    assert (sets.set_of(set_id).lost, sets.set_of(set_id).drafts) == (1, 1)
+    rows = [json.loads(line) for line in app.evaluation.export(run_id, "fast").splitlines()]
+    assert all(row["response"] and row["retrieved_contexts"] for row in rows)
+    sets.delete(set_id)
+    assert app.evaluation.runs.cases(run_id) == asked()[:2]
+
+
+def test_what_people_thought_becomes_cases(app: App) -> None:
+    turns = []
+    for text in ("What was the harbour toll of Glen?", "What was the harbour toll of Kell?"):
+        begun = app.converse(Question(text, ("main",)))
+        app.wait(begun.run_id, 60)
+        turns.append(begun.turn_id)
+    app.feedback.give(turns[0], 1)
+    app.feedback.give(turns[1], -1, reason="wrong")
+    set_id = app.evaluation.sets.create("main", "feedback")
+    assert (app.evaluation.gather_feedback("main", set_id), app.evaluation.gather_feedback("main", set_id)) == (2, 0)
+    good, bad = app.evaluation.sets.cases(set_id)
+    assert (good.status, good.tags, bad.status, bad.tags) == (
+        "approved",
+        ("feedback", "good"),
+        "draft",
+        ("feedback", "bad", "wrong"),
+    )
+    assert any("106 shillings" in quote for quote in good.quotes)
+
+
+def test_a_chat_model_and_none_side_by_side(settings: Settings) -> None:
+    with ChatServer(rules) as server:
+        app = App(settings.model_copy(update={"llm_base_url": server.base_url, "llm_model": "test"}))
+        try:
+            run_id = run_of(app, asked()[:2], Setting(), Setting(model=NO_MODEL), SHALLOW, judge=True)
+            figures = {
+                name: {one.metric.name: one.value.value for one in app.evaluation.figures(Side(run_id, name))}
+                for name in ("fast", "fast/none", "shallow")
+            }
+            assert figures["fast"]["calls"] > figures["shallow"]["calls"] == 1.0 > figures["fast/none"]["calls"]
+            assert figures["shallow"]["tokens"] > 0
+            assert app.evaluation.runs.run(run_id).judge
+        finally:
+            app.close()
+
+
+class TestCommand:
+    def run(self, settings: Settings, capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
+        capsys.readouterr()
+        status = main(["--data-dir", str(settings.rag_data_dir), "evaluate", *arguments])
+        return status, capsys.readouterr().out
+
+    @pytest.fixture
+    def given(self, settings: Settings) -> str:
+        return str(settings.rag_data_dir.parent / "set.jsonl")
+
+    def test_a_table(self, settings: Settings, given: str, capsys: pytest.CaptureFixture[str]) -> None:
+        status, out = self.run(settings, capsys, given, "--limit", "3", "--shallow")
+        assert status == 0
+        assert "recall@4000" in out
+        assert "3 of 3" in out
+        assert "shallow beside fast" in out
+
+    def test_a_gate(
+        self, settings: Settings, given: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: Any
+    ) -> None:
+        status, out = self.run(settings, capsys, given, "--json")
+        rows = [json.loads(line) for line in out.splitlines()]
+        assert (status, len(rows)) == (0, 15)
+        assert set(rows[0]) >= {"run", "setting", "id", "question", "outcome", "answer", "passages", "scores"}
+        (tmp_path / "before.jsonl").write_text(out)
+        limits = "recall@4000:-0.01,calls:+0"
+        for baseline in (rows[0]["run"][:8], "last", str(tmp_path / "before.jsonl")):
+            status, out = self.run(settings, capsys, given, "--baseline", baseline, "--gate", limits)
+            assert (status, out.count("ok  ")) == (0, 2)
+        monkeypatch.setenv("CONTEXT_CHARACTERS", "500")
+        junit = tmp_path / "gate.xml"
+        how = ("--baseline", rows[0]["run"], "--gate", limits, "--junit", str(junit))
+        status, out = self.run(settings, capsys, given, *how)
+        assert (status, out.count("FAIL"), out.count("ok  ")) == (1, 1, 1)
+        suite = ElementTree.parse(junit).getroot()
+        assert (suite.get("tests"), suite.get("failures")) == ("2", "1")
+
+    @pytest.mark.parametrize(
+        "arguments",
+        [
+            ["nowhere.jsonl"],
+            ["SET", "--gate", "recall@4000:0"],
+            ["SET", "--baseline", "nowhere"],
+            ["SET", "--baseline", "last", "--gate", "clever:0"],
+            ["--resume", "ffffffff"],
+        ],
+    )
+    def test_misuse(
+        self, settings: Settings, given: str, capsys: pytest.CaptureFixture[str], arguments: list[str]
+    ) -> None:
+        assert self.run(settings, capsys, *[given if one == "SET" else one for one in arguments])[0] == 2
+
+    def test_a_run_goes_on(self, settings: Settings, capsys: pytest.CaptureFixture[str]) -> None:
+        app = App(settings)
+        run_id = app.evaluation.runs.create("main", asked()[:2], [Setting()])
+        app.evaluation.runs.pause(run_id)
+        app.close()
+        status, out = self.run(settings, capsys, "--resume", run_id[:6])
+        assert status == 0
+        assert "2 of 2 answers" in out

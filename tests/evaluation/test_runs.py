@@ -1,0 +1,177 @@
+"""Runs go on where they were, in whichever process."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from rag.errors import ModelError, RagError
+from rag.evaluation.runs import EvaluationRuns, RunView
+from rag.evaluation.settings import SHALLOW, Setting, grid
+from rag.messages import say
+from rag.store.database import Database
+from tests.support.evaluating import SETTINGS, AnsweringByRule, cases
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[Database]:
+    opened = Database(tmp_path / "app.sqlite3")
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def asker() -> AnsweringByRule:
+    return AnsweringByRule()
+
+
+@pytest.fixture
+def runs(database: Database, asker: AnsweringByRule) -> Iterator[EvaluationRuns]:
+    opened = EvaluationRuns(database, asker)
+    yield opened
+    opened.close()
+
+
+def ended(runs: EvaluationRuns, run_id: str, *states: str) -> RunView:
+    end = time.monotonic() + 30
+    while runs.run(run_id).state not in (states or ("done",)):
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    return runs.run(run_id)
+
+
+def test_every_question_is_asked_once_under_each_setting(runs: EvaluationRuns, asker: AnsweringByRule) -> None:
+    run_id = runs.create("main", cases(5), SETTINGS, name="five", set_id="s")
+    runs.begin()
+    found = ended(runs, run_id)
+    assert (found.done, found.total, found.name, found.settings) == (10, 10, "five", tuple(SETTINGS))
+    assert sorted(asker.asked) == sorted((s.mode, case.question) for s in SETTINGS for case in cases(5))
+    assert runs.cases(run_id) == cases(5)
+    assert set(runs.scores(run_id)) == set(runs.scores(run_id, "deep")) == {"0", "1", "2", "3", "4"}
+    row = runs.row(run_id, "deep", "3")
+    assert row is not None
+    assert (row.answer.text, row.answer.mode, row.scores["contains"]) == ("Question 3?!", "deep", 1.0)
+    assert row.first_token is not None
+    assert runs.row(run_id, "deep", "9") is None
+
+
+def test_a_run_pauses_and_resumes(runs: EvaluationRuns, asker: AnsweringByRule) -> None:
+    run_id = runs.create("main", cases(40), SETTINGS)
+    asker.before = lambda: runs.pause(run_id) if len(asker.asked) == 7 else None
+    runs.begin()
+    assert ended(runs, run_id, "paused").done == 8, "the question in hand is finished"
+    runs.resume(run_id)
+    assert ended(runs, run_id).done == 80
+    assert len(asker.asked) == len(set(asker.asked)) == 80
+
+
+def test_what_fails_waits_with_its_reason(runs: EvaluationRuns, asker: AnsweringByRule) -> None:
+    def fail() -> None:
+        if len(asker.asked) == 3:
+            raise ModelError("model_failed")
+
+    asker.before = fail
+    run_id = runs.create("main", cases(4), SETTINGS)
+    runs.work(run_id)
+    found = runs.run(run_id)
+    assert (found.state, found.done) == ("paused", 3)
+    assert found.notice is not None
+    assert say(found.notice, "en") != say(found.notice, "zh")
+    asker.before = lambda: None
+    runs.resume(run_id, begin=False)
+    runs.work(run_id)
+    assert (runs.run(run_id).state, runs.run(run_id).notice, len(asker.asked)) == ("done", None, 8)
+
+
+def test_a_surprise_stops_one_run_and_no_other(runs: EvaluationRuns, asker: AnsweringByRule) -> None:
+    def surprise() -> None:
+        if not asker.asked:
+            asker.asked.append(("", ""))
+            raise ZeroDivisionError
+
+    asker.before = surprise
+    broken, other = (runs.create("main", cases(2), SETTINGS) for _ in range(2))
+    runs.begin()
+    assert ended(runs, other).done == 4
+    assert ended(runs, broken, "paused").notice is not None
+
+
+def test_a_model_of_a_browser_is_not_kept(database: Database, asker: AnsweringByRule) -> None:
+    run_id = EvaluationRuns(database, asker).create("main", cases(2), SETTINGS, chat="a key")
+    assert b"a key" not in database.path.read_bytes()
+    later = EvaluationRuns(database, asker)
+    later.work(run_id)
+    assert (later.run(run_id).state, asker.asked) == ("paused", [])
+    later.resume(run_id, "a key", begin=False)
+    later.work(run_id)
+    assert later.run(run_id).state == "done"
+
+
+def test_two_processes_do_not_share_a_run(database: Database, runs: EvaluationRuns, asker: AnsweringByRule) -> None:
+    run_id = runs.create("main", cases(3), SETTINGS)
+    assert database.evaluations.claim(run_id, "elsewhere:1:x", "")
+    runs.work(run_id)
+    assert asker.asked == []
+    with database.transaction() as db:
+        db.execute("UPDATE evaluation_runs SET seen_at = seen_at - 60")
+    runs.work(run_id)
+    assert len(asker.asked) == 6, "it has told nothing of itself for a minute"
+
+
+def test_a_cancelled_or_deleted_run_is_left(runs: EvaluationRuns, asker: AnsweringByRule) -> None:
+    run_id = runs.create("main", cases(3), SETTINGS)
+    asker.before = lambda: runs.cancel(run_id) if len(asker.asked) == 1 else None
+    runs.work(run_id)
+    assert (runs.run(run_id).state, runs.run(run_id).done) == ("cancelled", 2)
+    runs.delete(run_id)
+    with pytest.raises(RagError):
+        runs.run(run_id)
+    with pytest.raises(RagError):
+        runs.create("main", [], SETTINGS)
+
+
+def test_a_run_that_is_killed_loses_and_repeats_nothing(tmp_path: Path, database: Database) -> None:
+    command = [sys.executable, "-m", "tests.support.evaluating", str(tmp_path), "60"]
+    for least in (10, 40):
+        process = subprocess.Popen(command, cwd=ROOT)
+        end = time.monotonic() + 60
+        while not (found := database.evaluations.runs("main")) or found[0].done < least:
+            assert time.monotonic() < end
+            time.sleep(0.01)
+        process.kill()
+        process.wait()
+    before = database.evaluations.runs("main")[0]
+    kept = {(row.setting, row.case_id): row for s in SETTINGS for row in database.evaluations.rows(before.id, s.name)}
+    assert (before.state, len(kept)) == ("running", before.done)
+    assert 40 <= before.done < 120
+    asker = AnsweringByRule()
+    later = EvaluationRuns(database, asker)
+    later.work(before.id)
+    assert (later.run(before.id).state, later.run(before.id).done) == ("done", 120)
+    assert len(asker.asked) == 120 - before.done, "what had its row is not asked again"
+    after = {(row.setting, row.case_id): row for s in SETTINGS for row in database.evaluations.rows(before.id, s.name)}
+    assert {key: after[key] for key in kept} == kept
+    started = len((tmp_path / "asked").read_text().split())
+    assert before.done <= started <= before.done + 2, "a kill costs the question in hand"
+
+
+def test_the_grid() -> None:
+    found = grid(["fast", "deep"], ["mmr", "dense"], shallow=True)
+    assert [one.name for one in found] == ["fast/mmr", "fast/dense", "deep/mmr", "deep/dense", "shallow"]
+    assert [one.name for one in grid()] == ["fast"]
+    assert Setting("deep", "mmr", "notes", "none", 3, 9).name == "deep/mmr/notes/none/k=3/fetch_k=9"
+    case = cases(1)[0]
+    question = SHALLOW.question(case, "main")
+    assert (question.mode, question.options.strategy, question.options.k, question.library) == (
+        "shallow",
+        "dense",
+        3,
+        "main",
+    )

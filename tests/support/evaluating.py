@@ -1,0 +1,83 @@
+"""An app that answers by rule, for runs of questions, and a run in a process that can be killed.
+
+`python -m tests.support.evaluating FOLDER CASES` is that process: it begins the run, or goes on with the one that it
+finds, asks a question each twentieth of a second, and notes in FOLDER/asked which.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rag.evaluation.cases import Case
+from rag.evaluation.metrics import Tools
+from rag.evaluation.runs import EvaluationRuns
+from rag.evaluation.settings import Setting
+from rag.runs.options import Question
+from rag.store.database import Database
+from rag.types import Answer, Event, Page
+
+SETTINGS = [Setting("fast"), Setting("deep")]
+
+
+@dataclass
+class AnsweringByRule:
+    """Implements Asker: each answer is that to the question's words, given at once, or what `says` makes of it."""
+
+    says: Callable[[Question], Answer] = lambda asked: Answer(asked.text, asked.mode, "answered", f"{asked.text}!")
+    asked: list[tuple[str, str]] = field(default_factory=list)
+    answers: dict[str, Answer] = field(default_factory=dict)
+    before: Callable[[], object] = lambda: None
+
+    def ask_as(self, question: Question, history: Sequence[tuple[str, str]], model: str, chat: Any) -> str:
+        self.before()
+        self.asked.append((question.mode, question.text))
+        run_id = str(len(self.asked))
+        self.answers[run_id] = self.says(question)
+        return run_id
+
+    def events(self, run_id: str, since: int = 0, wait: float = 0.0) -> list[Event]:
+        answer = self.answers[run_id]
+        return [Event(0, "token", answer.text), Event(1, "answer", answer)][since:]
+
+    def cancel(self, run_id: str) -> None:
+        return
+
+    def warm(self, library: str) -> None:
+        return
+
+    def tools(self, library: str, chat: Any, judge: bool) -> Tools:
+        return Tools()
+
+    def generation(self, library: str) -> str:
+        return f"state of {library}"
+
+    def page(self, library: str, url_hash: str) -> Page | None:
+        return None
+
+
+def cases(count: int) -> list[Case]:
+    return [Case(str(n), f"Question {n}?", "en" if n % 2 else "zh", (f"question {n}",)) for n in range(count)]
+
+
+def main(folder: Path, count: int) -> None:
+    database, asker = Database(folder / "app.sqlite3"), AnsweringByRule()
+    runs = EvaluationRuns(database, asker)
+    found = runs.runs("main")
+    run_id = found[0].id if found else runs.create("main", cases(count), SETTINGS)
+
+    def note() -> None:
+        time.sleep(0.02)
+        with (folder / "asked").open("a") as file:
+            file.write(f"{len(asker.asked)}\n")
+
+    asker.before = note
+    runs.work(run_id)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), int(sys.argv[2]))
