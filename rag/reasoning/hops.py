@@ -25,10 +25,8 @@ READ: Final = 4
 """The passages of a search, best first, in which names are looked for."""
 FIRST: Final = 3
 """The passages of the first search that stay before all others."""
-DEEPER: Final = 0.5
-"""What a name counts that a further search found, beside one that the search which led to it found."""
 
-FEATURES: Final = {"said": 5.4, "held": 9.1, "titled": 3.2, "rare": 1.7, "early": 1.9, "page": 2.5, "long": 0.7}
+FEATURES: Final = {"said": 6.0, "held": 9.5, "titled": 4.0, "rare": 1.5, "early": 1.9, "page": 2.6, "long": 0.6}
 """What tells that a name leads on, with weights: a conditional logit on half of the questions of HotpotQA and MuSiQue.
 
 The shares of the query's terms that the sentence holds, and its passage, with their title; the share of the title's
@@ -37,8 +35,11 @@ terms that the query holds; how rare the name is, how early it stands, whether a
 
 _LATIN = r"(?:[^\W_\u3400-\u9fff]|[’'.&])"
 _RUN = re.compile(rf"《[^《》\n]{{1,40}}》|[“「][^“”「」\n]{{2,40}}[”」]|{_LATIN}++(?:[ -]{_LATIN}++)*+")
+_WORD = re.compile(r"\w")
 _SPLIT = re.compile("[ -]")
 _LOWER = re.compile(r"(?<![\w’'])[a-z]\w*+")
+_HAN = "\u3400-\u9fff"
+_PIECE = re.compile(f"[{_HAN}]+|[^\\s{_HAN}]+")
 _OPENING = "《“「"
 _LITTLE = frozenset("of de la du van von der the &".split())
 _AROUND = "《》“”「」’'.& -"
@@ -81,40 +82,55 @@ class RulePlanner:
 
         `found` are the passages of what was `asked`, the question among it.
         """
-        rest = _without(question, self._names(question))
         worth: dict[str, float] = {}
+        names: dict[str, str] = {}
         for query, passages in zip(asked, found, strict=True):
-            for name, chance in self._leads(query, passages[:READ], self._terms(f"{question} {query}")).items():
-                text = f"{name} {rest}"
-                worth[text] = max(worth.get(text, 0.0), chance * DEEPER * worth.get(query, 1.0))
-        hops = self._distinct(sorted(worth, key=lambda text: -worth[text]), [question, *asked])
-        return [Planned(text, Notice("plan_hop", {"name": text.removesuffix(f" {rest}")}), "hop") for text in hops]
+            known = self._terms(f"{question} {query}")
+            for name, chance, left in self._leads(query, passages[:READ], known):
+                text = f"{name} {left}".strip()
+                worth[text] = max(worth.get(text, 0.0), chance * worth.get(query, 1.0))
+                names[text] = name
+        hops = self._distinct(question, asked, sorted(worth, key=lambda text: -worth[text]))
+        return [Planned(text, Notice("plan_hop", {"name": names[text]}), "hop") for text in hops]
 
-    def _distinct(self, texts: Sequence[str], asked: Sequence[str]) -> list[str]:
-        """The first NEXT texts that neither hold all that another asks for nor are held by it."""
-        known = [self._terms(text) for text in asked]
+    def _distinct(self, question: str, asked: Sequence[str], texts: Sequence[str]) -> list[str]:
+        """The first NEXT texts whose new terms neither hold those of another nor are held by them."""
+        own = self._terms(question)
+        known = [terms for text in asked if (terms := self._terms(text) - own)]
         kept: list[str] = []
         for text in texts:
-            terms = self._terms(text)
-            if len(kept) < NEXT and not any(terms <= other for other in known):
+            new = self._terms(text) - own
+            if len(kept) < NEXT and not any(new <= other or other <= new for other in known):
                 kept.append(text)
-                known.append(terms)
+                known.append(new)
         return kept
 
-    def _leads(self, query: str, passages: Sequence[Passage], known: frozenset[int]) -> dict[str, float]:
-        """How likely each new name in the passages is the one that leads on: a softmax over them."""
-        places: dict[str, list[float]] = {}
-        for name, features in self._places(query, passages, known):
-            places[name] = [*map(max, features, places.get(name, features))]
-        scores = {name: sum(map(float.__mul__, FEATURES.values(), best)) for name, best in places.items()}
-        top = max(scores.values(), default=0.0)
-        odds = {name: math.exp(score - top) for name, score in scores.items()}
-        return {name: one / sum(odds.values()) for name, one in odds.items()}
+    def _leads(self, query: str, passages: Sequence[Passage], known: frozenset[int]) -> list[tuple[str, float, str]]:
+        """Each new name in the passages, how likely it is the one that leads on, and what of the query is then left.
+
+        A softmax over the names, each by the place that tells most for it.
+        """
+        best: dict[str, tuple[float, str]] = {}
+        for name, features, sentence in self._places(query, passages, known):
+            score = sum(map(float.__mul__, FEATURES.values(), features))
+            best[name] = max(best.get(name, (-math.inf, "")), (score, sentence))
+        top = max((score for score, _ in best.values()), default=0.0)
+        odds = {name: math.exp(score - top) for name, (score, _) in best.items()}
+        total = sum(odds.values())
+        return [(name, odds[name] / total, self._left(query, sentence)) for name, (_, sentence) in best.items()]
+
+    def _left(self, query: str, said: str) -> str:
+        """The query without the words that `said` holds; of Chinese, without the runs of characters that it holds."""
+        held = self._terms(said)
+        pieces = [_unsaid(word, said) if "\u3400" <= word[0] <= "\u9fff" else word for word in _PIECE.findall(query)]
+        return " ".join(
+            piece for piece in pieces if _WORD.search(piece) and not ((terms := self._terms(piece)) and terms <= held)
+        )
 
     def _places(
         self, query: str, passages: Sequence[Passage], known: frozenset[int]
-    ) -> Iterator[tuple[str, list[float]]]:
-        """Each place of a new name, with the FEATURES that it has there."""
+    ) -> Iterator[tuple[str, list[float], str]]:
+        """Each place of a new name, the FEATURES that it has there, and the sentence under its title."""
         asked = self._terms(query)
         titles = {bare(passage.title): self._terms(bare(passage.title)) for passage in passages}
         read = [(passage, *self._read(passage, titles)) for passage in passages]
@@ -122,24 +138,24 @@ class RulePlanner:
         idf = self._weights(sorted(asked.union(*new.values(), *titles.values())))
         most = max(idf.values(), default=1.0) or 1.0
         for passage, above, sentences in read:
-            held = _share(idf, asked, self._terms(passage.text) | above)
+            up = self._terms(above)
+            held = _share(idf, asked, self._terms(passage.text) | up)
             titled = _share(idf, titles[bare(passage.title)], asked)
-            for number, (names, terms) in enumerate(sentences, 1):
-                said = _share(idf, asked, terms | above)
+            for number, (names, text) in enumerate(sentences, 1):
+                said = _share(idf, asked, self._terms(text) | up)
                 for name in names:
                     if own := new[name] - known:
                         rare = sum(idf[term] for term in own) / len(own) / most
                         page = float(any(new[name] <= title for title in titles.values()))
-                        yield name, [said, held, titled, rare, 1 / number, page, len(new[name]) / 3]
+                        features = [said, held, titled, rare, 1 / number, page, len(new[name]) / 3]
+                        yield name, features, f"{above} {text}"
 
-    def _read(
-        self, passage: Passage, titles: Iterable[str]
-    ) -> tuple[frozenset[int], list[tuple[list[str], frozenset[int]]]]:
-        """The terms above a passage, and of each sentence its names and terms."""
+    def _read(self, passage: Passage, titles: Iterable[str]) -> tuple[str, list[tuple[list[str], str]]]:
+        """What stands above a passage, and its sentences, each with what it names."""
         ordinary = frozenset(_LOWER.findall(passage.text))
         texts = [passage.text[start:end] for start, end in sentence_spans(passage.text)]
-        above = self._terms(" ".join((passage.title, *passage.section)))
-        return above, [(self._names(text, ordinary, titles), self._terms(text)) for text in texts]
+        above = " ".join((passage.title, *passage.section))
+        return above, [(self._names(text, ordinary, titles), text) for text in texts]
 
     def _names(self, text: str, ordinary: Collection[str] = (), titles: Iterable[str] = ()) -> list[str]:
         """What `text` names: runs of capitals, what stands in quotes, titles of pages; none of words that ask nothing.
@@ -179,6 +195,19 @@ def _share(idf: Mapping[int, float], asked: frozenset[int], held: frozenset[int]
     """The share of what is asked for, by IDF, that is held."""
     total = sum(idf[term] for term in asked)
     return sum(idf[term] for term in asked & held) / total if total else 0.0
+
+
+def _unsaid(run: str, said: str) -> str:
+    """The characters of a run that stand in no piece of two or more which `said` holds too."""
+    kept, at = "", 0
+    while at < len(run):
+        end = at + 1
+        while end <= len(run) and run[at:end] in said:
+            end += 1
+        step = end - 1 - at
+        kept += run[at] if step < 2 else ""
+        at += max(1, step if step >= 2 else 1)
+    return kept
 
 
 def _without(question: str, names: Iterable[str]) -> str:
