@@ -122,7 +122,9 @@ def _add_questions(actions: argparse._SubParsersAction[argparse.ArgumentParser])
     search.add_argument("-k", type=_positive, default=10, metavar="N", help="how many passages (default 10)")
     search.add_argument("--explain", action="store_true", help="print every candidate and what became of it")
     ask = _command(actions, "ask", "questions.ask", "Answer questions from the pages.")
-    ask.add_argument("--mode", choices=("fast", "deep"), default="fast", help="default: fast")
+    ask.add_argument("--mode", choices=get_args(RunMode), default="fast", help="default: fast")
+    most = "searches that research makes at most (default 12, without a model 6)"
+    ask.add_argument("--max-searches", type=_positive, metavar="N", help=most)
     for parser in (search, ask):
         _add_where(parser)
         what = parser.add_mutually_exclusive_group(required=True)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-RunMode = Literal["fast", "deep"]
+RunMode = Literal["fast", "deep", "research"]
 Outcome = Literal["answered", "caveat", "not_in_pages", "failed", "conversation"]
 IngestStatus = Literal["added", "unchanged", "updated", "duplicate", "held", "gone", "skipped", "failed"]
 PageStatus = Literal["active", "gone"]
@@ -15,7 +15,7 @@ Decision = Literal["", "retry", "add_anyway", "keep_both", "refresh", "skip"]
 Fate = Literal["merged", "same_text", "says_less"]
 Verdict = Literal["supported", "partly", "unsupported"]
 CheckedBy = Literal["model", "local", "rules"]
-EventKind = Literal["step", "standalone", "token", "reset", "waiting", "answer"]
+EventKind = Literal["step", "standalone", "plan", "token", "reset", "waiting", "answer"]
 Stage = Literal["waiting", "fetching", "reading", "chunking", "embedding", "storing", "done"]
 
 
@@ -257,7 +257,7 @@ class Answer:
     `notice` says why an answer carries a caveat, is
     missing, or failed. An answer from the `conversation` alone has no citations. `standalone` is what a
     follow-up was understood as, empty for a question that stands by itself; `composed` how the answer
-    was put together from the passages.
+    was put together from the passages. `trail` is what a mode tells of its way beside that, as plain data.
     """
 
     question: str
@@ -277,6 +277,7 @@ class Answer:
     standalone: str = ""
     composed: str = ""
     usage: Usage = Usage()
+    trail: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def quoted(self) -> bool:
@@ -302,9 +303,10 @@ class Event:
     """One thing that happened in a run; `seq` counts from 0.
 
     `data` is for `step` {"node", "state": "started"} or {"node", "state": "finished", "ms", "detail"},
-    for `standalone` what a follow-up was understood as, for `token` a piece of text, for `reset` an empty
-    text (discard the tokens so far), for `waiting` the Waits of a person, and for `answer`, always the last, the
-    Answer. `path` names the nodes in whose nested graphs it happened, outermost first; none for the mode's own graph.
+    for `standalone` what a follow-up was understood as, for `plan` {"steps", "used", "most"}, for `token` a piece
+    of text, for `reset` an empty text (discard the tokens so far), for `waiting` the Waits of a person, and for
+    `answer`, always the last, the Answer. `path` names the nodes in whose nested graphs it happened, outermost first;
+    none for the mode's own graph.
     """
 
     seq: int

@@ -186,6 +186,11 @@ class App:
         asking = self._asking(self.conversations.question(turn_id, owner), owner, chat)
         return self.conversations.reply(turn_id, reply, asking)
 
+    def go_on(self, turn_id: str, *, owner: str = "", chat: ChatOptions | None = None) -> Asked:
+        """Go on with a turn whose process ended before its answer was there. Raises RagError("turn_not_waiting")."""
+        asking = self._asking(self.conversations.question(turn_id, owner), owner, chat)
+        return self.conversations.go_on(turn_id, asking)
+
     def events(self, run_id: str, since: int = 0, wait: float = 0.0) -> list[Event]:
         return self._runs.events(run_id, since, wait)
 

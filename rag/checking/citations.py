@@ -7,6 +7,7 @@ passage does, and dropped elsewhere.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -15,7 +16,10 @@ from rag.checking.marks import find_marks, held_addresses, with_code_marked, wit
 from rag.checking.rules import SUPPORTED, Finding, Quote, Said, Source, judge, worth
 from rag.checking.statements import LONGEST, Stated, find_statements, leads_on, what_it_says
 from rag.checking.verifier import RANK, Claim, Judgement, Verifier, batches
+from rag.errors import ModelError
 from rag.types import CheckedBy, Citation, Passage, Statement
+
+log = logging.getLogger(__name__)
 
 CLEARLY: Final = 0.6
 """The share from which on a passage that was not named is cited after all."""
@@ -73,6 +77,16 @@ class Check:
         self._sources = [Source(passage) for passage in passages]
         self._looked_elsewhere = 0
         self.weighed = [self._weigh(stated) for stated in find_statements(self._text, find_marks(self._text, texts))]
+
+    @property
+    def text(self) -> str:
+        """What was weighed: the text without links."""
+        return self._text
+
+    def doubtful(self) -> list[tuple[int, int]]:
+        """Where in `text` the statements stand, with their marks, that nothing bears out."""
+        found = (one for one in self.weighed if one.counts and one.finding.verdict == "unsupported")
+        return [(one.stated.start, one.stated.stop) for one in found]
 
     def claims(self) -> list[Claim]:
         """What a verifier should judge: all statements and remarks but those that stand there to the letter."""
@@ -155,6 +169,17 @@ class Check:
         quotes = (self._sources[n - 1].best(said) for n in others)
         best = max(quotes, key=lambda quote: _judged(said, quote).score, default=None)
         return best if best and _judged(said, best).score >= CLEARLY else None
+
+
+async def consulted(check: Check, verifiers: Sequence[Verifier], question: str, tokens: int) -> Check:
+    """The check with the judgements of the first verifier that answers; where none does, the rules' verdicts stand."""
+    for verifier in verifiers:
+        try:
+            await check.consult(verifier, question, tokens)
+            break
+        except ModelError as error:
+            log.info("the check by %s failed (%s)", verifier.checks_by, error.code)
+    return check
 
 
 def check(text: str, passages: Sequence[Passage]) -> Checked:

@@ -59,7 +59,7 @@ def ask(settings: Settings, options: argparse.Namespace) -> int:
     status = 0
     with closing(App(settings)) as app:
         how = _how(options, app)
-        chosen = RunOptions(strategy=how["strategy"] or "")
+        chosen = RunOptions(strategy=how["strategy"] or "", searches=options.max_searches)
         for row in _questions(options):
             question = Question(row.question, (settings.rag_library,), options.mode, how["filters"], chosen)
             answer = app.wait(app.ask(question, history=row.history))
@@ -119,9 +119,13 @@ def _answer(answer: Answer) -> dict[str, Any]:
         "answer": answer.text,
         "citations": citations,
         "steps": steps,
+        "hits": [_hit(rank, passage) for rank, passage in enumerate(answer.passages, 1)],
         "model_calls": answer.model_calls,
+        "calls": answer.model_calls,
+        "searches": len(answer.searches),
         "seconds": round(answer.seconds, 3),
         "answerable": answer.answerable,
+        **answer.trail,
     }
 
 

@@ -94,6 +94,7 @@ class TurnView:
     rating: int = 0
     searches: int = 0
     waits: tuple[Wait, ...] = ()
+    can_go_on: bool = False
 
 
 class Conversations:
@@ -160,6 +161,19 @@ class Conversations:
         spans = self._spans.of_turn(turn_id, asking.owner)
         resumed = Resumed(reply, Spent(**kept.waits["spent"]), spans)
         return self._begin(asking, turn.conversation_id, turn_id, before, resumed)
+
+    def go_on(self, turn_id: str, asking: Asking) -> Asked:
+        """Go on with a turn that was cut off, from its last step; it must be its conversation's last.
+
+        Raises RagError("turn_not_waiting") for one that cannot, or that somebody else took up.
+        """
+        turn = self.turn(turn_id, asking.owner)
+        turns = self.turns(turn.conversation_id, asking.owner)
+        possible = turn.can_go_on and turns[-1].id == turn_id
+        if not possible or not self._table.take_up(turn_id, self._process.name):
+            raise RagError("turn_not_waiting")
+        resumed = Resumed(spans=self._spans.of_turn(turn_id, asking.owner), cut_off=True)
+        return self._begin(asking, turn.conversation_id, turn_id, turns[:-1], resumed)
 
     def question(self, turn_id: str, owner: str = "") -> Question:
         """What the turn was asked with. Raises RagError("turn_unknown")."""
@@ -317,6 +331,7 @@ class Conversations:
             rating=self._feedback.rating_of(turn.id, turn.owner),
             searches=extra.get("searches", 0),
             waits=tuple(Wait(**one) for one in turn.waits.get("asks", ())),
+            can_go_on=turn.state == "interrupted" and self._runs.can_go_on(_mode_of(turn)),
         )
 
     def _is_alive(self, turn: Turn) -> bool:
@@ -341,8 +356,13 @@ def _answer(turn: Turn) -> Answer | None:
     if turn.state != "interrupted":
         return None
     text = _MARK.sub("", turn.text).strip()
-    mode = turn.extra.get("settings", {}).get("mode", "fast")
-    return Answer(turn.question, mode, "caveat" if text else "failed", text, notice=Notice("turn_interrupted"))
+    return Answer(
+        turn.question, _mode_of(turn), "caveat" if text else "failed", text, notice=Notice("turn_interrupted")
+    )
+
+
+def _mode_of(turn: Turn) -> str:
+    return str(turn.extra.get("settings", {}).get("mode", "fast"))
 
 
 def _exchanges(turns: Sequence[TurnView]) -> list[Exchange]:

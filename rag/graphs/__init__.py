@@ -7,12 +7,14 @@ from types import MappingProxyType
 from typing import Final
 
 from rag.graphs.answer.mode import LoopMode
+from rag.graphs.research.mode import ResearchMode
 from rag.graphs.shallow import ShallowMode
 from rag.runs.run import Mode
 
 _ROWS: Final[tuple[Mode, ...]] = (
     LoopMode("fast", max_calls=3),
     LoopMode("deep", max_calls=12),
+    ResearchMode(),
 )
 MODES: Final[Mapping[str, Mode]] = MappingProxyType({mode.name: mode for mode in _ROWS})
 

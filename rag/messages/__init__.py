@@ -23,6 +23,7 @@ from rag.messages import (
     ingest,
     jobs,
     models,
+    research,
     search,
     store,
     strategies,
@@ -47,6 +48,7 @@ MESSAGES: dict[str, tuple[str, str]] = {
     **search.MESSAGES,
     **strategies.MESSAGES,
     **answers.MESSAGES,
+    **research.MESSAGES,
     **conversations.MESSAGES,
     **evaluation.MESSAGES,
 }

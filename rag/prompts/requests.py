@@ -20,6 +20,7 @@ MAX_PASSAGE = 4_000
 """Characters of a passage that a model is given."""
 _SHOWN = 4  # exchanges that a follow-up may point back to
 _ANSWER_CHARACTERS = 600
+_TITLES = 60
 
 Numbered = tuple[int, Passage]
 
@@ -127,6 +128,70 @@ def suggest(texts: PromptTexts, question: str, answer: str, passages: Sequence[P
     return made([texts.of("suggest", question)], user, marker=marker)
 
 
+def plan(texts: PromptTexts, question: str, titles: Sequence[str]) -> Prompt:
+    """Ask for the aspects of a question and the steps that would answer it; `titles` are those of pages at hand."""
+    pages, asked = ("页面", "问题") if is_chinese(question) else ("Pages", "Question")
+    listed = "\n".join(f"- {_defused(_one_line(title), '')[:_MAX_LABEL]}" for title in titles[:_TITLES])
+    return made([texts.of("plan", question)], f"{pages}:\n{listed}\n\n{asked}: {question}")
+
+
+def search_query(
+    texts: PromptTexts, question: str, wanted: str, past: Sequence[str], headings: Sequence[str]
+) -> Prompt:
+    """Ask how to search for a step."""
+    found, under, whole, step = _STEP_ZH if is_chinese(question) else _STEP_EN
+    user = f"{found}:\n{_lines(past)}\n\n{under}:\n{_lines(headings)}\n\n{whole}: {question}\n{step}: {wanted}"
+    return made([texts.of("search_query", question)], user)
+
+
+def distil(
+    texts: PromptTexts, question: str, wanted: str, aspects: Sequence[str], passages: Sequence[Passage]
+) -> Prompt:
+    """Ask for the sentences of the passages that bear on a step."""
+    block, marker = passage_block(passages)
+    numbered = "\n".join(f"{number}. {_one_line(aspect)}" for number, aspect in enumerate(aspects, 1))
+    told, whole, step = ("方面", "问题", "子问题") if is_chinese(question) else ("Aspects", "Question", "Sub-question")
+    user = f"{block}\n\n{told}:\n{numbered}\n\n{whole}: {question}\n{step}: {wanted}"
+    return made([texts.of("distil", question)], user, marker=marker, count=len(passages))
+
+
+def go_on(
+    texts: PromptTexts,
+    question: str,
+    past: Sequence[str],
+    aspects: Sequence[str],
+    steps: Sequence[str],
+    revisions: int,
+) -> Prompt:
+    """Ask whether to go on, to add steps, or to write."""
+    found, missing, left = (
+        ("已找到", "尚缺的方面", "未做的步骤") if is_chinese(question) else ("Found", "Aspects not met", "Steps left")
+    )
+    told = f"{found}:\n{_lines(past)}\n\n{missing}:\n{_lines(aspects)}\n\n{left}:\n{_lines(steps)}"
+    return made([texts.of("go_on", question)], _under(told, question), revisions=revisions)
+
+
+def report(texts: PromptTexts, question: str, headings: Sequence[str], numbered: Sequence[Numbered]) -> Prompt:
+    """Ask for the report, from passages that keep their numbers."""
+    block, marker = _block(numbered)
+    parts = "标题" if is_chinese(question) else "Headings"
+    user = f"{block}\n\n{parts}:\n{_lines(headings)}\n\n{_asked(question)}"
+    return made([texts.of("report", question)], user, marker=marker, count=len(numbered), missing=NOT_IN_PAGES)
+
+
+def mend(texts: PromptTexts, question: str, sentences: Sequence[str], passages: Sequence[Passage]) -> Prompt:
+    """Ask for sentences that the passages do not bear out as they would."""
+    block, marker = passage_block(passages)
+    numbered = "\n".join(f"{number}. {_one_line(sentence)}" for number, sentence in enumerate(sentences, 1))
+    stated = "句子" if is_chinese(question) else "Sentences"
+    user = f"{block}\n\n{stated}:\n{numbered}\n\n{_asked(question)}"
+    return made([texts.of("mend", question)], user, marker=marker, count=len(sentences))
+
+
+def _lines(said: Sequence[str]) -> str:
+    return "\n".join(f"- {_one_line(one)}" for one in said) or "–"
+
+
 def _asked(question: str) -> str:
     return f"{'问题' if is_chinese(question) else 'Question'}: {question}"
 
@@ -189,3 +254,5 @@ _REFINE_EN = "{block}\n\nDraft:\n{draft}\n\nQuestion: {question}"
 _REFINE_ZH = "{block}\n\n草稿：\n{draft}\n\n问题：{question}"
 _CONDENSE_EN = "Conversation:\n{said}\n\nLast question: {question}"
 _CONDENSE_ZH = "对话：\n{said}\n\n最后一个问题：{question}"
+_STEP_EN = ("Found so far", "Headings of the pages", "Question", "Sub-question")
+_STEP_ZH = ("已找到", "页面的标题", "问题", "子问题")

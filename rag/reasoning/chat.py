@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from pydantic import BaseModel, Field, ValidationError
 
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+Filled = TypeVar("Filled", bound=BaseModel)
 StructuredCall = Callable[["BaseChatModel", type[BaseModel], Sequence["BaseMessage"]], Awaitable[Any]]
 
 _MAX_ANSWER: Final = 40_000  # characters; a model that goes round in circles is cut off there
@@ -99,9 +100,7 @@ class ChatReasoner:
 
     async def grade(self, question: str, passages: Sequence[Passage]) -> list[bool]:
         """Judge all passages in one call; those that the model passed over count as relevant."""
-        messages = _messages(requests.grade(self.texts, question, passages))
-        with _failures_named():
-            reply = await self._fill(Verdicts, messages)
+        reply = await self.filled(Verdicts, requests.grade(self.texts, question, passages))
         said = {verdict.number: verdict.relevant for verdict in reply.verdicts} if reply else {}
         return [said.get(number, True) for number in range(1, len(passages) + 1)]
 
@@ -109,8 +108,7 @@ class ChatReasoner:
         self, claims: Sequence[Claim], passages: Sequence[Passage], question: str = ""
     ) -> list[Judgement | None]:
         """Implements Verifier, in one call."""
-        with _failures_named():
-            reply = await self._fill(Judgements, _messages(judging(self.texts, claims, passages, question)))
+        reply = await self.filled(Judgements, judging(self.texts, claims, passages, question))
         return read_judgements(reply, len(claims))
 
     async def rewrite(self, question: str, tried: Sequence[str], passages: Sequence[Passage]) -> str:
@@ -156,10 +154,12 @@ class ChatReasoner:
         """Implements Suggester."""
         return listed(await self.lines(requests.suggest(self.texts, question, answer, passages)))
 
-    async def _fill(self, schema: type[BaseModel], messages: Sequence[BaseMessage]) -> Any:
-        if self._structured is not None:
-            return await self._structured(self._fast, schema, messages)
-        return await structured(self._fast, schema, messages)
+    async def filled(self, schema: type[Filled], prompt: Prompt) -> Filled:
+        """What the model says in the form of `schema`. Raises ModelError, also for a reply that does not fit it."""
+        fill: Any = self._structured or structured
+        with _failures_named():
+            filled: Filled = await fill(self._fast, schema, _messages(prompt))
+        return filled
 
 
 class _Source:

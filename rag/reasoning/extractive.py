@@ -111,13 +111,13 @@ class ExtractiveReasoner:
     kind: Literal["extractive", "chat"] = "extractive"
 
     def __init__(self, encoder: Encoder, weights: TermWeights, before: Sequence[str] = ()) -> None:
-        self._encoder = encoder
-        self._weights = weights
+        self.encoder = encoder
+        self.weights = weights
         self._before = tuple(before)
 
     def following(self, before: Sequence[str]) -> Self:
         """Implements Follower."""
-        return type(self)(self._encoder, self._weights, before)
+        return type(self)(self.encoder, self.weights, before)
 
     async def decide(self, question: str, history: Sequence[BaseMessage], tools: Sequence[BaseTool]) -> AIMessage:
         """Search for everything but small talk; what was said is answered from the conversation."""
@@ -147,7 +147,7 @@ class ExtractiveReasoner:
 
         None if the passages cover too little. A few commands that stand together count as one.
         """
-        chosen, between = self._choose(question, passages), ""
+        chosen, between = self.chosen(question, passages), ""
         while (sentence := await asyncio.to_thread(next, chosen, None)) is not None:
             yield between + sentence.written
             between = "\n\n"
@@ -160,13 +160,13 @@ class ExtractiveReasoner:
     def unnamed(self, question: str, passages: Sequence[Passage]) -> list[str]:
         """Implements Quoter."""
         names = {name: self._terms(name) for name in _NAME.findall(question)}
-        weights = self._weights(sorted(frozenset().union(*names.values())))
+        weights = self.weights(sorted(frozenset().union(*names.values())))
         held = frozenset[int]().union(*(self._terms("\n".join((p.title, *p.section, p.text))) for p in passages))
         if not weights or _share(weights, held) >= NAMED:
             return []
         return [name for name, terms in names.items() if terms and not terms & held]
 
-    def _choose(self, question: str, passages: Sequence[Passage]) -> Iterator[Sentence]:
+    def chosen(self, question: str, passages: Sequence[Passage]) -> Iterator[Sentence]:
         """The best sentence, and others that are likely and say something else, best first."""
         if max(self._shares(question, passages), default=0.0) < BEARS_ON_IT:
             return
@@ -204,12 +204,12 @@ class ExtractiveReasoner:
 
     def _question_weights(self, question: str) -> Mapping[int, float]:
         """The question's terms by IDF, and those of the questions it follows on as far as they count."""
-        counts = term_weights(question, self._before, self._encoder)
-        idf = self._weights(sorted(counts))
+        counts = term_weights(question, self._before, self.encoder)
+        idf = self.weights(sorted(counts))
         return {term: idf[term] * count for term, count in counts.items()}
 
     def _terms(self, text: str) -> frozenset[int]:
-        return self._encoder.terms(text)
+        return self.encoder.terms(text)
 
     def _rewrite(self, question: str, tried: Sequence[str], passages: Sequence[Passage]) -> str:
         before = {query.casefold() for query in tried}

@@ -6,7 +6,7 @@ A question names a part of the library: "in the pricing page …", "on docs.exam
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
@@ -87,27 +87,42 @@ class ScopedSearch:
         self._filters = filters or Filters()
         self._options = options
 
-    def search(self, question: str, before: Sequence[str] = ()) -> Retrieval:
+    def search(
+        self, question: str, before: Sequence[str] = (), *, sections: Sequence[str] = (), **how: Any
+    ) -> Retrieval:
         """Search for the question, or for a query made of it, without the words that name the scope.
 
-        `before` are the questions that it follows on.
+        `before` are the questions that it follows on. `sections`, headings to search under, and `how`, options of
+        `Retriever.search`, are for this search alone.
 
         Where the scope that the question names holds nothing, everything is searched, and the notes say so.
         """
         scope = self._scope(question)
-        found = self._find(scope.question, self._filters.within(scope.filters), before)
+        own = replace(self._filters, sections=tuple(sections)) if sections else self._filters
+        found = self._find(scope.question, own.within(scope.filters), before, how)
         if not scope.names:
             return found
         names = ", ".join(scope.names)
         if found.passages:
             return _noted(found, "scope_named", names)
-        return _noted(self._find(question, self._filters, before), "scope_empty", names)
+        return _noted(self._find(question, own, before, how), "scope_empty", names)
+
+    def titles(self) -> list[str]:
+        """Those of the pages within the scope that was chosen."""
+        wanted = self._filters
+        return [
+            page.title
+            for page in self._pages()
+            if page.title
+            and (not wanted.pages or page.url_hash in wanted.pages)
+            and (not wanted.sites or page.site in wanted.sites)
+        ]
 
     def passages(self, ids: Sequence[str]) -> list[Passage]:
         return self._make().passages(ids)
 
-    def _find(self, question: str, filters: Filters, before: Sequence[str]) -> Retrieval:
-        return self._make().search(question, filters=filters, before=before, **self._options)
+    def _find(self, question: str, filters: Filters, before: Sequence[str], how: Mapping[str, Any]) -> Retrieval:
+        return self._make().search(question, filters=filters, before=before, **{**self._options, **how})
 
     def _scope(self, question: str) -> Scope:
         """What the query names; a query that lost it in rewriting keeps what the question named."""

@@ -17,15 +17,18 @@ class RunOptions:
     `strategy` is how it searches, by default as the settings say. `standalone` is the question as the person
     corrected it: it is searched for and answered. `compose`
     says how an answer is put together from many passages, `distill` whether they are cut down to the
-    sentences that bear on the question first (None: when they do not fit). `context_tokens` is what the
-    chat model takes in at once. `calls`, `tokens` and `seconds` end the run with the best answer so far. A search hands
-    on `k` passages of `fetch_k` candidates; 0 is as many as usual.
+    sentences that bear on the question first (None: when they do not fit). With `approve` a plan waits for the
+    person before it is carried out, where the mode makes one; `searches` is how many such a mode makes at most.
+    `context_tokens` is what the chat model takes in at once. `calls`, `tokens` and `seconds` end the run with the best
+    answer so far. A search hands on `k` passages of `fetch_k` candidates; 0 is as many as usual.
     """
 
     strategy: str = ""
     standalone: str = ""
     compose: Compose = "auto"
     distill: bool | None = None
+    approve: bool = False
+    searches: int | None = None
     context_tokens: int = 16_000
     calls: int | None = None
     tokens: int | None = None

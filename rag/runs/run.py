@@ -14,7 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final, Protocol, cast, get_args
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast, get_args, runtime_checkable
 
 from rag.checking.verifier import Verifier
 from rag.errors import RagError
@@ -59,12 +59,22 @@ class Found(Protocol):
 class Searcher(Protocol):
     """What a run needs of a retriever. Both calls may block; they are made in threads."""
 
-    def search(self, question: str, before: Sequence[str] = ()) -> Found:
-        """Find passages for `question`, in context order; `before` are the questions that it follows on."""
+    def search(self, question: str, before: Sequence[str] = (), **how: Any) -> Found:
+        """Find passages for `question`, in context order; `before` are the questions that it follows on.
+
+        `how` are choices for this search alone, see `ScopedSearch.search`.
+        """
         ...
 
     def passages(self, ids: Sequence[str]) -> Sequence[Passage]:
         """Read passages again by their ids, leaving out those that are no longer there."""
+        ...
+
+
+@runtime_checkable
+class Titled(Protocol):
+    def titles(self) -> Sequence[str]:
+        """The titles of the pages that are searched. May block."""
         ...
 
 
@@ -79,8 +89,8 @@ class Shelf:
         self._retriever = retriever
         self._kept: dict[str, Passage] = {}
 
-    def search(self, query: str, before: Sequence[str] = ()) -> Sequence[Passage]:
-        found = self._retriever.search(query, before)
+    def search(self, query: str, before: Sequence[str] = (), **how: Any) -> Sequence[Passage]:
+        found = self._retriever.search(query, before, **how)
         if isinstance(found, Retrieval):
             self.searches.append(found)
         passages = [self._with_known(passage) for passage in found.passages]
@@ -97,6 +107,10 @@ class Shelf:
             known = joined(joined(whole[0], known), passage) if whole else passage
         return replace(known, score=passage.score, ranks=passage.ranks, scores=passage.scores)
 
+    def titles(self) -> Sequence[str]:
+        """Those of the pages that are searched, where that is known."""
+        return self._retriever.titles() if isinstance(self._retriever, Titled) else ()
+
     def answerable(self) -> float:
         """How likely the library holds the answer, by the best of the searches; 1 before the first."""
         return max((search.answerable for search in self.searches), default=1.0)
@@ -109,10 +123,13 @@ class Shelf:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """What a mode has a run driven with: a compiled LangGraph graph, what is put into it, and its runtime context."""
+    """What a mode has a run driven with: a compiled LangGraph graph, what is put into it, and its runtime context.
+
+    Nothing is put into a graph that goes on from its last checkpoint.
+    """
 
     graph: Any
-    given: Mapping[str, Any]
+    given: Mapping[str, Any] | None
     context: Any = None
 
 
@@ -121,11 +138,14 @@ class Mode(ABC):
 
     What nodes write to their stream becomes an event where its key is an EventKind, and part of the run's state
     otherwise. A state's `outcome`, once it is there, says that the answer in it is sound. `max_calls` bounds the
-    model calls of a run; `keeps_history` asks for the checkpoint of each step, where there is a conversation.
+    model calls of a run, and `max_tokens` their tokens, where nobody chose another limit; `most_calls` bounds what
+    can be chosen. `keeps_history` asks for the checkpoint of each step, where there is a conversation.
     """
 
     name: str
     max_calls: int = 1
+    most_calls: int | None = None
+    max_tokens: int | None = None
     keeps_history: bool = False
 
     @abstractmethod
@@ -137,7 +157,7 @@ class Mode(ABC):
         """The answer from the run's state; `broken` is why the graph did not come to its end."""
 
     def calls(self, options: RunOptions, *, talks: bool) -> int:
-        """How many model calls a run with these options may make; `talks` is true within a conversation."""
+        """How many model calls a run may make where nobody set it; `talks` is true within a conversation."""
         return self.max_calls
 
     def warm(self, saver: Any) -> None:
@@ -168,7 +188,7 @@ class Hooks:
 @dataclass(slots=True)
 class Run:
     """`spent` is what it had used before, where it goes on in another process; `reply` what a person answered to its
-    waits, by their ids.
+    waits, by their ids. One that `goes_on` was cut off, and begins with its last checkpoint.
     """
 
     id: str
@@ -187,6 +207,7 @@ class Run:
     trace: Trace = field(default_factory=Trace)
     spent: Spent = field(default_factory=Spent)
     reply: Mapping[str, Any] = field(default_factory=dict)
+    goes_on: bool = False
     waits: tuple[Wait, ...] = ()
     more: Mapping[str, float] = field(default_factory=dict)
     began: float = field(default_factory=time.monotonic)
@@ -219,6 +240,11 @@ class Run:
         self.budget.raise_by(int(self.more["calls"]), int(self.more["tokens"]))
         return found
 
+    def take_up(self, spent: Spent) -> None:
+        """Begin with what it had used before it was cut off."""
+        self.spent = spent
+        self.budget.take_up(spent)
+
     def checkpointer(self) -> Any:
         """What keeps the run's conversation; None where there is none. Its first import takes a moment."""
         return self.saver() if self.thread and self.saver else None
@@ -242,7 +268,7 @@ async def drive(run: Run) -> None:
     given = await asyncio.to_thread(_resuming, run.reply) if run.reply else prepared.given
     durability = {"durability": "exit"} if run.thread and not run.mode.keeps_history else {}
     how = {"context": prepared.context, "stream_mode": ["custom", "values"], "subgraphs": True, **durability}
-    run.waits, began = (), False
+    run.waits, began = (), run.goes_on
     async for namespace, kind, part in prepared.graph.astream(given, run.config(), **how):
         path = tuple(node.partition(":")[0] for node in namespace)
         if kind == "custom":
@@ -251,6 +277,18 @@ async def drive(run: Run) -> None:
             run.state.update(part if began else {})  # at first it is what the conversation was left with
             began = True
     run.waits = tuple(Wait(one.id, one.value) for one in run.state.pop("__interrupt__", ()))
+
+
+async def values_kept(run: Run, graph: Any) -> dict[str, Any] | None:
+    """What the run's conversation knows, in the graph's terms; None where it cannot be read."""
+    if not run.thread:
+        return {}
+    found: Sequence[Any] = await asyncio.gather(graph.aget_state(run.config()), return_exceptions=True)
+    if isinstance(found[0], BaseException):
+        log_problem("a conversation could not be read", found[0])
+        return None
+    values: dict[str, Any] = found[0].values
+    return values
 
 
 def _resuming(reply: Mapping[str, Any]) -> Any:

@@ -39,11 +39,15 @@ __all__ = ["Runs", "Searcher"]
 
 @dataclass(frozen=True, slots=True)
 class Resumed:
-    """A person's answers to what a run waited for, by the ids of its Waits, what it had used before, and its spans."""
+    """A person's answers to what a run waited for, by the ids of its Waits, what it had used before, and its spans.
+
+    One that was `cut_off` goes on from its last checkpoint, which knows what it had used.
+    """
 
     reply: Mapping[str, Any] = field(default_factory=dict)
     spent: Spent = field(default_factory=Spent)
     spans: Sequence[Span] = ()
+    cut_off: bool = False
 
 
 FRESH: Final = Resumed()
@@ -96,10 +100,9 @@ class Runs:
     ) -> str:
         """Begin to answer `question` and return the run's id at once.
 
-        `history` holds the earlier (question, answer) pairs of the conversation, oldest first.
-        `quoter` is what a run falls back on when its budget is spent. With a `thread` the saver keeps the
-        conversation, and `history` counts only if it knows none. `resumed` is what a run goes on with that waited for
-        a person in a process that has ended.
+        `history` holds the earlier (question, answer) pairs of the conversation, oldest first. `quoter` is what a run
+        falls back on when its budget is spent. With a `thread` the saver keeps the conversation, and `history` counts
+        only if it knows none. `resumed` is what a run goes on with whose process has ended.
         """
         mode = self._modes[question.mode]
         run = Run(
@@ -117,6 +120,7 @@ class Runs:
             saver=self._saver,
             spent=resumed.spent,
             reply=resumed.reply,
+            goes_on=resumed.cut_off,
             trace=Trace(resumed.spans),
         )
         with self._lock:
@@ -149,6 +153,10 @@ class Runs:
             run.replied.set()
 
         BACKGROUND.loop().call_soon_threadsafe(go_on)
+
+    def can_go_on(self, mode: str) -> bool:
+        """Whether a run of this mode that was cut off can go on where it was."""
+        return self._saver is not None and mode in self._modes and self._modes[mode].keeps_history
 
     def answer(self, run_id: str) -> Answer | None:
         """Return the answer, or None while the run goes on; raises RagError("run_unknown")."""
@@ -242,7 +250,8 @@ class Runs:
 
 def _budget(options: RunOptions, mode: Mode, talks: bool, spent: Spent) -> CallBudget:
     calls = mode.calls(options, talks=talks) if options.calls is None else options.calls
-    return CallBudget(calls, tokens=options.tokens, meter=Meter(options.prices), spent=spent)
+    tokens = mode.max_tokens if options.tokens is None else options.tokens
+    return CallBudget(calls, tokens=tokens, meter=Meter(options.prices), spent=spent, most=mode.most_calls)
 
 
 async def _replied(run: Run) -> Notice | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -13,6 +14,8 @@ from rag.types import Usage
 BUDGET_CODES: Final = frozenset({"call_limit", "token_limit"})
 """What a spent budget raises: a step that meets one of these is left out, and the run goes on to its answer."""
 
+_SHARE: ContextVar[list[int] | None] = ContextVar("share", default=None)
+"""The calls that the step at work here may still make, where it has a share of its own."""
 _ANSWERS_SHARE: Final = 4  # a quarter of a token budget is kept for the answer
 
 
@@ -87,22 +90,34 @@ class CallBudget:
     """
 
     def __init__(
-        self, limit: int, *, tokens: int | None = None, meter: Meter | None = None, spent: Spent | None = None
+        self,
+        limit: int,
+        *,
+        tokens: int | None = None,
+        meter: Meter | None = None,
+        spent: Spent | None = None,
+        most: int | None = None,
     ) -> None:
-        """`spent` is what the run had used before."""
-        self.limit = self._limit = limit
+        """`spent` is what the run had used before; nothing raises the calls above `most`."""
+        self._most = most
+        self.limit = self._limit = limit if most is None else min(limit, most)
         self.tokens = self._tokens = tokens
         self.meter = meter or Meter()
         self.used = 0
         self._kept = 0
         if spent:
-            self.used = self.meter.calls = spent.calls
-            self.meter.tokens_in, self.meter.tokens_out = spent.tokens_in, spent.tokens_out
-            self.meter.estimated = spent.estimated
+            self.take_up(spent)
+
+    def take_up(self, spent: Spent) -> None:
+        """Begin with what the run had used before."""
+        self.used = self.meter.calls = spent.calls
+        self.meter.tokens_in, self.meter.tokens_out = spent.tokens_in, spent.tokens_out
+        self.meter.estimated = spent.estimated
 
     def raise_by(self, calls: int, tokens: int) -> None:
         """Allow so much more than at first."""
-        self.limit = self._limit + calls
+        raised = self._limit + calls
+        self.limit = raised if self._most is None else min(raised, self._most)
         self.tokens = None if self._tokens is None else self._tokens + tokens
 
     def spent(self, seconds: float) -> Spent:
@@ -121,8 +136,11 @@ class CallBudget:
         """
         if self._tokens_spent():
             raise ModelError("token_limit", limit=self.tokens)
-        if not self.left:
+        share = _SHARE.get()
+        if not self.left or (share and share[0] < 1):
             raise ModelError("call_limit", limit=self.limit)
+        if share:
+            share[0] -= 1
         self.used += 1
 
     @contextmanager
@@ -133,6 +151,15 @@ class CallBudget:
             yield
         finally:
             self._kept -= calls
+
+    @contextmanager
+    def share(self, calls: int) -> Iterator[None]:
+        """Within, in this task alone, at most so many calls: steps side by side cannot use up each other's."""
+        token = _SHARE.set([calls])
+        try:
+            yield
+        finally:
+            _SHARE.reset(token)
 
     def keeping_end(self) -> AbstractContextManager[None]:
         """Keep the answer's call, and that of its check where the limit has room for more than both."""

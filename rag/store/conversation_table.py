@@ -112,10 +112,12 @@ class ConversationTable:
             db.execute("UPDATE turns SET waits = ? WHERE id = ? AND state = 'running'", (dump(waits), turn_id))
 
     def take_up(self, turn_id: str, process: str, run_id: str = "") -> bool:
-        """Let a process go on with a turn that waits; False if it does not, or another one took it up."""
+        """Let a process go on with a turn that waits, or was cut off; False if it does neither, or another one
+        took it up."""
         with self._file.transaction() as db:
             done = db.execute(
-                "UPDATE turns SET waits = '', run_id = ?, process = ?, seen_at = ? WHERE id = ? AND waits <> ''",
+                "UPDATE turns SET waits = '', run_id = ?, process = ?, seen_at = ?, state = 'running'"
+                " WHERE id = ? AND (waits <> '' OR state = 'interrupted')",
                 (run_id, process, time.time(), turn_id),
             )
         return done.rowcount > 0

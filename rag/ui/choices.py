@@ -12,6 +12,7 @@ class Choices:
     """None and `auto` leave it to the mode and the settings."""
 
     compose: str = "auto"
+    approve: bool = False
     calls: int | None = None
     tokens: int | None = None
     seconds: int | None = None

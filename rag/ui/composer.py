@@ -42,6 +42,8 @@ def draw_options(app: App, language: Language) -> None:
             if chat is not None:
                 _draw_model(chat, app, language)
                 _draw_compose(language)
+            if session().mode == "research":
+                _draw_approve(language)
             _draw_limits(app, language, with_model=chat is not None)
         else:
             st.session_state.pop(_PROBLEM, None)
@@ -67,7 +69,8 @@ def chat_in_use(app: App) -> ChatOptions | None:
 
 
 def _height(app: App) -> int:
-    return 400 if session().chat or app.settings.has_chat_model else 170
+    height = 400 if session().chat or app.settings.has_chat_model else 170
+    return height + (50 if session().mode == "research" else 0)
 
 
 def _draw_model(chat: ChatOptions, app: App, language: Language) -> None:
@@ -141,6 +144,11 @@ def _draw_compose(language: Language) -> None:
         args=("compose",),
     )
     st.caption(label(f"compose_{session().choices.compose}_hint", language))
+
+
+def _draw_approve(language: Language) -> None:
+    st.session_state["option-approve"] = session().choices.approve
+    st.toggle(label("option_approve", language), key="option-approve", on_change=_take, args=("approve",))
 
 
 def _draw_limits(app: App, language: Language, *, with_model: bool) -> None:

@@ -21,6 +21,7 @@ from rag.ui.live import LiveRun
 from rag.ui.missing import draw_missing
 from rag.ui.navigation import go
 from rag.ui.render import answer_markdown
+from rag.ui.research import draw_approval, draw_go_on, draw_live_plan, draw_report
 from rag.ui.scope import Scope
 from rag.ui.scripts import tell_browser
 from rag.ui.session import session
@@ -139,7 +140,10 @@ def _draw_running(app: App, turn: TurnView, language: Language) -> None:
         _end(app, turn)
     if line := understood_line(turn.question, live.standalone, live.steps, language):
         st.caption(line)
-    draw_live_trace(live, language, key=turn.id)
+    if live.plan:
+        draw_live_plan(app, turn, live, language)
+    else:
+        draw_live_trace(live, language, key=turn.id)
     if live.text:
         with st.container(key=f"answer-{turn.id}"):
             st.markdown(answer_markdown(live.text, pending=True), anchors=False)
@@ -170,7 +174,11 @@ def _end(app: App, turn: TurnView) -> None:
 def _draw_elsewhere(app: App, turn: TurnView, language: Language) -> None:
     """The run has not begun yet, or it is another server's: what that one stores is awaited."""
     with suppress(RagError):
-        if app.conversations.turn(turn.id, session().owner).state == "running":
+        now = app.conversations.turn(turn.id, session().owner)
+        if now.waits:
+            draw_approval(app, now, now.waits[0], language)
+            return
+        if now.state == "running":
             st.markdown(f":primary[:material/progress_activity:] {label('trace_starting', language)}…")
             return
     st.rerun()
@@ -197,12 +205,16 @@ def _draw_answer(
         _draw_missing(app, library, turn, answer, language, newest=newest)
     owner = session().owner
     recall = partial(app.conversations.searches, turn.id, owner) if turn.searches else None
+    if answer.trail:
+        draw_report(answer, language, key=turn.id)
     draw_why(answer, language, key=turn.id, recall=recall)
     draw_trace(answer, language, key=turn.id)
     draw_actions(app, library, turn, answer, language, first=first)
     if newest:
         if cut_off or answer.outcome == "failed" or _code(answer) == _MODEL_FAILED:
             draw_again(app, library, turn, language)
+            if turn.can_go_on:
+                draw_go_on(app, turn, language)
         else:
             draw_suggestions(app, library, turn, language)
         if answer.reasoner == "extractive" and answer.citations:

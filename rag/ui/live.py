@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from rag.types import Answer, Step
+from rag.types import Answer, Step, Wait
 
 if TYPE_CHECKING:
     from rag.types import Event
@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 class LiveRun:
     """What is known of a run before event number `next_seq`.
 
-    `current` is the node at work, or empty. `standalone` is what a follow-up was understood as. `answer` is
-    there once the run has ended.
+    `current` is the node at work, or empty. `standalone` is what a follow-up was understood as. `plan` are
+    the steps of a mode that plans, `used` and `most` what it may use, `waits` what a person is asked. `answer` is there
+    once the run has ended.
     """
 
     next_seq: int = 0
@@ -25,6 +26,10 @@ class LiveRun:
     current: str = ""
     text: str = ""
     standalone: str = ""
+    plan: list[dict[str, Any]] = field(default_factory=list)
+    used: dict[str, float] = field(default_factory=dict)
+    most: dict[str, float] = field(default_factory=dict)
+    waits: tuple[Wait, ...] = ()
     answer: Answer | None = None
 
     def absorb(self, events: Iterable[Event]) -> None:
@@ -45,10 +50,21 @@ class LiveRun:
             self.standalone = str(data)
         elif kind == "reset":
             self.text = ""
+        elif kind == "plan":
+            self._planned(data)
+        elif kind == "waiting":
+            self.waits = tuple(data)
         elif kind == "answer":
             self.answer, self.current = data, ""
         elif kind == "step":
             self._step(data)
+
+    def _planned(self, data: Mapping[str, Any]) -> None:
+        steps = {step["id"]: step for step in self.plan}
+        for step in data["steps"]:
+            steps[step["id"]] = {**steps.get(step["id"], {}), **step}
+        self.plan, self.used, self.most = list(steps.values()), dict(data["used"]), dict(data["most"])
+        self.waits = ()
 
     def _step(self, data: Mapping[str, Any]) -> None:
         node = str(data.get("node", ""))

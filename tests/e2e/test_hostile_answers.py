@@ -5,7 +5,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from rag.ui.headers import security_headers
-from rag.ui.strings import label
+from rag.ui.strings import Language, label
 from tests.e2e.conftest import OpenTab, ask
 from tests.support.chat_protocol import Reply, Request
 from tests.support.chat_server import ChatServer, rules
@@ -52,13 +52,13 @@ def test_nothing_of_a_hostile_answer_comes_alive(open_tab: OpenTab, address: str
         assert elsewhere == []
 
 
-def connect(page: Page, server: ChatServer) -> None:
+def connect(page: Page, server: ChatServer, language: Language = "en") -> None:
     """Use the server as this session's chat model, and go to the chat."""
-    page.get_by_label(label("chat_base_url", "en")).fill(server.base_url)
-    page.get_by_label(label("chat_model_name", "en"), exact=True).fill("test")
-    page.get_by_role("button", name=label("chat_use", "en")).click()
-    expect(page.get_by_text(label("chat_in_use", "en", model="test"))).to_be_visible()
-    page.get_by_role("link", name=label("nav_chat", "en")).click()
+    page.get_by_label(label("chat_base_url", language)).fill(server.base_url)
+    page.get_by_label(label("chat_model_name", language), exact=True).fill("test")
+    page.get_by_role("button", name=label("chat_use", language)).click()
+    expect(page.get_by_text(label("chat_in_use", language, model="test"))).to_be_visible()
+    page.get_by_role("link", name=label("nav_chat", language)).click()
 
 
 def test_the_policy_holds_where_a_renderer_would_fail(open_tab: OpenTab) -> None:

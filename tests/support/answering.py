@@ -57,9 +57,11 @@ class FakeRetriever:
     followed: list[list[str]] = field(default_factory=list)
     read: list[list[str]] = field(default_factory=list)
     before: Callable[[], None] | None = None
+    how: list[dict[str, Any]] = field(default_factory=list)
 
-    def search(self, question: str, before: Sequence[str] = ()) -> Found:
+    def search(self, question: str, before: Sequence[str] = (), **how: Any) -> Found:
         self.queries.append(question)
+        self.how.append(how)
         self.followed.append(list(before))
         if self.before:
             self.before()

@@ -34,6 +34,8 @@ def rules(request: Request) -> Reply:
     """Answer as a well-behaved model would."""
     schema = _schema(request)
     question = _question(request.last)
+    if schema is not None and (planned := _research(schema, question, request)):
+        return Reply(json.dumps(planned, ensure_ascii=False))
     if schema is not None:
         filled = _fill(schema, schema, _passages(request.last), question)
         if request.forced_tool:
@@ -46,6 +48,24 @@ def rules(request: Request) -> Reply:
     if passages := _passages(request.last):
         return _answer(request, question, passages)
     return Reply(_greeting(question))
+
+
+def _research(schema: dict[str, Any], question: str, request: Request) -> dict[str, Any]:
+    """A step for each clause of the question, searched as it stands; enough is found when all is read."""
+    form = frozenset(schema.get("properties", {}))
+    if form == {"aspects", "steps", "unclear"}:
+        clauses = [part.strip(" ?？,，") for part in re.split(r"\band\b|[，,；;]|以及", question) if len(part) > 3]
+        steps = [{"question": f"{part}?", "justification": "A clause of the question."} for part in clauses[:6]]
+        return {"aspects": [{"text": part, "kind": "clause"} for part in clauses[:6]], "steps": steps}
+    if form == {"query", "search", "reason", "section"}:
+        wanted = re.findall(r"^(?:Sub-question|子问题): (.+)$", request.last, re.MULTILINE)
+        return {"query": wanted[-1] if wanted else question, "search": "hybrid", "reason": "Words and meaning."}
+    if form == {"sentences", "summary", "met"}:
+        found = [(number, _SENTENCE.findall(text)[0].strip()) for number, text in _passages(request.last)]
+        aspects = re.findall(r"^(\d+)\. ", _PASSAGE.sub("", request.last), re.MULTILINE)
+        sentences = [{"number": number, "sentence": sentence} for number, sentence in found]
+        return {"sentences": sentences, "summary": found[0][1] if found else "", "met": [int(n) for n in aspects]}
+    return {"action": "finish", "justification": "Enough is found."} if "action" in form else {}
 
 
 def _about_the_conversation(request: Request) -> str:
@@ -102,6 +122,8 @@ def _answer(request: Request, question: str, passages: Sequence[tuple[int, str]]
         return Reply(
             " ".join(dict.fromkeys(_terms(question))) + (" 说明" if _CHINESE.search(question) else " overview")
         )
+    if "You write a report" in system or "写一份回答问题的报告" in system:
+        return Reply(_report(request, passages))
     wanted = _terms(question)
     sentences = [
         (len(wanted & _terms(sentence)), -number, sentence.strip())
@@ -113,6 +135,25 @@ def _answer(request: Request, question: str, passages: Sequence[tuple[int, str]]
     if not shared:
         return Reply("NOT_IN_PAGES" if "NOT_IN_PAGES" in system else "The passages do not say.")
     return Reply(f"{sentence} [{-number}]")
+
+
+def _report(request: Request, passages: Sequence[tuple[int, str]]) -> str:
+    """Under each heading the sentence that shares most words with it."""
+    listed = re.search(r"(?:Headings|标题):\n((?:- .+\n)+)", request.last)
+    headings = [line.removeprefix("- ") for line in listed[1].splitlines()] if listed else []
+    parts = []
+    for heading in headings:
+        wanted = _terms(heading)
+        ranked = [
+            (len(wanted & _terms(sentence)), -number, sentence.strip())
+            for number, text in passages
+            for sentence in _SENTENCE.findall(text)
+            if len(sentence.strip()) > 3
+        ]
+        _, number, sentence = max(ranked, default=(0, 0, ""))
+        above = f"## {heading}\n\n" if len(headings) > 1 else ""
+        parts.append(f"{above}{sentence} [{-number}]")
+    return "\n\n".join(parts) or "NOT_IN_PAGES"
 
 
 def _schema(request: Request) -> dict[str, Any] | None:

@@ -5,8 +5,7 @@ And what a run of it is driven with, and leaves in its conversation.
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from functools import cache
 from typing import Any, Literal
 
@@ -23,7 +22,7 @@ from rag.reasoning.history import RuleSummariser
 from rag.reasoning.messages import messages_of
 from rag.reasoning.questions import is_small_talk
 from rag.reasoning.reasoner import Condenser, Summariser
-from rag.runs.run import Prepared, Run, log_problem
+from rag.runs.run import Prepared, Run, values_kept
 from rag.tracing import span
 
 Graph = CompiledStateGraph[LoopState, LoopContext, LoopState, LoopState]
@@ -138,23 +137,13 @@ def graph_of(mode: str, saver: Any = None) -> Graph:
 
 async def prepare(run: Run) -> Prepared:
     graph = graph_of(run.mode.name, run.checkpointer())
-    known = await _known(graph, run.config()) if run.thread else {}
+    known = await values_kept(run, graph)
     if known is None:  # the answer matters more than that it is kept: the history will do
         graph, run.thread = graph_of(run.mode.name), ""
     given: dict[str, Any] = {"question": run.question.text, "run_mode": run.mode.name}
     if not known or not known.get("messages"):
         given["messages"] = messages_of(run.history)
     return Prepared(graph, given, _context(run))
-
-
-async def _known(graph: Graph, config: Any) -> dict[str, Any] | None:
-    """What the conversation knows; None where it cannot be read."""
-    found: Sequence[Any] = await asyncio.gather(graph.aget_state(config), return_exceptions=True)
-    if isinstance(found[0], BaseException):
-        log_problem("a conversation could not be read", found[0])
-        return None
-    values: dict[str, Any] = found[0].values
-    return values
 
 
 def _context(run: Run) -> LoopContext:

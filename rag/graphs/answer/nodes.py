@@ -14,7 +14,7 @@ from typing import Any
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 from langgraph.runtime import Runtime
 
-from rag.checking.citations import Check, Checked
+from rag.checking.citations import Check, Checked, consulted
 from rag.errors import ModelError, RagError
 from rag.graphs.answer.state import (
     LoopContext,
@@ -297,10 +297,5 @@ async def verified(
 ) -> Checked:
     """Check the statements of `text`. Without `ask`, and where no verifier answers, the verdicts of rules stand."""
     check = await asyncio.to_thread(Check, text, passages)
-    for verifier in context.verifiers if ask else ():
-        try:
-            await check.consult(verifier, question, context.options.context_tokens)
-            break
-        except ModelError as error:
-            log.info("the check by %s failed (%s)", verifier.checks_by, error.code)
-    return check.result()
+    verifiers = context.verifiers if ask else ()
+    return (await consulted(check, verifiers, question, context.options.context_tokens)).result()

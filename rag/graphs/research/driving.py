@@ -1,0 +1,62 @@
+"""What a run of research is driven with, and what is made of one that broke off."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rag.checking.verifier import Verifier
+from rag.graphs.research.graph import graph_of
+from rag.graphs.research.state import ResearchContext
+from rag.graphs.research.writing import quoted
+from rag.reasoning.chat import ChatReasoner
+from rag.reasoning.extractive import ExtractiveReasoner
+from rag.reasoning.messages import messages_of
+from rag.reasoning.reasoner import Condenser
+from rag.reasoning.research_chat import ChatResearcher
+from rag.reasoning.research_rules import RuleResearcher
+from rag.runs.run import Prepared, Run, values_kept
+from rag.runs.usage import Spent
+
+__all__ = ["graph_of", "prepared", "rescued"]
+
+
+async def prepared(run: Run) -> Prepared:
+    """The graph with what goes into it; nothing goes into one that goes on from where its process was cut off."""
+    graph = graph_of(run.checkpointer())
+    known = await values_kept(run, graph)
+    if known is None:  # the answer matters more than that it is kept: the history will do
+        graph, run.thread = graph_of(), ""
+    context = context_of(run)
+    if run.goes_on and known and known.get("question") == run.question.text:
+        run.take_up(Spent(**known["spent"]) if known.get("spent") else Spent())
+        return Prepared(graph, None, context)
+    given: dict[str, Any] = {"question": run.question.text}
+    if not known or not known.get("messages"):
+        given["messages"] = messages_of(run.history)
+    return Prepared(graph, given, context)
+
+
+def context_of(run: Run) -> ResearchContext:
+    shelf, reasoner = run.shelf, run.reasoner
+    quoter = run.quoter if isinstance(run.quoter, ExtractiveReasoner) else reasoner
+    if not isinstance(quoter, ExtractiveReasoner):
+        raise TypeError("research needs what quotes, beside what writes")
+    return ResearchContext(
+        search=shelf.search,
+        rules=RuleResearcher(quoter),
+        budget=run.budget,
+        seconds=run.seconds,
+        changes=run.changes,
+        model=ChatResearcher(reasoner) if isinstance(reasoner, ChatReasoner) else None,
+        titles=shelf.titles,
+        answerable=shelf.answerable,
+        condenser=reasoner if isinstance(reasoner, Condenser) else None,
+        verifiers=[one for one in (reasoner, run.verifier) if isinstance(one, Verifier)],
+        options=run.question.options,
+    )
+
+
+async def rescued(run: Run) -> dict[str, Any]:
+    """The last state of a run that broke off, with a report of quotes from what its steps had found."""
+    state: Any = run.state
+    return {**state, **await quoted(state, context_of(run))} if state.get("ledger") else dict(state)

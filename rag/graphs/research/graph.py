@@ -1,0 +1,97 @@
+"""Research put together: who follows whom."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from functools import cache
+from typing import Any, Literal
+
+from langgraph.graph import END, START, StateGraph
+from langgraph.runtime import Runtime
+from langgraph.types import Send
+
+from rag.graphs.research import nodes, writing
+from rag.graphs.research.state import ResearchContext, ResearchState, StepInput, asked
+from rag.tracing import span
+
+NodeFunction = Callable[[Any, Runtime[ResearchContext]], Awaitable[nodes.Result]]
+_RECURSION_LIMIT = 40  # seven rounds take three steps each
+
+
+def build(checkpointer: Any = None) -> Any:
+    """enter → plan → (approve) → dispatch → steps side by side → review → dispatch …, then write → verify."""
+    builder = StateGraph(ResearchState, context_schema=ResearchContext)
+    for name in ("enter", "plan", "approve", "dispatch", "step", "review"):
+        builder.add_node(name, timed(name, getattr(nodes, name)))
+    for name in ("write", "verify"):
+        builder.add_node(name, timed(name, getattr(writing, name)))
+    builder.add_edge(START, "enter")
+    builder.add_conditional_edges("enter", _after_enter, ["plan", END])
+    builder.add_conditional_edges("plan", _after_plan, ["approve", "dispatch"])
+    builder.add_edge("approve", "dispatch")
+    builder.add_conditional_edges("dispatch", _after_dispatch, ["step", "write"])
+    builder.add_edge("step", "review")
+    builder.add_conditional_edges("review", _after_review, ["dispatch", "write"])
+    builder.add_conditional_edges("write", _after_write, ["verify", END])
+    builder.add_edge("verify", END)
+    return builder.compile(checkpointer=checkpointer).with_config(recursion_limit=_RECURSION_LIMIT)
+
+
+@cache
+def graph_of(saver: Any = None) -> Any:
+    """The graph, built on first use and shared by all runs; `saver` keeps its checkpoints."""
+    return build(saver)
+
+
+def timed(name: str, function: NodeFunction) -> Callable[..., Awaitable[dict[str, Any]]]:
+    """Wrap a step so that it is a span, with its decision, and that is streamed."""
+
+    async def node(state: Any, runtime: Runtime[ResearchContext]) -> dict[str, Any]:
+        runtime.stream_writer({"step": {"node": name, "state": "started"}})
+        with span(name, "node") as done:
+            update, detail = await function(state, runtime)
+            done.attributes.update(detail)
+        shown = {"node": name, "ms": done.ms, "detail": done.attributes}
+        runtime.stream_writer({"step": {**shown, "state": "finished"}})
+        return update
+
+    return node
+
+
+def _after_enter(state: ResearchState) -> Literal["plan", "__end__"]:
+    return "__end__" if state["outcome"] else "plan"
+
+
+def _after_plan(_: ResearchState, runtime: Runtime[ResearchContext]) -> Literal["approve", "dispatch"]:
+    return "approve" if runtime.context.options.approve else "dispatch"
+
+
+def _after_dispatch(state: ResearchState, runtime: Runtime[ResearchContext]) -> list[Send] | Literal["write"]:
+    """Each step with its share of the calls that are left: none can use up what its siblings or the report need."""
+    running = [step for step in state["plan"] if step["status"] == "running"]
+    if not running or state["stop"]:
+        return "write"
+    context = runtime.context
+    spare = max(0, context.budget.left - nodes.CALLS_KEPT - 1)
+    return [
+        Send(
+            "step",
+            StepInput(
+                question=asked(state),
+                step=step,
+                aspects=state["aspects"],
+                past=[one["summary"] for one in state["past"] if one["summary"]],
+                calls=min(2 * nodes.CALLS_A_STEP, spare // len(running)),
+                until=nodes.deadline(context),
+            ),
+        )
+        for step in running
+    ]
+
+
+def _after_review(state: ResearchState) -> Literal["dispatch", "write"]:
+    return "write" if state["stop"] else "dispatch"
+
+
+def _after_write(state: ResearchState) -> Literal["verify", "__end__"]:
+    return "__end__" if state["outcome"] else "verify"

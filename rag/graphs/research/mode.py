@@ -1,0 +1,82 @@
+"""Research as a mode: what a run of it may cost, and how its last state becomes an answer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from rag.runs.run import Mode, Prepared, Run, answer_of
+from rag.types import Answer, Citation, Notice, Outcome, Passage, Statement
+
+_KEPT: Final = ("aspects", "plan", "decisions", "gain", "stop", "struck", "notes")
+
+
+class ResearchMode(Mode):
+    """Plans, searches in parallel, reads, decides how to go on, and writes a report that is checked."""
+
+    name = "research"
+    max_calls = 16
+    most_calls = 24
+    max_tokens = 60_000
+    keeps_history = True
+
+    def warm(self, saver: Any) -> None:
+        _driving().graph_of(saver)
+
+    async def prepare(self, run: Run) -> Prepared:
+        driving = await asyncio.to_thread(_driving)
+        prepared: Prepared = await driving.prepared(run)
+        return prepared
+
+    async def finish(self, run: Run, broken: Notice | None) -> Answer:
+        """From the run's last state; where it broke off, with what its ledger holds."""
+        state, told = run.state, broken or _notice(run.state.get("notice"))
+        if broken is not None and not state.get("outcome"):
+            state = await _driving().rescued(run)
+        outcome: Outcome = state.get("outcome") or "failed"
+        answer = answer_of(
+            run,
+            outcome,
+            told,
+            state.get("text", ""),
+            tuple(Citation(**{**kept, "section": tuple(kept["section"])}) for kept in state.get("citations", ())),
+            _passages(state),
+            tuple(Statement(**{**kept, "marks": tuple(kept["marks"])}) for kept in state.get("statements", ())),
+        )
+        return replace(answer, trail=await asyncio.to_thread(_trail, state))
+
+
+def _driving() -> Any:
+    """What knows LangGraph, which takes a second to import the first time."""
+    from rag.graphs.research import driving
+
+    return driving
+
+
+def _passages(state: Mapping[str, Any]) -> Sequence[Passage]:
+    from rag.graphs.research.state import revived_passage
+
+    return [revived_passage(kept) for kept in state.get("passages", ())]
+
+
+def _notice(kept: Mapping[str, Any] | None) -> Notice | None:
+    return Notice(kept["code"], kept["params"]) if kept else None
+
+
+def _trail(state: Any) -> dict[str, Any]:
+    """What is kept with the answer: the plan as it was carried out, and the ledger without the passages' texts."""
+    from rag.graphs.research.writing import gaps
+
+    ledger = [
+        {
+            **{key: entry["passage"][key] for key in ("id", "url", "url_hash", "title", "start", "end")},
+            "distilled": entry["distilled"],
+            "steps": sorted(entry["ranks"], key=lambda step: entry["ranks"][step]),
+            "source": entry["source"],
+        }
+        for entry in state.get("ledger", {}).values()
+    ]
+    kept = {key: state[key] for key in _KEPT if state.get(key)}
+    return {**kept, "ledger": ledger, "gaps": gaps(state)}

@@ -1,0 +1,247 @@
+"""What a run of research knows: plain data, with reducers, so that parallel steps never overwrite each other."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Annotated, Any, Final, Literal
+
+from langchain_core.messages import AnyMessage
+from langgraph.graph.message import add_messages
+from langgraph.types import Overwrite
+from typing_extensions import TypedDict
+
+from rag.checking.verifier import Verifier
+from rag.reasoning.reasoner import Condenser
+from rag.reasoning.research import AspectKind, Leg, Tool
+from rag.reasoning.research_chat import ChatResearcher
+from rag.reasoning.research_rules import RuleResearcher
+from rag.retrieval.context import joined
+from rag.runs.options import RunOptions
+from rag.runs.usage import CallBudget
+from rag.store.conversation_table import Change
+from rag.types import Outcome, Passage
+
+Status = Literal["open", "running", "done", "empty", "skipped", "failed"]
+ENDED: Final[frozenset[Status]] = frozenset({"done", "empty", "skipped", "failed"})
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a run may take. `recall` passages are read of a search, `keep` of them are kept for certain.
+
+    `seconds` are those after which no step is begun; `at_once` steps run side by side.
+    """
+
+    rounds: int = 7
+    recall: int = 10
+    keep: int = 3
+    searches: int = 12
+    searches_by_rules: int = 6
+    seconds: float = 180.0
+    at_once: int = 4
+    revisions: int = 2
+    characters: int = 8_000
+    """Of passages, that the report is written from."""
+
+
+LIMITS: Final = Limits()
+
+
+class AspectRecord(TypedDict):
+    id: str
+    text: str
+    kind: AspectKind
+
+
+class StepRecord(TypedDict, total=False):
+    """A step of the plan. `needs` are ids; `by` says who put it there.
+
+    `query`, `leg` and `reason` tell how it was searched for, `summary` what was found, in one sentence, `kept` the
+    passages that it keeps (url_hash, url, title), `round` when it began, `failure` why it failed (a notice).
+    """
+
+    id: str
+    sub_question: str
+    justification: str
+    tool: Tool
+    keywords: list[str]
+    section: str
+    needs: list[str]
+    status: Status
+    by: Literal["plan", "revision", "person"]
+    query: str
+    leg: Leg
+    reason: str
+    summary: str
+    kept: list[dict[str, str]]
+    round: int
+    by_rules: bool
+    failure: dict[str, Any]
+
+
+class Entry(TypedDict):
+    """A passage that was found. `ranks` are its places by step, `distilled` sentences of it, to the letter."""
+
+    passage: dict[str, Any]
+    ranks: dict[str, int]
+    distilled: list[str]
+    source: Tool
+
+
+class PastStep(TypedDict):
+    step: str
+    summary: str
+    kept: list[str]
+    met: list[str]
+
+
+class DecisionRecord(TypedDict):
+    action: str
+    justification: str
+    by: Literal["model", "rules"]
+
+
+def by_id(old: Sequence[StepRecord], new: Sequence[StepRecord]) -> list[StepRecord]:
+    """The plan with the fields of `new` in their steps; steps that are new come last."""
+    kept: dict[str, Any] = {step["id"]: step for step in old}
+    for step in new:
+        kept[step["id"]] = {**kept.get(step["id"], {}), **step}
+    return list(kept.values())
+
+
+def united(old: Mapping[str, Entry], new: Mapping[str, Entry]) -> dict[str, Entry]:
+    """Both ledgers: what two steps found is kept once, with all that was read of it."""
+    both = dict(old)
+    for key, entry in new.items():
+        known = both.get(key)
+        both[key] = _both(known, entry) if known else entry
+    return both
+
+
+def _both(one: Entry, other: Entry) -> Entry:
+    first, second = passage_of(one), passage_of(other)
+    apart = first.end < second.start - len(second.lead) or second.end < first.start - len(first.lead)
+    whole = first if apart or (first.start <= second.start and second.end <= first.end) else joined(first, second)
+    return {
+        "passage": asdict(whole),
+        "ranks": {**one["ranks"], **other["ranks"]},
+        "distilled": list(dict.fromkeys([*one["distilled"], *other["distilled"]])),
+        "source": one["source"],
+    }
+
+
+def together(old: Sequence[str], new: Sequence[str]) -> list[str]:
+    return list(dict.fromkeys([*old, *new]))
+
+
+class ResearchState(TypedDict, total=False):
+    """The conversation, and the fields of the current question, which `fresh` resets.
+
+    `met` are the ids of aspects that were met, `gain` how many new ones each round met, `reviewed` how many of the
+    `past` steps were looked at. `stop` is why no further step was begun, as a notice. `struck` are the sentences that
+    nothing bore out, `notes` what went otherwise than planned.
+    """
+
+    messages: Annotated[list[AnyMessage], add_messages]
+    summary: str
+    question: str
+    standalone: str
+    aspects: list[AspectRecord]
+    plan: Annotated[list[StepRecord], by_id]
+    ledger: Annotated[dict[str, Entry], united]
+    past: Annotated[list[PastStep], operator.add]
+    met: Annotated[list[str], together]
+    searches: Annotated[int, operator.add]
+    decisions: list[DecisionRecord]
+    gain: list[int]
+    revisions: int
+    round: int
+    reviewed: int
+    unclear: str
+    spent: dict[str, float]
+    stop: dict[str, Any] | None
+    notes: Annotated[list[dict[str, Any]], operator.add]
+    struck: list[str]
+    passages: list[dict[str, Any]]
+    text: str
+    citations: list[dict[str, Any]]
+    statements: list[dict[str, Any]]
+    outcome: Outcome | None
+    notice: dict[str, Any] | None
+
+
+class StepInput(TypedDict):
+    """What one step is sent."""
+
+    question: str
+    step: StepRecord
+    aspects: list[AspectRecord]
+    past: list[str]
+    calls: int
+    until: float
+
+
+@dataclass(frozen=True, slots=True)
+class ResearchContext:
+    """What a run works with: never saved. `search` blocks and is called in threads; `seconds` is how long the run has
+    been at work, `changes` what a person changed meanwhile."""
+
+    search: Callable[..., Sequence[Passage]]
+    rules: RuleResearcher
+    budget: CallBudget
+    seconds: Callable[[], float]
+    changes: Callable[[], Sequence[Change]]
+    model: ChatResearcher | None = None
+    titles: Callable[[], Sequence[str]] = tuple
+    answerable: Callable[[], float] = lambda: 1.0
+    condenser: Condenser | None = None
+    verifiers: Sequence[Verifier] = ()
+    options: RunOptions = field(default_factory=RunOptions)
+    limits: Limits = LIMITS
+
+
+def fresh(question: str) -> dict[str, Any]:
+    """The fields of a question that nothing is known about yet."""
+    reduced = {"plan": [], "ledger": {}, "past": [], "met": [], "searches": 0, "notes": []}
+    return {
+        "question": question,
+        "standalone": "",
+        "aspects": [],
+        **{name: Overwrite(value) for name, value in reduced.items()},
+        "decisions": [],
+        "gain": [],
+        "revisions": 0,
+        "round": 0,
+        "reviewed": 0,
+        "unclear": "",
+        "spent": {},
+        "stop": None,
+        "struck": [],
+        "passages": [],
+        "text": "",
+        "citations": [],
+        "statements": [],
+        "outcome": None,
+        "notice": None,
+    }
+
+
+def asked(state: ResearchState) -> str:
+    return state.get("standalone") or state["question"]
+
+
+def passage_of(entry: Entry) -> Passage:
+    return revived_passage(entry["passage"])
+
+
+def revived_passage(kept: Mapping[str, Any]) -> Passage:
+    parent = kept.get("parent")
+    return Passage(**{**kept, "section": tuple(kept["section"]), "parent": tuple(parent) if parent else None})
+
+
+def found_by(state: ResearchState, step_id: str) -> list[Passage]:
+    """What a step found, best first."""
+    ranked = [(entry["ranks"][step_id], entry) for entry in state["ledger"].values() if step_id in entry["ranks"]]
+    return [passage_of(entry) for _, entry in sorted(ranked, key=lambda one: one[0])]

@@ -1,0 +1,228 @@
+"""The report of a run: written from the ledger, held against it, and what nothing bears out struck from it."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import asdict
+from typing import Any, Final
+
+from langchain_core.messages import AIMessage
+
+from rag.checking.citations import Check, consulted
+from rag.errors import ModelError
+from rag.graphs.research.nodes import Result, Runs, decided, plain
+from rag.graphs.research.state import (
+    ResearchContext,
+    ResearchState,
+    asked,
+    found_by,
+    revived_passage,
+)
+from rag.reasoning.hops import in_turns
+from rag.reasoning.reasoner import RESET
+from rag.reasoning.research import Part
+from rag.retrieval.answerable import DOUBT, REFUSE
+from rag.retrieval.context import touch
+from rag.runs.usage import BUDGET_CODES
+from rag.types import Notice, Passage
+
+_SOUND: Final = frozenset({"research_complete", "research_plan_done"})
+_HEADING_WITHOUT_TEXT: Final = re.compile(r"^#{1,6} [^\n]*\n*(?=#{1,6} |\Z)", re.MULTILINE)
+_EMPTY_ITEM: Final = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s*$\n?", re.MULTILINE)
+_BLANK_LINES: Final = re.compile(r"\n{3,}")
+
+
+def handed(state: ResearchState, context: ResearchContext) -> list[Passage]:
+    """What the report is written from: what the steps kept, in turns, within so many characters."""
+    searches = [found for step in state["plan"] if (found := found_by(state, step["id"]))]
+    limits = context.limits
+    passages: list[Passage] = []
+    room = limits.characters if context.model is None else min(limits.characters, 2 * context.options.context_tokens)
+    for passage in in_turns(searches, limits.keep):
+        if passages and room <= 0:
+            break
+        passages.append(passage)
+        room -= len(passage.text)
+    return passages
+
+
+async def write(state: ResearchState, runtime: Runs) -> Result:
+    """Write from what there is, whatever ended the search."""
+    context = runtime.context
+    passages = await asyncio.to_thread(handed, state, context)
+    update: dict[str, Any] = {"passages": [asdict(one) for one in passages]}
+    runtime.stream_writer(update)
+    likely = context.answerable()
+    if not passages:
+        return {**update, **_missing("nothing_found")}, decided("nothing_found", passages=0)
+    if likely < REFUSE and not state["met"]:
+        return {**update, **_missing("not_in_pages")}, decided("not_in_pages", answerable=likely)
+    text, problem = await _written(state, passages, runtime)
+    if problem:
+        update["notes"] = [plain(problem)]
+    if not text.strip():
+        return {**update, **_missing("not_in_pages")}, decided("not_in_pages", answerable=likely)
+    return {**update, "text": text}, decided("written", passages=len(passages), answerable=likely)
+
+
+async def _written(state: ResearchState, passages: Sequence[Passage], runtime: Runs) -> tuple[str, Notice | None]:
+    """The report, by the rules where the model does not write it to its end."""
+    context, parts = runtime.context, _parts(state, passages)
+    pieces: list[str] = []
+    problem: Notice | None = None
+    if context.model is not None:
+        try:
+            await _collect(context.model.report(asked(state), parts, passages), runtime, pieces)
+            return "".join(pieces), None
+        except ModelError as error:
+            problem = error.notice
+            if pieces and error.code in BUDGET_CODES | {"answer_too_long"}:
+                return "".join(pieces), problem
+            if pieces:
+                pieces.clear()
+                runtime.stream_writer({"reset": True})
+    await _collect(context.rules.report(asked(state), parts, passages), runtime, pieces)
+    return "".join(pieces), problem
+
+
+async def _collect(source: AsyncIterator[str], runtime: Runs, pieces: list[str]) -> None:
+    async for piece in source:
+        if piece == RESET:
+            pieces.clear()
+            runtime.stream_writer({"reset": True})
+        elif piece:
+            pieces.append(piece)
+            runtime.stream_writer({"token": piece})
+
+
+def _parts(state: ResearchState, passages: Sequence[Passage]) -> list[Part]:
+    """The steps that found something, each with its passages; the question itself where there was but one."""
+    found = [
+        (step, tuple(dict.fromkeys(n for one in found_by(state, step["id"]) if (n := _number(one, passages)))))
+        for step in state["plan"]
+        if step["status"] == "done"
+    ]
+    parts = [Part(step["sub_question"], own) for step, own in found if own]
+    return parts if len(parts) > 1 else [Part(asked(state), tuple(range(1, len(passages) + 1)))]
+
+
+def _number(passage: Passage, passages: Sequence[Passage]) -> int:
+    """The number, from 1, of the passage that holds this one, which may have been joined with others; 0 for none."""
+    return next((n for n, one in enumerate(passages, 1) if touch(passage, one)), 0)
+
+
+async def verify(state: ResearchState, runtime: Runs) -> Result:
+    """Hold every sentence against the ledger; what nothing bears out is put right once, else struck."""
+    context, question = runtime.context, asked(state)
+    passages = [revived_passage(kept) for kept in state["passages"]]
+    check = await _checked(state["text"], passages, question, context)
+    if check.doubtful() and context.model is not None and context.budget.left:
+        check = await _mended(check, passages, question, context)
+    struck = [check.text[start:stop] for start, stop in check.doubtful()]
+    if struck:
+        check = await _checked(_without(check.text, check.doubtful()), passages, question, context, ask=False)
+    result = check.result()
+    update: dict[str, Any] = {
+        "text": result.text,
+        "citations": [asdict(one) for one in result.citations],
+        "statements": [asdict(one) for one in result.statements],
+        "struck": [" ".join(one.split()) for one in struck],
+        **_ended(state, result.text, bool(result.citations), struck, passages, context),
+    }
+    if result.text:
+        update["messages"] = [AIMessage(result.text)]
+    return update, decided("verified", statements=len(result.statements), struck=len(struck))
+
+
+async def _checked(
+    text: str, passages: Sequence[Passage], question: str, context: ResearchContext, *, ask: bool = True
+) -> Check:
+    check = await asyncio.to_thread(Check, text, passages)
+    asked_of = context.verifiers if ask and context.model is not None else ()
+    await consulted(check, asked_of, question, context.options.context_tokens)
+    return check
+
+
+async def _mended(check: Check, passages: Sequence[Passage], question: str, context: ResearchContext) -> Check:
+    """The check of the text with its doubtful sentences as the model puts them right; the same where it fails."""
+    if context.model is None:
+        return check
+    doubtful = check.doubtful()
+    try:
+        said = await context.model.mend(question, [check.text[a:b] for a, b in doubtful], passages)
+    except ModelError:
+        return check
+    text = check.text
+    for (start, stop), sentence in sorted(zip(doubtful, said, strict=True), reverse=True):
+        text = text[:start] + (sentence or text[start:stop]) + text[stop:]
+    return await _checked(text, passages, question, context, ask=context.budget.left > 0)
+
+
+async def quoted(state: ResearchState, context: ResearchContext) -> dict[str, Any]:
+    """A report of quotes from what there is, for a run that broke off before it had one."""
+    passages = await asyncio.to_thread(handed, state, context)
+    text = "".join([piece async for piece in context.rules.report(asked(state), _parts(state, passages), passages)])
+    result = (await asyncio.to_thread(Check, text, passages)).result()
+    return {
+        "passages": [asdict(one) for one in passages],
+        "text": result.text,
+        "citations": [asdict(one) for one in result.citations],
+        "statements": [asdict(one) for one in result.statements],
+        "outcome": "caveat" if result.text else "failed",
+    }
+
+
+def _without(text: str, spans: Sequence[tuple[int, int]]) -> str:
+    """The text without these sentences, and without headings and marks of a list that have nothing left below them."""
+    for start, stop in sorted(spans, reverse=True):
+        text = text[:start].rstrip(" ") + text[stop:]
+    text = _EMPTY_ITEM.sub("", text)
+    while (shorter := _HEADING_WITHOUT_TEXT.sub("", text)) != text:
+        text = shorter
+    return _BLANK_LINES.sub("\n\n", text).strip()
+
+
+def _missing(code: str) -> dict[str, Any]:
+    return {"outcome": "not_in_pages", "notice": plain(Notice(code))}
+
+
+def _ended(
+    state: ResearchState,
+    text: str,
+    cited: bool,
+    struck: Sequence[str],
+    passages: Sequence[Passage],
+    context: ResearchContext,
+) -> dict[str, Any]:
+    """How the question ended, and why it did not end simply well."""
+    stop = state["stop"] or plain(Notice("research_plan_done"))
+    if not text:
+        return _missing("not_in_pages")
+    names = context.rules.unnamed(asked(state), passages) if context.model is None else []
+    if not cited:
+        notice = Notice("no_citations")
+    elif stop["code"] not in _SOUND:
+        notice = Notice(stop["code"], stop["params"])
+    elif names:
+        notice = Notice("not_named", {"names": " · ".join(names)})
+    elif struck:
+        notice = Notice("research_struck", {"count": len(struck)})
+    elif context.answerable() < DOUBT:
+        notice = Notice("in_doubt")
+    else:
+        return {"outcome": "answered"}
+    return {"outcome": "caveat", "notice": plain(notice)}
+
+
+def gaps(state: ResearchState) -> list[dict[str, Any]]:
+    """Sub-questions that nothing was found for, or that were not asked, and why, as notices."""
+    missing = []
+    for step in state.get("plan", []):
+        if step["status"] == "failed":
+            missing.append({"sub_question": step["sub_question"], **step["failure"]})
+        elif step["status"] != "done":
+            code = {"empty": "research_gap_empty", "skipped": "research_gap_skipped"}.get(step["status"])
+            missing.append({"sub_question": step["sub_question"], **plain(Notice(code or "research_gap_open"))})
+    return missing

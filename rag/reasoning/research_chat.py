@@ -1,0 +1,167 @@
+"""Research by a chat model: implements the protocols of `research` with one request each."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from typing import Final, Literal
+
+from pydantic import BaseModel, Field
+
+from rag.prompts import requests
+from rag.reasoning.chat import ChatReasoner
+from rag.reasoning.replies import one_line
+from rag.reasoning.research import (
+    MOST_NEW,
+    MOST_STEPS,
+    SUMMARY,
+    Action,
+    Aspect,
+    AspectKind,
+    Choice,
+    Part,
+    Plan,
+    Progress,
+    Query,
+    Reading,
+    SubQuestion,
+    Task,
+    Tool,
+)
+from rag.types import Passage
+
+_LONGEST: Final = 400  # characters of a sub-question or query
+
+
+class StepReply(BaseModel):
+    """One step of a plan."""
+
+    question: str = Field(description="a sub-question that is complete in itself")
+    justification: str = Field(default="", description="why it is needed, in a few words")
+    tool: Tool = Field(default="library", description="web only for what saved pages cannot hold")
+    keywords: list[str] = Field(default=[], description="terms that a page would use")
+    section: str = Field(default="", description="a heading of the pages to search under, or empty")
+    needs: list[int] = Field(default=[], description="numbers of earlier steps whose result it needs")
+
+
+class AspectReply(BaseModel):
+    """Something that a full answer has to tell."""
+
+    text: str
+    kind: AspectKind = "attribute"
+
+
+class PlanReply(BaseModel):
+    """A plan."""
+
+    aspects: list[AspectReply] = Field(description="what a full answer has to tell")
+    steps: list[StepReply] = Field(description="at most six")
+    unclear: str = Field(default="", description="one question to the person if a name can mean different things")
+
+
+class QueryReply(BaseModel):
+    """One search."""
+
+    query: str = Field(description="the key terms, names and numbers of what is wanted")
+    search: Literal["keyword", "dense", "hybrid"] = Field(description="keyword for exact names and codes")
+    reason: str = Field(default="", description="why this way, in a few words")
+    section: str = Field(default="", description="one of the headings given, or empty")
+
+
+class SentenceReply(BaseModel):
+    """A sentence, under the number that it was asked for by."""
+
+    number: int
+    sentence: str
+
+
+class ReadReply(BaseModel):
+    """What the passages say."""
+
+    sentences: list[SentenceReply] = Field(
+        description="those that bear on the sub-question, copied to the letter, under their passage's number"
+    )
+    summary: str = Field(description="what was found, in one sentence")
+    met: list[int] = Field(default=[], description="numbers of the aspects that the passages tell")
+
+
+class ChoiceReply(BaseModel):
+    """How to go on."""
+
+    action: Action
+    justification: str = Field(default="", description="in one sentence")
+    steps: list[StepReply] = Field(default=[], description="for revise: at most two new steps")
+
+
+class MendReply(BaseModel):
+    """Sentences put right."""
+
+    sentences: list[SentenceReply] = Field(description="one for each number; an empty one where nothing is left of it")
+
+
+class ChatResearcher:
+    """Implements Planner, Researcher, Policy and Synthesiser."""
+
+    def __init__(self, chat: ChatReasoner) -> None:
+        self._chat = chat
+
+    async def plan(self, question: str, titles: Sequence[str]) -> Plan:
+        reply = await self._chat.filled(PlanReply, requests.plan(self._chat.texts, question, titles))
+        aspects = [Aspect(f"a{n}", _short(one.text), one.kind) for n, one in enumerate(reply.aspects, 1)]
+        return Plan(tuple(aspects), _steps(reply.steps, MOST_STEPS), _short(reply.unclear))
+
+    async def word(self, task: Task) -> Query:
+        prompt = requests.search_query(self._chat.texts, task.question, task.step.text, task.past, task.headings)
+        reply = await self._chat.filled(QueryReply, prompt)
+        section = reply.section if reply.section in task.headings else ""
+        return Query(_short(reply.query) or task.step.text, reply.search, _short(reply.reason), section)
+
+    async def read(self, task: Task, passages: Sequence[Passage]) -> Reading:
+        aspects = [aspect.text for aspect in task.aspects]
+        prompt = requests.distil(self._chat.texts, task.question, task.step.text, aspects, passages)
+        reply = await self._chat.filled(ReadReply, prompt)
+        told = [(one.number - 1, one.sentence.strip()) for one in reply.sentences if 0 < one.number <= len(passages)]
+        verbatim = tuple((place, said) for place, said in told if said and said in passages[place].text)
+        met = tuple(task.aspects[n - 1].id for n in reply.met if 0 < n <= len(task.aspects))
+        return Reading(verbatim, one_line([reply.summary])[:SUMMARY], met)
+
+    async def decide(self, progress: Progress, *, revisions: int) -> Choice:
+        prompt = requests.go_on(
+            self._chat.texts,
+            progress.question,
+            progress.past,
+            [aspect.text for aspect in progress.open_aspects],
+            progress.open_steps,
+            revisions,
+        )
+        reply = await self._chat.filled(ChoiceReply, prompt)
+        return Choice(reply.action, _short(reply.justification), _steps(reply.steps, MOST_NEW))
+
+    def report(self, question: str, parts: Sequence[Part], passages: Sequence[Passage]) -> AsyncIterator[str]:
+        headings = [part.heading for part in parts]
+        return self._chat.stream(requests.report(self._chat.texts, question, headings, list(enumerate(passages, 1))))
+
+    async def mend(self, question: str, sentences: Sequence[str], passages: Sequence[Passage]) -> list[str]:
+        """Each of the sentences as the passages bear it out, with its marks; empty where they do not."""
+        reply = await self._chat.filled(MendReply, requests.mend(self._chat.texts, question, sentences, passages))
+        said = {one.number: one.sentence.strip() for one in reply.sentences}
+        return [said.get(number, "") for number in range(1, len(sentences) + 1)]
+
+
+def _steps(replies: Sequence[StepReply], most: int) -> tuple[SubQuestion, ...]:
+    """Those that ask something; needs that point at nothing before them are dropped."""
+    asked = [one for one in replies if one.question.strip()][:most]
+    return tuple(
+        SubQuestion(
+            _short(one.question),
+            _short(one.justification),
+            one.tool,
+            tuple(_short(word) for word in one.keywords[:8]),
+            one.section,
+            tuple(sorted({n for n in one.needs if 0 < n < number})),
+        )
+        for number, one in enumerate(asked, 1)
+    )
+
+
+def _short(text: str) -> str:
+    return " ".join(text.split())[:_LONGEST]

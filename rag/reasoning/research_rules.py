@@ -1,0 +1,93 @@
+"""Research without a model: implements the protocols of `research` by names, shared terms, and quotes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from typing import Final
+
+from rag.messages import say
+from rag.reasoning.extractive import ExtractiveReasoner, Sentence
+from rag.reasoning.hops import Planned, RulePlanner
+from rag.reasoning.research import (
+    SUMMARY,
+    Aspect,
+    Choice,
+    Part,
+    Plan,
+    Progress,
+    Query,
+    Reading,
+    SubQuestion,
+    Task,
+)
+from rag.text import first_sentence, question_language
+from rag.types import Notice, Passage
+
+_DISTILLED: Final = 2  # sentences that a step is remembered by
+
+
+class RuleResearcher:
+    """Implements Planner, Researcher, Policy and Synthesiser."""
+
+    def __init__(self, quoter: ExtractiveReasoner) -> None:
+        self._planner = RulePlanner(quoter.encoder, quoter.weights)
+        self._quoter = quoter
+
+    async def plan(self, question: str, titles: Sequence[str]) -> Plan:
+        """A step, and an aspect, for each thing that the question asks about."""
+        planned = await asyncio.to_thread(self._planner.plan, question, titles)
+        aspects = tuple(Aspect(f"a{n}", one.text, "clause") for n, one in enumerate(planned, 1))
+        return Plan(aspects, tuple(_step(one, question) for one in planned))
+
+    async def word(self, task: Task) -> Query:
+        return Query(task.step.text)
+
+    async def read(self, task: Task, passages: Sequence[Passage]) -> Reading:
+        if not passages:
+            return Reading()
+        found = (await asyncio.to_thread(self._chosen, task.step.text, passages))[:_DISTILLED]
+        sentences = tuple((one.passage, one.quoted.text) for one in found)
+        met = [one.id for one in task.aspects if any(await self._quoter.grade(one.text, passages))]
+        return Reading(sentences, first_sentence(sentences[0][1], SUMMARY) if sentences else "", tuple(met))
+
+    async def decide(self, progress: Progress, *, revisions: int) -> Choice:
+        """Do what was planned; then follow the names that were found, while they are new."""
+        language = question_language(progress.question)
+        if progress.open_steps:
+            return Choice("continue", say(Notice("research_by_plan"), language))
+        found = [list(passages) for passages in progress.found]
+        planned = await asyncio.to_thread(self._planner.revise, progress.question, progress.asked, found)
+        if not planned or not revisions:
+            return Choice("finish", say(Notice("research_no_new_name"), language))
+        steps = tuple(_step(one, progress.question) for one in planned)
+        return Choice("revise", say(Notice("research_new_name"), language), steps)
+
+    async def report(self, question: str, parts: Sequence[Part], passages: Sequence[Passage]) -> AsyncIterator[str]:
+        """Quotes by sub-question, no sentence twice."""
+        said: set[str] = set()
+        between = ""
+        for part in parts:
+            given = [passages[n - 1] for n in part.numbers]
+            found = await asyncio.to_thread(self._chosen, part.heading, given)
+            new = [one for one in found if one.quoted.text not in said]
+            said.update(one.quoted.text for one in new)
+            if not new:
+                continue
+            yield f"{between}## {part.heading}" if len(parts) > 1 else ""
+            between = "\n\n" if len(parts) > 1 else ""
+            for one in new:
+                mark = f" [{part.numbers[one.passage]}]"
+                yield between + "\n\n".join(line + mark for line in one.quoted.lines)
+                between = "\n\n"
+
+    def _chosen(self, question: str, passages: Sequence[Passage]) -> list[Sentence]:
+        return list(self._quoter.chosen(question, passages))
+
+    def unnamed(self, question: str, passages: Sequence[Passage]) -> list[str]:
+        """As `Quoter.unnamed`."""
+        return self._quoter.unnamed(question, passages)
+
+
+def _step(planned: Planned, question: str) -> SubQuestion:
+    return SubQuestion(planned.text, say(planned.justification, question_language(question)))

@@ -1,0 +1,49 @@
+"""A question is researched: the plan is seen and changed first, carried out, and stands under its report."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import expect
+
+from rag.ui.strings import Language, label
+from tests.e2e.conftest import OpenTab, settled
+from tests.e2e.test_hostile_answers import connect
+from tests.support.chat_server import ChatServer, rules
+
+QUESTIONS = {
+    "en": ("How long was the outage of Skiff, and what does storage cost?", "Who is the commodore of Skiff?"),
+    "zh": ("夜市什么时候开门，地铁票多少钱？", "校园图书馆几点闭馆？"),
+}
+
+
+@pytest.mark.usefixtures("samples")
+@pytest.mark.parametrize(("language", "width"), [("en", 1280), ("zh", 390)])
+def test_the_plan_is_changed_carried_out_and_kept(open_tab: OpenTab, language: Language, width: int) -> None:
+    question, more = QUESTIONS[language]
+    with ChatServer(rules) as server:
+        page = open_tab(language, "/settings", width=1280)
+        connect(page, server, language)
+        page.set_viewport_size({"width": width, "height": 900})
+        page.get_by_text(label("mode_research", language), exact=True).click()
+        settled(page)
+        page.get_by_role("button", name=label("options", language)).click()
+        page.get_by_text(label("option_approve", language)).click()
+        page.keyboard.press("Escape")
+        settled(page)
+        box = page.get_by_test_id("stChatInputTextArea")
+        box.fill(question)
+        box.press("Enter")
+        begin = page.get_by_role("button", name=label("research_begin", language), exact=True)
+        begin.wait_for()
+        page.get_by_label(label("research_new_step", language)).fill(more)
+        page.get_by_text(label("research_keep", language)).nth(1).click()
+        begin.click()
+        page.locator("[class*='st-key-source-']").first.wait_for()
+        told = label("research_gaps", language)
+        expect(page.get_by_text(told)).to_be_visible()
+        page.get_by_text(label("research_way", language, steps=3, passages=0).split("·")[0].strip()).first.click()
+        plan = page.locator("[class*='st-key-plan-']")
+        expect(plan.locator("img")).to_be_visible()
+        expect(plan.get_by_text(label("research_status_skipped", language))).to_be_visible()
+        expect(plan.get_by_text(label("research_by_person", language))).to_be_visible()
+        assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0

@@ -1,0 +1,237 @@
+"""Research end to end: planned, searched side by side, read, decided, written, checked, within its limits."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from rag.config import load_settings
+from rag.errors import StoreError
+from rag.graphs import MODES
+from rag.graphs.research.mode import ResearchMode
+from rag.models import chat as chat_models
+from rag.models.sparse import SparseEncoder
+from rag.reasoning.chat import ChatReasoner
+from rag.reasoning.extractive import ExtractiveReasoner
+from rag.runs.options import Question, RunOptions
+from rag.runs.run import Hooks
+from rag.runs.runs import Runs
+from rag.store.conversation_table import Change
+from rag.types import Answer
+from tests.support.answering import BRIDGE, VOLCANO, FakeRetriever, passage
+from tests.support.chat_server import ChatServer, Reply, Request
+from tests.support.research_model import ResearchModel, step
+
+QUOTER = ExtractiveReasoner(SparseEncoder(), lambda terms: dict.fromkeys(terms, 1.0))
+BOTH = "When did Mount Aso erupt, and when was the bridge opened?"
+FIRST, SECOND = "When did Mount Aso erupt?", "When was the bridge opened?"
+
+
+@pytest.fixture
+def retriever() -> FakeRetriever:
+    return FakeRetriever(by_query={FIRST: [passage(1, VOLCANO)], SECOND: [passage(2, BRIDGE)]})
+
+
+@pytest.fixture
+def runs() -> Iterator[Runs]:
+    its_runs = Runs(MODES)
+    yield its_runs
+    its_runs.close()
+
+
+def research(
+    runs: Runs,
+    model: ResearchModel | None,
+    retriever: Any,
+    *,
+    question: str = BOTH,
+    options: RunOptions | None = None,
+    changes: list[Change] | None = None,
+) -> Answer:
+    """Run it to its end, over a real chat server where there is a model."""
+    asked = Question(question, mode="research", options=options or RunOptions())
+    hooks = Hooks(changes=lambda: list(changes or []))
+    with ChatServer(model or []) as server:
+        settings = load_settings(None, llm_base_url=server.base_url, llm_model="test")
+        reasoner = ChatReasoner(chat_models.build_chat_model(settings)) if model else QUOTER
+        run_id = runs.start(asked, reasoner=reasoner, retriever=retriever, quoter=QUOTER, hooks=hooks)
+        answer = runs.wait(run_id, 120)
+        assert answer.model_calls == len(server.requests)
+        return answer
+
+
+def stop_of(answer: Answer) -> str:
+    return str(answer.trail["stop"]["code"])
+
+
+def steps_of(answer: Answer) -> list[tuple[str, str]]:
+    return [(one["sub_question"], one["status"]) for one in answer.trail["plan"]]
+
+
+def test_steps_run_side_by_side_and_the_report_cites_what_they_found(runs: Runs, retriever: FakeRetriever) -> None:
+    answer = research(runs, ResearchModel(), retriever)
+    assert (answer.outcome, answer.notice) == ("answered", None)
+    assert steps_of(answer) == [(FIRST, "done"), (SECOND, "done")]
+    assert stop_of(answer) == "research_complete"
+    assert sorted(retriever.queries) == [FIRST, SECOND]
+    assert [one.quote for one in answer.citations] == ["Mount Aso erupted in 1953.", "The bridge was opened in 1932."]
+    assert {one["id"]: one["steps"] for one in answer.trail["ledger"]} == {"p1": ["s1"], "p2": ["s2"]}
+    assert answer.trail["ledger"][0]["distilled"] == ["Mount Aso erupted in 1953"]
+
+
+def test_without_a_model_quotes_are_the_report(runs: Runs, retriever: FakeRetriever) -> None:
+    answer = research(runs, None, retriever, question=FIRST)
+    assert answer.model_calls == 0 and answer.outcome in ("answered", "caveat")
+    assert answer.citations[0].quote == "Mount Aso erupted in 1953."
+
+
+def test_a_step_waits_for_those_that_it_needs(runs: Runs, retriever: FakeRetriever) -> None:
+    model = ResearchModel(steps=(step(FIRST), step(SECOND, needs=[1])))
+    model.replies["ChoiceReply"] = {"action": "continue", "justification": "go on", "steps": []}
+    answer = research(runs, model, retriever)
+    assert retriever.queries == [FIRST, SECOND]
+    assert [(one["action"], one["by"]) for one in answer.trail["decisions"]] == [
+        ("continue", "model"),
+        ("finish", "rules"),
+    ]
+
+
+def test_a_failed_step_costs_its_siblings_nothing(runs: Runs, retriever: FakeRetriever) -> None:
+    search = retriever.search
+
+    def breaks(question: str, before: Any = (), **how: Any) -> Any:
+        if question == SECOND:
+            raise StoreError("store_unreachable", url="http://db")
+        return search(question, before, **how)
+
+    retriever.search = breaks  # type: ignore[method-assign]
+    answer = research(runs, ResearchModel(report="Mount Aso erupted in 1953 [1]."), retriever)
+    assert steps_of(answer) == [(FIRST, "done"), (SECOND, "failed")]
+    assert answer.text == "Mount Aso erupted in 1953.[1]"
+    assert [(gap["sub_question"], gap["code"]) for gap in answer.trail["gaps"]] == [(SECOND, "store_unreachable")]
+
+
+def test_what_nothing_bears_out_is_mended_once_else_struck(runs: Runs, retriever: FakeRetriever) -> None:
+    written = "Mount Aso erupted in 1953 [1]. The bridge was opened in 1777 [2]. The bridge cost 9999 pounds [2]."
+    mended = {"sentences": [{"number": 1, "sentence": "The bridge was opened in 1932. [2]"}]}
+    answer = research(runs, ResearchModel(report=written, replies={"MendReply": mended}), retriever)
+    assert answer.text == "Mount Aso erupted in 1953.[1] The bridge was opened in 1932.[2]"
+    assert answer.trail["struck"] == ["The bridge cost 9999 pounds [2]."]
+    assert answer.notice and answer.notice.code == "research_struck"
+    assert all(one.verdict != "unsupported" for one in answer.statements)
+
+
+def _broken(_: Request) -> Reply:
+    return Reply("{ this is no JSON")
+
+
+def _refused(_: Request) -> Reply:
+    return Reply("no", status=400)
+
+
+ADVERSARIES: dict[str, dict[str, Any]] = {
+    "always continue": {"ChoiceReply": {"action": "continue", "justification": "", "steps": []}},
+    "broken JSON": dict.fromkeys(("PlanReply", "QueryReply", "ReadReply", "ChoiceReply", "MendReply"), _broken),
+    "refusals": dict.fromkeys(("PlanReply", "QueryReply", "ReadReply", "ChoiceReply", "MendReply"), _refused),
+    "nothing is ever met": {"ReadReply": {"sentences": [], "summary": "", "met": []}},
+}
+
+
+@pytest.mark.parametrize("kind", ADVERSARIES)
+def test_a_hostile_model_cannot_pass_a_limit_and_a_report_is_written(
+    runs: Runs, retriever: FakeRetriever, kind: str
+) -> None:
+    answer = research(runs, ResearchModel(replies=ADVERSARIES[kind]), retriever)
+    assert answer.model_calls <= ResearchMode.max_calls
+    assert answer.text and answer.citations
+    assert {one.url for one in answer.citations} <= {one["url"] for one in answer.trail["ledger"]}
+
+
+def test_endless_new_sub_questions_end_at_the_limits(runs: Runs, retriever: FakeRetriever) -> None:
+    numbers = itertools.count()
+
+    def more(_: Request) -> Any:
+        steps = [step(f"What about bridge number {next(numbers)}?") for _ in range(5)]
+        return {"action": "revise", "justification": "more", "steps": steps}
+
+    unmet = {"sentences": [], "summary": "", "met": [1]}
+    model = ResearchModel(replies={"ChoiceReply": more, "ReadReply": unmet})
+    answer = research(runs, model, retriever)
+    assert answer.model_calls <= ResearchMode.max_calls
+    assert len(answer.trail["plan"]) <= 2 + 2 * 2
+    assert answer.text
+
+
+def test_more_calls_than_the_most_are_never_made(runs: Runs, retriever: FakeRetriever) -> None:
+    many = tuple(step(f"Who is number {n}?") for n in range(6))
+    answer = research(runs, ResearchModel(steps=many), retriever, options=RunOptions(calls=99))
+    assert answer.model_calls <= 24
+    few = research(runs, ResearchModel(steps=many), retriever, options=RunOptions(calls=5))
+    assert few.model_calls <= 5 and few.text
+
+
+def test_searches_end_at_their_limit(runs: Runs, retriever: FakeRetriever) -> None:
+    many = tuple(step(f"Who is number {n}?") for n in range(6))
+    answer = research(runs, ResearchModel(steps=many), retriever, options=RunOptions(searches=2))
+    assert len(retriever.queries) == 2
+    assert [status for _, status in steps_of(answer)] == ["done", "done", "open", "open", "open", "open"]
+    assert stop_of(answer) == "research_budget_searches" and answer.outcome == "caveat"
+    assert [gap["code"] for gap in answer.trail["gaps"]] == ["research_gap_open"] * 4
+
+
+def test_a_person_changes_the_plan_while_it_is_carried_out(runs: Runs, retriever: FakeRetriever) -> None:
+    model = ResearchModel(steps=(step(FIRST), step("Who built it?", needs=[1]), step("Who paid?", needs=[1])))
+    model.replies["ChoiceReply"] = {"action": "continue", "justification": "", "steps": []}
+    changes: list[Change] = []
+    retriever.before = lambda: changes.extend(
+        [
+            Change("step_skip", {"id": "s2"}),
+            Change("step_edit", {"id": "s3", "sub_question": SECOND}),
+            Change("step_add", {"id": "p1", "sub_question": "How wide is the crater?"}),
+            Change("step_edit", {"id": "s1", "sub_question": "Too late."}),
+        ]
+        if not changes
+        else []
+    )
+    answer = research(runs, model, retriever, changes=changes)
+    assert steps_of(answer) == [
+        (FIRST, "done"),
+        ("Who built it?", "skipped"),
+        (SECOND, "done"),
+        ("How wide is the crater?", "done"),
+    ]
+    assert [one["by"] for one in answer.trail["plan"]] == ["plan", "plan", "person", "person"]
+
+
+def test_a_person_ends_the_search(runs: Runs, retriever: FakeRetriever) -> None:
+    model = ResearchModel(steps=(step(FIRST), step(SECOND, needs=[1])), report="Mount Aso erupted in 1953 [1].")
+    model.replies["ChoiceReply"] = {"action": "continue", "justification": "", "steps": []}
+    changes: list[Change] = []
+    retriever.before = lambda: changes.append(Change("finish"))
+    answer = research(runs, model, retriever, changes=changes)
+    assert stop_of(answer) == "research_stopped_by_person"
+    assert answer.text == "Mount Aso erupted in 1953.[1]"
+
+
+def test_a_stopped_run_keeps_what_it_found(runs: Runs, retriever: FakeRetriever) -> None:
+    model = ResearchModel(report=Reply("Mount Aso erupted in 1953 [1].", fault="hang"))
+    asked = Question(BOTH, mode="research")
+    with ChatServer(model) as server:
+        settings = load_settings(None, llm_base_url=server.base_url, llm_model="test")
+        reasoner = ChatReasoner(chat_models.build_chat_model(settings))
+        run_id = runs.start(asked, reasoner=reasoner, retriever=retriever, quoter=QUOTER)
+        while not any(event.kind == "token" for event in runs.events(run_id, wait=60)):
+            pass
+        runs.cancel(run_id)
+        answer = runs.wait(run_id, 60)
+    assert answer.outcome == "caveat" and answer.notice and answer.notice.code == "run_stopped"
+    assert answer.citations and len(answer.trail["ledger"]) == 2
+
+
+def test_nothing_found_is_said(runs: Runs) -> None:
+    answer = research(runs, ResearchModel(), FakeRetriever(default=[]))
+    assert answer.outcome == "not_in_pages" and answer.text == ""
+    assert [status for _, status in steps_of(answer)] == ["empty", "empty"]

@@ -1,0 +1,137 @@
+"""A run whose process is killed goes on from its last step in another: only what was not finished runs again."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rag.config import load_settings
+from rag.conversations.checkpoints import Checkpoints
+from rag.conversations.conversations import Asking, Conversations
+from rag.errors import RagError
+from rag.graphs import MODES
+from rag.models import chat as chat_models
+from rag.models.sparse import SparseEncoder
+from rag.reasoning.chat import ChatReasoner
+from rag.reasoning.extractive import ExtractiveReasoner
+from rag.runs.options import Question, RunOptions
+from rag.runs.runs import Runs
+from rag.store.database import Database
+from rag.types import Answer
+from tests.support.answering import BRIDGE, VOLCANO, FakeRetriever, passage
+from tests.support.chat_server import ChatServer
+from tests.support.research_model import ResearchModel, step
+
+QUOTER = ExtractiveReasoner(SparseEncoder(), lambda terms: dict.fromkeys(terms, 1.0))
+FIRST, SECOND, THIRD = "When did Mount Aso erupt?", "When was the bridge opened?", "How wide is the crater?"
+STEPS = (step(FIRST), step(SECOND), step(THIRD, needs=[1]))
+FINISHED = ("enter", "plan", "dispatch", "step", "review", "write", "verify")
+
+
+class Process:
+    """What one process has over a data folder, and a chat server."""
+
+    def __init__(self, folder: Path, server: ChatServer) -> None:
+        self.database = Database(folder / "app.sqlite3")
+        checkpoints = Checkpoints(folder / "conversations.sqlite3")
+        self.runs = Runs(MODES, saver=checkpoints.saver)
+        self.kept = Conversations(self.database, self.runs, checkpoints)
+        settings = load_settings(None, llm_base_url=server.base_url, llm_model="test")
+        reasoner = ChatReasoner(chat_models.build_chat_model(settings))
+        by_query = {FIRST: [passage(1)], SECOND: [passage(2, BRIDGE)], THIRD: [passage(1), passage(3, VOLCANO)]}
+        self.retriever = FakeRetriever(by_query=by_query)
+        question = Question("What of Mount Aso and the bridge?", ("main",), "research", options=RunOptions())
+        self.asking = Asking(question, reasoner, self.retriever, quoter=QUOTER, suggest=False)
+
+    def close(self) -> None:
+        self.runs.close()
+        self.kept.close()
+        self.database.close()
+
+
+def _model() -> ResearchModel:
+    going_on = {"action": "continue", "justification": "", "steps": []}
+    report = "Mount Aso erupted in 1953 [1]. The bridge was opened in 1932 [2]."
+    return ResearchModel(steps=STEPS, report=report, replies={"ChoiceReply": going_on})
+
+
+@pytest.fixture
+def server() -> Iterator[ChatServer]:
+    with ChatServer(_model()) as its_server:
+        yield its_server
+
+
+def run_until(folder: Path, port: int, node: str, times: int) -> None:
+    """In a process of its own: ask, and be killed as soon as `node` has finished so often."""
+    with ChatServer([]) as unused:
+        process = Process(folder, unused)
+    settings = load_settings(None, llm_base_url=f"http://127.0.0.1:{port}/v1", llm_model="test")
+    object.__setattr__(process.asking, "reasoner", ChatReasoner(chat_models.build_chat_model(settings)))
+    asked = process.kept.ask(process.asking)
+    since = finished = 0
+    while finished < times:
+        for event in process.runs.events(asked.run_id, since, 30):
+            since = event.seq + 1
+            finished += event.kind == "step" and event.data["node"] == node and event.data["state"] == "finished"
+    print(asked.turn_id, *process.retriever.queries, sep="\n", flush=True)  # noqa: T201 - told to the test
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.mark.parametrize(("node", "times"), [(node, 1) for node in FINISHED[:-1]] + [("step", 2), ("dispatch", 2)])
+def test_killed_at_any_step_it_comes_to_the_same_report(
+    tmp_path: Path, server: ChatServer, node: str, times: int
+) -> None:
+    turn_id, *searched = _killed(tmp_path, server, node, times)
+    process = Process(tmp_path, server)
+    try:
+        turn = _cut_off(process, turn_id)
+        assert turn.can_go_on
+        asked = process.kept.go_on(turn_id, process.asking)
+        answer = process.runs.wait(asked.run_id, 60)
+        with pytest.raises(RagError):
+            process.kept.go_on(turn_id, process.asking)
+    finally:
+        process.close()
+    assert _told(answer) == _told(_undisturbed(tmp_path / "other", server))
+    assert sorted({*searched, *process.retriever.queries}) == sorted([FIRST, SECOND, THIRD])
+    assert answer.model_calls <= 16
+
+
+def _killed(folder: Path, server: ChatServer, node: str, times: int) -> list[str]:
+    """The turn, and what was searched for, of a process that was killed then."""
+    given = f"Path({str(folder)!r}), {server.port}, {node!r}, {times}"
+    code = f"from tests.graphs.research.test_resuming import *; run_until({given})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    return done.stdout.splitlines()
+
+
+def _cut_off(process: Process, turn_id: str) -> Any:
+    """The turn once it is known that its process is gone."""
+    until = time.monotonic() + 60
+    while (turn := process.kept.turn(turn_id)).state == "running":
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    return turn
+
+
+def _undisturbed(folder: Path, server: ChatServer) -> Answer:
+    folder.mkdir()
+    process = Process(folder, server)
+    try:
+        return process.runs.wait(process.kept.ask(process.asking).run_id, 60)
+    finally:
+        process.close()
+
+
+def _told(answer: Answer) -> tuple[Any, ...]:
+    plan = [(one["sub_question"], one["status"]) for one in answer.trail["plan"]]
+    return answer.outcome, answer.text, [one.quote for one in answer.citations], plan

@@ -1,0 +1,90 @@
+"""A model that plans, words, reads, decides and writes by rules, over HTTP; each kind of reply can be overridden."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.support.chat_protocol import Reply, Request
+
+_PASSAGE = re.compile(r"<(passage-[0-9a-f]+)>\s*\[(\d+)\][^\n]*\n(.*?)\s*</\1>", re.DOTALL)
+
+Told = Callable[[Request], Any]
+
+
+def passages_of(request: Request) -> list[tuple[int, str]]:
+    return [(int(number), text) for _, number, text in _PASSAGE.findall(request.last)]
+
+
+def form_of(request: Request) -> str:
+    """The name of the form that the reply must have; empty for the report."""
+    form = request.body.get("response_format") or {}
+    return str(form.get("json_schema", {}).get("name", ""))
+
+
+def step(question: str, **more: Any) -> dict[str, Any]:
+    return {"question": question, "justification": "needed", "tool": "library", **more}
+
+
+@dataclass
+class ResearchModel:
+    """Replies by form: `replies[form]` is a value, or a function of the request; `report` is the text."""
+
+    steps: Sequence[Mapping[str, Any]] = (step("When did Mount Aso erupt?"), step("When was the bridge opened?"))
+    replies: dict[str, Any] = field(default_factory=dict)
+    report: Any = "Mount Aso erupted in 1953 [1]. The bridge was opened in 1932 [2]."
+    asked: list[str] = field(default_factory=list)
+
+    def __call__(self, request: Request) -> Reply | str:
+        form = form_of(request)
+        self.asked.append(form)
+        told = self.replies.get(form, self._usual(form)) if form else self.report
+        value = told(request) if callable(told) else told
+        return value if isinstance(value, Reply | str) else Reply(json.dumps(value, ensure_ascii=False))
+
+    def _usual(self, form: str) -> Told:
+        return {
+            "PlanReply": self._plan,
+            "QueryReply": self._query,
+            "ReadReply": self._read,
+            "ChoiceReply": self._choice,
+            "MendReply": self._mend,
+            "Judgements": self._judged,
+        }[form]
+
+    def _plan(self, _: Request) -> Any:
+        aspects = [{"text": str(one["question"]), "kind": "attribute"} for one in self.steps]
+        return {"aspects": aspects, "steps": list(self.steps), "unclear": ""}
+
+    def _query(self, request: Request) -> Any:
+        wanted = re.findall(r"^(?:Sub-question|子问题): (.+)$", request.last, re.MULTILINE)[-1]
+        return {"query": wanted, "search": "hybrid", "reason": "names", "section": ""}
+
+    def _read(self, request: Request) -> Any:
+        sentences = [{"number": n, "sentence": text.split(". ")[0]} for n, text in passages_of(request)]
+        met = re.findall(r"^(\d+)\. ", _PASSAGE.sub("", request.last), re.MULTILINE)
+        return {"sentences": sentences, "summary": "Something was found.", "met": [int(n) for n in met]}
+
+    def _choice(self, _: Request) -> Any:
+        return {"action": "finish", "justification": "enough", "steps": []}
+
+    def _mend(self, _: Request) -> Any:
+        return {"sentences": []}
+
+    def _judged(self, request: Request) -> Any:
+        """Supported where every number of the statement stands in a passage."""
+        block = " ".join(text for _, text in passages_of(request))
+        stated = re.findall(r"^(\d+)\. (.+)$", _PASSAGE.sub("", request.last), re.MULTILINE)
+        years = set(re.findall(r"\d{3,}", block))
+        verdicts = [
+            {
+                "number": int(n),
+                "verdict": "supported" if set(re.findall(r"\d{3,}", said)) <= years else "unsupported",
+                "relevant": True,
+            }
+            for n, said in stated
+        ]
+        return {"verdicts": verdicts}
