@@ -27,7 +27,7 @@ run: install ## start the app on http://127.0.0.1:8501
 	@$(PY) -m streamlit run main.py --server.address 127.0.0.1 --server.port $(PORT) --server.showEmailPrompt false
 
 test: install-dev ## run the whole test suite
-	@$(PY) -m pytest -n 3 --dist loadfile
+	@$(PY) -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 lint: install-dev ## ruff, ruff format and mypy --strict, as CI runs them
 	$(PY) -m ruff check .

@@ -37,8 +37,8 @@ class Forgetful(HashedModel):
 
     dimension = 384
 
-    def encode_passages(self, texts: Any, *, on_progress: Any = None) -> Any:
-        vectors = super().encode_passages(texts, on_progress=on_progress)
+    def encode_passages(self, texts: Any) -> Any:
+        vectors = super().encode_passages(texts)
         self.encoded.clear()
         return vectors
 

@@ -5,6 +5,7 @@ The patterns and the strings are found by `benchmarks.patterns`; a new pattern i
 
 from __future__ import annotations
 
+import functools
 import re
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from benchmarks.patterns import GROWTH, SECONDS, Found, package_patterns, worst
 
 # For a busy machine; the command tells the milliseconds.
 _PATIENCE = 4
+_all = functools.cache(package_patterns)
 _ROOMS = ("rag.checking", "rag.reading", "rag.reasoning", "rag.web", "rag.ui")
 
 
@@ -25,14 +27,14 @@ def _slow(patterns: list[Found]) -> list[str]:
 @pytest.mark.slow
 @pytest.mark.parametrize("room", [*_ROOMS, ""])
 def test_all_take_time_in_proportion(room: str) -> None:
-    found = package_patterns()
+    found = _all()
     inside = [one for one in found if (one.place.startswith(room) if room else not one.place.startswith(_ROOMS))]
     assert len(inside) > 10
     assert _slow(inside) == []
 
 
 def test_patterns_are_found_wherever_they_stand() -> None:
-    found = {one.place: one for one in package_patterns()}
+    found = {one.place: one for one in _all()}
     assert "rag.checking.statements._NOTHING_FOUND" in found
     assert found["rag.web.guard._LABEL"].methods == ("fullmatch",)
     assert any(place.startswith("rag.reading.walls._TITLES") for place in found), "in a table"

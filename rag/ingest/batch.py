@@ -5,11 +5,11 @@ from __future__ import annotations
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 from rag.errors import RagError
-from rag.ingest.pipeline import Ingestor, OnStage, Read, failure, here_already, result, take_in
+from rag.ingest.pipeline import Ingestor, Read, failure, here_already, result, take_in
 from rag.ingest.readahead import Limits, ReadAhead, Taken
 from rag.ingest.retry_policy import delay_before
 from rag.ingest.sources import Source, apart
@@ -18,9 +18,7 @@ from rag.types import Decision, IngestResult, Notice, Page, Stage
 log = logging.getLogger(__name__)
 
 _LIMITS = Limits(readers=32, ahead=64)
-_LOOK_UP = 0.2  # seconds between two looks at whether to stop
 
-OnItem = Callable[[int, Stage], object]
 Entry = tuple[int, IngestResult]
 
 
@@ -29,11 +27,9 @@ def ingest_all(
     sources: Sequence[Source],
     *,
     force: bool = False,
-    on_stage: OnItem = lambda position, stage: None,
-    stopped: Callable[[], bool] = lambda: False,
     decision: Decision = "",
 ) -> Iterator[Entry]:
-    """Yield (position, result) for each source as it is done; sources that follow a stop are skipped.
+    """Yield (position, result) for each source as it is done.
 
     A source given twice, or known to the library, is not fetched again; `force` reads known ones anew.
     `decision` is what a person wants with pages that would be held back or are duplicates.
@@ -45,7 +41,7 @@ def ingest_all(
             yield position, settled
         else:
             todo.append((position, key))
-    yield from _Batch(ingestor, sources, on_stage, stopped, decision).run([position for position, _ in todo])
+    yield from _Batch(ingestor, sources, decision).run([position for position, _ in todo])
 
 
 def _dedupe(ingestor: Ingestor, sources: Sequence[Source], force: bool) -> list[tuple[int, str, IngestResult | None]]:
@@ -79,69 +75,47 @@ def _known(source: Source, key: str, page: Page) -> IngestResult | None:
 
 
 class _Batch:
-    def __init__(
-        self,
-        ingestor: Ingestor,
-        sources: Sequence[Source],
-        on_stage: OnItem,
-        stopped: Callable[[], bool],
-        decision: Decision,
-    ) -> None:
+    def __init__(self, ingestor: Ingestor, sources: Sequence[Source], decision: Decision) -> None:
         self._ingestor = ingestor
         self._sources = sources
-        self._on_stage = on_stage
-        self._stopped = stopped
         self._decision: Decision = decision
 
     def run(self, positions: Sequence[int]) -> Iterator[Entry]:
         """Read and prepare ahead in threads, store here, in the order in which pages are ready."""
         ahead: ReadAhead[Read] = ReadAhead(_LIMITS)
         waiting = deque(positions)
-        reading: set[int] = set()
+        left = len(positions)
         try:
-            while waiting or reading:
-                if self._stopped():
-                    yield from self._skip([*waiting, *reading])
-                    return
+            while left:
                 while waiting and ahead.has_room():
                     position = waiting.popleft()
-                    ahead.begin("", position, "", partial(self._read, position))
-                    reading.add(position)
-                if (taken := ahead.take(_LOOK_UP)) is not None:
-                    reading.discard(taken.position)
+                    ahead.begin("", position, "", partial(self._read, self._sources[position]))
+                if (taken := ahead.take()) is not None:
+                    left -= 1
                     yield taken.position, self._finish(taken)
         finally:
             ahead.close()
 
-    def _read(self, position: int) -> Read:
+    def _read(self, source: Source) -> Read:
         """Read a source, again where its failure may pass, and make ready what is to be stored of it."""
-        report = partial(self._on_stage, position)
-        read = self._fetched(position, report)
-        return self._ingestor.prepare(read, report, decision=self._decision)
+        return self._ingestor.prepare(self._fetched(source), _untold, decision=self._decision)
 
-    def _fetched(self, position: int, report: OnStage) -> Read:
+    def _fetched(self, source: Source) -> Read:
         tries = 0
         while True:
             try:
-                return self._ingestor.read(self._sources[position], report)
+                return self._ingestor.read(source, _untold)
             except RagError as error:
                 tries += 1
                 delay = delay_before(error, tries)
-                if delay is None or not self._wait(delay):
+                if delay is None:
                     raise
-
-    def _wait(self, seconds: float) -> bool:
-        """Wait; False when it was stopped meanwhile."""
-        end = time.monotonic() + seconds
-        while not self._stopped() and (left := end - time.monotonic()) > 0:
-            time.sleep(min(left, _LOOK_UP))
-        return not self._stopped()
+                time.sleep(delay)
 
     def _finish(self, taken: Taken[Read]) -> IngestResult:
         source = self._sources[taken.position]
-        report = partial(self._on_stage, taken.position)
         try:
-            return take_in(self._ingestor, source, taken.result(), taken.began, report, self._decision)
+            return take_in(self._ingestor, source, taken.result(), taken.began, _untold, self._decision)
         except RagError as error:
             log.info("%s: %s", source.name[:200], error, exc_info=error.__cause__)
             return failure(source, error, time.monotonic() - taken.began)
@@ -149,6 +123,6 @@ class _Batch:
             log.exception("%s could not be taken in", source.name[:200])
             return result(source, "", "failed", Notice("unexpected"), seconds=time.monotonic() - taken.began)
 
-    def _skip(self, positions: Sequence[int]) -> Iterator[Entry]:
-        for position in sorted(positions):
-            yield position, result(self._sources[position], "", "skipped", Notice("cancelled"))
+
+def _untold(stage: Stage) -> None:
+    """Nobody looks on."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
@@ -27,10 +27,8 @@ class EmbeddingModel(Protocol):
     name: str
     dimension: int
 
-    def encode_passages(
-        self, texts: Sequence[str], *, on_progress: Callable[[int, int], None] | None = None
-    ) -> NDArray[np.float32]:
-        """One L2-normalised vector a text, (n, dimension); `on_progress(done, total)` as it goes."""
+    def encode_passages(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """One L2-normalised vector a text, (n, dimension)."""
         ...
 
     def encode_query(self, text: str) -> NDArray[np.float32]:

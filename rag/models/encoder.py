@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -36,7 +36,6 @@ _SAMPLE = (
     "a",
 )
 
-Progress = Callable[[int, int], None]
 Vectors = NDArray[np.float32]
 
 
@@ -74,15 +73,11 @@ class FlagEncoder:
         """What the forward pass computes in: `bfloat16` or `float32`."""
         return self.choice.precision
 
-    def encode_passages(self, texts: Sequence[str], *, on_progress: Progress | None = None) -> Vectors:
-        """One L2-normalised vector a text, (n, d); `on_progress(done, total)` after each batch."""
+    def encode_passages(self, texts: Sequence[str]) -> Vectors:
+        """One L2-normalised vector a text, (n, d)."""
         vectors = np.empty((len(texts), self.dimension), dtype=np.float32)
-        done = 0
         for (places, _), encoded in self._workers.each(lambda work: self._checked(work[1]), self._batches(texts)):
             vectors[places] = encoded
-            done += len(places)
-            if on_progress is not None:
-                on_progress(done, len(texts))
         return vectors
 
     def encode_query(self, text: str) -> Vectors:

@@ -44,7 +44,7 @@ _OPENING = "《“「"
 _LITTLE = frozenset("of de la du van von der the &".split())
 _AROUND = "《》“”「」’'.& -"
 _POSSESSIVE = re.compile(r"['’]s?$")
-_QUALIFIED = re.compile(r"\s*+[(（][^()（）]*+[)）]$")
+_QUALIFIED = re.compile(r"(?<!\s)\s*+[(（][^()（）]*+[)）]$")
 _JOINT = re.compile(r"\b(?:and|or|vs|versus|than)\b|[和与與跟及比、]|或", re.IGNORECASE)
 _APART: Final = 24
 """Characters that stand at most between two names that are set beside each other."""

@@ -34,7 +34,6 @@ PAGE_INDEXES: Mapping[str, models.PayloadSchemaType] = {
     "text_hash": _KEYWORD,
     "site": _KEYWORD,
     "language": _KEYWORD,
-    "added_at": _DATETIME,
     "status": _KEYWORD,
     "alias_hashes": _KEYWORD,
     "claim_hashes": _KEYWORD,

@@ -100,18 +100,11 @@ class LibraryReader:
         records = self.client.retrieve(self.pages_collection, ids, with_payload=["url_hash", "text"]) if ids else []
         return {record.payload["url_hash"]: record.payload["text"] for record in records if record.payload}
 
-    def pages(self, *, limit: int | None = None, offset: int = 0) -> list[Page]:
-        """Pages without their text, newest first; those of one moment in order of their hash."""
-        if limit is None:
-            records = list(walk(self.client, self.pages_collection, payload=WITHOUT_TEXT))
-        else:
-            newest = models.OrderBy(key="added_at", direction=models.Direction.DESC)
-            records, _ = self.client.scroll(
-                self.pages_collection, limit=offset + limit, order_by=newest, with_payload=WITHOUT_TEXT
-            )
+    def pages(self) -> list[Page]:
+        """The pages without their text, newest first; those of one moment in order of their hash."""
+        records = walk(self.client, self.pages_collection, payload=WITHOUT_TEXT)
         found = sorted((page_from(record.payload or {}) for record in records), key=lambda page: page.url_hash)
-        found.sort(key=lambda page: page.added_at, reverse=True)
-        return found[offset : None if limit is None else offset + limit]
+        return sorted(found, key=lambda page: page.added_at, reverse=True)
 
     def page_count(self) -> int:
         return self.client.count(self.pages_collection, exact=True).count

@@ -68,14 +68,6 @@ def test_a_query_is_one_vector_that_cannot_be_changed(model: EmbeddingModel) -> 
         first[0] = 2.0
 
 
-def test_progress_ends_with_all(model: EmbeddingModel) -> None:
-    seen: list[tuple[int, int]] = []
-    model.encode_passages(ENGLISH * 40, on_progress=lambda done, total: seen.append((done, total)))
-    assert [done for done, _ in seen] == sorted(done for done, _ in seen)
-    assert seen[-1] == (200, 200)
-    assert len(seen) > 1
-
-
 def test_threads_get_what_one_thread_gets(model: EmbeddingModel) -> None:
     texts = [f"{text} {number}" for number in range(6) for text in ENGLISH]
     expected = [model.encode_passages([text])[0] for text in texts]

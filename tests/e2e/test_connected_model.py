@@ -15,7 +15,6 @@ from tests.support.chat_server import ChatServer, rules
 
 KEY = "sk-browsers-own-4711"
 QUESTION = "How long does a deleted file stay in the bilge?"
-BOTH = pytest.mark.parametrize("language", ["en", "zh"])
 
 
 def fill(page: Page, language: Language, address: str, model: str, key: str) -> None:
@@ -32,22 +31,20 @@ def in_use(page: Page, language: Language) -> None:
     expect(page.get_by_text(label("chat_in_use", language, model="test"))).to_be_visible()
 
 
-@BOTH
-def test_what_is_wrong_is_said_and_what_is_right_is_used(open_tab: OpenTab, language: Language) -> None:
+def test_what_is_wrong_is_said_and_what_is_right_is_used(open_tab: OpenTab) -> None:
+    language: Language = "zh"
     with ChatServer(rules, key=KEY, models=["test"], lists=["other", "test"]) as server:
         page = open_tab(language, "/settings")
         alert = page.get_by_test_id("stAlert")
         fill(page, language, server.base_url, "test", "sk-wrong")
         use(page, language)
-        expect(alert).to_contain_text({"en": "refused the key", "zh": "拒绝了该密钥"}[language])
+        expect(alert).to_contain_text("拒绝了该密钥")
         fill(page, language, "http://127.0.0.1:9/v1", "test", KEY)
         use(page, language)
-        expect(alert).to_contain_text({"en": "Nothing answers at", "zh": "没有回应"}[language])
+        expect(alert).to_contain_text("没有回应")
         fill(page, language, server.base_url, "none-such", KEY)
         use(page, language)
-        expect(alert).to_contain_text(
-            {"en": "has no model named none-such", "zh": "没有名为 none-such 的模型"}[language]
-        )
+        expect(alert).to_contain_text("没有名为 none-such 的模型")
         page.get_by_label(label("chat_served", language, count=2)).click()
         page.get_by_role("option", name="test").click()
         expect(page.get_by_label(label("chat_model_name", language), exact=True)).to_have_value("test")

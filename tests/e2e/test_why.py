@@ -21,7 +21,7 @@ def overflow(page: Page) -> int:
 
 
 @BOTH
-def test_an_answer_tells_why_its_passages_are_there(open_tab: OpenTab, language: str) -> None:
+def test_an_answer_tells_why_its_passages_are_there_on_a_narrow_screen_too(open_tab: OpenTab, language: str) -> None:
     page = open_tab(language)
     ask(page, QUESTIONS[language][0])
     page.get_by_text(label("why_title", language)).click()
@@ -32,13 +32,7 @@ def test_an_answer_tells_why_its_passages_are_there(open_tab: OpenTab, language:
     expect(first).to_contain_text(re.compile(r"\d+\.\d"))
     expect(page.get_by_text(label("candidate_cited", language, marks="[1]"))).to_be_visible()
     expect(page.locator("[class*='st-key-candidates-']")).to_contain_text(re.compile(r"\d+ (?:ms|毫秒)"))
-
-
-@BOTH
-def test_the_panel_fits_a_narrow_screen(open_tab: OpenTab, language: str) -> None:
-    page = open_tab(language, width=390)
-    ask(page, QUESTIONS[language][0])
-    page.get_by_text(label("why_title", language)).click()
+    page.set_viewport_size({"width": 390, "height": 900})
     row = page.locator("[class*='st-key-candidates-'] tbody tr").first
     expect(row.locator("em").first).to_be_visible()
     assert overflow(page) <= 0

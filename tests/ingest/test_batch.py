@@ -34,16 +34,6 @@ def test_what_may_pass_is_tried_again(ingestor: Ingestor, page_server: PageServe
     assert (row.status, page_server.count("/shaky")) == ("added", 3)
 
 
-def test_a_stop_amid_the_pages_skips_the_rest(ingestor: Ingestor, page_server: PageServer) -> None:
-    seen: list[str] = []
-    sources = [web_source(page_server.url(f"/page/{number}")) for number in range(30)]
-    for _, row in ingest_all(ingestor, sources, stopped=lambda: len(seen) >= 2):
-        seen.append(row.status)
-    assert seen[:2] == ["added", "added"]
-    assert seen.count("skipped") == 28
-    assert ingestor.library.page_count() == 2
-
-
 def test_a_page_that_is_known_by_another_address_is_left_alone(ingestor: Ingestor, page_server: PageServer) -> None:
     page_server.add("/old", status=301, headers={"Location": "/article"})
     for path in ("/article", "/old"):

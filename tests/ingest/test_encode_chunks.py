@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
@@ -37,9 +37,7 @@ class SlowModel(HashedModel):
         self.calls: list[int] = []
         self.fails = False
 
-    def encode_passages(
-        self, texts: Sequence[str], *, on_progress: Callable[[int, int], None] | None = None
-    ) -> NDArray[np.float32]:
+    def encode_passages(self, texts: Sequence[str]) -> NDArray[np.float32]:
         self.calls.append(len(texts))
         self.begun.release()
         assert self.go.wait(60)

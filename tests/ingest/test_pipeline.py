@@ -155,13 +155,6 @@ def test_chinese_chunks_have_no_dense_vector(ingestor: Ingestor, model: HashedMo
     assert model.encoded == []
 
 
-def test_after_a_stop_the_rest_is_skipped(ingestor: Ingestor, page_server: PageServer) -> None:
-    urls = [page_server.add(f"/p{n}", html(f"P{n}")) for n in range(4)]
-    rows = dict(ingest_all(ingestor, [web_source(url) for url in urls], stopped=lambda: True))
-    assert {row.status for row in rows.values()} == {"skipped"}
-    assert ingestor.library.page_count() == 0
-
-
 def test_another_chunker_cuts_a_known_page_anew_when_forced(ingestor: Ingestor, page_server: PageServer) -> None:
     parts = "".join(f"<h2>Part {n}</h2><p>{PARAGRAPH * 12}</p>" for n in range(4))
     url = page_server.add("/parts", html("Parts", parts))

@@ -178,19 +178,6 @@ def test_a_hub_out_of_reach_is_one_sentence(monkeypatch: pytest.MonkeyPatch, tmp
     assert ended.stdout.strip() == "hub_unreachable", ended.stderr
 
 
-def test_loading_is_silent_and_leaves_the_training_half_out() -> None:
-    code = (
-        "import sys; from rag.models.embedding import load_embedding_model\n"
-        "load_embedding_model('builtin').encode_passages(['one', 'two'])\n"
-        "wasteful = ('datasets', 'pandas', 'peft', 'sentence_transformers')\n"
-        "print([name for name in wasteful if name in sys.modules])\n"
-        "import FlagEmbedding; print(bool(FlagEmbedding.FlagReranker))"
-    )
-    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
-    assert ended.stdout.split("\n")[:2] == ["[]", "True"], ended.stderr
-    assert ended.stderr == ""
-
-
 def _by_transformers(folder: Path, text: str, pooling: str) -> Any:
     """The vector as transformers computes it, with nothing of ours between."""
     import torch

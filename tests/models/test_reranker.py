@@ -147,7 +147,9 @@ def test_a_name_that_is_nowhere(name: str) -> None:
 
 def test_loading_is_silent_and_leaves_the_training_half_out(folder: Path) -> None:
     code = (
-        "import sys; from rag.models.reranker import load_reranker\n"
+        "import sys; from rag.models.embedding import load_embedding_model\n"
+        "from rag.models.reranker import load_reranker\n"
+        "load_embedding_model('builtin').encode_passages(['one', 'two'])\n"
         f"load_reranker({str(folder)!r}).scores('the river', ['a city', 'a model'])\n"
         "wasteful = ('datasets', 'pandas', 'peft', 'sentence_transformers')\n"
         "print([name for name in wasteful if name in sys.modules])\n"

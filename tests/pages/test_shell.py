@@ -100,16 +100,6 @@ def test_models_that_could_not_be_loaded_say_why(open_page: Open, app: FakeApp, 
     assert label("in_use_loading", language) not in words(page)
 
 
-def test_nothing_heavy_is_imported_to_draw() -> None:
-    import subprocess
-    import sys
-
-    heavy = "torch transformers FlagEmbedding langchain langgraph trafilatura"
-    code = f"import sys, main\nprint([n for n in '{heavy}'.split() if n in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=True)
-    assert done.stdout.strip().endswith("[]")
-
-
 SIGNED_IN: dict[str, object] = {"is_logged_in": True, "iss": "https://id.example", "email_verified": True}
 ANN = SIGNED_IN | {"sub": "1", "email": "ann@example.com", "name": "Ann"}
 BOB = SIGNED_IN | {"sub": "2", "email": "bob@example.com", "name": "Bob"}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +19,7 @@ class HashedModel:
     def __init__(self) -> None:
         self.encoded: list[str] = []
 
-    def encode_passages(
-        self, texts: Sequence[str], *, on_progress: Callable[[int, int], None] | None = None
-    ) -> NDArray[np.float32]:
+    def encode_passages(self, texts: Sequence[str]) -> NDArray[np.float32]:
         self.encoded.extend(texts)
         return np.stack([self.encode_query(text) for text in texts])
 
