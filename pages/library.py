@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from rag.types import Page
-from rag.ui.bulk import draw_bulk, recheck
+from rag.ui.bulk import draw_bulk, draw_table, forget_picks, recheck
 from rag.ui.escape import escape_line
 from rag.ui.follow import follow_job
 from rag.ui.language import current_language
 from rag.ui.libraries import draw_care
-from rag.ui.library_table import draw_table, forget_picks
 from rag.ui.navigation import go
 from rag.ui.page_detail import draw_page
 from rag.ui.parts import chunk_count, page_head

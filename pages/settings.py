@@ -8,7 +8,6 @@ import streamlit as st
 
 from rag.ui.chat_form import draw_chat_form
 from rag.ui.doing import draw_notice
-from rag.ui.feedback import draw_feedback_export
 from rag.ui.in_use import draw_in_use
 from rag.ui.language import current_language, language_switch
 from rag.ui.parts import page_head
@@ -17,6 +16,7 @@ from rag.ui.session import current_library
 from rag.ui.shell import open_app
 from rag.ui.spending import draw_spending
 from rag.ui.strings import Language, label
+from rag.ui.turn_actions import draw_feedback_export
 
 if TYPE_CHECKING:
     from rag.app import App

@@ -3,17 +3,147 @@
 from __future__ import annotations
 
 import logging
+import re
+import threading
 import time
-from collections.abc import Sequence
-from typing import Protocol
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rag.models.encoder import FlagEncoder
-from rag.models.families import family_of
+from rag.errors import ModelError
+from rag.models.batched_calls import Together, Workers, ahead
+from rag.models.engines import Embedders, choose, has_bfloat16
+from rag.models.families import ModelFamily, family_of
 from rag.models.flag import load_flag_model
 from rag.models.hub import find_model
+from rag.models.tokens import Batch, Tokens, grouped, hashed_characters, padded, sum_of_rows
+
+# Tokens in one forward pass. On a CPU 512 to 2048 are within four per cent of each other.
+_BATCH_TOKENS = 1024
+_BATCH_TOKENS_GPU = 32768
+_WINDOW = 512  # texts whose tokens are counted while those before them are encoded
+_QUERIES_KEPT = 512
+_QUERIES_TOGETHER = 32
+_QUERY_TOKENS = 512  # in one forward pass: queries of like lengths go together
+_UNREAD_SHARE = 0.25
+_ASCII = "".join(map(chr, range(33, 127)))  # a vocabulary that reads these reads whatever is made of them
+_VISIBLE = re.compile("[!-~]")
+_SAMPLE = (
+    "The river rises in the mountains and reaches the sea after four hundred kilometres, and the bridge that "
+    "crosses it below the old town was the longest of its time when it was opened to traffic in 1910.",
+    "What does the treaty of 1648 say about trade?",
+    "检索系统先找到段落，再根据段落回答问题。",
+    "a",
+)
+
+Vectors = NDArray[np.float32]
+
+
+class FlagEncoder:
+    """An EmbeddingModel over what FlagEmbedding loaded (`flag.model`, `flag.tokenizer`)."""
+
+    def __init__(self, flag: Any, family: ModelFamily, *, name: str, device: str, exact: bool = False) -> None:
+        """See `load_embedding_model` for `exact`."""
+        self.name = name
+        self.device = device
+        self.dimension: int = flag.model.config.hidden_size
+        self._family = family
+        positions = getattr(flag.model.config, "max_position_embeddings", None) or family.max_tokens
+        # RoBERTa's positions begin behind the padding id, so two of them are never used.
+        self._most = min(family.max_tokens, max(positions - 2, 8))
+        self._tokens = Tokens(flag.tokenizer, self._most)
+        self._pad: int = flag.tokenizer.pad_token_id or 0
+        self._unread = self._tokens.unread()
+        self._reads_latin = self._can_read(self._tokens.encode([_ASCII], special=False))
+        self._table = flag.model.get_input_embeddings().weight.detach().cpu().numpy()
+        self._workers = Workers(serial=device != "cpu")
+        self._reading = ThreadPoolExecutor(1, "tokens")
+        self._queries: OrderedDict[str, Vectors] = OrderedDict()
+        self._queries_lock = threading.Lock()
+        self._together: Together[str, Vectors] = Together(
+            self._query_vectors, self._workers.submit, most=_QUERIES_TOGETHER
+        )
+        sample = self._padded(self._tokens.encode(_SAMPLE))
+        engines = Embedders(flag.model, family.pooling, device)
+        half = not exact and has_bfloat16(device)
+        self._forward, self.choice = choose(engines, sample, half=half, run=self._workers.run)
+
+    @property
+    def precision(self) -> str:
+        """What the forward pass computes in: `bfloat16` or `float32`."""
+        return self.choice.precision
+
+    def encode_passages(self, texts: Sequence[str]) -> Vectors:
+        """One L2-normalised vector a text, (n, d)."""
+        vectors = np.empty((len(texts), self.dimension), dtype=np.float32)
+        for (places, _), encoded in self._workers.each(lambda work: self._checked(work[1]), self._batches(texts)):
+            vectors[places] = encoded
+        return vectors
+
+    def encode_query(self, text: str) -> Vectors:
+        """The query's L2-normalised vector, (d,), read-only: recent queries are remembered."""
+        with self._queries_lock:
+            if text in self._queries:
+                self._queries.move_to_end(text)
+                return self._queries[text]
+        vector = self._together.ask(text)
+        with self._queries_lock:
+            self._queries[text] = vector
+            while len(self._queries) > _QUERIES_KEPT:
+                self._queries.popitem(last=False)
+        return vector
+
+    def can_read(self, text: str) -> bool:
+        """Whether under a quarter of the tokens are unknown or of a script foreign to the vocabulary."""
+        if self._reads_latin and text.isascii() and _VISIBLE.search(text):
+            return True
+        return self._can_read(self._tokens.encode([text], special=False))
+
+    def sentence_vectors(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Static vectors for chunking only, (n, m), to be added up; m is one number within a call.
+
+        The sum of the tokens' input embeddings; for texts the model cannot read as a whole, hashed
+        characters.
+        """
+        ids = self._tokens.encode(texts, special=False)
+        return sum_of_rows(self._table, ids) if self._can_read(ids) else hashed_characters(texts)
+
+    def _can_read(self, ids: Sequence[Sequence[int]]) -> bool:
+        flat = [index for row in ids for index in row]
+        return bool(flat) and float(self._unread[flat].mean()) < _UNREAD_SHARE
+
+    def _batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], list[list[int]]]]:
+        """Places in `texts` with their tokens, a batch at a time, while the next texts are being read."""
+        budget = _BATCH_TOKENS if self.device == "cpu" else _BATCH_TOKENS_GPU
+        windows = range(0, len(texts), _WINDOW)
+        for begin, ids in ahead(self._reading, lambda at: self._read(texts[at : at + _WINDOW]), windows, 1):
+            for group in grouped([len(row) for row in ids], budget, self._workers.count):
+                yield [begin + place for place in group], [ids[place] for place in group]
+
+    def _read(self, texts: Sequence[str]) -> list[list[int]]:
+        return self._tokens.encode([self._family.passage + text for text in texts])
+
+    def _query_vectors(self, texts: Sequence[str]) -> list[Vectors]:
+        ids = self._tokens.encode([self._family.query + text for text in texts])
+        vectors = np.empty((len(ids), self.dimension), dtype=np.float32)
+        for group in grouped([len(row) for row in ids], _QUERY_TOKENS, 1):
+            vectors[group] = self._checked([ids[place] for place in group])
+        vectors.setflags(write=False)
+        return list(vectors)
+
+    def _checked(self, ids: Sequence[Sequence[int]]) -> Vectors:
+        vectors = self._forward(self._padded(ids))
+        if not np.isfinite(vectors).all():
+            raise ModelError("embedding_not_finite", name=self.name)
+        return vectors
+
+    def _padded(self, ids: Sequence[Sequence[int]]) -> Batch:
+        return padded(ids, self._pad, self._most)
+
 
 log = logging.getLogger(__name__)
 

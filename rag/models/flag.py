@@ -1,6 +1,6 @@
 """Loads a model's weights and tokenizer from a folder: the one place that knows FlagEmbedding.
 
-Encoding is not FlagEmbedding's: see `encoder.py`.
+Encoding is not FlagEmbedding's: see `embedding.py`.
 """
 
 from __future__ import annotations

@@ -13,8 +13,7 @@ import pytest
 
 from rag.errors import ModelError
 from rag.messages import say
-from rag.models.embedding import load_embedding_model
-from rag.models.encoder import FlagEncoder
+from rag.models.embedding import FlagEncoder, load_embedding_model
 from tests.support.tiny_model import build_tiny_model
 
 # The first numbers of each vector by sentence-transformers 6.2 in float32, from the published weights.

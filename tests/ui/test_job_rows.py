@@ -1,7 +1,7 @@
 import pytest
 
-from rag.types import IngestResult
-from rag.ui.job_rows import ORDER, row_markdown, slices
+from rag.types import Decision, IngestResult, IngestStatus
+from rag.ui.job_rows import ORDER, choices_of, row_markdown, slices
 from rag.ui.jobs import summary, time_left
 from tests.support.fake_app import FakeItem
 
@@ -55,3 +55,23 @@ def test_slices_are_the_rows_in_their_order_each_once(limit: int) -> None:
 )
 def test_the_time_left_is_as_exact_as_an_estimate_can_be(seconds: float, words: str) -> None:
     assert words in time_left(seconds, "en")
+
+
+def choices(status: IngestStatus, source: str, *offered: Decision) -> list[Decision]:
+    result = IngestResult(source, source, "", status, "timeout", "", choices=offered)
+    return choices_of(FakeItem(0, source), result)  # type: ignore[arg-type]
+
+
+def test_what_the_result_offers_comes_in_one_order() -> None:
+    assert choices("duplicate", "https://a.example/", "skip", "refresh", "keep_both") == [
+        "refresh",
+        "keep_both",
+        "skip",
+    ]
+    assert choices("held", "https://a.example/", "skip", "add_anyway") == ["add_anyway", "skip"]
+
+
+def test_another_try_is_offered_where_it_can_help() -> None:
+    assert choices("failed", "https://a.example/") == ["retry"]
+    assert choices("failed", "broken.pdf") == []
+    assert choices("added", "https://a.example/") == []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rag.reading.extraction.dates import iso_date
+from rag.reading.extraction.bylines import iso_date
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from rag.reading.extraction.main_text import unseen_passages
 from rag.reading.extraction.structured import Facts, plain, read_facts, text_of
 from rag.reading.extraction.tree import parse
-from rag.reading.extraction.unseen import unseen_passages
 
 
 def facts(html: str) -> Facts:

@@ -4,7 +4,7 @@ import re
 import pytest
 
 from rag.ingest.diff import page_diff
-from rag.ui.diff_html import diff_html
+from rag.ui.versions import diff_html
 from tests.support.lighthouse import ENGLISH
 from tests.ui.test_page_html import HOSTILE
 
