@@ -11,10 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rag.app.chat_models import ChatOptions
+from rag.background import BACKGROUND
 from rag.checking.verifier import Verifier
+from rag.errors import RagError
+from rag.evaluation.judge import Fill, ModelJudge
 from rag.evaluation.metrics import Tools
 from rag.evaluation.settings import NO_MODEL
 from rag.evaluation.support import by_rules, by_verifier
+from rag.prompts.texts import PromptTexts
+from rag.reasoning.chat import ChatReasoner
 from rag.runs.options import Question
 from rag.types import Event, Page
 
@@ -53,7 +58,19 @@ class Asking:
         reasoner = self._app.reasoner(library, chat) if judge else None
         verifier = reasoner if isinstance(reasoner, Verifier) else self._app.verifier
         supports = by_verifier(verifier, self._app.settings.llm_context_tokens) if verifier else by_rules
-        return Tools(supports, self._encoded)
+        model = ModelJudge(self.fill(chat), self.texts) if isinstance(reasoner, ChatReasoner) else None
+        return Tools(supports, self._encoded, model)
+
+    def fill(self, chat: ChatOptions | None) -> Fill:
+        """Raises RagError("evaluation_needs_model") where no chat model is set or connected."""
+        reasoner = self._app.reasoner(self._app.settings.rag_library, chat)
+        if not isinstance(reasoner, ChatReasoner):
+            raise RagError("evaluation_needs_model")
+        return lambda schema, prompt: BACKGROUND.wait(reasoner.filled(schema, prompt))
+
+    @property
+    def texts(self) -> PromptTexts:
+        return self._app.chats.prompts
 
     def _encoded(self, question: str, texts: Sequence[str]) -> NDArray[np.float32] | None:
         model = self._app.models.embedding
@@ -64,6 +81,9 @@ class Asking:
     def generation(self, library: str) -> str:
         generations = sorted(page.generation for page in self._app.library(library).pages())
         return hashlib.sha256("\n".join(generations).encode()).hexdigest()[:12]
+
+    def pages(self, library: str) -> list[Page]:
+        return self._app.library(library).pages()
 
     def page(self, library: str, url_hash: str) -> Page | None:
         return self._app.library(library).page(url_hash)

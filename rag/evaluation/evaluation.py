@@ -2,28 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from itertools import cycle, islice
+from typing import Any, Final, Literal, Protocol
 
+from rag.conversations.answer_record import revive
 from rag.conversations.feedback import Feedback
 from rag.errors import RagError
 from rag.evaluation import comparison
 from rag.evaluation.cases import Answered, Case, Format, write_cases
 from rag.evaluation.comparison import Compared, Figure, Pair
-from rag.evaluation.making import of_feedback
+from rag.evaluation.judge import ENOUGH, Agreement, Fill, Label, agreement, labels_of
+from rag.evaluation.making import Written, of_feedback, of_pages, of_written, opening
 from rag.evaluation.runs import Asker, EvaluationRuns, RowView
 from rag.evaluation.sets import Sets
 from rag.evaluation.settings import Setting
+from rag.evaluation.support import passage_of
+from rag.prompts import requests
+from rag.prompts.texts import PromptTexts
 from rag.store.database import Database
-from rag.types import Page
+from rag.types import Page, Verdict
 from rag.web.url_key import url_hash
 
 _BINS: Final = 10
+_PAGES: Final = 200  # that are read to make a set
 
 
 class App(Asker, Protocol):
+    def pages(self, library: str) -> list[Page]:
+        """All of them, without their texts."""
+        ...
+
     def page(self, library: str, url_hash: str) -> Page | None: ...
+
+    def fill(self, chat: Any) -> Fill:
+        """Raises RagError("evaluation_needs_model")."""
+        ...
+
+    @property
+    def texts(self) -> PromptTexts: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +71,7 @@ class Evaluation:
     def __init__(self, database: Database, app: App, feedback: Feedback) -> None:
         self.sets = Sets(database)
         self.runs = EvaluationRuns(database, app)
+        self._labels = database.labels
         self._app = app
         self._feedback = feedback
 
@@ -75,6 +94,38 @@ class Evaluation:
         found = [case for case in of_feedback(rows) if case.id not in known]
         self.sets.put(set_id, found)
         return len(found)
+
+    def make(self, set_id: str, most: int = 50) -> int:
+        """Add drafts made of the library's pages without a model; returns how many."""
+        pages = list(self._pages(set_id))
+        known = {case.id for case in self.sets.cases(set_id)}
+        found = [case for case in of_pages(pages, most + len(known)) if case.id not in known][:most]
+        self.sets.put(set_id, found)
+        return len(found)
+
+    def write(self, set_id: str, most: int = 50, *, chat: Any = None) -> Iterator[Case]:
+        """Add drafts that the chat model writes, each as it comes: it may be asked three times as often as `most`.
+
+        Raises RagError("evaluation_needs_model"), ModelError.
+        """
+        fill, made = self._app.fill(chat), 0
+        for number, page in enumerate(islice(cycle(list(self._pages(set_id))), 3 * most)):
+            prompt = requests.page_question(self._app.texts, passage_of(opening(page, number), page.title))
+            written = fill(Written, prompt)
+            if isinstance(written, Written) and (case := of_written(written, page)):
+                self.sets.put(set_id, [case])
+                yield case
+                made += 1
+            if made == most:
+                return
+
+    def _pages(self, set_id: str) -> Iterator[Page]:
+        """Pages with their texts, at most as many as are read for a set, spread over the library."""
+        library = self.sets.set_of(set_id).library
+        known = self._app.pages(library)
+        step = max(1, len(known) // _PAGES)
+        found = (self._app.page(library, page.url_hash) for page in known[::step][:_PAGES])
+        return (page for page in found if page is not None)
 
     def anchor(self, set_id: str) -> int:
         """`Sets.anchor` over the set's library."""
@@ -143,6 +194,30 @@ class Evaluation:
             if own:
                 bins.append(Bin(at / _BINS, (at + 1) / _BINS, len(own), sum(own) / len(own)))
         return bins
+
+    # The judge
+
+    def queue(self, side: Side, most: int = ENOUGH) -> int:
+        """Put statements of a run's answers before people; returns how many wait in its library."""
+        run = self.runs.run(side.run_id)
+        questions = {case.id: case.question for case in self.runs.cases(run.id)}
+        found = labels_of(self.runs.rows(run.id, side.setting or run.settings[0].name), questions)
+        chosen = sorted(found, key=lambda one: one.id)[:most]
+        items = [(one.id, one.judged, {**asdict(one), "label": ""}) for one in chosen]
+        self._labels.add(run.library, "", items)
+        return len(self.labels(run.library))
+
+    def labels(self, library: str, *, labelled: bool = False) -> list[Label]:
+        """What waits for a person's verdict, or has it."""
+        return [revive(Label, row) for row in self._labels.items(library, labelled=labelled)]
+
+    def label(self, label_id: str, verdict: Verdict | Literal[""]) -> None:
+        """Note a person's verdict; "" takes it back."""
+        self._labels.label(label_id, verdict)
+
+    def agreement(self, library: str) -> Agreement | None:
+        """How well judge and people agree; None while nobody labelled anything."""
+        return agreement(self.labels(library, labelled=True))
 
     def _sides(self, sides: Sequence[Side]) -> list[comparison.Scores]:
         if not 2 <= len(sides) <= comparison.MOST:

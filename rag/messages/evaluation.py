@@ -16,6 +16,18 @@ MESSAGES: dict[str, tuple[str, str]] = {
         "{name} 既不是文件，也不是这个资料库的题集。",
     ),
     "label_unknown": ("This item is not there any more.", "这一条已不存在。"),
+    "evaluation_needs_model": (
+        "This needs a chat model: connect one on the Settings page.",
+        "这需要对话模型，请在“设置”页面连接。",
+    ),
+    # Questions made of pages
+    "make_heading": ("What does “{title}” say about “{heading}”?", "“{title}”关于“{heading}”说了什么？"),
+    "make_number": ("Which number belongs in the gap? {sentence}", "空格处应是哪个数字？{sentence}"),
+    "make_name": ("Which name belongs in the gap? {sentence}", "空格处应是哪个名称？{sentence}"),
+    "make_bridge": (
+        "What do “{title}” and “{other}” each say about {name}?",
+        "“{title}”和“{other}”各自怎样说到{name}？",
+    ),
     # Runs
     "evaluation_unknown": ("This evaluation is not there any more.", "这次评测已不存在。"),
     "evaluation_nowhere": (
@@ -34,7 +46,7 @@ MESSAGES: dict[str, tuple[str, str]] = {
         "The chat model that was connected in a browser is not kept. Connect it again, then resume.",
         "在浏览器中连接的对话模型不会保存。请重新连接后再继续。",
     ),
-    "compare_sides": ("Choose two to {most} runs to compare.", "请选择二到 {most} 次评测进行比较。"),
+    "compare_sides": ("Choose at least two runs to compare, and at most {most}.", "请选择二到 {most} 次评测进行比较。"),
     # The gate
     "gate_metric": (
         "{name} is no metric that a gate can hold; these are: {known}.",

@@ -192,6 +192,19 @@ def _lines(said: Sequence[str]) -> str:
     return "\n".join(f"- {_one_line(one)}" for one in said) or "–"
 
 
+def page_question(texts: PromptTexts, page: Passage) -> Prompt:
+    """Ask for a question that the page answers, with the answer and the sentence that holds it."""
+    block, marker = passage_block([page], limit=len(page.text))
+    return made([texts.of("test_question", page.text)], block, marker=marker)
+
+
+def assess(texts: PromptTexts, question: str, answer: str, passages: Sequence[Passage]) -> Prompt:
+    """Ask for points for an answer, and for the questions that it answers."""
+    block, marker = passage_block(passages)
+    user = f"{_under(block, question)}\n\n<{marker}-answer>\n{_defused(answer, marker)}\n</{marker}-answer>"
+    return made([texts.of("assess", question)], user, marker=marker)
+
+
 def _asked(question: str) -> str:
     return f"{'问题' if is_chinese(question) else 'Question'}: {question}"
 

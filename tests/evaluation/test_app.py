@@ -14,11 +14,12 @@ import pytest
 from rag.app import App, Question
 from rag.cli import main
 from rag.config import Settings, load_settings
+from rag.errors import RagError
 from rag.evaluation.cases import Case, case_of, row_of
 from rag.evaluation.evaluation import Side
 from rag.evaluation.settings import NO_MODEL, SHALLOW, Setting
 from tests.support.chat_rules import rules
-from tests.support.chat_server import ChatServer
+from tests.support.chat_server import ChatServer, Request
 from tests.support.hashed_model import HashedBuiltin
 
 TOWNS = ("Arl", "Brey", "Corm", "Dunmore", "Eskdale", "Farrow", "Glen", "Harrow", "Ilk", "Jarrow", "Kell", "Lorn")
@@ -270,3 +271,45 @@ class TestCommand:
         status, out = self.run(settings, capsys, "--resume", run_id[:6])
         assert status == 0
         assert "2 of 2 answers" in out
+
+
+def test_a_set_is_made_of_the_pages_and_written_by_a_model(settings: Settings) -> None:
+    def script(request: Request) -> str:
+        said = "He who kept boats there had to give how much?"
+        span = next(toll(town) for town in TOWNS if toll(town) in request.last)
+        return json.dumps({"question": said if "Arl" not in span else span, "answer": "some", "span": span})
+
+    with ChatServer(script) as server:
+        app = App(settings.model_copy(update={"llm_base_url": server.base_url, "llm_model": "test"}))
+        try:
+            sets, set_id = app.evaluation.sets, app.evaluation.sets.create("main", "made")
+            assert app.evaluation.make(set_id, 6) == 6
+            assert app.evaluation.make(set_id, 6) == 6, "others than before"
+            written = list(app.evaluation.write(set_id, 3))
+            assert len(written) == 3
+            assert all(toll("Arl") not in case.quotes for case in written)
+            assert {case.status for case in sets.cases(set_id)} == {"draft"}
+            assert sets.set_of(set_id).cases == 15
+        finally:
+            app.close()
+
+
+def test_without_a_model_none_writes(app: App) -> None:
+    set_id = app.evaluation.sets.create("main", "unwritten")
+    with pytest.raises(RagError):
+        next(app.evaluation.write(set_id, 3))
+
+
+def test_people_label_what_was_judged(app: App) -> None:
+    run_id = run_of(app, asked()[:3], Setting())
+    waiting = app.evaluation.queue(Side(run_id), 4)
+    assert 0 < waiting <= 4
+    assert app.evaluation.agreement("main") is None
+    first, *_ = app.evaluation.labels("main")
+    assert first.passages
+    app.evaluation.label(first.id, "supported")
+    assert len(app.evaluation.labels("main")) == waiting - 1
+    found = app.evaluation.agreement("main")
+    assert found is not None
+    assert (found.n, found.enough) == (1, False)
+    assert app.evaluation.queue(Side(run_id), 4) == waiting - 1, "nothing is asked twice"
