@@ -14,9 +14,9 @@ from rag.ui.parts import page_head
 from rag.ui.prompt_form import draw_prompts
 from rag.ui.session import current_library
 from rag.ui.shell import open_app
-from rag.ui.spending import draw_spending
 from rag.ui.strings import Language, label
 from rag.ui.turn_actions import draw_feedback_export
+from rag.ui.usage import draw_spending
 
 if TYPE_CHECKING:
     from rag.app import App

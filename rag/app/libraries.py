@@ -12,9 +12,8 @@ from rag.app.models import Models
 from rag.config import Settings
 from rag.errors import StoreError
 from rag.models.hub import BUILTIN
-from rag.store.collections import check_library_name
 from rag.store.library import Library, open_library
-from rag.store.records import LibraryInfo, now
+from rag.store.records import LibraryInfo, check_library_name, now
 from rag.store.registry import (
     check_present,
     check_title,

@@ -28,9 +28,10 @@ from numpy.typing import NDArray
 from qdrant_client import QdrantClient, models
 
 from rag.errors import StoreError
-from rag.store.collections import DENSE, SPARSE
 from rag.store.duplicates import Signature, sign
 from rag.store.records import (
+    DENSE,
+    SPARSE,
     WITHOUT_TEXT,
     Stored,
     chunk_id,

@@ -12,9 +12,8 @@ import numpy as np
 from qdrant_client import models
 
 from rag.store.archive import ROWS_BYTES, ArchiveWriter
-from rag.store.collections import SPARSE
 from rag.store.library import Library
-from rag.store.records import joined_aliases, match_any, page_from, page_id, walk
+from rag.store.records import SPARSE, joined_aliases, match_any, page_from, page_id, walk
 from rag.store.search import dense_of
 from rag.types import Page
 

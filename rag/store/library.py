@@ -15,10 +15,9 @@ from qdrant_client import QdrantClient, models
 
 from rag.errors import ModelMismatchError, StoreError
 from rag.store.client import is_shared
-from rag.store.collections import check_library_name, ensure_library
 from rag.store.commit import Committer, NewChunks, generation_of, library_locks, recipe
 from rag.store.reader import LibraryReader
-from rag.store.records import LibraryInfo, content_hash, match_any, now, page_id
+from rag.store.records import LibraryInfo, check_library_name, content_hash, ensure_library, match_any, now, page_id
 from rag.store.registry import (
     check_not_removed,
     check_present,

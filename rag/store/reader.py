@@ -9,17 +9,20 @@ import numpy as np
 from numpy.typing import NDArray
 from qdrant_client import QdrantClient, models
 
-from rag.store.collections import SPARSE, chunks_collection, pages_collection, versions_collection
 from rag.store.duplicates import THRESHOLD, Signature, signature_from, similarity
 from rag.store.records import (
+    SPARSE,
     WITHOUT_TEXT,
     LibraryInfo,
     alias_hash,
+    chunks_collection,
     match,
     match_any,
     page_from,
     page_id,
+    pages_collection,
     passage_from,
+    versions_collection,
     walk,
 )
 from rag.store.search import dense_of

@@ -13,9 +13,20 @@ from itertools import count
 from qdrant_client import QdrantClient, models
 
 from rag.errors import StoreError
-from rag.store.collections import LIBRARIES, check_library_name, drop_library, ensure_libraries, ensure_library
 from rag.store.commit import library_locks
-from rag.store.records import LibraryInfo, library_from, library_id, library_payload, now, walk
+from rag.store.records import (
+    LIBRARIES,
+    LibraryInfo,
+    check_library_name,
+    drop_library,
+    ensure_libraries,
+    ensure_library,
+    library_from,
+    library_id,
+    library_payload,
+    now,
+    walk,
+)
 
 KEPT = timedelta(days=1)
 """How long a library that was removed can be restored."""

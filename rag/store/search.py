@@ -24,9 +24,8 @@ from numpy.typing import NDArray
 from qdrant_client import QdrantClient, models
 
 from rag.store.client import is_shared
-from rag.store.collections import DENSE, SPARSE
 from rag.store.commit import LibraryLocks
-from rag.store.records import match, page_id, passage_from
+from rag.store.records import DENSE, SPARSE, match, page_id, passage_from
 from rag.types import Passage, SparseVector
 
 Legs = Mapping[str, Mapping[str, float]]  # leg -> point id -> score

@@ -16,12 +16,13 @@ from qdrant_client import QdrantClient, models
 
 from rag.errors import ModelMismatchError, StoreError
 from rag.store.archive import ArchiveReader, ArchiveWriter
-from rag.store.collections import DENSE, SPARSE
 from rag.store.duplicates import signature_from
 from rag.store.export_rows import export_pages
 from rag.store.import_rows import checked_chunk, checked_claim, checked_page, checked_version
 from rag.store.library import Library, importing
 from rag.store.records import (
+    DENSE,
+    SPARSE,
     LibraryInfo,
     chunk_id,
     now,

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Literal, Protocol
 
 import streamlit as st
 
 from rag.types import Page, Passage
 from rag.ui.bulk import draw_page_actions
-from rag.ui.cited import citing_of, draw_cited
-from rag.ui.escape import escape_line, web_link
+from rag.ui.escape import escape_line, shorten, web_link
+from rag.ui.navigation import go
 from rag.ui.page_html import chunks_html
 from rag.ui.parts import chunk_count, language_name, moment, short_source
 from rag.ui.passages import passage_markdown
 from rag.ui.schedules import draw_page_schedule
-from rag.ui.session import set_param
+from rag.ui.session import session, set_param
 from rag.ui.strings import Language, counted, label
 from rag.ui.versions import draw_versions
 
@@ -149,3 +150,42 @@ def parts_of(text: str, size: int = _PART) -> list[int]:
         line = text.rfind("\n", borders[-1] + size // 2, borders[-1] + size)
         borders.append(line + 1 if line >= 0 else borders[-1] + size)
     return [*borders, len(text)] if text else [0]
+
+
+if TYPE_CHECKING:
+    from rag.app import App
+
+_LONGEST = 160
+
+
+class CitedIn(Protocol):
+    """A turn whose answer cites the page."""
+
+    @property
+    def conversation_id(self) -> str: ...
+    @property
+    def question(self) -> str: ...
+    @property
+    def created_at(self) -> str: ...
+
+
+Citing = Callable[[str], Sequence[CitedIn]]
+
+
+def citing_of(app: App, library: str) -> Citing:
+    """What finds the turns of this person that cite a page of the library, by its url_hash."""
+    owner = session().owner
+    return lambda url_hash: app.conversations.cited(library, url_hash, owner)
+
+
+def draw_cited(citing: Citing, url_hash: str, language: Language) -> None:
+    """The questions, newest first, each leading to its conversation."""
+    turns = citing(url_hash)
+    if not turns:
+        st.info(label("cited_none", language), icon=":material/format_quote:")
+    for place, turn in enumerate(turns):
+        with st.container(key=f"cited-{place}", gap=None):
+            text = escape_line(shorten(turn.question, _LONGEST))
+            if st.button(text, type="tertiary", icon=":material/forum:", key=f"cited-open-{place}"):
+                go("chat", conversation=turn.conversation_id)
+            st.caption(moment(turn.created_at))

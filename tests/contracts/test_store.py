@@ -18,11 +18,10 @@ from qdrant_client import QdrantClient, models
 
 from rag.config import load_settings
 from rag.store.client import connect
-from rag.store.collections import LIBRARIES
 from rag.store.duplicates import sign
 from rag.store.edge.client import EdgeClient
 from rag.store.library import open_library
-from rag.store.records import alias_hash, library_id
+from rag.store.records import LIBRARIES, alias_hash, library_id
 from rag.store.registry import list_libraries
 from rag.types import SparseVector
 from tests.store.support import (

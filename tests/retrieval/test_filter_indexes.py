@@ -3,7 +3,7 @@ from __future__ import annotations
 from qdrant_client import models
 
 from rag.retrieval.filters import Filters
-from rag.store.collections import CHUNK_INDEXES
+from rag.store.records import CHUNK_INDEXES
 
 
 def test_every_key_that_a_search_can_be_confined_by_has_an_index() -> None:

@@ -9,10 +9,9 @@ from qdrant_client import QdrantClient
 
 from rag.errors import StoreError
 from rag.store import registry
-from rag.store.collections import LIBRARIES
 from rag.store.edge.client import EdgeClient
 from rag.store.library import importing, open_library
-from rag.store.records import LibraryInfo, library_from, library_id
+from rag.store.records import LIBRARIES, LibraryInfo, library_from, library_id
 from rag.store.registry import (
     check_present,
     check_title,
