@@ -59,6 +59,7 @@ class Settings(BaseSettings):
     answer_max_calls: int | None = Field(default=None, ge=1)
     answer_max_tokens: int | None = Field(default=None, ge=100)
     answer_max_seconds: float | None = Field(default=None, gt=0.0)
+    evaluate_answers: Literal["off", "sample", "all"] = "off"
     answers_per_person: int = Field(default=4, ge=1)
     jobs_per_person: int = Field(default=50, ge=1)
     checkpoint_url: SecretStr = SecretStr("")

@@ -89,7 +89,7 @@ class App:
         self._runs = Runs(EVALUATED, saver=checkpoints.saver, verifier=self.verifier)
         self.conversations = Conversations(self._database, self._runs, checkpoints)
         self.feedback = Feedback(self._database, self.conversations)
-        self.evaluation = Evaluation(self._database, EvaluationAsking(self), self.feedback)
+        self.evaluation = Evaluation(self._database, EvaluationAsking(self), self.feedback, settings.evaluate_answers)
         self._in_flight = InFlight(self._runs.goes_on, settings.answers_per_person)
         self._upkeep = Upkeep(self.tidy)
 
@@ -277,6 +277,7 @@ class App:
             settings={"strategy": question.options.strategy, "model": reasoner.name},
             stamps=lambda hashes: {key: PageStamp.of(page) for key, page in library.known(hashes).items()},
             likely=lambda asked, passages: held_by(passages, asked, self.models.sparse, library.idf),
+            kept=lambda turn_id, answer: self.evaluation.score_shown(library.name, turn_id, answer),
         )
 
     def quoter(self, library: str) -> ExtractiveReasoner:

@@ -51,7 +51,7 @@ class Asking:
 
     `settings` is kept with the turn (mode, strategy, model, scope …; JSON values). `stamps` tells which
     versions of pages (by url_hash) are in the library now; `likely` how likely passages answer a
-    question. `suggest` proposes further questions once the answer is there.
+    question. `suggest` proposes further questions once the answer is there; `kept` is told of it, with its turn's id.
     """
 
     question: Question
@@ -64,6 +64,7 @@ class Asking:
     stamps: Callable[[Sequence[str]], Mapping[str, PageStamp]] | None = None
     likely: Likely | None = None
     suggest: bool = True
+    kept: Callable[[str, Answer], object] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +80,7 @@ class TurnView:
 
     `stamps` are the pages of its citations as they were; `suggestions` come some time after the answer.
     `searches` is how many `Conversations.searches` knows. A running one with `waits` goes on at a person's reply.
+    `scores` are the metrics of an answer that was scored.
     """
 
     id: str
@@ -95,6 +97,7 @@ class TurnView:
     searches: int = 0
     waits: tuple[Wait, ...] = ()
     can_go_on: bool = False
+    scores: Mapping[str, float] = field(default_factory=dict)
 
 
 class Conversations:
@@ -226,6 +229,8 @@ class Conversations:
         if not self._table.finish_turn(turn_id, plain(answer), extra, searches=packed(answer.searches)):
             self._checkpoints.forget(conversation_id)  # removed while it was answered: nothing of it stays
             return
+        if asking.kept:
+            asking.kept(turn_id, answer)
         if asking.suggest:
             prices = asking.question.options.prices
 
@@ -331,6 +336,7 @@ class Conversations:
             rating=self._feedback.rating_of(turn.id, turn.owner),
             searches=extra.get("searches", 0),
             waits=tuple(Wait(**one) for one in turn.waits.get("asks", ())),
+            scores=extra.get("scores", {}),
             can_go_on=turn.state == "interrupted" and self._runs.can_go_on(_mode_of(turn)),
         )
 

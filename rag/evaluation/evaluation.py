@@ -18,11 +18,12 @@ from rag.evaluation.making import Written, of_feedback, of_pages, of_written, op
 from rag.evaluation.runs import Asker, EvaluationRuns, RowView
 from rag.evaluation.sets import Sets
 from rag.evaluation.settings import Setting
+from rag.evaluation.shown import ShownAnswers, Which
 from rag.evaluation.support import passage_of
 from rag.prompts import requests
 from rag.prompts.texts import PromptTexts
 from rag.store.database import Database
-from rag.types import Page, Verdict
+from rag.types import Answer, Page, Verdict
 from rag.web.url_key import url_hash
 
 _BINS: Final = 10
@@ -68,10 +69,13 @@ class Evaluation:
     Languages and tags confine to the questions that have one of each that is given.
     """
 
-    def __init__(self, database: Database, app: App, feedback: Feedback) -> None:
+    def __init__(self, database: Database, app: App, feedback: Feedback, shown: Which = "off") -> None:
+        """`shown` says which answers are scored after they were shown."""
         self.sets = Sets(database)
         self.runs = EvaluationRuns(database, app)
         self._labels = database.labels
+        self._turns = database.conversations
+        self._shown = ShownAnswers(database.conversations, shown)
         self._app = app
         self._feedback = feedback
 
@@ -81,6 +85,7 @@ class Evaluation:
 
     def close(self) -> None:
         self.runs.close()
+        self._shown.close()
 
     # Sets
 
@@ -194,6 +199,16 @@ class Evaluation:
             if own:
                 bins.append(Bin(at / _BINS, (at + 1) / _BINS, len(own), sum(own) / len(own)))
         return bins
+
+    # Answers that people were shown
+
+    def score_shown(self, library: str, turn_id: str, answer: Answer) -> None:
+        """Score an answer in the background, where the settings say so."""
+        self._shown.score(turn_id, answer, lambda: self._app.tools(library, None, False))
+
+    def over_time(self, library: str) -> list[tuple[str, dict[str, float]]]:
+        """When answers that were scored were asked for (ISO 8601), and their scores, oldest first."""
+        return self._turns.scored(library)
 
     # The judge
 

@@ -256,6 +256,8 @@ class EvaluationRuns:
             seen += len(events)
             for event in events:
                 first = first or (time.monotonic() - began if event.kind == "token" and not event.path else None)
+                if event.kind == "waiting":  # nobody is there who could reply: what it has so far is the answer
+                    self._asker.cancel(answering)
                 if event.kind == "answer":
                     return Timed(event.data, first)
             if self._table.seen(run_id) is None:

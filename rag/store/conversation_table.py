@@ -147,6 +147,15 @@ class ConversationTable:
         with self._file.transaction() as db:
             db.execute("UPDATE turns SET extra = json_patch(extra, ?) WHERE id = ?", (dump(extra), turn_id))
 
+    def scored(self, library: str) -> list[tuple[str, dict[str, float]]]:
+        """When answers of the library that were scored were asked for, and their scores, oldest first."""
+        rows = self._file.rows(
+            "SELECT created_at, json_extract(extra, '$.scores') AS scores FROM turns"
+            " WHERE library = ? AND scores IS NOT NULL ORDER BY created_at",
+            library,
+        )
+        return [(row["created_at"], json.loads(row["scores"])) for row in rows]
+
     def running(self) -> list[Turn]:
         """Turns of every library and owner that have no end yet, and wait for nobody."""
         rows = self._file.rows("SELECT * FROM turns WHERE state = 'running' AND waits = '' ORDER BY rowid")

@@ -195,6 +195,24 @@ def test_what_people_thought_becomes_cases(app: App) -> None:
     assert any("106 shillings" in quote for quote in good.quotes)
 
 
+def test_answers_are_scored_after_they_were_shown(settings: Settings) -> None:
+    app = App(settings.model_copy(update={"evaluate_answers": "all"}))
+    try:
+        before = len(app.evaluation.over_time("main"))
+        begun = app.converse(Question("What was the harbour toll of Glen?", ("main",)))
+        app.wait(begun.run_id, 60)
+        end = time.monotonic() + 60
+        while not (found := app.conversations.turn(begun.turn_id).scores):
+            assert time.monotonic() < end
+            time.sleep(0.02)
+        assert found["faithfulness"] == found["citation_recall"] == 1.0
+        assert set(found) >= {"coverage", "max_similarity", "derived_relevance", "searches"}
+        assert not {"recall@4000", "exact_match", "refusal_right"} & set(found)
+        assert [scores for _, scores in app.evaluation.over_time("main")][before:] == [found]
+    finally:
+        app.close()
+
+
 def test_a_chat_model_and_none_side_by_side(settings: Settings) -> None:
     with ChatServer(rules) as server:
         app = App(settings.model_copy(update={"llm_base_url": server.base_url, "llm_model": "test"}))

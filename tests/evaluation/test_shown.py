@@ -1,0 +1,51 @@
+"""Which answers are scored after they were shown."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from rag.evaluation.metrics import Tools
+from rag.evaluation.shown import ShownAnswers, Which
+from rag.types import Answer
+
+ANSWER = Answer("When?", "fast", "answered", "It was opened in 1932.", seconds=1.0)
+
+
+class Kept:
+    """A table that keeps what it is given."""
+
+    def __init__(self) -> None:
+        self.extra: dict[str, Any] = {}
+
+    def add_extra(self, turn_id: str, extra: Any) -> None:
+        self.extra[turn_id] = extra
+
+
+def scored(which: Which, tools: Any = Tools) -> dict[str, Any]:
+    table = Kept()
+    shown = ShownAnswers(table, which)  # type: ignore[arg-type]
+    for number in range(40):
+        shown.score(f"{number:032x}", ANSWER, tools)
+    shown._thread.shutdown()
+    return table.extra
+
+
+@pytest.mark.parametrize(("which", "count"), [("off", 0), ("sample", 4), ("all", 40)])
+def test_which(which: Which, count: int) -> None:
+    found = scored(which)
+    assert len(found) == count
+    assert all("failed" in one["scores"] for one in found.values())
+
+
+def test_one_that_breaks_breaks_no_other() -> None:
+    calls: list[int] = []
+
+    def tools() -> Tools:
+        calls.append(1)
+        if len(calls) == 2:
+            raise ZeroDivisionError
+        return Tools()
+
+    assert len(scored("all", tools)) == 39
