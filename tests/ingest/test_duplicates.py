@@ -10,8 +10,9 @@ import pytest
 from rag.errors import StoreError
 from rag.ingest.batch import ingest_all
 from rag.ingest.duplicates import aliases_of, believable, claim_of, find_duplicate, twin_addresses
-from rag.ingest.pipeline import Ingestor, Read
+from rag.ingest.pipeline import Ingestor
 from rag.ingest.records import record_sources
+from rag.ingest.source_reading import Read
 from rag.ingest.sources import Source, file_sources, web_source
 from rag.store.library import Library
 from rag.types import Decision, IngestResult, Page

@@ -155,6 +155,16 @@ def test_chinese_chunks_have_no_dense_vector(ingestor: Ingestor, model: HashedMo
     assert model.encoded == []
 
 
+def test_a_page_of_too_many_chunks_is_refused(
+    ingestor: Ingestor, page_server: PageServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = page_server.add("/long", html("Long", f"<p>{PARAGRAPH * 12}</p>" * 4))
+    monkeypatch.setattr("rag.ingest.pipeline.MAX_CHUNKS", 1)
+    (row,) = run(ingestor, web_source(url))
+    assert (row.status, row.reason, row.params["limit"]) == ("failed", "too_many_chunks", 1)
+    assert ingestor.library.page_count() == 0
+
+
 def test_another_chunker_cuts_a_known_page_anew_when_forced(ingestor: Ingestor, page_server: PageServer) -> None:
     parts = "".join(f"<h2>Part {n}</h2><p>{PARAGRAPH * 12}</p>" for n in range(4))
     url = page_server.add("/parts", html("Parts", parts))

@@ -104,6 +104,9 @@ def test_one_that_has_not_ended_is_not_started_again(
     (first,) = schedules.start_due()
     clock.pass_hours(1)
     assert schedules.start_due() == []
+    database.jobs.set_state(first, "paused")
+    clock.pass_hours(1)
+    assert schedules.start_due() == []
     end(database, first)
     clock.pass_hours(1)
     assert len(schedules.start_due()) == 1

@@ -141,3 +141,10 @@ def test_sums() -> None:
     total = sum_of([Usage(1, 10, 2, False, 0.5), Usage(2, 5, 1, True, None)])
     assert total == Usage(3, 15, 3, True, 0.5)
     assert sum_of([]) == Usage()
+
+
+def test_one_count_that_was_estimated_makes_the_sum_an_estimate() -> None:
+    meter = Meter()
+    meter.add(10, 5, estimated=True)
+    meter.add(10, 5)
+    assert (meter.usage().tokens_in, meter.usage().estimated) == (20, True)

@@ -48,6 +48,11 @@ def test_an_age_keeps_the_pages_within_it(age: Age, found: list[int]) -> None:
     assert numbers(Shelf(age=age)) == found
 
 
+def test_a_page_of_a_month_to_the_minute_is_of_one_age() -> None:
+    ages: tuple[Age, ...] = ("month", "older")
+    assert [len(arrange([page(1, 30)], Shelf(age=age), set(), now=NOW).pages) for age in ages] == [1, 0]
+
+
 @pytest.mark.parametrize(
     ("sort", "found"),
     [

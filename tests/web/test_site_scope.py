@@ -98,8 +98,8 @@ def test_one_spelling(url: str, address: str) -> None:
     [
         "/" + "a" * 2000,
         "/a/b/a/b/a/b",
-        "/" + "/".join(f"s{number}" for number in range(20)),
-        "/?" + "&".join(f"p{number}=1" for number in range(12)),
+        "/" + "/".join(f"s{number}" for number in range(16)),
+        "/?" + "&".join(f"p{number}=1" for number in range(9)),
         "/post?replytocom=12",
         "/w/index.php?title=X&action=edit",
         "/calendar/2199/07/",
@@ -121,6 +121,8 @@ def test_traps(path: str) -> None:
         "/1/1/1/1",
         "/a/b/a/b",
         "/models/2099/",
+        "/" + "/".join(f"s{number}" for number in range(15)),
+        "/?" + "&".join(f"p{number}=1" for number in range(8)),
     ],
 )
 def test_no_traps(path: str) -> None:

@@ -9,7 +9,8 @@ import pytest
 from rag.errors import FetchError
 from rag.ingest.jobs import Jobs, JobView
 from rag.ingest.outcomes import PATIENCE
-from rag.ingest.pipeline import Ingestor, Read
+from rag.ingest.pipeline import Ingestor
+from rag.ingest.source_reading import Read
 from rag.ingest.sources import Source, file_sources, web_source
 from rag.store.database import Database
 from tests.ingest.jobs.conftest import MakeJobs, finished, reasons, statuses

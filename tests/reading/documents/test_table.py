@@ -37,6 +37,10 @@ def test_numbers_name_no_column() -> None:
     assert text_of("1,2\n3,4").startswith("| 1 | 2 |\n| --- | --- |\n| 1 | 2 |\n| 3 | 4 |")
 
 
+def test_a_single_row_is_no_header() -> None:
+    assert text_of("name,price") == "| 1 | 2 |\n| --- | --- |\n| name | price |"
+
+
 def test_encodings() -> None:
     assert "| 茶 | 三元 |" in text_of("名称,价格\n茶,三元\n咖啡,四元\n汽水,两元\n".encode("gb18030"))
 
