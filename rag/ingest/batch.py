@@ -9,9 +9,11 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from rag.errors import RagError
-from rag.ingest.pipeline import Ingestor, Read, failure, here_already, result, take_in
+from rag.ingest.outcomes import failure, here_already, result
+from rag.ingest.pipeline import Ingestor, take_in
 from rag.ingest.readahead import Limits, ReadAhead, Taken
 from rag.ingest.retry_policy import delay_before
+from rag.ingest.source_reading import Read
 from rag.ingest.sources import Source, apart
 from rag.types import Decision, IngestResult, Notice, Page, Stage
 

@@ -19,9 +19,7 @@ from rag.ingest.duplicates import (
 )
 from rag.ingest.encode_chunks import ChunkEncoder, Prepared
 from rag.ingest.outcomes import (
-    failure,
     held,
-    here_already,
     looked_at,
     not_there,
     now_elsewhere,
@@ -45,19 +43,6 @@ from rag.web.url_key import url_hash, url_key
 
 MAX_CHUNKS = 20_000
 _RULES = 1  # raise it when a chunker cuts otherwise than before: pages are then cut anew when they are read again
-
-__all__ = [
-    "MAX_CHUNKS",
-    "Ingestor",
-    "OnStage",
-    "Read",
-    "failure",
-    "held",
-    "here_already",
-    "recipe_of",
-    "result",
-    "take_in",
-]
 
 
 class Ingestor:

@@ -11,35 +11,11 @@ A job of a site is a plan and its pages; every page it is given may bring more:
         pages += frontier.expand(page, links)                  # only new ones, within the plan and robots.txt
 
 The fetcher itself keeps to the limits of each host. `frontier.holds(final_url)` tells whether a
-redirect led out of the plan. Tasks for `rag.reading.parser_child.TASKS`: `links_task`, `sitemap_task`,
-`feed_task`.
+redirect led out of the plan.
 """
 
-from rag.ingest.discovery.feeds import read_feed
 from rag.ingest.discovery.frontier import Frontier, SiteKind, SitePlan, begin
-from rag.ingest.discovery.sitemaps import sitemap_pages
-from rag.reading.feed import feed_pages, feed_task
-from rag.reading.links import find_feeds, find_links, links_task
-from rag.reading.sitemap import parse_sitemap, sitemap_task
 from rag.web.robots import Robots
-from rag.web.site_scope import FoundPage, SiteScope, page_address
+from rag.web.site_scope import FoundPage
 
-__all__ = [
-    "FoundPage",
-    "Frontier",
-    "Robots",
-    "SiteKind",
-    "SitePlan",
-    "SiteScope",
-    "begin",
-    "feed_pages",
-    "feed_task",
-    "find_feeds",
-    "find_links",
-    "links_task",
-    "page_address",
-    "parse_sitemap",
-    "read_feed",
-    "sitemap_pages",
-    "sitemap_task",
-]
+__all__ = ["FoundPage", "Frontier", "Robots", "SiteKind", "SitePlan", "begin"]

@@ -17,9 +17,10 @@ from typing import Any
 from rag.errors import IngestError, RagError, StoreError
 from rag.ingest.discovery import FoundPage
 from rag.ingest.jobs.sites import Walk
-from rag.ingest.outcomes import UNHEARD, is_answer, result
-from rag.ingest.pipeline import Ingestor, Read, failure, held, here_already, take_in
+from rag.ingest.outcomes import UNHEARD, failure, held, here_already, is_answer, result
+from rag.ingest.pipeline import Ingestor, take_in
 from rag.ingest.records import RecordBounds
+from rag.ingest.source_reading import Read
 from rag.ingest.sources import Source, apart, sources_in, web_source
 from rag.store.database import Database
 from rag.store.item_table import ItemTable, JobItem, NewItem

@@ -13,9 +13,9 @@ from functools import partial
 from rag.errors import RagError, StoreError
 from rag.ingest.jobs.run import FINDING, SILENT_AFTER, UNREACHED_AFTER, Pace, Run, host_of
 from rag.ingest.jobs.steps import Steps, told
-from rag.ingest.pipeline import Read
 from rag.ingest.readahead import Limits, ReadAhead, Taken
 from rag.ingest.retry_policy import delay_before
+from rag.ingest.source_reading import Read
 from rag.messages import say
 from rag.store.database import Database
 from rag.store.item_table import JobItem
