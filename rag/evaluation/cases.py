@@ -95,22 +95,32 @@ def case_of(row: Mapping[str, Any], number: int = 1) -> Case:
     question = str(row["question"]).strip()
     if not question:
         raise ValueError("an empty question")
-    evidence = tuple(
-        Evidence(str(one.get("url", "")), str(one["quote"]), float(one.get("grade", 1)), one.get("state", ""))
-        for one in row.get("evidence") or ()
-    )
+    evidence = tuple(map(_evidence, row.get("evidence") or ()))
+    answerable = row.get("answerable")
     return Case(
         id=str(row.get("id") or number),
         question=question,
         language=str(row.get("lang") or question_language(question)),
-        answers=tuple(map(str, row.get("answers") or ())),
+        answers=_texts(row.get("answers")),
         evidence=evidence,
-        tags=tuple(map(str, row.get("tags") or ())),
-        answerable=row.get("answerable", True if evidence else None),
+        tags=_texts(row.get("tags")),
+        answerable=answerable if isinstance(answerable, bool) else True if evidence else None,
         history=tuple((str(one["question"]), str(one.get("answer") or "")) for one in row.get("history") or ()),
-        without=tuple(map(str, row.get("without") or ())),
+        without=_texts(row.get("without")),
         status="draft" if row.get("status") == "draft" else "approved",
     )
+
+
+def _evidence(row: Mapping[str, Any]) -> Evidence:
+    states: dict[str, EvidenceState] = {"moved": "moved", "lost": "lost"}
+    return Evidence(
+        str(row.get("url", "")), str(row["quote"]), float(row.get("grade", 1)), states.get(row.get("state", ""), "")
+    )
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    """The texts of a list; one text stands for itself."""
+    return (value,) if isinstance(value, str) and value else tuple(map(str, value or ()))
 
 
 # As files
@@ -130,15 +140,16 @@ def read_cases(text: str, name: str) -> list[Case]:
     Raises IngestError("set_row_broken") with the row that cannot be read, or stands there twice.
     """
     found: dict[str, Case] = {}
-    for number, row in enumerate(_rows(text), 1):
-        try:
+    number = 1
+    try:
+        for number, row in enumerate(_rows(text), 1):
             given = json.loads(row) if isinstance(row, str) else row
             case = case_of(_from_ragas(given) if "user_input" in given else given, number)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise IngestError("set_row_broken", name=name, line=number) from error
-        if case.id in found:
-            raise IngestError("set_row_twice", name=name, line=number, id=case.id)
-        found[case.id] = case
+            if case.id in found:
+                raise IngestError("set_row_twice", name=name, line=number, id=case.id)
+            found[case.id] = case
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError, csv.Error) as error:
+        raise IngestError("set_row_broken", name=name, line=number) from error
     return list(found.values())
 
 

@@ -89,13 +89,13 @@ class Evaluation:
 
     # Sets
 
-    def gather_feedback(self, library: str, set_id: str) -> int:
-        """Take what people thought of answers into a set, once each; returns how many came in.
+    def gather_feedback(self, library: str, set_id: str, owner: str | None = None) -> int:
+        """Take what people thought of answers, with `owner` that person alone, into a set; returns how many came in.
 
         What nobody corrected or confirmed is a draft: it has no answer to be held against.
         """
         known = {case.id for case in self.sets.cases(set_id)}
-        rows = self._feedback.questions(library, lambda one: self._app.page(library, one))
+        rows = self._feedback.questions(library, lambda one: self._app.page(library, one), owner)
         found = [case for case in of_feedback(rows) if case.id not in known]
         self.sets.put(set_id, found)
         return len(found)

@@ -54,6 +54,18 @@ def test_a_plain_table_of_a_spreadsheet() -> None:
     assert (case.answers, case.quotes, case.answerable) == (("1932", "1933"), ["Opened in 1932."], True)
 
 
+def test_one_text_is_a_list_of_one_and_odd_values_are_none() -> None:
+    odd = {"tags": "x", "answerable": "yes", "evidence": [{"quote": "a", "state": 5}]}
+    case = case_of({"question": "When?", "answers": "1932", **odd})
+    assert (case.answers, case.tags, case.answerable, case.evidence) == (("1932",), ("x",), True, (Evidence("", "a"),))
+
+
+@pytest.mark.parametrize("text", ["question\n" + "x" * 200_000, '{"question": ' + "[" * 100_000])
+def test_what_readers_choke_on_is_no_set(text: str) -> None:
+    with pytest.raises(IngestError):
+        read_cases(text, "set")
+
+
 @pytest.mark.parametrize(
     "text", ['{"id": 1}', '{"question": " "}', '{"question": "a", "evidence": [1]}', "{", "a,b\n1,2"]
 )
