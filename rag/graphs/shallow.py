@@ -44,7 +44,8 @@ def _graph(run: Run) -> Any:
 
     async def answer(state: State) -> State:
         write = get_stream_writer()
-        passages = await asyncio.to_thread(run.shelf.search, state["question"])
+        with run.budget.keeping(1):  # a search that would have a model translate the question goes without
+            passages = await asyncio.to_thread(run.shelf.search, state["question"])
         write({"found": [passage.id for passage in passages]})
         if passages:
             async for piece in run.reasoner.answer(state["question"], passages):

@@ -11,7 +11,7 @@ from streamlit.errors import StreamlitAPIException
 
 from rag.ui.strings import Language, label
 
-PageName = Literal["chat", "search", "add", "library", "settings"]
+PageName = Literal["chat", "search", "add", "library", "evaluation", "settings"]
 
 _FOLDER = Path(__file__).resolve().parents[2] / "pages"
 
@@ -26,6 +26,7 @@ PAGES: dict[PageName, _Entry] = {
     "search": _Entry(_FOLDER / "search.py", ":material/search:"),
     "add": _Entry(_FOLDER / "add_pages.py", ":material/add_circle:"),
     "library": _Entry(_FOLDER / "library.py", ":material/menu_book:"),
+    "evaluation": _Entry(_FOLDER / "evaluation.py", ":material/query_stats:"),
     "settings": _Entry(_FOLDER / "settings.py", ":material/tune:"),
 }
 

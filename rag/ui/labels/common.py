@@ -6,6 +6,7 @@ LABELS: dict[str, tuple[str, str]] = {
     "nav_search": ("Search", "检索"),
     "nav_add": ("Add pages", "添加网页"),
     "nav_library": ("Library", "资料库"),
+    "nav_evaluation": ("Evaluation", "评测"),
     "nav_settings": ("Settings", "设置"),
     "language": ("Language", "语言"),
     "skip": ("Skip to the content", "跳到正文"),

@@ -1,0 +1,50 @@
+"""Evaluation: did a change help? Sets of questions, runs, comparisons, and one question under two settings."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from rag.ui.evaluation.compare import draw_compare
+from rag.ui.evaluation.judge import draw_judge
+from rag.ui.evaluation.runs import draw_runs
+from rag.ui.evaluation.sets import draw_sets
+from rag.ui.evaluation.side_by_side import draw_side_by_side
+from rag.ui.language import current_language
+from rag.ui.parts import page_head
+from rag.ui.session import current_library, set_param
+from rag.ui.shell import open_app
+from rag.ui.strings import label
+
+_VIEWS = {
+    "sets": draw_sets,
+    "runs": draw_runs,
+    "compare": draw_compare,
+    "judge": draw_judge,
+    "beside": draw_side_by_side,
+}
+
+
+def draw() -> None:
+    language = current_language()
+    page_head(label("evaluation_title", language), label("evaluation_lead", language))
+    app = open_app(language)
+    library = current_library(app)
+    shown = st.query_params.get("view", "sets")
+    st.session_state["evaluation-view"] = shown if shown in _VIEWS else "sets"
+    view = st.segmented_control(
+        label("evaluation_view", language),
+        tuple(_VIEWS),
+        key="evaluation-view",
+        format_func=lambda name: label(f"evaluation_{name}", language),
+        required=True,
+        on_change=_choose,
+        label_visibility="collapsed",
+    )
+    _VIEWS[view or "sets"](app, library, language)
+
+
+def _choose() -> None:
+    set_param("view", st.session_state["evaluation-view"])
+
+
+draw()

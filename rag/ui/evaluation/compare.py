@@ -1,0 +1,183 @@
+"""Two to four runs side by side: what differs and how sure that is, question by question, and against limits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from rag.errors import RagError
+from rag.evaluation import gate
+from rag.evaluation.comparison import MOST
+from rag.evaluation.evaluation import Side
+from rag.messages import say
+from rag.ui.escape import escape_line, shorten
+from rag.ui.evaluation.charts import differences
+from rag.ui.evaluation.side_by_side import draw_answers
+from rag.ui.parts import moment
+from rag.ui.strings import Language, label
+
+if TYPE_CHECKING:
+    from rag.app import App
+    from rag.evaluation.cases import Case
+    from rag.evaluation.comparison import Compared
+
+_COLORS = {"better": "green", "worse": "red", "no_difference_shown": "gray", "too_few": "gray"}
+_WORST = 20
+_USUAL = ("recall@4000", "all@4000", "faithfulness", "contains", "token_f1", "calls", "seconds_p50")
+
+
+def draw_compare(app: App, library: str, language: Language) -> None:
+    sides = _sides(app, library, language)
+    if len(sides) < 2:
+        st.info(label("compare_choose", language), icon=":material/compare_arrows:")
+        return
+    cases = app.evaluation.runs.cases(sides[0].run_id)
+    languages, tags = _confined(cases, language)
+    try:
+        found = app.evaluation.compare(sides, languages, tags)
+    except RagError as error:
+        st.error(escape_line(say(error.notice, language)), icon=":material/error:")
+        return
+    for side, compared in zip(sides[1:], found, strict=True):
+        _draw_differences(compared, _named(app, side), _named(app, sides[0]), language)
+    _draw_gate(app, sides, language)
+    _draw_questions(app, sides, cases, languages, tags, language)
+
+
+def _sides(app: App, library: str, language: Language) -> list[Side]:
+    """The runs that were chosen, the first being what the others stand beside; at first the two newest."""
+    offered = [
+        Side(run.id, setting.name) for run in app.evaluation.runs.runs(library) if run.done for setting in run.settings
+    ]
+    usual = offered[:2][::-1]
+    st.session_state.setdefault("compare-sides", usual if len(usual) == 2 else [])
+    st.session_state["compare-sides"] = [one for one in st.session_state["compare-sides"] if one in offered]
+    chosen: list[Side] = st.multiselect(
+        label("compare_runs", language),
+        offered,
+        key="compare-sides",
+        max_selections=MOST,
+        format_func=lambda side: _named(app, side),
+        placeholder=label("compare_choose", language),
+    )
+    return chosen
+
+
+def _named(app: App, side: Side) -> str:
+    run = app.evaluation.runs.run(side.run_id)
+    return f"{shorten(run.name, 30)} · {side.setting} · {moment(run.created_at)}"
+
+
+def _confined(cases: Sequence[Case], language: Language) -> tuple[list[str], list[str]]:
+    """The languages and tags that the comparison is confined to, where there are several."""
+    languages = sorted({case.language for case in cases if case.language})
+    tags = sorted({tag for case in cases for tag in case.tags})
+    chosen: list[list[str]] = []
+    for name, offered in (("languages", languages), ("tags", tags)):
+        several = len(offered) > 1
+        chosen.append(st.pills(label(f"compare_{name}", language), offered, selection_mode="multi") if several else [])
+    return chosen[0], chosen[1]
+
+
+def _draw_differences(found: Sequence[Compared], side: str, first: str, language: Language) -> None:
+    st.markdown(f"**{label('compare_beside', language, side=escape_line(side), first=escape_line(first))}**")
+    told = [one for one in found if one.metric.better and one.difference.verdict in ("better", "worse")]
+    if told:
+        shown = (
+            f":{_COLORS[one.difference.verdict]}-badge[{one.metric.name}: "
+            f"{label('verdict_' + one.difference.verdict, language)} {one.difference.by.value:+.3f}]"
+            for one in told
+        )
+        st.markdown(" ".join(shown))
+    else:
+        st.markdown(f":gray-badge[{label('verdict_no_difference_shown', language)}]")
+    usual = [one for one in found if one.metric.name in _USUAL]
+    if usual:
+        st.image(differences(usual, language), width="content")
+    named = {
+        name: label(f"figure_{name}", language)
+        for name in ("metric", "before", "after", "by", "interval", "p", "verdict", "judged")
+    }
+    st.dataframe([_row(one, language) for one in found], column_config=named, hide_index=True)
+
+
+def _row(one: Compared, language: Language) -> dict[str, Any]:
+    difference, needed = one.difference, one.difference.needed
+    verdict = label(f"verdict_{difference.verdict}", language) if one.metric.better else ""
+    if verdict and needed:
+        verdict = f"{verdict} ({label('compare_needed', language, count=f'{needed:,}')})"
+    return {
+        "metric": one.metric.name,
+        "before": round(difference.before, 4),
+        "after": round(difference.after, 4),
+        "by": f"{difference.by.value:+.4f}",
+        "interval": f"{difference.by.low:+.3f} – {difference.by.high:+.3f}",
+        "p": f"{one.p:.3f}",
+        "verdict": verdict,
+        "judged": f"{difference.n} / {one.of}",
+    }
+
+
+def _draw_gate(app: App, sides: Sequence[Side], language: Language) -> None:
+    """Limits held against what was lost from the first to the last."""
+    with st.expander(label("compare_gate", language), icon=":material/rule:"):
+        st.caption(label("compare_gate_lead", language))
+        given = st.text_input(
+            label("compare_limits", language), key="gate-limits", placeholder="recall@4000:-0.01,calls:+0"
+        )
+        if not given:
+            return
+        try:
+            scores = [app.evaluation.runs.scores(side.run_id, side.setting) for side in (sides[0], sides[-1])]
+            checked = gate.check(gate.read_limits(given), *scores)
+        except RagError as error:
+            st.error(escape_line(say(error.notice, language)), icon=":material/error:")
+            return
+        for one in checked:
+            color, icon = ("green", "check_circle") if one.passes else ("red", "cancel")
+            held = label("gate_held" if one.passes else "gate_broken", language)
+            st.badge(f"{one.limit.metric} · {held} · {one.loss:+}", icon=f":material/{icon}:", color=color)  # type: ignore[arg-type]
+
+
+def _draw_questions(
+    app: App,
+    sides: Sequence[Side],
+    cases: Sequence[Case],
+    languages: Sequence[str],
+    tags: Sequence[str],
+    language: Language,
+) -> None:
+    """The questions that differ most by one metric; one of them opened."""
+    metrics = [
+        one.metric.name for one in app.evaluation.figures(sides[0], languages, tags) if len(one.metric.needs) == 1
+    ]
+    if not metrics:
+        return
+    usual = next((at for at, name in enumerate(metrics) if name in _USUAL), 0)
+    metric = st.selectbox(label("compare_by", language), metrics, index=usual, key="compare-metric") or metrics[0]
+    asked = {case.id: case for case in cases}
+    pairs = app.evaluation.by_difference(sides, metric, languages, tags)[:_WORST]
+    rows = [
+        {"question": asked[pair.case_id].question, **{str(n): _told(v) for n, v in enumerate(pair.values, 1)}}
+        for pair in pairs
+        if pair.case_id in asked
+    ]
+    named = {"question": label("case_question", language)} | {str(n): side.setting for n, side in enumerate(sides, 1)}
+    picked = st.dataframe(
+        rows,
+        key="compare-questions",
+        column_config=named,
+        hide_index=True,
+        on_select="rerun",
+        selection_mode="single-row",
+    )
+    for place in picked.selection.rows:
+        case = asked[pairs[place].case_id]
+        found = [app.evaluation.runs.row(side.run_id, side.setting, case.id) for side in sides]
+        draw_answers(case, [row for row in found if row], language)
+
+
+def _told(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3g}"

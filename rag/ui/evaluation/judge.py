@@ -1,0 +1,76 @@
+"""Statements that were judged, for a person to judge as well, and how well the two agree."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from rag.evaluation.evaluation import Side
+from rag.evaluation.judge import ENOUGH
+from rag.ui.doing import attempt
+from rag.ui.escape import escape, escape_line
+from rag.ui.strings import Language, label
+
+if TYPE_CHECKING:
+    from rag.app import App
+    from rag.evaluation.judge import Agreement, Label
+    from rag.types import Verdict
+
+_VERDICTS: tuple[Verdict, ...] = ("supported", "partly", "unsupported")
+_SHOWN = 3
+
+
+def draw_judge(app: App, library: str, language: Language) -> None:
+    st.markdown(label("judge_lead", language))
+    _draw_agreement(app.evaluation.agreement(library), language)
+    waiting = app.evaluation.labels(library)
+    if waiting:
+        _draw_label(app, waiting, language)
+    else:
+        _draw_queue(app, library, language)
+
+
+def _draw_agreement(found: Agreement | None, language: Language) -> None:
+    """Without enough labels, and better than chance for certain, nothing is said of the judge."""
+    if found is None or not found.enough:
+        count = found.n if found else 0
+        st.caption(label("judge_few", language, count=count, enough=ENOUGH))
+        if found is None:
+            return
+    named = {"verdict": label("figure_verdict", language), "f1": "F1"}
+    st.metric(label("judge_kappa", language), f"{found.kappa.value:.2f}", border=False)
+    st.caption(
+        label("judge_interval", language, low=f"{found.kappa.low:.2f}", high=f"{found.kappa.high:.2f}", n=found.n)
+    )
+    rows = [{"verdict": label(f"judge_{one}", language), "f1": f"{value:.2f}"} for one, value in found.f1.items()]
+    st.dataframe(rows, column_config=named, hide_index=True)
+
+
+def _draw_queue(app: App, library: str, language: Language) -> None:
+    runs = [run for run in app.evaluation.runs.runs(library) if run.state == "done"]
+    if not runs:
+        st.info(label("judge_no_runs", language), icon=":material/gavel:")
+        return
+    sides = {f"{run.name} · {one.name}": Side(run.id, one.name) for run in runs for one in run.settings}
+    chosen = st.selectbox(label("judge_of", language), list(sides), key="judge-run")
+    if st.button(label("judge_fetch", language), type="primary", key="judge-fetch"):
+        attempt(lambda: app.evaluation.queue(sides[chosen]), language)
+        st.rerun()
+
+
+def _draw_label(app: App, waiting: Sequence[Label], language: Language) -> None:
+    """One statement with the passages that it should stand in; the judge's verdict is not shown before the person's."""
+    one = waiting[0]
+    st.caption(label("judge_waiting", language, count=len(waiting)))
+    with st.container(border=True, key=f"label-{one.id}"):
+        st.caption(escape_line(one.question))
+        st.markdown(f"**{escape_line(one.statement)}**")
+        for text in one.passages[:_SHOWN]:
+            with st.container(border=True):
+                st.markdown(escape(text))
+        with st.container(horizontal=True, key="verdicts"):
+            for verdict in _VERDICTS:
+                told = label(f"judge_{verdict}", language)
+                st.button(told, key=f"verdict-{verdict}", on_click=app.evaluation.label, args=(one.id, verdict))

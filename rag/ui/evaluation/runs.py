@@ -1,0 +1,147 @@
+"""Runs: a set asked under one setting or several, followed while it goes on, and what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from rag.config import STRATEGIES
+from rag.evaluation.evaluation import Side
+from rag.evaluation.settings import SHALLOW, Setting, grid
+from rag.messages import say
+from rag.types import RunMode
+from rag.ui.doing import attempt
+from rag.ui.escape import escape_line
+from rag.ui.evaluation.sets import choose_set
+from rag.ui.parts import moment
+from rag.ui.session import session, whose
+from rag.ui.strategies import strategy_name
+from rag.ui.strings import Language, label
+
+if TYPE_CHECKING:
+    from rag.app import App
+    from rag.evaluation.comparison import Figure
+    from rag.evaluation.runs import RunView
+
+MODES: tuple[RunMode, ...] = ("fast", "deep", "research")
+_POLL_SECONDS = 1.0
+_SHOWN = 20
+
+
+def draw_runs(app: App, library: str, language: Language) -> None:
+    chosen = choose_set(app.evaluation.sets.sets(library), language)
+    if chosen is None:
+        st.info(label("sets_empty", language), icon=":material/quiz:")
+        return
+    with st.container(border=True, key="run-new"):
+        _draw_new(app, chosen.id, language)
+    runs = app.evaluation.runs.runs(library)[:_SHOWN]
+    for run in runs:
+        with st.container(border=True, key=f"run-{run.id}"):
+            every = _POLL_SECONDS if run.state == "running" else None
+            st.fragment(_draw_run, run_every=every)(app, run.id, language)
+
+
+def _draw_new(app: App, set_id: str, language: Language) -> None:
+    modes = st.multiselect(
+        label("run_modes", language),
+        MODES,
+        default=["fast"],
+        key="run-modes",
+        format_func=lambda mode: label(f"mode_{mode}", language),
+    )
+    strategies = st.multiselect(
+        label("run_strategies", language),
+        STRATEGIES,
+        key="run-strategies",
+        format_func=lambda name: strategy_name(name, language),
+        placeholder=label("run_as_set", language),
+    )
+    shallow = st.toggle(label("run_shallow", language), key="run-shallow", help=label("run_shallow_hint", language))
+    settings = grid(modes, strategies, shallow=shallow)
+    count = len(app.evaluation.sets.cases(set_id, approved=True))
+    with st.container(horizontal=True, vertical_alignment="center"):
+        begin = st.button(label("run_begin", language), type="primary", icon=":material/play_arrow:", key="run-begin")
+        st.caption(label("run_count", language, questions=count, settings=len(settings)), width="content")
+    if begin:
+        chat = session().chat
+        attempt(lambda: app.evaluation.evaluate(set_id, settings, owner=whose(), chat=chat), language)
+        st.rerun()
+
+
+def _draw_run(app: App, run_id: str, language: Language) -> None:
+    run = app.evaluation.runs.run(run_id)
+    state = label(f"run_state_{run.state}", language)
+    st.markdown(f"**{escape_line(run.name)}** :gray[{moment(run.created_at)} · {state}]")
+    if run.state in ("running", "paused"):
+        st.progress(run.done / max(1, run.total), text=label("run_done", language, done=run.done, total=run.total))
+    if run.notice:
+        st.caption(escape_line(say(run.notice, language)))
+    _draw_actions(app, run, language)
+    if run.done:
+        with st.expander(label("run_figures", language), icon=":material/table_chart:", type="compact"):
+            _draw_figures(app, run, language)
+
+
+def _draw_actions(app: App, run: RunView, language: Language) -> None:
+    runs = app.evaluation.runs
+    actions = {
+        "running": (("pause", "pause", runs.pause), ("cancel", "stop_circle", runs.cancel)),
+        "paused": (("resume", "play_arrow", _resumed(app)), ("cancel", "stop_circle", runs.cancel)),
+    }.get(run.state, (("delete", "delete", runs.delete),))
+    with st.container(horizontal=True, key=f"run-actions-{run.id}"):
+        for name, icon, action in actions:
+            told = label(f"run_{name}", language)
+            if st.button(told, icon=f":material/{icon}:", type="tertiary", key=f"run-{name}-{run.id}"):
+                attempt(partial(action, run.id), language)
+                st.rerun()
+
+
+def _resumed(app: App) -> Callable[[str], None]:
+    chat = session().chat
+    return lambda run_id: app.evaluation.runs.resume(run_id, chat)
+
+
+def _draw_figures(app: App, run: RunView, language: Language) -> None:
+    names = [setting.name for setting in run.settings]
+    setting = names[0]
+    if len(names) > 1:
+        setting = st.selectbox(label("run_setting", language), names, key=f"run-setting-{run.id}") or setting
+    draw_figures(app.evaluation.figures(Side(run.id, setting)), language, key=run.id)
+
+
+def draw_figures(figures: Sequence[Figure], language: Language, *, key: str) -> None:
+    """A table of metrics with their intervals; how many questions each could be judged by stands beside it."""
+    rows = [
+        {
+            "metric": one.metric.name,
+            "value": round(one.value.value, 4),
+            "interval": f"{one.value.low:.3f} – {one.value.high:.3f}",
+            "judged": f"{one.n} / {one.of}",
+        }
+        for one in figures
+    ]
+    named = {name: label(f"figure_{name}", language) for name in ("metric", "value", "interval", "judged")}
+    st.dataframe(rows, key=f"figures-{key}", column_config=named, hide_index=True)
+
+
+def setting_choice(key: str, language: Language, *, mode: str = "fast") -> Setting:
+    """A mode, what tutorials build among them, and a strategy, for one side of a comparison."""
+    modes = (*MODES, SHALLOW.mode)
+    chosen = st.selectbox(
+        label("run_mode", language),
+        modes,
+        index=modes.index(mode),
+        key=f"{key}-mode",
+        format_func=lambda one: label("run_shallow" if one == SHALLOW.mode else f"mode_{one}", language),
+    )
+    strategy = st.selectbox(
+        label("run_strategy", language),
+        ("", *STRATEGIES),
+        key=f"{key}-strategy",
+        format_func=lambda name: strategy_name(name, language) if name else label("run_as_set", language),
+    )
+    return SHALLOW if chosen == SHALLOW.mode else Setting(chosen or mode, strategy or "")

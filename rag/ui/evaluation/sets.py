@@ -1,0 +1,187 @@
+"""Sets of questions: brought in, written, taken from thumbs, approved, taken out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+import streamlit as st
+
+from rag.errors import RagError
+from rag.evaluation.cases import Case, Evidence, Format
+from rag.messages import say
+from rag.text import question_language
+from rag.ui.composer import chat_in_use
+from rag.ui.doing import attempt
+from rag.ui.session import session, set_param, whose
+from rag.ui.strings import Language, label
+
+if TYPE_CHECKING:
+    from rag.app import App
+    from rag.evaluation.sets import SetView
+
+_FORMATS: dict[Format, str] = {"jsonl": "application/jsonl", "csv": "text/csv", "ragas": "application/jsonl"}
+_LONGEST, _LARGEST, _WRITTEN = 2_000, 20_000_000, 10
+
+
+def draw_sets(app: App, library: str, language: Language) -> None:
+    """The set that the address names, with its questions; ways to begin one."""
+    sets = app.evaluation.sets.sets(library)
+    chosen = choose_set(sets, language)
+    if chosen is None:
+        st.info(label("sets_empty", language), icon=":material/quiz:")
+    else:
+        _draw_set(app, chosen, language)
+    with st.expander(label("sets_new", language), icon=":material/add:", expanded=chosen is None):
+        _draw_new(app, library, language)
+
+
+def choose_set(sets: list[SetView], language: Language) -> SetView | None:
+    """The set that was chosen, which the address keeps; None where there is none."""
+    if not sets:
+        return None
+    known = {one.id: one for one in sets}
+    named = st.query_params.get("set", "")
+    st.session_state["evaluation-set"] = named if named in known else sets[0].id
+    st.selectbox(
+        label("sets_choose", language),
+        list(known),
+        key="evaluation-set",
+        format_func=lambda one: label("sets_row", language, name=known[one].name, count=known[one].cases),
+        on_change=lambda: set_param("set", st.session_state["evaluation-set"]),
+    )
+    return known[st.session_state["evaluation-set"]]
+
+
+def _draw_set(app: App, chosen: SetView, language: Language) -> None:
+    cases = app.evaluation.sets.cases(chosen.id)
+    if chosen.drafts or chosen.moved or chosen.lost:
+        counts = {"drafts": chosen.drafts, "moved": chosen.moved, "lost": chosen.lost}
+        st.caption(label("sets_state", language, **counts))
+    picked = _draw_cases(cases, chosen.id, language)
+    _draw_picked(app, chosen, [cases[place] for place in picked if place < len(cases)], language)
+    with st.expander(label("case_new", language), icon=":material/edit:"):
+        _draw_case_form(app, chosen, language)
+
+
+def _draw_cases(cases: list[Case], set_id: str, language: Language) -> list[int]:
+    """The questions as a table; returns the rows that are ticked."""
+    if not cases:
+        st.caption(label("sets_no_cases", language))
+        return []
+    columns = ("question", "answers", "evidence", "tags", "status")
+    rows = [
+        {
+            "question": case.question,
+            "answers": " · ".join(case.answers),
+            "evidence": " · ".join(case.quotes),
+            "tags": " ".join(case.tags),
+            "status": label(f"case_{case.status}", language),
+        }
+        for case in cases
+    ]
+    named = {name: st.column_config.TextColumn(label(f"case_{name}", language)) for name in columns}
+    found = st.dataframe(
+        rows, key=f"cases-{set_id}", column_config=named, hide_index=True, on_select="rerun", selection_mode="multi-row"
+    )
+    return list(found.selection.rows)
+
+
+def _draw_picked(app: App, chosen: SetView, cases: list[Case], language: Language) -> None:
+    """What can be done with the ticked questions, and with the set."""
+    sets, ids = app.evaluation.sets, [case.id for case in cases]
+    with st.container(horizontal=True, key="set-actions"):
+        for action, icon in (("approve", "check"), ("draft", "edit_note"), ("remove", "delete")):
+            told = label(f"case_{action}_do", language)
+            if st.button(told, icon=f":material/{icon}:", key=f"case-{action}", disabled=not ids):
+                _do(app, chosen.id, ids, action, language)
+        for form, media in _FORMATS.items():
+            name = f"{chosen.name}.{form if form == 'csv' else 'jsonl'}"
+            told = label("sets_download", language, form=form.upper())
+            st.download_button(told, sets.export(chosen.id, form), name, media, type="tertiary", key=f"download-{form}")
+        if st.button(label("sets_feedback", language), icon=":material/thumbs_up_down:", key="feedback-in"):
+            _gather(app, chosen, language)
+        if st.button(label("sets_make_rules", language), icon=":material/auto_awesome:", key="make-rules"):
+            _make(app, chosen, language)
+        if chat_in_use(app) and st.button(label("sets_make_model", language), icon=":material/draw:", key="make-model"):
+            _write(app, chosen, language)
+
+
+def _do(app: App, set_id: str, ids: list[str], action: str, language: Language) -> None:
+    sets = app.evaluation.sets
+    if action == "remove":
+        attempt(lambda: sets.remove(set_id, ids), language)
+    else:
+        attempt(lambda: sets.approve(set_id, ids, action == "approve"), language)
+    st.rerun()
+
+
+def _gather(app: App, chosen: SetView, language: Language) -> None:
+    found: list[int] = []
+    if attempt(lambda: found.append(app.evaluation.gather_feedback(chosen.library, chosen.id)), language):
+        session().notes.append(label("sets_feedback_done", language, count=found[0]))
+    st.rerun()
+
+
+def _make(app: App, chosen: SetView, language: Language) -> None:
+    found: list[int] = []
+    if attempt(lambda: found.append(app.evaluation.make(chosen.id)), language):
+        session().notes.append(label("sets_made", language, count=found[0]))
+    st.rerun()
+
+
+def _write(app: App, chosen: SetView, language: Language) -> None:
+    """The model is asked page by page; what it wrote so far is kept whatever happens."""
+    count = 0
+    try:
+        with st.status(label("sets_making", language, count=0)) as status:
+            for count, _ in enumerate(app.evaluation.write(chosen.id, _WRITTEN, chat=session().chat), 1):
+                status.update(label=label("sets_making", language, count=count))
+    except RagError as error:
+        session().notes.append(say(error.notice, language))
+    session().notes.append(label("sets_made", language, count=count))
+    st.rerun()
+
+
+def _draw_case_form(app: App, chosen: SetView, language: Language) -> None:
+    with st.form("case-form", clear_on_submit=True, border=False):
+        question = st.text_input(label("case_question", language), key="case-question", max_chars=_LONGEST)
+        answers = st.text_area(label("case_answers_lines", language), key="case-answers", height=80)
+        url = st.text_input(label("case_url", language), key="case-url", max_chars=_LONGEST)
+        quote = st.text_area(label("case_quote", language), key="case-quote", height=80)
+        absent = st.checkbox(label("case_absent", language), key="case-absent")
+        tags = st.text_input(label("case_tags", language), key="case-tags")
+        saved = st.form_submit_button(label("case_save", language), type="primary", key="case-save")
+    if saved and question and question.strip():
+        evidence = (Evidence((url or "").strip(), quote.strip()),) if quote and quote.strip() else ()
+        case = Case(
+            id=uuid4().hex[:12],
+            question=question.strip(),
+            language=question_language(question),
+            answers=tuple(line.strip() for line in (answers or "").splitlines() if line.strip()),
+            evidence=evidence,
+            tags=tuple((tags or "").split()),
+            answerable=False if absent else True if evidence else None,
+        )
+        attempt(lambda: app.evaluation.sets.put(chosen.id, [case]), language)
+        st.rerun()
+
+
+def _draw_new(app: App, library: str, language: Language) -> None:
+    with st.form("set-form", border=False):
+        name = st.text_input(label("sets_name", language), key="set-name", max_chars=120)
+        st.caption(label("sets_forms", language))
+        given = st.file_uploader(label("sets_file", language), type=["jsonl", "csv", "json"], key="set-file")
+        made = st.form_submit_button(label("sets_make", language), type="primary", key="set-make")
+    if not made:
+        return
+    named = (name or "").strip() or (given.name.rpartition(".")[0] if given else "")
+    found: list[str] = []
+    if given is None:
+        well = attempt(lambda: found.append(app.evaluation.sets.create(library, named, whose())), language)
+    else:
+        text = given.getvalue()[:_LARGEST].decode("utf-8", "replace")
+        well = attempt(lambda: found.append(app.evaluation.sets.bring_in(library, named, text, whose())), language)
+    if well:
+        set_param("set", found[0])
+    st.rerun()

@@ -1,0 +1,81 @@
+"""One question under two settings: both answers, what they were written from, and their metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+import streamlit as st
+
+from rag.evaluation.cases import Case, Evidence
+from rag.evaluation.settings import Setting
+from rag.text import question_language
+from rag.ui.doing import attempt
+from rag.ui.escape import escape_line, shorten
+from rag.ui.evaluation.runs import setting_choice
+from rag.ui.render import answer_markdown
+from rag.ui.session import session, whose
+from rag.ui.strings import Language, label
+
+if TYPE_CHECKING:
+    from rag.app import App
+    from rag.evaluation.runs import RowView
+
+_SHOWN = ("recall@4000", "all@4000", "context_precision", "context_recall", "faithfulness", "answer_correctness")
+_AFTER = ("token_f1", "calls", "searches", "seconds")
+_PASSAGES, _PREVIEW, _LONGEST = 5, 300, 2_000
+
+
+def draw_side_by_side(app: App, library: str, language: Language) -> None:
+    with st.form("beside-form", border=False):
+        question = st.text_input(label("case_question", language), key="beside-question", max_chars=_LONGEST)
+        answer = st.text_input(label("beside_answer", language), key="beside-answer", max_chars=_LONGEST)
+        quote = st.text_area(label("case_quote", language), key="beside-quote", height=70)
+        left, right = st.columns(2)
+        with left:
+            first = setting_choice("beside-first", language, mode="shallow")
+        with right:
+            second = setting_choice("beside-second", language)
+        asked = st.form_submit_button(label("beside_ask", language), type="primary", key="beside-ask")
+    if asked and question and question.strip():
+        evidence = (Evidence("", quote.strip()),) if quote and quote.strip() else ()
+        answers = (answer.strip(),) if answer and answer.strip() else ()
+        case = Case(uuid4().hex[:12], question.strip(), question_language(question), answers, evidence)
+        rows: list[RowView] = []
+        settings = [first, second]
+        with st.spinner(label("beside_asking", language)):
+            attempt(lambda: rows.extend(_asked(app, library, case, settings)), language)
+        st.session_state["beside"] = (case, rows)
+    if kept := st.session_state.get("beside"):
+        case, rows = kept
+        draw_answers(case, rows, language)
+
+
+def _asked(app: App, library: str, case: Case, settings: Sequence[Setting]) -> list[RowView]:
+    return app.evaluation.side_by_side(library, case, settings, owner=whose(), chat=session().chat)
+
+
+def draw_answers(case: Case, rows: Sequence[RowView], language: Language) -> None:
+    """The answers in columns."""
+    st.markdown(f"**{escape_line(case.question)}**")
+    if case.answers:
+        st.caption(label("beside_expected", language, answers=escape_line(" · ".join(case.answers))))
+    for column, (place, row) in zip(st.columns(len(rows) or 1), enumerate(rows), strict=False):
+        with column, st.container(border=True, key=f"beside-{place}-{case.id}"):
+            _draw_answer(row, language)
+
+
+def _draw_answer(row: RowView, language: Language) -> None:
+    st.markdown(f"`{row.setting}` :gray[{label('outcome_' + row.answer.outcome, language)}]")
+    if row.answer.text:
+        st.markdown(answer_markdown(row.answer.text), anchors=False)
+    told = [(name, row.scores.get(name)) for name in (*_SHOWN, *_AFTER)]
+    rows = [{"metric": name, "value": round(value, 3)} for name, value in told if value is not None]
+    named = {name: label(f"figure_{name}", language) for name in ("metric", "value")}
+    st.dataframe(rows, column_config=named, hide_index=True)
+    with st.expander(label("beside_passages", language, count=len(row.answer.passages)), type="compact"):
+        for passage in row.answer.passages[:_PASSAGES]:
+            st.caption(
+                f"**{escape_line(passage.title or passage.url)}**  \n{escape_line(shorten(passage.text, _PREVIEW))}"
+            )
