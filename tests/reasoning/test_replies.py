@@ -28,6 +28,7 @@ from rag.reasoning.replies import listed, one_line, prose, reply_lines, reply_te
         # Marks that belong to the list or enclose the line
         ("“碳中和 含义”", ["碳中和 含义"]),
         ("「“阿苏山”」", ["阿苏山"]),
+        ("“茶”", ["茶"]),
         ('"Aso eruption year".', ["Aso eruption year"]),
         ("'What's new in 3.12?'", ["What's new in 3.12?"]),
         ("**Aso eruption**", ["Aso eruption"]),

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rag.models.sparse import SparseEncoder
-from rag.retrieval.following import TURNS, dense_query, sparse_query, term_weights
+from rag.retrieval.following import HALF_AT, TURNS, dense_query, sparse_query, term_weights
 from tests.support.hashed_model import HashedModel
 
 SPARSE = SparseEncoder()
@@ -35,6 +35,12 @@ def test_the_more_a_question_says_itself_the_less_count_those_before_it() -> Non
     short = term_weights("How wide?", ["Where is Aso?"], SPARSE)
     long = term_weights("How wide is the crater lake north of the Kirishima mountains?", ["Where is Aso?"], SPARSE)
     assert long[term("Aso")] < 0.6 * short[term("Aso")]
+
+
+def test_the_question_just_before_counts_half_beside_so_many_terms() -> None:
+    question = "crater lake shore"
+    assert len(SPARSE.encode_query(question).indices) == HALF_AT
+    assert term_weights(question, ["Where is Aso?"], SPARSE)[term("Aso")] == pytest.approx(0.5)
 
 
 def test_what_lies_far_back_is_forgotten() -> None:

@@ -106,6 +106,8 @@ def test_case_punctuation_and_markup_do_not_count() -> None:
 
 def test_a_short_text_has_no_signature() -> None:
     assert sign("A few words only.") == Signature()
+    words = [f"w{number}" for number in range(43)]  # 40 runs of four
+    assert sign(" ".join(words)) != Signature() == sign(" ".join(words[1:]))
     assert sign("") == Signature()
     assert similarity(Signature(), Signature()) == 0.0
     assert likeness("A few words only.", "A few words only!") == 1.0
