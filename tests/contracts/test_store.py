@@ -281,19 +281,12 @@ def test_offset_threshold_and_filter_of_a_query(filled: Store) -> None:
     assert numbers(found) == best[:4]
 
 
-@pytest.mark.parametrize(
-    ("query", "k", "weights"),
-    [
-        (models.FusionQuery(fusion=models.Fusion.RRF), 2, None),
-        (models.RrfQuery(rrf=models.Rrf(k=60)), 60, None),
-        (models.RrfQuery(rrf=models.Rrf(k=10, weights=[3.0, 1.0])), 10, [3.0, 1.0]),
-    ],
-)
-def test_reciprocal_rank_fusion(filled: Store, query: Any, k: int, weights: list[float] | None) -> None:
+def test_reciprocal_rank_fusion(filled: Store) -> None:
+    query = models.FusionQuery(fusion=models.Fusion.RRF)
     expected: dict[int, float] = {}
-    for weight, scores in zip(weights or [1.0, 1.0], (dense_scores(), sparse_scores()), strict=True):
+    for scores in (dense_scores(), sparse_scores()):
         for rank, number in enumerate(top(scores, 15)):
-            expected[number] = expected.get(number, 0.0) + 1 / ((rank + 1) / weight + k - 1)
+            expected[number] = expected.get(number, 0.0) + 1 / (rank + 2)
     found = filled.client.query_points(filled.name, prefetch=legs(15), query=query, limit=10).points
     expect(found, expected, 10)
 
@@ -335,7 +328,7 @@ def test_maximal_marginal_relevance(filled: Store, diversity: float) -> None:
     assert numbers(found) == picked
 
 
-# Filters, scroll, count, facet
+# Filters, scroll, count
 
 FILTERS: dict[str, tuple[models.Filter, Callable[[int], bool]]] = {
     "a keyword": (
@@ -425,34 +418,6 @@ def test_scroll_walks_through_everything_once(filled: Store) -> None:
         if offset is None:
             break
     assert seen == list(range(POINTS))
-
-
-@pytest.mark.parametrize("direction", [models.Direction.ASC, models.Direction.DESC])
-@pytest.mark.parametrize("key", ["number", "at"])
-def test_scroll_in_the_order_of_a_key(filled: Store, key: str, direction: models.Direction) -> None:
-    down = direction == models.Direction.DESC
-    keys = {n: n if key == "number" else (n % 28, n) for n in range(POINTS)}
-    expected = sorted(keys, key=lambda n: keys[n], reverse=down)[:9]
-    order = models.OrderBy(key=key, direction=direction)
-    found, after = filled.client.scroll(filled.name, order_by=order, limit=9)
-    assert numbers(found) == expected
-    assert after is None
-
-
-def test_scroll_in_order_from_a_value(filled: Store) -> None:
-    order = models.OrderBy(key="number", direction=models.Direction.DESC, start_from=20)
-    found, _ = filled.client.scroll(filled.name, order_by=order, limit=3)
-    assert numbers(found) == [20, 19, 18]
-
-
-def test_facet_counts_the_values_of_a_key(filled: Store) -> None:
-    only = models.Filter(must=[field("metadata.active", match=value(True))])
-    hits = filled.client.facet(filled.name, key="metadata.site", facet_filter=only, exact=True).hits
-    expected: dict[str, int] = {}
-    for number in range(POINTS):
-        if number % 3 and number % 12:
-            expected[f"s{number % 5}"] = expected.get(f"s{number % 5}", 0) + 1
-    assert {hit.value: hit.count for hit in hits} == expected
 
 
 # Payload and deletion

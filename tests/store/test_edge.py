@@ -68,6 +68,7 @@ def test_every_call_that_is_not_translated_says_its_name(client: EdgeClient) -> 
     [
         (models.RecommendQuery(recommend=models.RecommendInput(positive=[[1.0, 0.0, 0.0]])), "RecommendQuery"),
         (models.SampleQuery(sample=models.Sample.RANDOM), "SampleQuery"),
+        (models.RrfQuery(rrf=models.Rrf(k=60)), "RrfQuery"),
         (point_id(1), "point id"),
     ],
 )
@@ -90,6 +91,11 @@ def test_a_query_that_is_not_translated_is_refused_by_name(three: EdgeClient, qu
 def test_a_filter_that_is_not_translated_is_refused_by_name(three: EdgeClient, condition: Any, named: str) -> None:
     with pytest.raises(StoreError, match=named):
         three.count("three", count_filter=models.Filter(must=[condition]))
+
+
+def test_points_come_in_the_order_of_their_ids_alone(three: EdgeClient) -> None:
+    with pytest.raises(StoreError, match="order_by"):
+        three.scroll("three", order_by="number")
 
 
 def test_an_option_that_would_be_ignored_is_refused(client: EdgeClient) -> None:

@@ -30,7 +30,7 @@ from rag.store.edge.config import (
 from rag.store.edge.faults import argument_faults, unsupported
 from rag.store.edge.folder import CollectionFolder, clear_leftovers, collection_names
 from rag.store.edge.lock import FolderLock
-from rag.store.edge.queries import id_batches, operations, plain_id, to_filter, to_order_by, to_request
+from rag.store.edge.queries import id_batches, operations, plain_id, to_filter, to_request
 from rag.store.edge.shard import IndexBuilder, Shard
 
 BATCH = 128  # points a call; the engine holds Python's lock for the whole of it
@@ -205,36 +205,22 @@ class EdgeBackend(QdrantBase):
         with_vectors: Any = False,
         **_: Any,
     ) -> tuple[list[models.Record], Any]:
+        _refuse({"order_by": order_by}, "order_by")
         request = edge.ScrollRequest(
             offset=plain_id(offset),
             limit=limit,
             filter=to_filter(scroll_filter),
             with_payload=to_payload_selector(with_payload),
             with_vector=with_vectors or False,
-            order_by=to_order_by(order_by),
         )
         found, after = self.shard(collection_name).read("scroll", lambda engine: engine.scroll(request))
-        return [from_record(record) for record in found], None if order_by is not None else plain_id(after)
+        return [from_record(record) for record in found], plain_id(after)
 
     def count(
         self, collection_name: str, count_filter: models.Filter | None = None, exact: bool = True, **_: Any
     ) -> models.CountResult:
         request = edge.CountRequest(exact=exact, filter=to_filter(count_filter))
         return models.CountResult(count=self.shard(collection_name).read("count", lambda engine: engine.count(request)))
-
-    def facet(
-        self,
-        collection_name: str,
-        key: str,
-        facet_filter: models.Filter | None = None,
-        limit: int = 10,
-        exact: bool = False,
-        **_: Any,
-    ) -> models.FacetResponse:
-        request = edge.FacetRequest(key, limit=limit, exact=exact, filter=to_filter(facet_filter))
-        found = self.shard(collection_name).read("facet", lambda engine: engine.facet(request))
-        hits = [models.FacetValueHit(value=hit.value, count=hit.count) for hit in found.hits]
-        return models.FacetResponse(hits=hits)
 
     # The shards
 

@@ -76,12 +76,8 @@ def _query(given: Any, using: str | None, limit: int) -> Any:
         return edge.Query.Nearest(to_vector(given), using)
     if isinstance(given, models.NearestQuery):
         return _nearest(given, using, limit)
-    if isinstance(given, models.RrfQuery):
-        return edge.Fusion.Rrf(k=_RRF_K if given.rrf.k is None else given.rrf.k, weights=given.rrf.weights)
     if isinstance(given, models.FusionQuery):
         return _fusion(given.fusion)
-    if isinstance(given, models.OrderByQuery):
-        return to_order_by(given.order_by)
     raise unsupported(f"the query {type(given).__name__}")
 
 
@@ -100,47 +96,32 @@ def _fusion(given: models.Fusion) -> Any:
     return edge.Fusion.Rrf(k=_RRF_K) if given == models.Fusion.RRF else edge.Fusion.Dbsf()
 
 
-def to_order_by(given: str | models.OrderBy | None) -> edge.OrderBy | None:
-    """The order of a scroll or query by one payload key, which needs a range index."""
-    if given is None or isinstance(given, str):
-        return None if given is None else edge.OrderBy(given)
-    start = given.start_from
-    return edge.OrderBy(
-        given.key,
-        direction=edge.Direction.Desc if given.direction == models.Direction.DESC else edge.Direction.Asc,
-        start_from=start if start is None or isinstance(start, (int, float, str)) else start.isoformat(),
-    )
-
-
 def _params(given: models.SearchParams | None, with_idf: bool, ghosts: bool) -> edge.SearchParams:
     if given is not None and not isinstance(given, models.SearchParams):
         raise TypeError(f"search parameters are a SearchParams, not {type(given).__name__}")
     given = given or models.SearchParams()
-    for name in ("quantization", "acorn"):
+    for name in ("quantization", "acorn", "idf"):
         if getattr(given, name) is not None:
             raise unsupported(f"the search parameter {name}")
     return edge.SearchParams(
         hnsw_ef=given.hnsw_ef,
         exact=bool(given.exact),
         indexed_only=bool(given.indexed_only),
-        idf=_idf(given.idf, ghosts) if with_idf else None,
+        idf=_idf(ghosts) if with_idf else None,
         quantization=None
         if with_idf or given.exact
         else edge.QuantizationSearchParams(rescore=True, oversampling=_OVERSAMPLING),
     )
 
 
-def _idf(given: models.IdfScope | models.IdfCorpusParams | None, ghosts: bool) -> edge.IdfParams | None:
-    """The points whose terms are counted for IDF: all that are there, unless the caller says which.
+def _idf(ghosts: bool) -> edge.IdfParams | None:
+    """The points whose terms are counted for IDF: all that are there.
 
     By itself the engine goes on counting deleted points until the shard is opened again, so that the
     same query would score differently after a restart. Once they are many, those that are there are
     counted for each query, which grows with the library: 0.9 ms at 100 000 chunks.
     """
-    if given == models.IdfScope.GLOBAL or (given is None and not ghosts):
-        return None
-    corpus = given.corpus if isinstance(given, models.IdfCorpusParams) else models.Filter()
-    return edge.IdfParams(corpus=to_filter(corpus))
+    return edge.IdfParams(corpus=to_filter(models.Filter())) if ghosts else None
 
 
 def operations(
