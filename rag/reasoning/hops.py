@@ -45,7 +45,10 @@ _LITTLE = frozenset("of de la du van von der the &".split())
 _AROUND = "《》“”「」’'.& -"
 _POSSESSIVE = re.compile(r"['’]s?$")
 _QUALIFIED = re.compile(r"(?<!\s)\s*+[(（][^()（）]*+[)）]$")
-_JOINT = re.compile(r"\b(?:and|or|vs|versus|than)\b|[和与與跟及比、]|或", re.IGNORECASE)
+_JOIN = r"(?:\b(?:and|or|vs|versus|than)\b|[和与與跟及比、]|或)"
+_JOINT = re.compile(_JOIN, re.IGNORECASE)
+_JOINED_BEFORE = re.compile(rf"(?:[{_HAN}]|\b[A-Z\d]\S{{0,30}}+\s){_JOIN}.{{0,12}}$")
+_JOINED_AFTER = re.compile(rf".{{0,12}}?{_JOIN}\W{{0,3}}(?:the )?[A-Z{_HAN}\d]")
 _APART: Final = 24
 """Characters that stand at most between two names that are set beside each other."""
 
@@ -70,28 +73,45 @@ class RulePlanner:
         self._terms = encoder.terms
         self._weights = weights
 
-    def plan(self, question: str, titles: Sequence[str]) -> list[Planned]:
-        """The question, then each thing that it sets beside another; `titles` are those of the library's pages."""
-        sides = _compared(question, titles)
-        parts = [(side, _without(question, [other for other in sides if other != side])) for side in sides]
-        whole = Planned(question, Notice("plan_question"), "question")
-        return [whole, *(Planned(text, Notice("plan_side", {"name": side}), "comparison") for side, text in parts)]
+    def plan(self, question: str) -> list[Planned]:
+        """The question as it stands. One search finds both sides of most comparisons, and reads them best at once."""
+        return [Planned(question, Notice("plan_question"), "question")]
 
     def revise(self, question: str, asked: Sequence[str], found: Sequence[Sequence[Passage]]) -> list[Planned]:
-        """At most NEXT hops, the most promising first; none where nothing new is named in what was found.
+        """At most NEXT sub-questions, the most promising first; none where nothing new is to be looked for.
 
-        `found` are the passages of what was `asked`, the question among it.
+        `found` are the passages of what was `asked`, the question among it. A side of a comparison that was not
+        found comes before new names. Where both were found, and more of their pages than one place, what is
+        compared stands there.
         """
+        titles = {bare(passage.title) for passages in found for passage in passages}
+        sides = _compared(question, titles)
+        sources = list(zip(asked, found, strict=True))
+        if sides:
+            sources[:1] = _by_side(question, sides, found[0])
+            if any(len(passages) > 1 for _, passages in sources[: len(sides)]):
+                return []
+        lost = {text: side for side in titles if not sides and (text := _other_side(question, side))}
+        hops = self._hops(question, sources)
+        texts = self._distinct(question, asked, [*lost, *hops])
+        return [
+            Planned(text, Notice("plan_side", {"name": lost[text]}), "comparison")
+            if text in lost
+            else Planned(text, Notice("plan_hop", {"name": hops[text]}), "hop")
+            for text in texts
+        ]
+
+    def _hops(self, question: str, sources: Sequence[tuple[str, Sequence[Passage]]]) -> dict[str, str]:
+        """What to ask for each new name, by it, the most promising first: a chain's chance is that of all its links."""
         worth: dict[str, float] = {}
         names: dict[str, str] = {}
-        for query, passages in zip(asked, found, strict=True):
+        for query, passages in sources:
             known = self._terms(f"{question} {query}")
             for name, chance, left in self._leads(query, passages[:READ], known):
                 text = f"{name} {left}".strip()
                 worth[text] = max(worth.get(text, 0.0), chance * worth.get(query, 1.0))
                 names[text] = name
-        hops = self._distinct(question, asked, sorted(worth, key=lambda text: -worth[text]))
-        return [Planned(text, Notice("plan_hop", {"name": names[text]}), "hop") for text in hops]
+        return {text: names[text] for text in sorted(worth, key=lambda text: -worth[text])}
 
     def _distinct(self, question: str, asked: Sequence[str], texts: Sequence[str]) -> list[str]:
         """The first NEXT texts whose new terms neither hold those of another nor are held by them."""
@@ -100,9 +120,9 @@ class RulePlanner:
         kept: list[str] = []
         for text in texts:
             new = self._terms(text) - own
-            if len(kept) < NEXT and not any(new <= other or other <= new for other in known):
+            if len(kept) < NEXT and text not in asked and not (new and any(new <= one or one <= new for one in known)):
                 kept.append(text)
-                known.append(new)
+                known += [new] if new else []
         return kept
 
     def _leads(self, query: str, passages: Sequence[Passage], known: frozenset[int]) -> list[tuple[str, float, str]]:
@@ -232,6 +252,25 @@ def _compared(question: str, titles: Iterable[str]) -> list[str]:
         if len(between) <= _APART and _JOINT.search(between):
             sides += [title, other]
     return list(dict.fromkeys(sides))
+
+
+def _by_side(question: str, sides: Sequence[str], passages: Sequence[Passage]) -> list[tuple[str, Sequence[Passage]]]:
+    """What is asked of each side, with what was found of it."""
+    return [
+        (
+            _without(question, [other for other in sides if other != side]),
+            [passage for passage in passages if bare(passage.title) == side],
+        )
+        for side in sides
+    ]
+
+
+def _other_side(question: str, side: str) -> str:
+    """What is left to ask where `side` is set beside something else: the question without it; else nothing."""
+    at = _stands(side, question)
+    if at < 0 or not (_JOINED_BEFORE.search(question[:at]) or _JOINED_AFTER.match(question[at + len(side) :])):
+        return ""
+    return _without(question, [side])
 
 
 def _stands(title: str, question: str) -> int:

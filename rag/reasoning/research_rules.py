@@ -36,7 +36,7 @@ class RuleResearcher:
 
     async def plan(self, question: str, titles: Sequence[str]) -> Plan:
         """A step, and an aspect, for each thing that the question asks about."""
-        planned = await asyncio.to_thread(self._planner.plan, question, titles)
+        planned = self._planner.plan(question)
         aspects = tuple(Aspect(f"a{n}", one.text, "clause") for n, one in enumerate(planned, 1))
         return Plan(aspects, tuple(_step(one, question) for one in planned))
 
