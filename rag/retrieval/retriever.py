@@ -59,12 +59,10 @@ class Retriever:
         strategy: str = DEFAULT_STRATEGY,
         filters: Filters | None = None,
         before: Sequence[str] = (),
-        characters: int = 0,
     ) -> Retrieval:
         """At most k passages of fetch_k candidates, by default as many as are set, or twice k.
 
-        `before` are the questions that this one follows on, oldest first. The passages together have at least
-        `characters`, by default as many as are set.
+        `before` are the questions that this one follows on, oldest first.
         """
         fetch_k = fetch_k or max(self._tuning.fetch_k, 2 * k)
         request = SearchRequest(question, k, fetch_k, lambda_mult, filters or Filters(), tuple(before), self._tuning)
@@ -77,7 +75,7 @@ class Retriever:
         picked = [candidate.passage for candidate in candidates if candidate.place is not None]
         terms = [self._idf(asked, before) for asked in (question, *found.asked)]
         sought = {term: idf for each in terms for term, idf in each.items()}
-        context = assemble(picked, sought, self._engine.sparse, k, characters or self._tuning.characters)
+        context = assemble(picked, sought, self._engine.sparse, k, self._tuning.characters)
         chosen = time.perf_counter()
         likely = max(self._likely(idf, context.passages, found.legs) for idf in terms)
         judged = time.perf_counter()

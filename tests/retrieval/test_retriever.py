@@ -98,8 +98,3 @@ def test_idf_is_the_engines(small_library: Library, retriever: Retriever) -> Non
     idf = small_library.idf([bridge, water, nowhere])
     assert idf[nowhere] > idf[bridge] > 0
     assert idf[bridge] == pytest.approx(idf[water])
-
-
-def test_a_search_that_has_less_room_hands_on_less(retriever: Retriever) -> None:
-    found = retriever.search("When was the harbour bridge opened?", characters=10)
-    assert [passage.text for passage in found.passages] == ["The harbour bridge was opened in 1932."]
