@@ -228,6 +228,7 @@ class EvaluationRuns:
             self._table.set_state(run_id, "paused", ["running"], _told(error.notice))
             return
         self._table.set_state(run_id, "done", ["running"])
+        self._chats.pop(run_id, None)
 
     def _left(self, run: KeptRun) -> Iterator[tuple[Setting, Case]]:
         """What has no row yet. Settings take turns, so that what is there of a run can be compared."""
