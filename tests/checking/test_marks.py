@@ -91,6 +91,7 @@ def test_forms_of_a_mark(mark: str, numbers: tuple[int, ...]) -> None:
         "It follows from equation (2).",
         "The result is f(1).",
         "It has ten seats (12).",
+        f"It seats many ({len(TEXTS) + 1}).",
         "根据第五条第二款（3）。",
     ],
 )

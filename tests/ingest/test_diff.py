@@ -57,6 +57,15 @@ def test_characters_are_marked_in_chinese() -> None:
     ]
 
 
+def test_a_character_that_stayed_at_the_beginning_stays_and_one_between_changes_does_not() -> None:
+    assert pieces("他去年三月付了三百元。", "他今年五月付了三百元。") == [
+        ("same", "他"),
+        ("removed", "去年三"),
+        ("added", "今年五"),
+        ("same", "月付了三百元。"),
+    ]
+
+
 def test_a_sentence_that_was_replaced_is_shown_whole() -> None:
     old = "It rains in spring. The harbour closes at noon on Fridays. Nobody knows why."
     new = "It rains in spring. Visitors need a ticket from the old office. Nobody knows why."

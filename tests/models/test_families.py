@@ -78,6 +78,8 @@ def test_prompts_and_length_of_the_folder(tmp_path: Path) -> None:
     _write(tmp_path / "sentence_bert_config.json", {"max_seq_length": 128})
     family = family_of("owner/unheard-of", tmp_path)
     assert (family.query, family.passage, family.max_tokens) == ("q: ", "d: ", 128)
+    _write(tmp_path / "sentence_bert_config.json", {"max_seq_length": 8192})
+    assert family_of("owner/unheard-of", tmp_path).max_tokens == 1024
 
 
 def test_a_folder_that_says_nothing_is_pooled_as_flagembedding_does(tmp_path: Path) -> None:

@@ -34,6 +34,11 @@ def test_the_sentence_that_says_what_is_asked_is_chosen() -> None:
     assert found == ["Its lamp burned whale oil."]
 
 
+def test_passages_without_a_score_are_chosen_from_by_their_words() -> None:
+    found = texts([whole(MARKET, score=0.0), whole(HARBOUR, "b", score=0.0)], "whale oil", budget=10)
+    assert found == ["Its lamp burned whale oil."]
+
+
 def test_what_other_words_of_the_question_say_goes_before_the_same_once_more() -> None:
     pages = [whole("A toll was asked.", "a"), whole("The toll is high.", "b"), whole("Gulls nest here.", "c")]
     assert "Gulls nest here." in texts(pages, "toll gulls", budget=30)

@@ -18,6 +18,10 @@ def test_content_words_are_found_with_their_endings() -> None:
     ]
 
 
+def test_words_that_touch_are_one_mark() -> None:
+    assert marked("异地 机房", "异地机房") == ["异地机房"]
+
+
 def test_chinese_pairs_run_together_and_common_ones_are_left_out() -> None:
     assert marked("异地机房与主机房的距离至少是多少？", "异地机房与主机房的距离不小于 300 公里。") == [
         "异地机房",
