@@ -123,6 +123,8 @@ def _add_questions(actions: argparse._SubParsersAction[argparse.ArgumentParser])
     search.add_argument("--explain", action="store_true", help="print every candidate and what became of it")
     ask = _command(actions, "ask", "questions.ask", "Answer questions from the pages.")
     ask.add_argument("--mode", choices=get_args(RunMode), default="fast", help="default: fast")
+    web = "let research search the web too: the question goes to the service of SEARXNG_URL or TAVILY_API_KEY"
+    ask.add_argument("--web", action="store_true", help=web)
     most = "searches that research makes at most (default 12, without a model 6)"
     ask.add_argument("--max-searches", type=_positive, metavar="N", help=most)
     for parser in (search, ask):

@@ -64,6 +64,7 @@ class Settings(BaseSettings):
     jobs_per_person: int = Field(default=50, ge=1)
     checkpoint_url: SecretStr = SecretStr("")
     allowed_hosts: Annotated[tuple[str, ...], NoDecode] = Field(default=())
+    web_search_except: Annotated[tuple[str, ...], NoDecode] = Field(default=())
     auth_allow: Annotated[tuple[str, ...], NoDecode] = Field(default=())
     auth_admins: Annotated[tuple[str, ...], NoDecode] = Field(default=())
     auth_verified_issuers: Annotated[tuple[str, ...], NoDecode] = Field(default=())
@@ -122,6 +123,11 @@ class Settings(BaseSettings):
         if value.get_secret_value() and not value.get_secret_value().startswith(("postgresql://", "postgres://")):
             raise ValueError("must begin with postgresql://")
         return value
+
+    @field_validator("web_search_except", mode="before")
+    @classmethod
+    def _names(cls, value: Any) -> Any:
+        return tuple(filter(None, map(str.strip, value.split(",")))) if isinstance(value, str) else value
 
     @field_validator("allowed_hosts", mode="before")
     @classmethod

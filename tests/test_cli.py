@@ -108,11 +108,16 @@ def test_ask_rows(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
         "answer",
         "citations",
         "steps",
+        "hits",
         "model_calls",
+        "calls",
+        "searches",
         "seconds",
         "answerable",
     }
     assert (row["mode"], row["outcome"]) == ("deep", "answered")
+    assert set(row["hits"][0]) == {"rank", "url", "title", "section", "text", "start", "end", "score"}
+    assert (row["calls"], row["searches"]) == (0, 1)
     citation = row["citations"][0]
     assert set(citation) == {"n", "url", "title", "quote", "start", "end"}
     assert PAGES[0]["text"][citation["start"] : citation["end"]] == citation["quote"]

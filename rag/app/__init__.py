@@ -19,6 +19,7 @@ from rag.app.libraries import Libraries
 from rag.app.models import Models
 from rag.app.transfer import Transfers
 from rag.app.upkeep import Upkeep
+from rag.app.web_reading import WebReading
 from rag.checking.verifier import LocalVerifier
 from rag.config import Settings
 from rag.conversations.checkpoints import Checkpoints
@@ -27,6 +28,7 @@ from rag.conversations.feedback import Feedback
 from rag.errors import ConfigError
 from rag.evaluation.evaluation import Evaluation
 from rag.graphs import EVALUATED
+from rag.ingest.chunking import get_chunker
 from rag.ingest.jobs import JobItem, JobView
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.expander import expander_for
@@ -284,6 +286,14 @@ class App:
         """What quotes the library's pages without a model."""
         return ExtractiveReasoner(self.models.sparse, lambda terms: self.library(library).idf(terms))
 
+    def _web(self, question: Question) -> WebReading | None:
+        """What searches beyond the library: with a service, the person's leave, and the operator's for this library."""
+        service, forbidden = self.imports.web_search, self.settings.web_search_except
+        if service is None or not question.options.web or question.library in forbidden:
+            return None
+        chunker = get_chunker(self.settings.chunker, self.settings.chunk_size)
+        return WebReading(service, self.imports.reader, self.models, chunker)
+
     def _scoped(self, question: Question, reasoner: Reasoner, **options: Any) -> ScopedSearch:
         """Searches for one question, as its options say; `options` are those of `Retriever.search`."""
         library, chosen = question.library, question.options
@@ -293,6 +303,7 @@ class App:
             self.library(library).pages,
             question.text,
             filters=question.scope,
+            web=self._web(question),
             strategy=chosen.strategy,
             **{**numbers, **options},
         )

@@ -17,6 +17,7 @@ from rag.ingest.pipeline import Ingestor
 from rag.ingest.readahead import READERS, Limits
 from rag.ingest.records import RecordBounds, Source
 from rag.ingest.schedule import Schedules
+from rag.ingest.source_reading import Reader
 from rag.ingest.sources import example_sources, web_source
 from rag.reading.parser import Parser
 from rag.store.database import Database
@@ -92,6 +93,11 @@ class Imports:
         ingestor = Ingestor(working, models.embedding, models.sparse, self._fetcher, self._parser, chunker)
         ingestor.warm()
         return ingestor
+
+    @property
+    def reader(self) -> Reader:
+        """What reads a page without keeping it."""
+        return Reader(self._fetcher, self._parser)
 
     def _sites(self) -> Sites:
         return self._site_finder

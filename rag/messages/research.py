@@ -40,6 +40,7 @@ MESSAGES: dict[str, tuple[str, str]] = {
     "research_by_plan": ("Goes on with the plan.", "按计划继续。"),
     "research_new_name": ("What was found gives a name to ask with.", "找到的内容给出了可以追问的名称。"),
     "research_no_new_name": ("What was found gives nothing further to ask with.", "找到的内容没有可以继续追问的线索。"),
+    "research_to_web": ("The library does not seem to hold the answer.", "资料库中似乎没有答案。"),
     "research_step_too_long": ("This step took too long and was given up.", "这一步用时过长，已放弃。"),
     "research_web_unset": (
         "No web search is set up; the library was searched instead.",

@@ -79,8 +79,11 @@ class ScopedSearch:
         question: str,
         *,
         filters: Filters | None = None,
+        web: Callable[[str], Sequence[Passage]] | None = None,
         **options: Any,
     ) -> None:
+        """`web` searches beyond the library, where that is set up and the person allowed it."""
+        self.web = web
         self._make = make
         self._pages = pages
         self._question = question

@@ -18,7 +18,8 @@ class RunOptions:
     corrected it: it is searched for and answered. `compose`
     says how an answer is put together from many passages, `distill` whether they are cut down to the
     sentences that bear on the question first (None: when they do not fit). With `approve` a plan waits for the
-    person before it is carried out, where the mode makes one; `searches` is how many such a mode makes at most.
+    person before it is carried out, where the mode makes one; `searches` is how many such a mode makes at most;
+    with `web` its steps may search the open web too.
     `context_tokens` is what the chat model takes in at once. `calls`, `tokens` and `seconds` end the run with the best
     answer so far. A search hands on `k` passages of `fetch_k` candidates; 0 is as many as usual.
     """
@@ -29,6 +30,7 @@ class RunOptions:
     distill: bool | None = None
     approve: bool = False
     searches: int | None = None
+    web: bool = False
     context_tokens: int = 16_000
     calls: int | None = None
     tokens: int | None = None

@@ -78,6 +78,14 @@ class Titled(Protocol):
         ...
 
 
+@runtime_checkable
+class BeyondLibrary(Protocol):
+    @property
+    def web(self) -> Callable[[str], Sequence[Passage]] | None:
+        """Searches the open web, where that is allowed. Blocks; raises RagError."""
+        ...
+
+
 class Shelf:
     """The passages that a run has in hand: steps that read them again cost no second visit to the store.
 
@@ -106,6 +114,11 @@ class Shelf:
             whole = self._retriever.passages([passage.id])
             known = joined(joined(whole[0], known), passage) if whole else passage
         return replace(known, score=passage.score, ranks=passage.ranks, scores=passage.scores)
+
+    @property
+    def web(self) -> Callable[[str], Sequence[Passage]] | None:
+        """Searches the open web, where that is allowed."""
+        return self._retriever.web if isinstance(self._retriever, BeyondLibrary) else None
 
     def titles(self) -> Sequence[str]:
         """Those of the pages that are searched, where that is known."""

@@ -206,7 +206,7 @@ def _draw_answer(
     owner = session().owner
     recall = partial(app.conversations.searches, turn.id, owner) if turn.searches else None
     if answer.trail:
-        draw_report(answer, language, key=turn.id)
+        draw_report(app, library, answer, language, key=turn.id)
     draw_why(answer, language, key=turn.id, recall=recall)
     draw_trace(answer, language, key=turn.id)
     draw_actions(app, library, turn, answer, language, first=first)

@@ -12,12 +12,13 @@ from rag.messages import MESSAGES, say
 from rag.store.conversation_table import Change
 from rag.types import Answer, Notice, Wait
 from rag.ui.doing import attempt
-from rag.ui.escape import escape_line, is_web_url, shorten
+from rag.ui.escape import escape_line, is_web_url, shorten, web_link
 from rag.ui.language import current_language
 from rag.ui.live import LiveRun
-from rag.ui.parts import close
+from rag.ui.navigation import go
+from rag.ui.parts import close, moment
 from rag.ui.research_picture import picture
-from rag.ui.session import session
+from rag.ui.session import session, whose
 from rag.ui.strings import Language, label
 
 if TYPE_CHECKING:
@@ -188,10 +189,11 @@ def _go_on(app: App, turn: TurnView, language: Language) -> None:
     attempt(lambda: app.go_on(turn.id, owner=state.owner, chat=state.chat), language)
 
 
-def draw_report(answer: Answer, language: Language, *, key: str) -> None:
+def draw_report(app: App, library: str, answer: Answer, language: Language, *, key: str) -> None:
     """Under a report: what is missing and what was struck, in sight; the plan and what it found, to open."""
     trail = answer.trail
     _draw_missing(trail, language)
+    _draw_web(app, library, trail, language, key=key)
     steps = trail.get("plan", ())
     passages = len(trail.get("ledger", ()))
     head = label("research_way", language, steps=len(steps), passages=passages)
@@ -210,6 +212,21 @@ def draw_report(answer: Answer, language: Language, *, key: str) -> None:
             st.caption(f":material/flag: {_sentence(trail['stop'], language)}")
         if notes := dict.fromkeys(_sentence(note, language) for note in trail.get("notes", ())):
             st.caption(f":material/rule: {label('research_notes', language)}: {' · '.join(notes)}")
+
+
+def _draw_web(app: App, library: str, trail: Mapping[str, Any], language: Language, *, key: str) -> None:
+    """Pages that were read on the web, until they are in the library: one click adds them."""
+    read = {one["url_hash"]: one for one in trail.get("ledger", ()) if one["source"] == "web"}
+    known = app.library(library).known(list(read)) if read else {}
+    urls = [one["url"] for key_, one in read.items() if key_ not in known]
+    if not urls:
+        return
+    for url in urls:
+        date = moment(next(one["fetched_at"] for one in read.values() if one["url"] == url))
+        st.caption(f":material/public: {web_link(url, url)} · {label('research_from_web', language, date=date)}")
+    told, icon = label("research_add_web", language, count=len(urls)), ":material/library_add:"
+    if st.button(told, icon=icon, key=f"add-web-{key}"):
+        go("add", job=app.imports.add_urls(urls, library=library, owner=whose()))
 
 
 def _draw_missing(trail: Mapping[str, Any], language: Language) -> None:

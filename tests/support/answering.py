@@ -58,6 +58,7 @@ class FakeRetriever:
     read: list[list[str]] = field(default_factory=list)
     before: Callable[[], None] | None = None
     how: list[dict[str, Any]] = field(default_factory=list)
+    web: Callable[[str], list[Passage]] | None = None
 
     def search(self, question: str, before: Sequence[str] = (), **how: Any) -> Found:
         self.queries.append(question)

@@ -48,6 +48,7 @@ def context_of(run: Run) -> ResearchContext:
         seconds=run.seconds,
         changes=run.changes,
         model=ChatResearcher(reasoner) if isinstance(reasoner, ChatReasoner) else None,
+        web=shelf.web,
         titles=shelf.titles,
         answerable=shelf.answerable,
         condenser=reasoner if isinstance(reasoner, Condenser) else None,

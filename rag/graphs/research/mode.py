@@ -75,6 +75,7 @@ def _trail(state: Any) -> dict[str, Any]:
             "distilled": entry["distilled"],
             "steps": sorted(entry["ranks"], key=lambda step: entry["ranks"][step]),
             "source": entry["source"],
+            "fetched_at": entry["fetched_at"],
         }
         for entry in state.get("ledger", {}).values()
     ]

@@ -30,12 +30,15 @@ from rag.graphs.research.state import (
     found_by,
     fresh,
 )
+from rag.messages import say
 from rag.reasoning.history import MAX_STANDALONE
 from rag.reasoning.messages import exchanges_of, said
 from rag.reasoning.questions import question_problem
-from rag.reasoning.research import Aspect, Choice, Progress, Query, Reading, SubQuestion, Task
+from rag.reasoning.research import Aspect, Choice, Progress, Query, Reading, SubQuestion, Task, Tool
+from rag.retrieval.answerable import DOUBT
 from rag.store.conversation_table import Change
-from rag.text import terms
+from rag.store.records import now
+from rag.text import question_language, terms
 from rag.tracing import span
 from rag.types import Notice, Passage
 
@@ -182,7 +185,7 @@ async def _searched(state: StepInput, context: ResearchContext) -> Result:
     record, limits = state["step"], context.limits
     task, model, rules = _task(state), context.model, context.rules
     query, notes = await either(partial(model.word, task) if model else None, partial(rules.word, task))
-    passages = await asyncio.to_thread(_search, query, context)
+    passages, source, missed = await _found(record["tool"], query, context)
     kept = passages[: limits.keep]
     reading, more = Reading(), list[dict[str, Any]]()
     if kept:
@@ -201,15 +204,29 @@ async def _searched(state: StepInput, context: ResearchContext) -> Result:
     }
     update = {
         "plan": [done],
-        "ledger": _entries(record["id"], passages, reading),
+        "ledger": _entries(record["id"], passages, reading, source),
         "past": [_past(record, summary, [one.id for one in kept], reading.met)],
         "met": list(reading.met),
         "searches": 1,
-        "notes": [*notes, *more],
+        "notes": [*notes, *missed, *more],
     }
     told = {key: done[key] for key in ("query", "leg", "reason", "summary")}
     asked_for = record["sub_question"]
     return update, decided(f"step_{done['status']}", sub_question=asked_for, passages=len(passages), **told)
+
+
+async def _found(tool: Tool, query: Query, context: ResearchContext) -> tuple[list[Passage], Tool, list[Any]]:
+    """The passages, where they are from, and a note where the web was meant and the library had to do."""
+    missed = [plain(Notice("research_web_unset"))]
+    if tool == "web" and context.web is not None:
+        try:
+            with span("web", "tool", query=query.text):
+                found = await asyncio.to_thread(context.web, query.text)
+            return list(found)[: context.limits.recall], "web", []
+        except RagError as error:
+            missed = [plain(error.notice)]
+    passages = await asyncio.to_thread(_search, query, context)
+    return passages, "library", missed if tool == "web" else []
 
 
 def _search(query: Query, context: ResearchContext) -> list[Passage]:
@@ -229,7 +246,7 @@ def _task(state: StepInput) -> Task:
     return Task(state["question"], step, aspects_of(state["aspects"]), tuple(state["past"]), headings)
 
 
-def _entries(step_id: str, passages: Sequence[Passage], reading: Reading) -> dict[str, Entry]:
+def _entries(step_id: str, passages: Sequence[Passage], reading: Reading, source: Tool) -> dict[str, Entry]:
     told: dict[int, list[str]] = {}
     for place, sentence in reading.sentences:
         told.setdefault(place, []).append(sentence)
@@ -238,7 +255,8 @@ def _entries(step_id: str, passages: Sequence[Passage], reading: Reading) -> dic
             "passage": asdict(one),
             "ranks": {step_id: place},
             "distilled": told.get(place, []),
-            "source": "library",
+            "source": source,
+            "fetched_at": now() if source == "web" else "",
         }
         for place, one in enumerate(passages)
     }
@@ -262,6 +280,8 @@ async def review(state: ResearchState, runtime: Runs) -> Result:
     record = {"action": choice.action, "justification": choice.justification, "by": by}
     update |= {"decisions": [*state["decisions"], record], "notes": notes}
     new = _unasked(choice.steps, state) if choice.action == "revise" else []
+    if not new and not _open(state["plan"]) and _leaves_library(state, context):
+        new = [SubQuestion(asked(state), say(Notice("research_to_web"), question_language(asked(state))), "web")]
     if new:
         update |= {"plan": numbered(new, state["plan"], "revision"), "revisions": state["revisions"] + 1}
         tell(runtime, update["plan"])
@@ -269,6 +289,12 @@ async def review(state: ResearchState, runtime: Runs) -> Result:
         code = "complete" if len(state["met"]) == len(state["aspects"]) else "plan_done"
         update["stop"] = plain(Notice(f"research_{code}"))
     return update, decided(f"chose_{choice.action}", justification=choice.justification, gain=gain)
+
+
+def _leaves_library(state: ResearchState, context: ResearchContext) -> bool:
+    """Whether the web is asked because the library does not seem to hold the answer: once, where that is allowed."""
+    asked_web = any(step["tool"] == "web" for step in state["plan"])
+    return context.web is not None and not asked_web and context.answerable() < DOUBT
 
 
 def _met(past: Sequence[PastStep]) -> set[str]:

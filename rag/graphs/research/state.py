@@ -82,12 +82,14 @@ class StepRecord(TypedDict, total=False):
 
 
 class Entry(TypedDict):
-    """A passage that was found. `ranks` are its places by step, `distilled` sentences of it, to the letter."""
+    """A passage that was found. `ranks` are its places by step, `distilled` sentences of it, to the letter,
+    `fetched_at` when it was read from the web (ISO 8601), else empty."""
 
     passage: dict[str, Any]
     ranks: dict[str, int]
     distilled: list[str]
     source: Tool
+    fetched_at: str
 
 
 class PastStep(TypedDict):
@@ -129,6 +131,7 @@ def _both(one: Entry, other: Entry) -> Entry:
         "ranks": {**one["ranks"], **other["ranks"]},
         "distilled": list(dict.fromkeys([*one["distilled"], *other["distilled"]])),
         "source": one["source"],
+        "fetched_at": one["fetched_at"],
     }
 
 
@@ -185,8 +188,11 @@ class StepInput(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class ResearchContext:
-    """What a run works with: never saved. `search` blocks and is called in threads; `seconds` is how long the run has
-    been at work, `changes` what a person changed meanwhile."""
+    """What a run works with: never saved.
+
+    `search` and `web`, the same beyond the library, block and are called in threads; `web` is None where it is not
+    allowed. `seconds` is how long the run has been at work, `changes` what a person changed meanwhile.
+    """
 
     search: Callable[..., Sequence[Passage]]
     rules: RuleResearcher
@@ -194,6 +200,7 @@ class ResearchContext:
     seconds: Callable[[], float]
     changes: Callable[[], Sequence[Change]]
     model: ChatResearcher | None = None
+    web: Callable[[str], Sequence[Passage]] | None = None
     titles: Callable[[], Sequence[str]] = tuple
     answerable: Callable[[], float] = lambda: 1.0
     condenser: Condenser | None = None

@@ -57,7 +57,8 @@ async def write(state: ResearchState, runtime: Runs) -> Result:
     likely = context.answerable()
     if not passages:
         return {**update, **_missing("nothing_found")}, decided("nothing_found", passages=0)
-    if likely < REFUSE and not state["met"]:
+    beyond = any(entry["source"] == "web" for entry in state["ledger"].values())
+    if likely < REFUSE and not (state["met"] or beyond):
         return {**update, **_missing("not_in_pages")}, decided("not_in_pages", answerable=likely)
     text, problem = await _written(state, passages, runtime)
     if problem:

@@ -2,6 +2,9 @@
 
 LABELS: dict[str, tuple[str, str]] = {
     "option_approve": ("Show me the plan first", "先给我看计划"),
+    "option_web": ("May search the web: the question leaves this machine", "可搜索网络：问题会发送到外部服务"),
+    "research_from_web": ("From the web, {date}; not in the library", "来自网络（{date}），不在资料库中"),
+    "research_add_web": ("Add {count:page|pages} from the web to the library", "将 {count} 个网页加入资料库"),
     "research_plan": ("Plan", "计划"),
     "research_status_open": ("waiting", "等待"),
     "research_status_running": ("searching", "检索中"),

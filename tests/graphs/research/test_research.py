@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from rag.config import load_settings
-from rag.errors import StoreError
+from rag.errors import StoreError, WebSearchError
 from rag.graphs import MODES
 from rag.graphs.research.mode import ResearchMode
 from rag.models import chat as chat_models
@@ -235,3 +236,31 @@ def test_nothing_found_is_said(runs: Runs) -> None:
     answer = research(runs, ResearchModel(), FakeRetriever(default=[]))
     assert answer.outcome == "not_in_pages" and answer.text == ""
     assert [status for _, status in steps_of(answer)] == ["empty", "empty"]
+
+
+def test_a_step_of_the_web_is_searched_there_and_marked(runs: Runs, retriever: FakeRetriever) -> None:
+    asked: list[str] = []
+
+    def web(query: str) -> list[Any]:
+        asked.append(query)
+        return [replace(passage(9, BRIDGE), id="web:hash9:0")]
+
+    model = ResearchModel(steps=(step(FIRST), step(SECOND, tool="web")))
+    without = research(runs, model, retriever)
+    assert [note["code"] for note in without.trail["notes"]] == ["research_web_unset"]
+    retriever.web, retriever.queries = web, []
+    answer = research(runs, model, retriever)
+    assert (asked, retriever.queries) == ([SECOND], [FIRST])
+    sources = {one["id"]: (one["source"], bool(one["fetched_at"])) for one in answer.trail["ledger"]}
+    assert sources == {"p1": ("library", False), "web:hash9:0": ("web", True)}
+    assert answer.citations[1].url == "https://example.org/9"
+
+
+def test_a_web_that_does_not_answer_leaves_the_library(runs: Runs, retriever: FakeRetriever) -> None:
+    def web(query: str) -> list[Any]:
+        raise WebSearchError("web_search_slow", name="SearXNG")
+
+    retriever.web = web
+    answer = research(runs, ResearchModel(steps=(step(FIRST), step(SECOND, tool="web"))), retriever)
+    assert steps_of(answer) == [(FIRST, "done"), (SECOND, "done")]
+    assert [note["code"] for note in answer.trail["notes"]] == ["web_search_slow"]
