@@ -231,10 +231,13 @@ class EvaluationRuns:
         self._chats.pop(run_id, None)
 
     def _left(self, run: KeptRun) -> Iterator[tuple[Setting, Case]]:
-        """What has no row yet. Settings take turns, so that what is there of a run can be compared."""
+        """What has no row yet. Settings take turns, so that what is there of a run can be compared, and take turns in
+        being the first: what a question meets cold, such as its vector, is warm to those that ask it next."""
         there, settings = self._table.scores(run.id), _settings(run)
-        for case in self.cases(run.id):
-            yield from ((setting, case) for setting in settings if case.id not in there.get(setting.name, {}))
+        for number, case in enumerate(self.cases(run.id)):
+            at = number % len(settings)
+            turns = (*settings[at:], *settings[:at])
+            yield from ((setting, case) for setting in turns if case.id not in there.get(setting.name, {}))
 
     def _asked(self, run: KeptRun, setting: Setting, case: Case) -> KeptRow | None:
         """The row of one question; None where the run was stopped meanwhile. Raises RagError."""

@@ -53,6 +53,7 @@ def test_every_question_is_asked_once_under_each_setting(runs: EvaluationRuns, a
     found = ended(runs, run_id)
     assert (found.done, found.total, found.name, found.settings) == (10, 10, "five", tuple(SETTINGS))
     assert sorted(asker.asked) == sorted((s.mode, case.question) for s in SETTINGS for case in cases(5))
+    assert [mode for mode, _ in asker.asked[::2]] == ["fast", "deep", "fast", "deep", "fast"], "each is first in turn"
     assert runs.cases(run_id) == cases(5)
     assert set(runs.scores(run_id)) == set(runs.scores(run_id, "deep")) == {"0", "1", "2", "3", "4"}
     row = runs.row(run_id, "deep", "3")
