@@ -23,8 +23,10 @@ NEXT: Final = 2
 """So many sub-questions a revision has at most."""
 READ: Final = 4
 """The passages of a search, best first, in which names are looked for."""
-FIRST: Final = 3
+FIRST: Final = 1
 """The passages of the first search that stay before all others."""
+DEEPER: Final = 2.0
+"""What a name counts that a hop found, beside another that the search which led to the hop found."""
 
 FEATURES: Final = {"said": 6.0, "held": 9.5, "titled": 4.0, "rare": 1.5, "early": 1.9, "page": 2.6, "long": 0.6}
 """What tells that a name leads on, with weights: a conditional logit on half of the questions of HotpotQA and MuSiQue.
@@ -102,14 +104,14 @@ class RulePlanner:
         ]
 
     def _hops(self, question: str, sources: Sequence[tuple[str, Sequence[Passage]]]) -> dict[str, str]:
-        """What to ask for each new name, by it, the most promising first: a chain's chance is that of all its links."""
+        """What to ask for each new name, with it, the most promising first; in a chain the chances of its links."""
         worth: dict[str, float] = {}
         names: dict[str, str] = {}
         for query, passages in sources:
             known = self._terms(f"{question} {query}")
             for name, chance, left in self._leads(query, passages[:READ], known):
                 text = f"{name} {left}".strip()
-                worth[text] = max(worth.get(text, 0.0), chance * worth.get(query, 1.0))
+                worth[text] = max(worth.get(text, 0.0), chance * DEEPER * worth.get(query, 1.0 / DEEPER))
                 names[text] = name
         return {text: names[text] for text in sorted(worth, key=lambda text: -worth[text])}
 

@@ -107,7 +107,7 @@ class TestInTurns:
         return [passage(number, f"Passage {number}.") for number in numbers]
 
     def test_the_first_search_leads_then_all_take_turns(self) -> None:
-        ledger = in_turns([self.found(1, 2, 3, 4, 5), self.found(6, 1, 7), self.found(8)])
+        ledger = in_turns([self.found(1, 2, 3, 4, 5), self.found(6, 1, 7), self.found(8)], keep=3)
         assert [one.text for one in ledger] == [f"Passage {number}." for number in (1, 2, 3, 4, 6, 8, 5, 7)]
 
     def test_what_overlaps_in_a_page_becomes_one(self) -> None:

@@ -40,7 +40,7 @@ def handed(state: ResearchState, context: ResearchContext) -> list[Passage]:
     limits = context.limits
     passages: list[Passage] = []
     room = limits.characters if context.model is None else min(limits.characters, 2 * context.options.context_tokens)
-    for passage in in_turns(searches, limits.keep):
+    for passage in in_turns(searches):
         if passages and room <= 0:
             break
         passages.append(passage)
