@@ -66,8 +66,8 @@ def test_every_question_is_asked_once_under_each_setting(runs: EvaluationRuns, a
 def test_a_run_pauses_and_resumes(runs: EvaluationRuns, asker: AnsweringByRule) -> None:
     run_id = runs.create("main", cases(40), SETTINGS)
     asker.before = lambda: runs.pause(run_id) if len(asker.asked) == 7 else None
-    runs.begin()
-    assert ended(runs, run_id, "paused").done == 8, "the question in hand is finished"
+    runs.work(run_id)
+    assert (runs.run(run_id).state, runs.run(run_id).done) == ("paused", 8), "the question in hand is finished"
     runs.resume(run_id)
     assert ended(runs, run_id).done == 80
     assert len(asker.asked) == len(set(asker.asked)) == 80
