@@ -23,7 +23,7 @@ from rag.text import question_language, split_sentences, terms, weigh
 from rag.types import Notice, Page
 
 _HEADING: Final = re.compile(r"^#{2,6}[ \t]+(?P<heading>\S[^\n]*)$", re.MULTILINE)
-_NAME: Final = re.compile(r"\b[A-Z][\w'’-]+(?: [A-Z][\w'’-]+)+\b|《[^《》\n]{2,40}》")
+_NAME: Final = re.compile(r"(?<![\w'’-])[A-Z][\w'’-]++(?: [A-Z][\w'’-]++)++|《[^《》\n]{2,40}》")
 _LEAST, _MOST = 40.0, 240.0  # Latin characters' worth of a sentence that is asked of
 _GAP: Final = "____"
 _SHARED: Final = 0.6

@@ -30,7 +30,7 @@ from rag.types import Notice, Passage
 
 _SOUND: Final = frozenset({"research_complete", "research_plan_done"})
 _HEADING_WITHOUT_TEXT: Final = re.compile(r"^#{1,6} [^\n]*\n*(?=#{1,6} |\Z)", re.MULTILINE)
-_EMPTY_ITEM: Final = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s*$\n?", re.MULTILINE)
+_EMPTY_ITEM: Final = re.compile(r"^[^\S\n]*+(?:[-*•]|\d++[.)])[^\S\n]*+$\n?", re.MULTILINE)
 _BLANK_LINES: Final = re.compile(r"\n{3,}")
 
 
