@@ -83,15 +83,16 @@ class RulePlanner:
         """At most NEXT sub-questions, the most promising first; none where nothing new is to be looked for.
 
         `found` are the passages of what was `asked`, the question among it. A side of a comparison that was not
-        found comes before new names. Where both were found, and more of their pages than one place, what is
-        compared stands there.
+        found comes before new names. Where both were found, a new name of each is followed once, if their pages were
+        found from the beginning and in one place: of a longer page, the one search read what bears on the question.
         """
         titles = {bare(passage.title) for passages in found for passage in passages}
         sides = _compared(question, titles)
         sources = list(zip(asked, found, strict=True))
         if sides:
             sources[:1] = _by_side(question, sides, found[0])
-            if any(len(passages) > 1 for _, passages in sources[: len(sides)]):
+            places = [[passage.start for passage in passages] for _, passages in sources[: len(sides)]]
+            if len(asked) > len(sides) or any(starts not in ([], [0]) for starts in places):
                 return []
         lost = {text: side for side in titles if not sides and (text := _other_side(question, side))}
         hops = self._hops(question, sources)

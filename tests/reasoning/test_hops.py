@@ -54,13 +54,18 @@ class TestCompare:
     def test_short_pages_of_both_sides_lead_on_and_long_ones_do_not(self, planner: RulePlanner) -> None:
         question = "Which is by the older designer, the Harbour Bridge or the Old Pier?"
         found = [
-            passage(1, "The Harbour Bridge is by the designer Ada Lindqvist.", title="Harbour Bridge"),
-            passage(2, "The Old Pier is by the designer Eugenius Birch.", title="Old Pier"),
+            replace(
+                passage(1, "The Harbour Bridge is by the designer Ada Lindqvist.", title="Harbour Bridge"), start=0
+            ),
+            replace(passage(2, "The Old Pier is by the designer Eugenius Birch.", title="Old Pier"), start=0),
         ]
-        names = [one.justification.params["name"] for one in planner.revise(question, [question], [found])]
-        assert sorted(names) == ["Ada Lindqvist", "Eugenius Birch"]
-        more = replace(found[0], id="p3", start=5000, end=5040)
+        hops = planner.revise(question, [question], [found])
+        assert sorted(one.justification.params["name"] for one in hops) == ["Ada Lindqvist", "Eugenius Birch"]
+        then = [[passage(3, "Ada Lindqvist met Niels Ryberg.", title="Ada Lindqvist")], []]
+        assert planner.revise(question, [question, *(one.text for one in hops)], [found, *then]) == []
+        more = replace(found[0], id="p4", start=5000, end=5040)
         assert planner.revise(question, [question], [[*found, more]]) == []
+        assert planner.revise(question, [question], [[found[0], replace(found[1], start=700)]]) == []
 
     def test_names_far_from_each_other_are_not_compared(self, planner: RulePlanner) -> None:
         question = "Who built the Harbour Bridge and lived in the town where the Old Pier stands?"
