@@ -1,7 +1,8 @@
 """What to search for beside the question, by rules: no model, no I/O.
 
 A question that sets things beside each other is searched for once for each of them. Else what was found tells what to
-look for next: a new name, one that most likely leads on, takes the place of the names in the question.
+look for next: a new name, one that most likely leads on, takes the place of what is said of it; see
+docs/decisions/0013-hops.md.
 """
 
 from __future__ import annotations
