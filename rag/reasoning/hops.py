@@ -1,7 +1,7 @@
 """What to search for beside the question, by rules: no model, no I/O.
 
-A question that sets things beside each other is searched for once for each of them. Else what was found tells what to
-look for next: a new name, one that most likely leads on, takes the place of what is said of it; see
+What was found tells what to look for next: a new name, one that most likely leads on, takes the place of what is said
+of it. A question that sets things beside each other is searched for once more where one of them was not found. See
 docs/decisions/0013-hops.md.
 """
 
