@@ -1,4 +1,4 @@
-"""Differences with their intervals as a picture: nothing is shown where an interval holds zero."""
+"""Pictures of figures with their intervals, as SVG: differences, runs, cost beside quality, calibration, over time."""
 
 from __future__ import annotations
 
@@ -6,39 +6,91 @@ from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING, Final
 
+from rag.ui.escape import shorten
 from rag.ui.strings import Language, label
 
 if TYPE_CHECKING:
     from rag.evaluation.comparison import Compared
+    from rag.evaluation.evaluation import Bin
+    from rag.evaluation.statistics import Estimate
 
-_ROW, _LEFT, _WIDTH, _TOP = 30, 170, 420, 26
+_ROW, _LEFT, _WIDTH, _RIGHT, _TOP, _PLOT = 30, 170, 420, 90, 26, 180
 _TEXT: Final = "#57606a"
 _COLORS: Final = {"better": "#1a7f37", "worse": "#cf222e"}
+_MARK: Final = "#1f6f5c"
 
 
 def differences(found: Sequence[Compared], language: Language) -> str:
-    """An SVG: a row for each metric, in units of its own widest interval."""
-    height = _TOP + _ROW * len(found) + 6
+    """A row for each metric, in units of its own widest interval; nothing is shown where an interval holds zero."""
     middle = _LEFT + _WIDTH // 2
-    rows = "".join(_row(one, _TOP + _ROW * at) for at, one in enumerate(found))
-    told = escape(label("compare_chart", language))
+    rows = []
+    for at, one in enumerate(found):
+        by = one.difference.by
+        widest = max(abs(by.low), abs(by.high), 1e-9)
+        places = [_LEFT + _WIDTH / 2 * (1 + value / widest) for value in (by.low, by.value, by.high)]
+        color = _COLORS.get(one.difference.verdict, _TEXT)
+        rows.append(_interval(at, one.metric.name, places, f"{by.value:+.3f}", color))
+    height = _TOP + _ROW * len(found) + 6
+    zero = f'<path d="M{middle} {_TOP - 6}V{height}" stroke="{_TEXT}" stroke-dasharray="2 3"/>'
+    return _svg(height, label("compare_chart", language), zero + "".join(rows))
+
+
+def by_run(metric: str, found: Sequence[tuple[str, Estimate]]) -> str:
+    """A metric with its interval for each run, on one scale."""
+    low, high = min(one.low for _, one in found), max(one.high for _, one in found)
+    wide = (high - low) or 1.0
+    rows = []
+    for at, (name, one) in enumerate(found):
+        places = [_LEFT + _WIDTH * (value - low) / wide for value in (one.low, one.value, one.high)]
+        rows.append(_interval(at, name, places, f"{one.value:.3f}", _MARK))
+    return _svg(_TOP + _ROW * len(found) + 6, metric, "".join(rows))
+
+
+def plot(told: str, points: Sequence[tuple[float, float, str]], *, unit_square: bool = False) -> str:
+    """Named points (x, y): cost beside quality, or quality over time; in the unit square with its diagonal."""
+    xs, ys = [x for x, _, _ in points], [y for _, y, _ in points]
+    left, bottom, wide, tall = (0.0, 0.0, 1.0, 1.0) if unit_square else _frame(xs, ys)
+    marks = []
+    for x, y, name in points:
+        across, up = _LEFT + _WIDTH * (x - left) / wide, _TOP + _PLOT * (1 - (y - bottom) / tall)
+        near = f'<text x="{across + 8:.1f}" y="{up + 4:.1f}" fill="{_TEXT}">{escape(shorten(name, 24))}</text>'
+        marks.append(f'<circle cx="{across:.1f}" cy="{up:.1f}" r="5" fill="{_MARK}"/>{near}')
+    ends = ((left, bottom), (left + wide, bottom + tall))
+    axes = f'<path d="M{_LEFT} {_TOP}V{_TOP + _PLOT}H{_LEFT + _WIDTH}" fill="none" stroke="{_TEXT}"/>'
+    if unit_square:
+        axes += f'<path d="M{_LEFT} {_TOP + _PLOT}L{_LEFT + _WIDTH} {_TOP}" stroke="{_TEXT}" stroke-dasharray="2 3"/>'
+    for at, (_, y) in enumerate(ends):
+        up = _TOP + _PLOT * (1 - at) + 4
+        axes += f'<text x="{_LEFT - 10}" y="{up}" text-anchor="end" fill="{_TEXT}">{y:.2g}</text>'
+    return _svg(_TOP + _PLOT + 16, told, axes + "".join(marks))
+
+
+def calibration(bins: Sequence[Bin], language: Language) -> str:
+    """How often the pages do answer, by how likely the search held it; on the diagonal where it was right."""
+    points = [((one.low + one.high) / 2, one.answerable, f"n = {one.n}") for one in bins]
+    return plot(label("chart_calibration", language), points, unit_square=True)
+
+
+def _frame(xs: Sequence[float], ys: Sequence[float]) -> tuple[float, float, float, float]:
+    return min(xs), min(ys), (max(xs) - min(xs)) or 1.0, (max(ys) - min(ys)) or 1.0
+
+
+def _interval(at: int, name: str, places: Sequence[float], told: str, color: str) -> str:
+    low, value, high = places
+    middle = _TOP + _ROW * at + _ROW // 2
     return (
-        f'<svg viewBox="0 0 {_LEFT + _WIDTH + 90} {height}" width="{_LEFT + _WIDTH + 90}" height="{height}"'
-        f' role="img" aria-label="{told}" xmlns="http://www.w3.org/2000/svg" font-family="sans-serif" font-size="13">'
-        f'<text x="{middle}" y="14" text-anchor="middle" fill="{_TEXT}">{told}</text>'
-        f'<line x1="{middle}" y1="{_TOP - 6}" x2="{middle}" y2="{height}" stroke="{_TEXT}" stroke-dasharray="2 3"/>'
-        f"{rows}</svg>"
+        f'<text x="{_LEFT - 10}" y="{middle + 4}" text-anchor="end" fill="{_TEXT}">{escape(shorten(name, 24))}</text>'
+        f'<path d="M{low:.1f} {middle}H{high:.1f}" stroke="{color}" stroke-width="3"/>'
+        f'<circle cx="{value:.1f}" cy="{middle}" r="5" fill="{color}"/>'
+        f'<text x="{_LEFT + _WIDTH + 12}" y="{middle + 4}" fill="{color}">{escape(told)}</text>'
     )
 
 
-def _row(one: Compared, y: int) -> str:
-    by = one.difference.by
-    widest = max(abs(by.low), abs(by.high), 1e-9)
-    at, low, high = (_LEFT + _WIDTH / 2 * (1 + value / widest) for value in (by.value, by.low, by.high))
-    color, middle = _COLORS.get(one.difference.verdict, _TEXT), y + _ROW // 2
+def _svg(height: int, told: str, drawn: str) -> str:
+    width = _LEFT + _WIDTH + _RIGHT
+    head = f'<text x="{_LEFT + _WIDTH // 2}" y="14" text-anchor="middle" fill="{_TEXT}">{escape(told)}</text>'
     return (
-        f'<text x="{_LEFT - 10}" y="{middle + 4}" text-anchor="end" fill="{_TEXT}">{escape(one.metric.name)}</text>'
-        f'<line x1="{low:.1f}" y1="{middle}" x2="{high:.1f}" y2="{middle}" stroke="{color}" stroke-width="3"/>'
-        f'<circle cx="{at:.1f}" cy="{middle}" r="5" fill="{color}"/>'
-        f'<text x="{_LEFT + _WIDTH + 12}" y="{middle + 4}" fill="{color}">{by.value:+.3f}</text>'
+        f'<svg viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img"'
+        f' aria-label="{escape(told)}" xmlns="http://www.w3.org/2000/svg" font-family="sans-serif" font-size="13">'
+        f"{head}{drawn}</svg>"
     )

@@ -13,7 +13,7 @@ from rag.evaluation.comparison import MOST
 from rag.evaluation.evaluation import Side
 from rag.messages import say
 from rag.ui.escape import escape_line, shorten
-from rag.ui.evaluation.charts import differences
+from rag.ui.evaluation.charts import by_run, differences, plot
 from rag.ui.evaluation.side_by_side import draw_answers
 from rag.ui.parts import moment
 from rag.ui.strings import Language, label
@@ -36,14 +36,34 @@ def draw_compare(app: App, library: str, language: Language) -> None:
     cases = app.evaluation.runs.cases(sides[0].run_id)
     languages, tags = _confined(cases, language)
     try:
-        found = app.evaluation.compare(sides, languages, tags)
+        done = sum(app.evaluation.runs.run(side.run_id).done for side in sides)
+        found = _compared(app, tuple(sides), tuple(languages), tuple(tags), done)
     except RagError as error:
         st.error(escape_line(say(error.notice, language)), icon=":material/error:")
         return
     for side, compared in zip(sides[1:], found, strict=True):
-        _draw_differences(compared, _named(app, side), _named(app, sides[0]), language)
+        _draw_differences(_sure(app, library, compared), _named(app, side), _named(app, sides[0]), language)
     _draw_gate(app, sides, language)
     _draw_questions(app, sides, cases, languages, tags, language)
+
+
+@st.cache_data(max_entries=20, show_spinner=False)
+def _compared(
+    _app: App,
+    sides: tuple[Side, ...],
+    languages: tuple[str, ...],
+    tags: tuple[str, ...],
+    done: int,  # noqa: ARG001 - a part of the key
+) -> list[list[Compared]]:
+    """Kept while nothing new is answered: thousands of samples are drawn, and each click draws the page again."""
+    return _app.evaluation.compare(sides, languages, tags)
+
+
+def _sure(app: App, library: str, found: Sequence[Compared]) -> list[Compared]:
+    """Without what a model judged, until it was shown to agree with people."""
+    agreed = app.evaluation.agreement(library)
+    known = agreed is not None and agreed.enough
+    return [one for one in found if known or not one.metric.name.startswith(("judged_", "answer_relevancy"))]
 
 
 def _sides(app: App, library: str, language: Language) -> list[Side]:
@@ -157,6 +177,7 @@ def _draw_questions(
         return
     usual = next((at for at, name in enumerate(metrics) if name in _USUAL), 0)
     metric = st.selectbox(label("compare_by", language), metrics, index=usual, key="compare-metric") or metrics[0]
+    _draw_runs(app, sides, metric, languages, tags, language)
     asked = {case.id: case for case in cases}
     pairs = app.evaluation.by_difference(sides, metric, languages, tags)[:_WORST]
     rows = [
@@ -177,6 +198,18 @@ def _draw_questions(
         case = asked[pairs[place].case_id]
         found = [app.evaluation.runs.row(side.run_id, side.setting, case.id) for side in sides]
         draw_answers(case, [row for row in found if row], language)
+
+
+def _draw_runs(
+    app: App, sides: Sequence[Side], metric: str, languages: Sequence[str], tags: Sequence[str], language: Language
+) -> None:
+    """The metric of each run with its interval, and beside what it cost."""
+    found = [{one.metric.name: one.value for one in app.evaluation.figures(side, languages, tags)} for side in sides]
+    told = [(side.setting, one) for side, one in zip(sides, found, strict=True) if metric in one]
+    st.image(by_run(metric, [(name, one[metric]) for name, one in told]), width="content")
+    costs = [(one["calls"].value, one[metric].value, name) for name, one in told if "calls" in one]
+    if metric != "calls" and len({calls for calls, *_ in costs}) > 1:
+        st.image(plot(label("chart_cost", language, metric=metric), costs), width="content")
 
 
 def _told(value: float | None) -> str:

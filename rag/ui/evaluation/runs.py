@@ -15,6 +15,7 @@ from rag.messages import say
 from rag.types import RunMode
 from rag.ui.doing import attempt
 from rag.ui.escape import escape_line
+from rag.ui.evaluation.charts import calibration, plot
 from rag.ui.evaluation.sets import choose_set
 from rag.ui.parts import moment
 from rag.ui.session import session, whose
@@ -38,11 +39,20 @@ def draw_runs(app: App, library: str, language: Language) -> None:
         return
     with st.container(border=True, key="run-new"):
         _draw_new(app, chosen.id, language)
+    _draw_over_time(app, library, language)
     runs = app.evaluation.runs.runs(library)[:_SHOWN]
     for run in runs:
         with st.container(border=True, key=f"run-{run.id}"):
             every = _POLL_SECONDS if run.state == "running" else None
             st.fragment(_draw_run, run_every=every)(app, run.id, language)
+
+
+def _draw_over_time(app: App, library: str, language: Language) -> None:
+    """What answers came to as people asked, where they are scored."""
+    scored = [(when, scores.get("faithfulness")) for when, scores in app.evaluation.over_time(library)]
+    points = [(float(at), value, "") for at, (_, value) in enumerate(scored) if value is not None]
+    if len(points) > 1:
+        st.image(plot(label("chart_time", language), points), width="content")
 
 
 def _draw_new(app: App, set_id: str, language: Language) -> None:
@@ -110,7 +120,10 @@ def _draw_figures(app: App, run: RunView, language: Language) -> None:
     setting = names[0]
     if len(names) > 1:
         setting = st.selectbox(label("run_setting", language), names, key=f"run-setting-{run.id}") or setting
-    draw_figures(app.evaluation.figures(Side(run.id, setting)), language, key=run.id)
+    side = Side(run.id, setting)
+    draw_figures(app.evaluation.figures(side), language, key=run.id)
+    if len(bins := app.evaluation.calibration(side)) > 1:
+        st.image(calibration(bins, language), width="content")
 
 
 def draw_figures(figures: Sequence[Figure], language: Language, *, key: str) -> None:

@@ -102,6 +102,12 @@ LABELS: dict[str, tuple[str, str]] = {
     "compare_beside": ("{side} beside {first}", "{side} 与 {first} 相比"),
     "compare_needed": ("{count:question|questions} would show it", "约需 {count} 题才能看出"),
     "compare_chart": ("less · difference and 95 % interval · more", "减少 · 差值与 95% 区间 · 增加"),
+    "chart_calibration": (
+        "How likely the search held an answer to be there, beside how often it is",
+        "检索认为有答案的可能性，与实际有答案的比例",
+    ),
+    "chart_cost": ("{metric} beside model calls", "{metric} 与模型调用次数"),
+    "chart_time": ("Faithfulness of answers as they were asked, over time", "历次回答的忠实度（faithfulness），按时间"),
     "compare_by": ("Questions that differ most by", "差别最大的题，按"),
     "compare_gate": ("Limits", "门限"),
     "compare_gate_lead": (
