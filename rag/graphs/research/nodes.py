@@ -232,7 +232,8 @@ async def _found(tool: Tool, query: Query, context: ResearchContext) -> tuple[li
 def _search(query: Query, context: ResearchContext) -> list[Passage]:
     """With the person's strategy, or the legs that were chosen for this step."""
     with span("retrieve", "tool", query=query.text) as done:
-        how = {"strategy": query.leg} if query.leg in ("keyword", "dense") else {}
+        how: dict[str, Any] = {"k": context.limits.recall}
+        how |= {"strategy": query.leg} if query.leg in ("keyword", "dense") else {}
         found = list(context.search(query.text, sections=[query.section], **how)) if query.section else []
         found = found or list(context.search(query.text, **how))
         done.attributes.update(passages=len(found), **how)

@@ -29,13 +29,14 @@ ENDED: Final[frozenset[Status]] = frozenset({"done", "empty", "skipped", "failed
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a run may take. `recall` passages are read of a search, `keep` of them are kept for certain.
+    """What a run may take. A search brings `recall` passages at most, runs of sentences that fill the context's room
+    together; a step reads the first `keep` of them.
 
     `seconds` are those after which no step is begun; `at_once` steps run side by side.
     """
 
     rounds: int = 7
-    recall: int = 10
+    recall: int = 20
     keep: int = 3
     searches: int = 12
     searches_by_rules: int = 6

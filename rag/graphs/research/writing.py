@@ -29,6 +29,8 @@ from rag.runs.usage import BUDGET_CODES
 from rag.types import Notice, Passage
 
 _SOUND: Final = frozenset({"research_complete", "research_plan_done"})
+_SOUND_BY_RULES: Final = _SOUND | {"research_budget_searches"}
+"""By rules there is nearly always another name to follow: that the searches are used up says nothing of the report."""
 _HEADING_WITHOUT_TEXT: Final = re.compile(r"^#{1,6} [^\n]*\n*(?=#{1,6} |\Z)", re.MULTILINE)
 _EMPTY_ITEM: Final = re.compile(r"^[^\S\n]*+(?:[-*•]|\d++[.)])[^\S\n]*+$\n?", re.MULTILINE)
 _BLANK_LINES: Final = re.compile(r"\n{3,}")
@@ -204,7 +206,7 @@ def _ended(
     names = context.rules.unnamed(asked(state), passages) if context.model is None else []
     if not cited:
         notice = Notice("no_citations")
-    elif stop["code"] not in _SOUND:
+    elif stop["code"] not in (_SOUND if context.model is not None else _SOUND_BY_RULES):
         notice = Notice(stop["code"], stop["params"])
     elif names:
         notice = Notice("not_named", {"names": " · ".join(names)})
