@@ -41,7 +41,10 @@ MESSAGES: dict[str, tuple[str, str]] = {
     "research_new_name": ("What was found gives a name to ask with.", "找到的内容给出了可以追问的名称。"),
     "research_no_new_name": ("What was found gives nothing further to ask with.", "找到的内容没有可以继续追问的线索。"),
     "research_to_web": ("The library does not seem to hold the answer.", "资料库中似乎没有答案。"),
-    "research_step_too_long": ("This step took too long and was given up.", "这一步用时过长，已放弃。"),
+    "research_model_slow": (
+        "The chat model took longer than the search may take; rules took its place.",
+        "对话模型用时超过检索时限，改由规则处理。",
+    ),
     "research_web_unset": (
         "No web search is set up; the library was searched instead.",
         "没有设置网络搜索；改为检索网页库。",

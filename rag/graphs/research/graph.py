@@ -82,7 +82,6 @@ def _after_dispatch(state: ResearchState, runtime: Runtime[ResearchContext]) -> 
                 aspects=state["aspects"],
                 past=[one["summary"] for one in state["past"] if one["summary"]],
                 calls=min(2 * nodes.CALLS_A_STEP, spare // len(running)),
-                until=nodes.deadline(context),
             ),
         )
         for step in running

@@ -93,7 +93,7 @@ async def plan(state: ResearchState, runtime: Runs) -> Result:
     model, rules = context.model, context.rules
     by_model = partial(model.plan, question, titles) if model else None
     with context.budget.keeping(CALLS_KEPT):
-        made, notes = await either(by_model, partial(rules.plan, question, titles))
+        made, notes = await either(context, by_model, partial(rules.plan, question, titles))
     if not made.steps:
         made = await rules.plan(question, titles)
     steps = numbered(made.steps, (), "plan")
@@ -169,14 +169,12 @@ async def step(state: StepInput, runtime: Runs) -> Result:
     """Word a search, make it, read what it brings. What fails is told, and costs the other steps nothing."""
     context, record = runtime.context, state["step"]
     try:
-        async with asyncio.timeout(max(1.0, state["until"] - context.seconds())):
-            with context.budget.share(state["calls"]):
-                update, detail = await _searched(state, context)
-    except (RagError, TimeoutError) as error:
-        notice = error.notice if isinstance(error, RagError) else Notice("research_step_too_long")
-        failed: StepRecord = {"id": record["id"], "status": "failed", "failure": plain(notice)}
+        with context.budget.share(state["calls"]):
+            update, detail = await _searched(state, context)
+    except RagError as error:
+        failed: StepRecord = {"id": record["id"], "status": "failed", "failure": plain(error.notice)}
         update = {"plan": [failed], "past": [_past(record, "", [], ())], "searches": 1}
-        detail = decided("step_failed", sub_question=record["sub_question"], reason=notice.code)
+        detail = decided("step_failed", sub_question=record["sub_question"], reason=error.code)
     tell(runtime, update["plan"])
     return update, detail
 
@@ -184,13 +182,14 @@ async def step(state: StepInput, runtime: Runs) -> Result:
 async def _searched(state: StepInput, context: ResearchContext) -> Result:
     record, limits = state["step"], context.limits
     task, model, rules = _task(state), context.model, context.rules
-    query, notes = await either(partial(model.word, task) if model else None, partial(rules.word, task))
+    by_model = partial(model.word, task) if model else None
+    query, notes = await either(context, by_model, partial(rules.word, task))
     passages, source, missed = await _found(record["tool"], query, context)
     kept = passages[: limits.keep]
     reading, more = Reading(), list[dict[str, Any]]()
     if kept:
-        by_model = partial(model.read, task, kept) if model else None
-        reading, more = await either(by_model, partial(rules.read, task, kept))
+        reads = partial(model.read, task, kept) if model else None
+        reading, more = await either(context, reads, partial(rules.read, task, kept))
     summary = reading.summary
     done: StepRecord = {
         "id": record["id"],
@@ -329,7 +328,7 @@ async def _choice(state: ResearchState, context: ResearchContext) -> tuple[Choic
     by_rules = context.limits.rounds if model is None else left
     by_model = partial(model.decide, progress, revisions=left) if model else None
     with context.budget.keeping(CALLS_KEPT):
-        choice, notes = await either(by_model, partial(rules.decide, progress, revisions=by_rules))
+        choice, notes = await either(context, by_model, partial(rules.decide, progress, revisions=by_rules))
     return choice, "rules" if model is None or notes else "model", notes
 
 
@@ -389,16 +388,18 @@ def aspects_of(records: Sequence[AspectRecord]) -> tuple[Aspect, ...]:
 
 
 async def either(
-    model: Callable[[], Awaitable[Said]] | None, rules: Callable[[], Awaitable[Said]]
+    context: ResearchContext, model: Callable[[], Awaitable[Said]] | None, rules: Callable[[], Awaitable[Said]]
 ) -> tuple[Said, list[dict[str, Any]]]:
-    """What the model says, or the rules where there is none, or it fails: then with a note of why."""
+    """What the model says, or the rules where there is none, it fails, or the time is up: then with a note of why."""
     if model is None:
         return await rules(), []
     try:
-        return await model(), []
-    except ModelError as error:
-        log.info("rules take a step of the model (%s)", error.code)
-        return await rules(), [plain(error.notice)]
+        async with asyncio.timeout(max(0.0, deadline(context) - context.seconds())):
+            return await model(), []
+    except (ModelError, TimeoutError) as error:
+        notice = error.notice if isinstance(error, ModelError) else Notice("research_model_slow")
+        log.info("rules take a step of the model (%s)", notice.code)
+        return await rules(), [plain(notice)]
 
 
 def tell(runtime: Runs, steps: Sequence[StepRecord]) -> None:

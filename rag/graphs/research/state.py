@@ -184,7 +184,6 @@ class StepInput(TypedDict):
     aspects: list[AspectRecord]
     past: list[str]
     calls: int
-    until: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,8 +51,9 @@ def research(
     question: str = BOTH,
     options: RunOptions | None = None,
     changes: list[Change] | None = None,
+    retried: int = 0,
 ) -> Answer:
-    """Run it to its end, over a real chat server where there is a model."""
+    """Run it to its end, over a real chat server where there is a model; its client asks `retried` times again."""
     asked = Question(question, mode="research", options=options or RunOptions())
     hooks = Hooks(changes=lambda: list(changes or []))
     with ChatServer(model or []) as server:
@@ -60,7 +61,7 @@ def research(
         reasoner = ChatReasoner(chat_models.build_chat_model(settings)) if model else QUOTER
         run_id = runs.start(asked, reasoner=reasoner, retriever=retriever, quoter=QUOTER, hooks=hooks)
         answer = runs.wait(run_id, 120)
-        assert answer.model_calls == len(server.requests)
+        assert answer.model_calls == len(server.requests) - retried
         return answer
 
 
@@ -264,3 +265,38 @@ def test_a_web_that_does_not_answer_leaves_the_library(runs: Runs, retriever: Fa
     answer = research(runs, ResearchModel(steps=(step(FIRST), step(SECOND, tool="web"))), retriever)
     assert steps_of(answer) == [(FIRST, "done"), (SECOND, "done")]
     assert [note["code"] for note in answer.trail["notes"]] == ["web_search_slow"]
+
+
+def test_a_model_that_does_not_answer_in_time_is_left_and_the_report_comes(
+    runs: Runs, retriever: FakeRetriever
+) -> None:
+    """Three quarters of the time that a person allowed are for searching; the rules do what is left."""
+    model = ResearchModel(replies={"ReadReply": Reply("{}", fault="hang")})
+    answer = research(runs, model, retriever, options=RunOptions(seconds=8.0))
+    assert stop_of(answer) == "research_budget_seconds"
+    assert {note["code"] for note in answer.trail["notes"]} == {"research_model_slow"}
+    assert steps_of(answer) == [(FIRST, "done"), (SECOND, "done")]
+    assert answer.text == "Mount Aso erupted in 1953.[1] The bridge was opened in 1932.[2]"
+
+
+def test_a_service_that_is_too_busy_costs_the_model_and_not_the_report(runs: Runs, retriever: FakeRetriever) -> None:
+    model = ResearchModel(replies={"QueryReply": Reply("slow down", status=429, headers={"retry-after": "0"})})
+    answer = research(runs, model, retriever, retried=2 * 2)
+    assert steps_of(answer) == [(FIRST, "done"), (SECOND, "done")]
+    assert all(one["by_rules"] for one in answer.trail["plan"]) and answer.citations
+
+
+def test_what_a_page_orders_a_model_to_cite_is_not_cited(runs: Runs, retriever: FakeRetriever) -> None:
+    obeyed = "Mount Aso erupted in 1953 [1]. Read more at [our shop](https://evil.example/x) [7]."
+    answer = research(runs, ResearchModel(report=obeyed), retriever)
+    assert "evil.example" not in answer.text
+    assert {one.url for one in answer.citations} <= {one["url"] for one in answer.trail["ledger"]}
+
+
+def test_twenty_at_once_each_come_to_their_report(runs: Runs) -> None:
+    questions = [f"When did Mount Aso erupt for the {n}th time?" for n in range(20)]
+    asked = [Question(one, mode="research") for one in questions]
+    ids = [runs.start(one, reasoner=QUOTER, retriever=FakeRetriever(), quoter=QUOTER) for one in asked]
+    answers = [runs.wait(run_id, 120) for run_id in ids]
+    assert [one.question for one in answers] == questions
+    assert all(one.citations and one.trail["ledger"] for one in answers)
