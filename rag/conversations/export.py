@@ -1,7 +1,11 @@
-"""A conversation as a file of its own: Markdown, HTML that needs nothing and runs nothing, or JSON."""
+"""A conversation as a file of its own: Markdown, HTML that needs nothing and runs nothing, Word, or JSON.
+
+A report of research brings what is missing from it, what was struck, and its ledger as an appendix.
+"""
 
 from __future__ import annotations
 
+import io
 import json
 import re
 from collections.abc import Callable, Sequence
@@ -15,15 +19,16 @@ from rag.errors import RagError
 from rag.messages import say
 from rag.store.conversation_table import Conversation
 from rag.store.records import now
-from rag.text import is_chinese
+from rag.text import is_chinese, without_surrogates
 from rag.types import Answer, Citation, Notice
 
-Kind = Literal["md", "html", "json"]
+Kind = Literal["md", "html", "docx", "json"]
 Language = Literal["en", "zh"]
 
 _MARKS: Final = re.compile(r"\[(\d{1,3})\]")
 _MARKS_BEHIND: Final = re.compile(r"(?:\s?\[\d{1,3}\])+")
 _BLOCKS: Final = re.compile(r"\n\s*\n")
+_HEADING: Final = re.compile(r"#{1,6} ([^\n]+)")
 _SPECIAL: Final = re.compile(r"([\\`*_{}\[\]<>#|~!$&])")
 _STYLE: Final = (
     "body{max-width:46rem;margin:2rem auto;padding:0 1rem;font:1rem/1.6 system-ui,sans-serif;color:#1f2328}"
@@ -34,11 +39,12 @@ _STYLE: Final = (
 
 def export(
     conversation: Conversation, turns: Sequence[TurnView], kind: str, language: Language = "en"
-) -> tuple[str, str]:
-    """The file's text and its media type. Raises RagError("export_format")."""
-    kinds: dict[str, tuple[Callable[[Conversation, Sequence[TurnView], Language], str], str]] = {
+) -> tuple[str | bytes, str]:
+    """The file's content and its media type. Raises RagError("export_format")."""
+    kinds: dict[str, tuple[Callable[[Conversation, Sequence[TurnView], Language], str | bytes], str]] = {
         "md": (_markdown, "text/markdown"),
         "html": (_html, "text/html"),
+        "docx": (_docx, "application/vnd.openxmlformats-officedocument.wordprocessingml.document"),
         "json": (_json, "application/json"),
     }
     if kind not in kinds:
@@ -92,6 +98,9 @@ def _markdown(conversation: Conversation, turns: Sequence[TurnView], language: L
         if answer.citations:
             parts.append(f"**{_words('export_sources', language)}**")
             parts.append("\n".join(_markdown_source(one) for one in answer.citations))
+        for heading, lines in _appendix(answer, language):
+            parts.append(f"**{heading}**")
+            parts.append("\n".join(f"- {_bare(line)}" for line in lines))
     return "\n\n".join(parts) + "\n"
 
 
@@ -145,6 +154,9 @@ def _html_turn(turn: TurnView, place: int, language: Language) -> str:
         if answer.citations:
             sources = "\n".join(_html_source(one, place) for one in answer.citations)
             parts.append(f"<h3>{escape(_words('export_sources', language))}</h3>\n<ol>\n{sources}\n</ol>")
+        for heading, lines in _appendix(answer, language):
+            items = "\n".join(f"<li>{escape(line)}</li>" for line in lines)
+            parts.append(f"<h3>{escape(heading)}</h3>\n<ul>\n{items}\n</ul>")
     return "\n".join([*parts, "</section>"])
 
 
@@ -165,7 +177,68 @@ def _html_source(citation: Citation, place: int) -> str:
     return f'<li id="s{place}-{citation.n}" value="{citation.n}">{link}<blockquote>{quote}</blockquote></li>'
 
 
-# Both
+# Word
+
+
+def _docx(conversation: Conversation, turns: Sequence[TurnView], language: Language) -> bytes:
+    from docx import Document  # half a second, which only who wants such a file waits for
+
+    document = Document()
+    document.add_heading(_printable(conversation.title), 0)
+    document.add_paragraph(_words("export_made", language, date=now()[:10]))
+    for turn in turns:
+        document.add_heading(_printable(turn.question), 1)
+        if turn.answer is None:
+            document.add_paragraph(_words("export_unfinished", language))
+        else:
+            _docx_answer(document, turn.answer, language)
+    file = io.BytesIO()
+    document.save(file)
+    return file.getvalue()
+
+
+def _docx_answer(document: Any, answer: Answer, language: Language) -> None:
+    for note in _notes(answer, language):
+        document.add_paragraph(_printable(note))
+    for block in _BLOCKS.split(_with_doubts(answer, language)):
+        heading = _HEADING.match(block.strip())
+        if heading:
+            document.add_heading(_printable(heading[1]), 2)
+        rest = block.strip()[heading.end() :].strip() if heading else block.strip()
+        if rest:
+            document.add_paragraph(_printable(rest))
+    if answer.citations:
+        document.add_heading(_words("export_sources", language), 2)
+    for one in answer.citations:
+        document.add_paragraph(_printable(f"[{one.n}] {one.title or one.url}"))
+        document.add_paragraph(_printable(" ".join(one.quote.split())), style="Quote")
+        document.add_paragraph(_printable(_safe(one.url)))
+    for heading_, lines in _appendix(answer, language):
+        document.add_heading(heading_, 2)
+        for line in lines:
+            document.add_paragraph(_printable(line), style="List Bullet")
+
+
+def _printable(text: str) -> str:
+    """Without what XML cannot hold."""
+    return "".join(sign for sign in without_surrogates(text) if sign >= " " or sign in "\n\t")
+
+
+# All
+
+
+def _appendix(answer: Answer, language: Language) -> list[tuple[str, list[str]]]:
+    """What a report tells beside its text: what is missing, what was struck, and all that was read for it."""
+    trail = answer.trail
+    gaps = [
+        f"{gap['sub_question']} — {_words(gap['code'], language, **gap['params'])}" for gap in trail.get("gaps", ())
+    ]
+    ledger = [
+        " — ".join(filter(None, (one["title"], one["url"], " … ".join(one["distilled"]), one["fetched_at"])))
+        for one in trail.get("ledger", ())
+    ]
+    found = (("export_gaps", gaps), ("export_struck", list(trail.get("struck", ()))), ("export_ledger", ledger))
+    return [(_words(code, language), lines) for code, lines in found if lines]
 
 
 def _notes(answer: Answer, language: Language) -> list[str]:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rag.store.conversation_table import Conversation
 
 _MENU = "talk-menu"
-_KINDS = {"md": "markdown", "html": "html", "json": "data_object"}
+_KINDS = {"md": "markdown", "html": "html", "docx": "description", "json": "data_object"}
 
 
 def draw_head(app: App, conversation: Conversation, turns: Sequence[TurnView], language: Language) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 from dataclasses import replace
@@ -9,6 +10,7 @@ from html.parser import HTMLParser
 from typing import Any
 
 import pytest
+from docx import Document
 
 from rag.conversations.conversations import TurnView
 from rag.conversations.export import export, file_name
@@ -118,3 +120,26 @@ def test_chinese_words_and_file_names() -> None:
 def test_another_format_is_refused() -> None:
     with pytest.raises(RagError, match="pdf"):
         export(TALK, [], "pdf")
+
+
+def test_a_report_brings_its_ledger_and_what_is_missing() -> None:
+    trail = {
+        "gaps": [{"sub_question": "Who paid?", "code": "research_gap_empty", "params": {}}],
+        "struck": ["It cost 9999 pounds."],
+        "ledger": [{"title": "Aso", "url": "https://example.org/aso", "distilled": ["In 1953."], "fetched_at": ""}],
+    }
+    turn = _turn(replace(_answer("## When\n\nIn 1953. [1]"), trail=trail))
+    for kind in ("md", "html"):
+        text = str(export(TALK, [turn], kind, "en")[0])
+        assert all(one in text for one in ("What is missing", "Who paid?", "9999", "All that was read"))
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_word_file_holds_headings_quotes_and_no_broken_sign(language: Any) -> None:
+    answer = _answer("## When\n\nIn 1953. [1]\x0b\ud800", title="阿苏\x00", quote="In 1953.")
+    content, media = export(TALK, [_turn(answer, EVIL), _turn(None)], "docx", language)
+    assert isinstance(content, bytes) and media.endswith("document")
+    paragraphs = [(one.style.name, one.text) for one in Document(io.BytesIO(content)).paragraphs]
+    assert ("Heading 1", EVIL) in paragraphs and ("Heading 2", "When") in paragraphs
+    assert ("Quote", "In 1953.") in paragraphs
+    assert any(text.startswith("[1] 阿苏") for _, text in paragraphs)

@@ -275,7 +275,7 @@ def test_a_conversation_can_be_taken_elsewhere(open_page: Open, app: FakeApp, la
     page = asked(open_page("chat", language), ASKED[language][0])
     assert not page.get("download_button")
     names = [one.proto.label for one in opened(page, "talk-menu").get("download_button")]
-    assert names == ["Markdown", "HTML", "JSON"]
+    assert names == ["Markdown", "HTML", "Word", "JSON"]
 
 
 def test_asking_differently_begins_a_conversation_with_what_was_said_before(open_page: Open, app: FakeApp) -> None:

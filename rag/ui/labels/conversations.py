@@ -12,6 +12,7 @@ LABELS: dict[str, tuple[str, str]] = {
     "talk_export": ("Export with its sources", "连同出处一起导出"),
     "talk_as_md": ("Markdown", "Markdown"),
     "talk_as_html": ("HTML", "HTML"),
+    "talk_as_docx": ("Word", "Word"),
     "talk_as_json": ("JSON", "JSON"),
     "talk_delete_sure": ("Delete it for good, answers and feedback included", "彻底删除，包括回答和评价"),
     "talk_delete": ("Delete", "删除"),
