@@ -110,7 +110,9 @@ class ChatResearcher:
         return Plan(tuple(aspects), _steps(reply.steps, MOST_STEPS), _short(reply.unclear))
 
     async def word(self, task: Task) -> Query:
-        prompt = requests.search_query(self._chat.texts, task.question, task.step.text, task.past, task.headings)
+        words = f" ({', '.join(task.step.keywords)})" if task.step.keywords else ""
+        wanted = task.step.text + words
+        prompt = requests.search_query(self._chat.texts, task.question, wanted, task.past, task.headings)
         reply = await self._chat.filled(QueryReply, prompt)
         section = reply.section if reply.section in task.headings else ""
         return Query(_short(reply.query) or task.step.text, reply.search, _short(reply.reason), section)

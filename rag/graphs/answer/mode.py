@@ -8,9 +8,10 @@ from typing import Any, Final
 
 from rag.checking.citations import check
 from rag.reasoning.reasoner import following
+from rag.runs.kept import citations_of, notice_of, statements_of
 from rag.runs.options import RunOptions
 from rag.runs.run import STOP_GRACE, Mode, Prepared, Run, answer_of
-from rag.types import Answer, Citation, Notice, Outcome, Passage, Statement
+from rag.types import Answer, Notice, Outcome, Passage
 
 _COMPOSING: Final = 10  # calls that passage by passage takes, for as many passages
 _SOUND: Final = frozenset({"run_stopped", "run_too_long", "budget_seconds", "quoted_budget_seconds"})
@@ -76,12 +77,9 @@ async def _quoted(run: Run, passages: Sequence[Passage]) -> str:
 
 def _finished(run: Run, passages: list[Passage]) -> Answer:
     state = run.state
-    citations = tuple(Citation(**{**kept, "section": tuple(kept["section"])}) for kept in state.get("citations", []))
-    statements = tuple(Statement(**{**kept, "marks": tuple(kept["marks"])}) for kept in state.get("statements", []))
-    kept = state.get("notice")
-    notice = Notice(kept["code"], kept["params"]) if kept else None
     outcome: Outcome = state.get("outcome") or "failed"
-    return answer_of(run, outcome, notice, state.get("text", ""), citations, passages, statements)
+    notice = notice_of(state.get("notice"))
+    return answer_of(run, outcome, notice, state.get("text", ""), citations_of(state), passages, statements_of(state))
 
 
 def _broken_off(run: Run, passages: list[Passage], notice: Notice) -> Answer:

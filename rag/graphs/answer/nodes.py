@@ -24,18 +24,17 @@ from rag.graphs.answer.state import (
     conversation,
     fresh,
     leftovers,
-    notice_of,
-    record,
     reference,
     summed_up,
 )
 from rag.graphs.answer.tools import Wish, read_wish, retrieve_tool, tool_node
-from rag.graphs.answer.writing import caveat, decided, failed, judged, missing, write
+from rag.graphs.answer.writing import caveat, failed, judged, missing, write
 from rag.reasoning.history import MAX_STANDALONE, questions_before
 from rag.reasoning.messages import call_for, exchanges_of, said
 from rag.reasoning.questions import is_small_talk, question_problem
 from rag.reasoning.reasoner import following
 from rag.retrieval.answerable import REFUSE
+from rag.runs.kept import decided, notice_of, record
 from rag.runs.usage import BUDGET_CODES
 from rag.types import Citation, Exchange, Notice, Passage
 

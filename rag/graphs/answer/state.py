@@ -19,9 +19,10 @@ from rag.errors import ModelError
 from rag.reasoning.history import HISTORY_TOKENS, SUMMARY_OF, RuleSummariser, overflowing, summary_by_rules
 from rag.reasoning.messages import exchanges_of, turns_of
 from rag.reasoning.reasoner import Condenser, Quoter, Reasoner, Summariser
+from rag.runs.kept import NoticeRecord
 from rag.runs.options import RunOptions
 from rag.runs.usage import CallBudget
-from rag.types import Exchange, Notice, Outcome, Passage, RunMode
+from rag.types import Exchange, Outcome, Passage, RunMode
 
 MAX_REWRITES = 3
 log = logging.getLogger(__name__)
@@ -38,11 +39,6 @@ class PassageRef(TypedDict):
     score: float
     ranks: dict[str, int]
     scores: dict[str, float]
-
-
-class NoticeRecord(TypedDict):
-    code: str
-    params: dict[str, Any]
 
 
 class StepRecord(TypedDict):
@@ -142,14 +138,6 @@ def reference(passage: Passage) -> PassageRef:
         "ranks": dict(passage.ranks),
         "scores": dict(passage.scores),
     }
-
-
-def record(notice: Notice) -> NoticeRecord:
-    return {"code": notice.code, "params": dict(notice.params)}
-
-
-def notice_of(kept: NoticeRecord | None) -> Notice | None:
-    return Notice(kept["code"], kept["params"]) if kept else None
 
 
 def leftovers(messages: Sequence[AnyMessage]) -> list[Change]:

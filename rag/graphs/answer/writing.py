@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from typing import Any, Final
+from typing import Final
 
 from langgraph.runtime import Runtime
 
 from rag.checking.statements import declines
 from rag.errors import ModelError
-from rag.graphs.answer.state import LoopContext, LoopState, asked, notice_of, record
+from rag.graphs.answer.state import LoopContext, LoopState, asked
 from rag.messages import say
 from rag.reasoning.composing import Composer, Plan, plan_for, share_that_fits
 from rag.reasoning.questions import is_third_language
 from rag.reasoning.reasoner import RESET, Reasoner, following
 from rag.retrieval.answerable import DOUBT
+from rag.runs.kept import notice_of, record
 from rag.runs.usage import BUDGET_CODES
 from rag.types import Citation, Notice, Passage
 
@@ -137,7 +138,3 @@ def caveat(notice: Notice) -> LoopState:
 
 def failed(notice: Notice) -> LoopState:
     return {"outcome": "failed", "notice": record(notice)}
-
-
-def decided(decision: str, **detail: Any) -> dict[str, Any]:
-    return {"decision": decision, **detail}

@@ -11,6 +11,7 @@ from langgraph.runtime import Runtime
 from langgraph.types import Send
 
 from rag.graphs.research import nodes, writing
+from rag.graphs.research.limits import CALLS_A_STEP, CALLS_KEPT
 from rag.graphs.research.state import ResearchContext, ResearchState, StepInput, asked
 from rag.tracing import span
 
@@ -72,7 +73,7 @@ def _after_dispatch(state: ResearchState, runtime: Runtime[ResearchContext]) -> 
     if not running or state["stop"]:
         return "write"
     context = runtime.context
-    spare = max(0, context.budget.left - nodes.CALLS_KEPT - 1)
+    spare = max(0, context.budget.left - CALLS_KEPT - 1)
     return [
         Send(
             "step",
@@ -81,7 +82,7 @@ def _after_dispatch(state: ResearchState, runtime: Runtime[ResearchContext]) -> 
                 step=step,
                 aspects=state["aspects"],
                 past=[one["summary"] for one in state["past"] if one["summary"]],
-                calls=min(2 * nodes.CALLS_A_STEP, spare // len(running)),
+                calls=min(2 * CALLS_A_STEP, spare // len(running)),
             ),
         )
         for step in running

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
+from rag.runs.kept import citations_of, notice_of, statements_of
 from rag.runs.run import Mode, Prepared, Run, answer_of
-from rag.types import Answer, Citation, Notice, Outcome, Passage, Statement
+from rag.types import Answer, Notice, Outcome, Passage
 
 _KEPT: Final = ("aspects", "plan", "decisions", "gain", "stop", "struck", "notes")
 
@@ -32,7 +33,7 @@ class ResearchMode(Mode):
 
     async def finish(self, run: Run, broken: Notice | None) -> Answer:
         """From the run's last state; where it broke off, with what its ledger holds."""
-        state, told = run.state, broken or _notice(run.state.get("notice"))
+        state, told = run.state, broken or notice_of(run.state.get("notice"))
         if broken is not None and not state.get("outcome"):
             state = await _driving().rescued(run)
         outcome: Outcome = state.get("outcome") or "failed"
@@ -41,9 +42,9 @@ class ResearchMode(Mode):
             outcome,
             told,
             state.get("text", ""),
-            tuple(Citation(**{**kept, "section": tuple(kept["section"])}) for kept in state.get("citations", ())),
+            citations_of(state),
             _passages(state),
-            tuple(Statement(**{**kept, "marks": tuple(kept["marks"])}) for kept in state.get("statements", ())),
+            statements_of(state),
         )
         return replace(answer, trail=await asyncio.to_thread(_trail, state))
 
@@ -59,10 +60,6 @@ def _passages(state: Mapping[str, Any]) -> Sequence[Passage]:
     from rag.graphs.research.state import revived_passage
 
     return [revived_passage(kept) for kept in state.get("passages", ())]
-
-
-def _notice(kept: Mapping[str, Any] | None) -> Notice | None:
-    return Notice(kept["code"], kept["params"]) if kept else None
 
 
 def _trail(state: Any) -> dict[str, Any]:

