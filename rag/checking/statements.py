@@ -17,6 +17,7 @@ from rag.checking.terms import Term, read
 from rag.text import fenced_blocks, split_sentences
 
 _HEADING = re.compile(r"\s*#{1,6}\s")
+_HEADING_LINE = re.compile(r"^[^\S\n]*+#{1,6}\s[^\n]*+", re.MULTILINE)
 _BOLD_LINE = re.compile(r"\s*(?:\*\*[^*]+\*\*|__[^_]+__)\s*+(?:[:：]\s*+)?$")
 _ENDED = re.compile(r"[.。!！][*_\s]*$")
 _QUESTION = re.compile(r"[?？][\"'”’」』）)*_\s]*$")
@@ -101,6 +102,7 @@ def find_statements(text: str, marks: Sequence[Mark] | None = None) -> list[Stat
     masked = _masked(text, marks)
     spans = _with_ends(masked, split_sentences(masked))
     fenced = fenced_blocks(masked)
+    headings = [line.span() for line in _HEADING_LINE.finditer(masked)]
     found = []
     for i, (start, end) in enumerate(spans):
         limit = spans[i + 1][0] if i + 1 < len(spans) else len(text)
@@ -111,7 +113,8 @@ def find_statements(text: str, marks: Sequence[Mark] | None = None) -> list[Stat
         numbers = tuple(dict.fromkeys(number for mark in own for number in mark.numbers))
         heads_table = bare.startswith("|") and bool(_RULE.fullmatch(masked[limit:].split("\n", 1)[0]))
         states = not heads_table and not inside(fenced, start)
-        kind = _kind(bare, bool(numbers), alone=len(spans) == 1) if states else "nothing"
+        heads = inside(headings, start)  # a heading of several sentences is one to its end
+        kind = _kind(bare, bool(numbers), len(spans) == 1, heads) if states else "nothing"
         found.append(Stated(start, stop, bare, numbers, kind == "statement", kind == "excused"))
     return found
 
@@ -149,12 +152,12 @@ def is_statement(bare: str) -> bool:
     return _kind(bare, marked=False, alone=False) == "statement"
 
 
-def _kind(bare: str, marked: bool, alone: bool) -> Kind:
+def _kind(bare: str, marked: bool, alone: bool, heads: bool = False) -> Kind:
     if not re.search(r"\w", bare) or _QUESTION.search(bare) or _RULE.fullmatch(bare):
         return "nothing"
     if len(bare) > LONGEST:
         return "statement"
-    heading = bool(_HEADING.match(bare))
+    heading = heads or bool(_HEADING.match(bare))
     bold = bool(_BOLD_LINE.match(bare)) and not marked
     if (heading and not marked) or (bold and not (alone or _ENDED.search(bare))):
         return "nothing"

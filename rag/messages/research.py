@@ -40,6 +40,10 @@ MESSAGES: dict[str, tuple[str, str]] = {
     "research_by_plan": ("Goes on with the plan.", "按计划继续。"),
     "research_new_name": ("What was found gives a name to ask with.", "找到的内容给出了可以追问的名称。"),
     "research_no_new_name": ("What was found gives nothing further to ask with.", "找到的内容没有可以继续追问的线索。"),
+    "research_web_too": (
+        "The web was allowed, and rules cannot tell what the library lacks.",
+        "已允许使用网络，而规则无法判断资料库缺少什么。",
+    ),
     "research_to_web": ("The library does not seem to hold the answer.", "资料库中似乎没有答案。"),
     "research_model_slow": (
         "The chat model took longer than the search may take; rules took its place.",

@@ -100,6 +100,11 @@ def test_marks_belong_to_the_sentence_before_them() -> None:
     ]
 
 
+def test_a_heading_of_several_sentences_is_one_to_its_end() -> None:
+    text = "## Name the risks. Then explain what AMD changed in 2024.\n\nIt was so in 2023. [1]"
+    assert [one.bare for one in find_statements(text) if one.checked or one.excused] == ["It was so in 2023."]
+
+
 def test_tables_state_in_their_rows_and_code_states_nothing() -> None:
     text = "| Name | Opened |\n| --- | --- |\n| Bridge | 1932 |\n\n```\nprint(1953)\n```\n"
     assert [one.bare for one in find_statements(text) if one.checked] == ["| Bridge | 1932 |"]

@@ -253,6 +253,11 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server: _Server
 
+    def do_POST(self) -> None:
+        """As a search service is asked: the body goes unread, the answer is the path's."""
+        self.rfile.read(int(self.headers.get("content-length") or 0))
+        self.do_GET()
+
     def do_GET(self) -> None:
         pages = self.server.pages
         pages.note(self.path, {name.lower(): value for name, value in self.headers.items()})

@@ -87,7 +87,10 @@ async def _completed(state: ResearchState, question: str, context: ResearchConte
 
 
 async def plan(state: ResearchState, runtime: Running) -> Result:
-    """Say what a full answer has to tell, and the first steps to it."""
+    """Say what a full answer has to tell, and the first steps to it.
+
+    Rules cannot tell what a library lacks: by them, the web is asked what is asked, too, where it may be.
+    """
     context, question = runtime.context, asked(state)
     model, rules = context.model, context.rules
     titles = await asyncio.to_thread(context.titles) if model else ()  # the rules read those of what is found
@@ -96,7 +99,8 @@ async def plan(state: ResearchState, runtime: Running) -> Result:
         made, notes = await either(context, by_model, partial(rules.plan, question, titles))
     if not made.steps:
         made = await rules.plan(question, titles)
-    steps = numbered(made.steps, (), "plan")
+    beyond = [_to_web(state, "research_web_too")] if model is None and context.web is not None else []
+    steps = numbered([*made.steps, *beyond], (), "plan")
     aspects = [asdict(one) for one in made.aspects]
     tell(runtime, steps)
     update = {"aspects": aspects, "plan": steps, "notes": notes, "unclear": made.unclear}
@@ -254,7 +258,7 @@ async def review(state: ResearchState, runtime: Running) -> Result:
     update |= {"decisions": [*state["decisions"], made], "notes": notes}
     new = _unasked(choice.steps, state) if choice.action == "revise" else []
     if not new and not _open(state["plan"]) and _leaves_library(state, context):
-        new = [SubQuestion(asked(state), say(Notice("research_to_web"), question_language(asked(state))), "web")]
+        new = [_to_web(state, "research_to_web")]
     if new:
         update |= {"plan": numbered(new, state["plan"], "revision"), "revisions": state["revisions"] + 1}
         tell(runtime, update["plan"])
@@ -278,6 +282,11 @@ async def _is_added(state: ResearchState, context: ResearchContext) -> bool:
 
 def _ids(past: Sequence[PastStep]) -> list[str]:
     return [one["step"] for one in past]
+
+
+def _to_web(state: ResearchState, why: str) -> SubQuestion:
+    question = asked(state)
+    return SubQuestion(question, say(Notice(why), question_language(question)), "web")
 
 
 def _leaves_library(state: ResearchState, context: ResearchContext) -> bool:

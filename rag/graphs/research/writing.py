@@ -25,6 +25,7 @@ from rag.reasoning.reasoner import RESET
 from rag.reasoning.research import Part
 from rag.retrieval.answerable import DOUBT, REFUSE
 from rag.retrieval.context import touch
+from rag.retrieval.spans import BUDGET
 from rag.runs.kept import decided, record
 from rag.runs.usage import BUDGET_CODES
 from rag.types import Notice, Passage
@@ -38,11 +39,15 @@ _BLANK_LINES: Final = re.compile(r"\n{3,}")
 
 
 def handed(state: ResearchState, context: ResearchContext) -> list[Passage]:
-    """What the report is written from: what the steps kept, in turns, within so many characters."""
+    """What the report is written from: what the steps kept, in turns, within so many characters.
+
+    A model reads as much of each step's search as an answer reads of one search, where it takes in that much.
+    """
     searches = [found for step in state["plan"] if (found := found_by(state, step["id"]))]
-    limits = context.limits
+    room = context.limits.characters
+    if context.model is not None:
+        room = min(max(room, BUDGET * len(searches)), 2 * context.options.context_tokens)
     passages: list[Passage] = []
-    room = limits.characters if context.model is None else min(limits.characters, 2 * context.options.context_tokens)
     for passage in in_turns(searches):
         if passages and room <= 0:
             break

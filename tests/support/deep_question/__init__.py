@@ -1,0 +1,113 @@
+"""One question over two sources: a filing in the library, and news that only the web has. Its pages are stand-ins.
+
+The web search is a real HTTP server that speaks SearXNG's protocol and finds the same three pages whatever it is asked,
+one of them beside the point. The model is one, too, that speaks OpenAI's. Its plan is written down, as a planner of
+the question would make it; its writer says each fact whose quotes all stand in the passages that it was given, and
+nothing else, in every mode alike. So an answer tells what a way of searching brought, not how a model writes.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from rag.app import App
+from rag.config import load_settings
+from rag.evaluation.cases import Case, case_of
+from rag.evaluation.evidence import squash
+from rag.ingest.batch import ingest_all
+from rag.ingest.sources import web_source
+from rag.prompts.requests import NOT_IN_PAGES
+from tests.support.chat_protocol import Reply, Request
+from tests.support.chat_rules import rules
+from tests.support.chat_server import ChatServer
+from tests.support.page_server import PageServer
+from tests.support.research_model import ResearchModel, form_of, passages_of
+
+_FOLDER: Final = Path(__file__).parent
+_FILING: Final = "nvidia-10-k-2023"
+TOLD: Final[Mapping[str, Any]] = json.loads((_FOLDER / "question.json").read_text(encoding="utf-8"))
+QUESTION: Final = str(TOLD["question"])
+_STATED = re.compile(r"^(\d+)\. (.+)$", re.MULTILINE)
+
+
+def case() -> Case:
+    """The question with its evidence, and the facts as its answer."""
+    evidence = [{"quote": quote} for quote in TOLD["quotes"]]
+    reference = " ".join(fact["says"] for fact in TOLD["facts"])
+    return case_of({"id": "deep", "question": QUESTION, "answers": [reference], "evidence": evidence})
+
+
+class DeepModel(ResearchModel):
+    """Plans as it is written down, and says what the passages that it is given bear out."""
+
+    def __init__(self) -> None:
+        super().__init__(steps=TOLD["plan"], report=said, replies={"QueryReply": worded, "Judgements": judged})
+
+    def __call__(self, request: Request) -> Reply | str:
+        form = form_of(request)
+        if request.tools or form == "Verdicts":
+            return rules(request)
+        return super().__call__(request)
+
+
+def said(request: Request) -> str:
+    """Each fact that the passages bear out, with their numbers."""
+    places = _places(request)
+    facts = [(fact["says"], [places.get(n) for n in fact["quotes"]]) for fact in TOLD["facts"]]
+    lines = [_marked(says, [n for n in at if n]) for says, at in facts if all(at)]
+    return " ".join(lines) or NOT_IN_PAGES
+
+
+def worded(request: Request) -> dict[str, Any]:
+    """The sub-question with its keywords, under the heading that the plan names."""
+    wanted = re.findall(r"^Sub-question: (.+)$", request.last, re.MULTILINE)[-1]
+    step = next(one for one in TOLD["plan"] if wanted.startswith(one["question"]))
+    return {"query": wanted, "search": "hybrid", "reason": "names and terms", "section": step.get("section", "")}
+
+
+def judged(request: Request) -> dict[str, Any]:
+    """A statement is supported where it is one of the facts, and the passages bear it out."""
+    borne = {_bare(line) for line in re.split(r"(?<=\.) ", said(request))}
+    stated = _STATED.findall(re.sub(r"<(passage-[0-9a-f]+)>.*?</\1>", "", request.last, flags=re.DOTALL))
+    verdicts = [
+        {"number": int(n), "verdict": "supported" if _bare(one) in borne else "unsupported", "relevant": True}
+        for n, one in stated
+    ]
+    return {"verdicts": verdicts}
+
+
+def _places(request: Request) -> dict[int, int]:
+    """By quote, the first passage that it stands in, whole."""
+    bodies = [(number, squash(text)) for number, text in reversed(passages_of(request))]
+    return {at: number for at, quote in enumerate(TOLD["quotes"]) for number, body in bodies if squash(quote) in body}
+
+
+def _marked(says: str, numbers: list[int]) -> str:
+    marks = "".join(f"[{number}]" for number in dict.fromkeys(numbers))
+    return f"{says.removesuffix('.')} {marks}."
+
+
+def _bare(sentence: str) -> str:
+    return squash(re.sub(r"\[\d+\]|\(cites[^)]*\)|\.", "", sentence))
+
+
+@contextmanager
+def deep_app(folder: Path, *, with_model: bool, **settings: Any) -> Iterator[tuple[App, PageServer]]:
+    """The app with the filing in its library, a web search that finds the news, and the scripted model or none."""
+    with PageServer() as server, ChatServer(DeepModel()) as chat:
+        for path in _FOLDER.glob("*.html"):
+            server.add(f"/{path.stem}", path.read_bytes())
+        news = [{"url": server.url(f"/{name}"), "title": name, "content": ""} for name in TOLD["news"]]
+        server.add("/search", json.dumps({"results": news}), content_type="application/json")
+        model = {"llm_model": "test" if with_model else "", "llm_base_url": chat.base_url if with_model else ""}
+        where = {"rag_data_dir": folder, "qdrant_url": "", "searxng_url": server.url("").rstrip("/")}
+        allowed = f"{server.host}:{server.port}"
+        with closing(App(load_settings(None, **where, **model, fetch_allow_private_hosts=allowed, **settings))) as app:
+            for _, result in ingest_all(app.imports.ingestor("main"), [web_source(server.url(f"/{_FILING}"))]):
+                assert result.status == "added", result.message
+            yield app, server

@@ -1,0 +1,73 @@
+"""A question over two sources, a filing in the library and news of the web, end to end in every way to answer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from benchmarks import deep_question, report
+from rag.app import App, Question, RunOptions
+from rag.evaluation.evidence import context_recall
+from rag.types import Answer
+from tests.support.deep_question import QUESTION, case, deep_app
+from tests.support.page_server import PageServer
+
+
+@pytest.fixture(params=[True, False], ids=["scripted model", "no model"])
+def both(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[App, PageServer, bool]]:
+    with deep_app(tmp_path, with_model=request.param) as (app, server):
+        yield app, server, request.param
+
+
+def asked(app: App, mode: str, *, web: bool = True) -> Answer:
+    return app.wait(app.ask(Question(QUESTION, ("main",), mode, options=RunOptions(web=web))), 120)
+
+
+def recall(answer: Answer) -> float:
+    return context_recall(case().quotes, [one.text for one in answer.passages])
+
+
+def test_research_reads_both_sources_and_one_search_does_not(both: tuple[App, PageServer, bool]) -> None:
+    app, server, with_model = both
+    single = {mode: asked(app, mode) for mode in ("shallow", "fast")}
+    assert not server.count("/search") and all(recall(one) < 0.5 for one in single.values())
+    answer = asked(app, "research")
+    assert server.count("/search") == 1
+    assert {one["source"] for one in answer.trail["ledger"]} == {"library", "web"}
+    assert {one.url for one in answer.citations} <= {one["url"] for one in answer.trail["ledger"]}
+    assert answer.citations and all(one.verdict != "unsupported" for one in answer.statements)
+    assert recall(answer) > max(map(recall, single.values()))
+    assert bool(answer.model_calls) is with_model
+    if with_model:
+        assert recall(answer) == 1.0
+        assert [(one["tool"], one["section"]) for one in answer.trail["plan"]] == [
+            ("library", "Item 1. Business"),
+            ("library", "Item 1A. Risk Factors"),
+            ("web", ""),
+        ]
+        pages = {one.url.rpartition("/")[2] for one in answer.citations}
+        assert pages == {"nvidia-10-k-2023", "amd-forecast-2024-01", "amd-roadmap-2024-06"}
+
+
+def test_without_leave_the_question_does_not_go_to_the_web(both: tuple[App, PageServer, bool]) -> None:
+    app, server, with_model = both
+    answer = asked(app, "research", web=False)
+    assert not server.count("/search")
+    assert {one["source"] for one in answer.trail["ledger"]} == {"library"}
+    noted = {note["code"] for note in answer.trail.get("notes", ())}
+    assert noted == ({"research_web_unset"} if with_model else set())
+
+
+def test_each_way_is_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(report, "OUT", tmp_path)
+    assert deep_question.main(["--json"]) == 0
+    rows = {row[""]: row for row in json.loads(capsys.readouterr().out)["rows"]}
+    assert len(rows) == 8
+    ahead, behind = rows["research, scripted model"], rows["shallow, scripted model"]
+    for column in ("context_recall", "answer_correctness"):
+        assert float(ahead[column]) > float(behind[column])
