@@ -134,7 +134,7 @@ class ExtractiveReasoner:
 
     async def grade(self, question: str, passages: Sequence[Passage]) -> list[bool]:
         """Relevant is what covers a fair share of the question's terms, or half of what the best covers."""
-        shares = await asyncio.to_thread(self._shares, question, passages)
+        shares = await asyncio.to_thread(self.shares, question, passages)
         enough = max(RELEVANT, 0.5 * max(shares, default=0.0))
         return [share >= enough for share in shares]
 
@@ -168,7 +168,7 @@ class ExtractiveReasoner:
 
     def chosen(self, question: str, passages: Sequence[Passage]) -> Iterator[Sentence]:
         """The best sentence, and others that are likely and say something else, best first."""
-        if max(self._shares(question, passages), default=0.0) < BEARS_ON_IT:
+        if max(self.shares(question, passages), default=0.0) < BEARS_ON_IT:
             return
         chosen: list[Sentence] = []
         for sentence, likely in _by_likelihood(*self.told(question, passages)):
@@ -197,7 +197,8 @@ class ExtractiveReasoner:
                 own = terms[i] | known
                 yield Sentence(index, part, own, (terms[i - 1] | terms[i + 1]) - own, words + _stems(part.text), meant)
 
-    def _shares(self, question: str, passages: Sequence[Passage]) -> list[float]:
+    def shares(self, question: str, passages: Sequence[Passage]) -> list[float]:
+        """How much of the question's words, by IDF, each passage holds with its title and headings. May block."""
         weights = self._question_weights(question)
         texts = ("\n".join((p.title, *p.section, p.text)) for p in passages)
         return [_share(weights, self._terms(text)) for text in texts]

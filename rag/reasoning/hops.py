@@ -65,6 +65,16 @@ class Planned:
     kind: Kind
 
 
+@dataclass(frozen=True, slots=True)
+class Lead:
+    """A new name in a passage (by its place), what to ask for with it, and how likely it is the one that leads on."""
+
+    name: str
+    text: str
+    chance: float
+    passage: int
+
+
 class Encoder(Protocol):
     def terms(self, text: str) -> frozenset[int]: ...
 
@@ -105,16 +115,18 @@ class RulePlanner:
             for text in texts
         ]
 
+    def sides(self, question: str, passages: Sequence[Passage]) -> list[str]:
+        """The titles of pages among these that the question sets beside each other, in their order there."""
+        return _compared(question, {bare(passage.title) for passage in passages})
+
     def _hops(self, question: str, sources: Sequence[tuple[str, Sequence[Passage]]]) -> dict[str, str]:
         """What to ask for each new name, with it, the most promising first; in a chain the chances of its links."""
         worth: dict[str, float] = {}
         names: dict[str, str] = {}
         for query, passages in sources:
-            known = self._terms(f"{question} {query}")
-            for name, chance, left in self._leads(query, passages[:READ], known):
-                text = f"{name} {left}".strip()
-                worth[text] = max(worth.get(text, 0.0), chance * DEEPER * worth.get(query, 1.0 / DEEPER))
-                names[text] = name
+            for lead in self.leads(question, query, passages[:READ]):
+                worth[lead.text] = max(worth.get(lead.text, 0.0), lead.chance * DEEPER * worth.get(query, 1.0 / DEEPER))
+                names[lead.text] = lead.name
         return {text: names[text] for text in sorted(worth, key=lambda text: -worth[text])}
 
     def _distinct(self, question: str, asked: Sequence[str], texts: Sequence[str]) -> list[str]:
@@ -129,19 +141,22 @@ class RulePlanner:
                 known += [new] if new else []
         return kept
 
-    def _leads(self, query: str, passages: Sequence[Passage], known: frozenset[int]) -> list[tuple[str, float, str]]:
-        """Each new name in the passages, how likely it is the one that leads on, and what of the query is then left.
+    def leads(self, question: str, query: str, passages: Sequence[Passage]) -> list[Lead]:
+        """Each name in the passages that neither `question` nor `query`, a part of it, holds.
 
-        A softmax over the names, each by the place that tells most for it.
+        Their chances are a softmax over the names, each by the place that tells most for it. May block.
         """
-        best: dict[str, tuple[float, str]] = {}
-        for name, features, sentence in self._places(query, passages, known):
+        best: dict[str, tuple[float, str, int]] = {}
+        for name, features, sentence, place in self._places(query, passages, self._terms(f"{question} {query}")):
             score = sum(map(float.__mul__, FEATURES.values(), features))
-            best[name] = max(best.get(name, (-math.inf, "")), (score, sentence))
-        top = max((score for score, _ in best.values()), default=0.0)
-        odds = {name: math.exp(score - top) for name, (score, _) in best.items()}
+            best[name] = max(best.get(name, (-math.inf, "", 0)), (score, sentence, place))
+        top = max((score for score, _, _ in best.values()), default=0.0)
+        odds = {name: math.exp(score - top) for name, (score, _, _) in best.items()}
         total = sum(odds.values())
-        return [(name, odds[name] / total, self._left(query, sentence)) for name, (_, sentence) in best.items()]
+        return [
+            Lead(name, f"{name} {self._left(query, sentence)}".strip(), odds[name] / total, place)
+            for name, (_, sentence, place) in best.items()
+        ]
 
     def _left(self, query: str, said: str) -> str:
         """The query without the words that `said` holds; of Chinese, without the runs of characters that it holds."""
@@ -153,15 +168,15 @@ class RulePlanner:
 
     def _places(
         self, query: str, passages: Sequence[Passage], known: frozenset[int]
-    ) -> Iterator[tuple[str, list[float], str]]:
-        """Each place of a new name, the FEATURES that it has there, and the sentence under its title."""
+    ) -> Iterator[tuple[str, list[float], str, int]]:
+        """Each place of a new name, the FEATURES that it has there, the sentence under its title, its passage."""
         asked = self._terms(query)
         titles = {bare(passage.title): self._terms(bare(passage.title)) for passage in passages}
         read = [(passage, *self._read(passage, titles)) for passage in passages]
         new = {name: self._terms(name) for _, _, sentences in read for names, _ in sentences for name in names}
         idf = self._weights(sorted(asked.union(*new.values(), *titles.values())))
         most = max(idf.values(), default=1.0) or 1.0
-        for passage, above, sentences in read:
+        for place, (passage, above, sentences) in enumerate(read):
             up = self._terms(above)
             held = _share(idf, asked, self._terms(passage.text) | up)
             titled = _share(idf, titles[bare(passage.title)], asked)
@@ -172,7 +187,7 @@ class RulePlanner:
                         rare = sum(idf[term] for term in own) / len(own) / most
                         page = float(any(new[name] <= title for title in titles.values()))
                         features = [said, held, titled, rare, 1 / number, page, len(new[name]) / 3]
-                        yield name, features, f"{above} {text}"
+                        yield name, features, f"{above} {text}", place
 
     def _read(self, passage: Passage, titles: Iterable[str]) -> tuple[str, list[tuple[list[str], str]]]:
         """What stands above a passage, and its sentences, each with what it names."""

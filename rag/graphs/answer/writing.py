@@ -17,6 +17,7 @@ from rag.reasoning.questions import is_third_language
 from rag.reasoning.reasoner import RESET, Reasoner, following
 from rag.retrieval.answerable import DOUBT
 from rag.runs.kept import notice_of, record
+from rag.runs.nodes import collect, take
 from rag.runs.usage import BUDGET_CODES
 from rag.types import Citation, Notice, Passage
 
@@ -40,7 +41,7 @@ async def write(
     try:
         if broken := notice_of(state["broken"]):
             raise ModelError(broken.code, **broken.params)
-        await _collect(_source(question, given, plan, following(context.reasoner, state["before"])), runtime, pieces)
+        await collect(_source(question, given, plan, following(context.reasoner, state["before"])), runtime, pieces)
     except ModelError as error:
         quoted = await _quoted_instead(state, passages, runtime, pieces, error)
         return quoted or (plan.way, error, None)
@@ -61,7 +62,7 @@ async def _quoted_instead(
     if not quotes:
         return None
     for piece in [*([RESET] if pieces else []), *quotes]:
-        _take(piece, runtime, pieces)
+        take(piece, runtime, pieces)
     if spent:
         return "quoted", None, Notice(f"quoted_{error.code}", error.notice.params)
     why = {"why_en": say(error.notice, "en"), "why_zh": say(error.notice, "zh"), "code": error.code}
@@ -83,20 +84,6 @@ def _source(question: str, passages: Sequence[Passage], plan: Plan, reasoner: Re
     if isinstance(reasoner, Composer):
         return reasoner.compose(question, passages, plan)
     return reasoner.answer(question, passages)
-
-
-async def _collect(source: AsyncIterator[str], runtime: Runtime[LoopContext], pieces: list[str]) -> None:
-    async for piece in source:
-        _take(piece, runtime, pieces)
-
-
-def _take(piece: str, runtime: Runtime[LoopContext], pieces: list[str]) -> None:
-    if piece == RESET:
-        pieces.clear()
-        runtime.stream_writer({"reset": True})
-    elif piece:
-        pieces.append(piece)
-        runtime.stream_writer({"token": piece})
 
 
 def judged(

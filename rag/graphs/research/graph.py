@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from functools import cache
 from typing import Any, Literal
 
@@ -13,9 +12,8 @@ from langgraph.types import Send
 from rag.graphs.research import nodes, writing
 from rag.graphs.research.limits import CALLS_A_STEP, CALLS_KEPT
 from rag.graphs.research.state import ResearchContext, ResearchState, StepInput, asked
-from rag.tracing import span
+from rag.runs.nodes import timed
 
-NodeFunction = Callable[[Any, Runtime[ResearchContext]], Awaitable[nodes.Result]]
 _RECURSION_LIMIT = 40  # seven rounds take three steps each
 
 
@@ -42,21 +40,6 @@ def build(checkpointer: Any = None) -> Any:
 def graph_of(saver: Any = None) -> Any:
     """The graph, built on first use and shared by all runs; `saver` keeps its checkpoints."""
     return build(saver)
-
-
-def timed(name: str, function: NodeFunction) -> Callable[..., Awaitable[dict[str, Any]]]:
-    """Wrap a step so that it is a span, with its decision, and that is streamed."""
-
-    async def node(state: Any, runtime: Runtime[ResearchContext]) -> dict[str, Any]:
-        runtime.stream_writer({"step": {"node": name, "state": "started"}})
-        with span(name, "node") as done:
-            update, detail = await function(state, runtime)
-            done.attributes.update(detail)
-        shown = {"node": name, "ms": done.ms, "detail": done.attributes}
-        runtime.stream_writer({"step": {**shown, "state": "finished"}})
-        return update
-
-    return node
 
 
 def _after_enter(state: ResearchState) -> Literal["plan", "__end__"]:

@@ -38,6 +38,11 @@ def deadline(context: ResearchContext) -> float:
     return min(context.limits.seconds, 0.75 * allowed) if allowed else context.limits.seconds
 
 
+def time_left(context: ResearchContext) -> float:
+    """Seconds in which a model may still answer a step."""
+    return deadline(context) - context.seconds()
+
+
 def searches_left(state: ResearchState, context: ResearchContext) -> int:
     limits = context.limits
     most = limits.searches if context.model is not None else limits.searches_by_rules

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 from langgraph.runtime import Runtime
 from langgraph.types import Overwrite, interrupt
@@ -24,6 +24,7 @@ from rag.graphs.research.limits import (
     met_in,
     searches_left,
     stagnation,
+    time_left,
 )
 from rag.graphs.research.state import (
     ENDED,
@@ -45,6 +46,7 @@ from rag.reasoning.questions import question_problem
 from rag.reasoning.research import Aspect, Choice, Progress, Query, Reading, SubQuestion, Task, Tool
 from rag.retrieval.answerable import DOUBT
 from rag.runs.kept import NoticeRecord, decided, record
+from rag.runs.nodes import Result, either
 from rag.store.conversation_table import Change
 from rag.store.records import now
 from rag.text import question_language, terms
@@ -53,8 +55,6 @@ from rag.types import Notice, Passage
 
 log = logging.getLogger(__name__)
 
-Result = tuple[dict[str, Any], dict[str, Any]]
-Said = TypeVar("Said")
 Running = Runtime[ResearchContext]
 
 
@@ -96,7 +96,7 @@ async def plan(state: ResearchState, runtime: Running) -> Result:
     titles = await asyncio.to_thread(context.titles) if model else ()  # the rules read those of what is found
     by_model = partial(model.plan, question, titles) if model else None
     with context.budget.keeping(CALLS_KEPT):
-        made, notes = await either(context, by_model, partial(rules.plan, question, titles))
+        made, notes = await either(time_left(context), by_model, partial(rules.plan, question, titles))
     if not made.steps:
         made = await rules.plan(question, titles)
     beyond = [_to_web(state, "research_web_too")] if model is None and context.web is not None else []
@@ -160,13 +160,13 @@ async def _searched(state: StepInput, context: ResearchContext) -> Result:
     own, limits = state["step"], context.limits
     task, model, rules = _task(state), context.model, context.rules
     by_model = partial(model.word, task) if model else None
-    query, notes = await either(context, by_model, partial(rules.word, task))
+    query, notes = await either(time_left(context), by_model, partial(rules.word, task))
     passages, source, missed = await _found(own["tool"], query, context)
     kept = passages[: limits.keep]
     reading, more = Reading(), list[NoticeRecord]()
     if kept:
         reads = partial(model.read, task, kept) if model else None
-        reading, more = await either(context, reads, partial(rules.read, task, kept))
+        reading, more = await either(time_left(context), reads, partial(rules.read, task, kept))
     done: StepRecord = {
         "id": own["id"],
         "status": "done" if kept else "empty",
@@ -304,7 +304,7 @@ async def _choice(state: ResearchState, context: ResearchContext) -> tuple[Choic
     by_rules = context.limits.rounds if model is None else left
     by_model = partial(model.decide, progress, revisions=left) if model else None
     with context.budget.keeping(CALLS_KEPT):
-        choice, notes = await either(context, by_model, partial(rules.decide, progress, revisions=by_rules))
+        choice, notes = await either(time_left(context), by_model, partial(rules.decide, progress, revisions=by_rules))
     return choice, "rules" if model is None or notes else "model", notes
 
 
@@ -361,21 +361,6 @@ def numbered(steps: Sequence[SubQuestion], before: Sequence[StepRecord], by: Any
 
 def aspects_of(records: Sequence[AspectRecord]) -> tuple[Aspect, ...]:
     return tuple(Aspect(one["id"], one["text"], one["kind"]) for one in records)
-
-
-async def either(
-    context: ResearchContext, model: Callable[[], Awaitable[Said]] | None, rules: Callable[[], Awaitable[Said]]
-) -> tuple[Said, list[NoticeRecord]]:
-    """What the model says, or the rules where there is none, it fails, or the time is up: then with a note of why."""
-    if model is None:
-        return await rules(), []
-    try:
-        async with asyncio.timeout(max(0.0, deadline(context) - context.seconds())):
-            return await model(), []
-    except (ModelError, TimeoutError) as error:
-        notice = error.notice if isinstance(error, ModelError) else Notice("research_model_slow")
-        log.info("rules take a step of the model (%s)", notice.code)
-        return await rules(), [record(notice)]
 
 
 def tell(runtime: Running, steps: Sequence[StepRecord]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any, Final
 
@@ -12,7 +12,7 @@ from langchain_core.messages import AIMessage
 
 from rag.checking.citations import Check, consulted
 from rag.errors import ModelError
-from rag.graphs.research.nodes import Result, Running
+from rag.graphs.research.nodes import Running
 from rag.graphs.research.state import (
     ResearchContext,
     ResearchState,
@@ -21,12 +21,12 @@ from rag.graphs.research.state import (
     revived_passage,
 )
 from rag.reasoning.hops import in_turns
-from rag.reasoning.reasoner import RESET
 from rag.reasoning.research import Part
 from rag.retrieval.answerable import DOUBT, REFUSE
 from rag.retrieval.context import touch
 from rag.retrieval.spans import BUDGET
 from rag.runs.kept import decided, record
+from rag.runs.nodes import Result, collect
 from rag.runs.usage import BUDGET_CODES
 from rag.types import Notice, Passage
 
@@ -83,7 +83,7 @@ async def _written(state: ResearchState, passages: Sequence[Passage], runtime: R
     problem: Notice | None = None
     if context.model is not None:
         try:
-            await _collect(context.model.report(asked(state), parts, passages), runtime, pieces)
+            await collect(context.model.report(asked(state), parts, passages), runtime, pieces)
             return "".join(pieces), None
         except ModelError as error:
             problem = error.notice
@@ -92,18 +92,8 @@ async def _written(state: ResearchState, passages: Sequence[Passage], runtime: R
             if pieces:
                 pieces.clear()
                 runtime.stream_writer({"reset": True})
-    await _collect(context.rules.report(asked(state), parts, passages), runtime, pieces)
+    await collect(context.rules.report(asked(state), parts, passages), runtime, pieces)
     return "".join(pieces), problem
-
-
-async def _collect(source: AsyncIterator[str], runtime: Running, pieces: list[str]) -> None:
-    async for piece in source:
-        if piece == RESET:
-            pieces.clear()
-            runtime.stream_writer({"reset": True})
-        elif piece:
-            pieces.append(piece)
-            runtime.stream_writer({"token": piece})
 
 
 def _parts(state: ResearchState, passages: Sequence[Passage]) -> list[Part]:
