@@ -77,12 +77,11 @@ class MeasuredApp(App):
 
 
 @contextmanager
-def measured_app() -> Iterator[MeasuredApp]:
-    """The app in a temporary folder: embedded database, built-in model, no chat model."""
+def measured_app(llm_model: str = "", llm_base_url: str = "") -> Iterator[MeasuredApp]:
+    """The app in a temporary folder: embedded database, built-in model, no chat model where none is named."""
     with TemporaryDirectory() as folder:
-        settings = load_settings(
-            None, rag_data_dir=Path(folder), qdrant_url="", embedding_model="builtin", llm_model="", llm_base_url=""
-        )
+        how = {"embedding_model": "builtin", "llm_model": llm_model, "llm_base_url": llm_base_url}
+        settings = load_settings(None, rag_data_dir=Path(folder), qdrant_url="", **how)
         with closing(MeasuredApp(settings, MeasuredModels(settings))) as app:
             yield app
 

@@ -31,6 +31,7 @@ from benchmarks import intervals
 from benchmarks.datasets import load, spread
 from benchmarks.report import table
 from benchmarks.words import words_of
+from rag.background import BACKGROUND
 from rag.checking.citations import Check
 from rag.checking.rules import Evidence, Said, missing_clause, missing_numbers
 from rag.checking.statements import what_it_says
@@ -125,6 +126,13 @@ def judge(case: Case, right: float = 0.95, overrule: Overrule | None = None, of_
     return _rows(check, overrule, [Evidence([t[a:b] for a, b in split_sentences(t)]) for t in case["passages"]])
 
 
+def by_verifier(verifier: Verifier, case: Case) -> list[Row]:
+    """What the app finds where a verifier answers. Raises ModelError."""
+    check = _check(case)
+    BACKGROUND.wait(check.consult(verifier, "", 16_000))
+    return _rows(check)
+
+
 def measure(cases: Iterable[Case], checker: Checker) -> list[Judged]:
     """What a checker makes of each unit that people judged."""
     return [one for case in cases for one in _judged(case, checker(case))]
@@ -134,7 +142,7 @@ def _table(cases: Sequence[Case], right: float) -> str:
     checkers: dict[str, Checker] = {"small rule": small_rule, "rules": rules}
     if name := load_settings(None).verifier_model:
         local = LocalVerifier(LateSupportModel(name))
-        checkers[f"local model {name}"] = partial(_by_verifier, local)
+        checkers[f"local model {name}"] = partial(by_verifier, local)
     judged = f"judge, {right:.0%} right"
     checkers[judged] = partial(judge, right=right)
     checkers["… asked about verbatim quotes, too"] = partial(judge, right=right, of_all=True)
@@ -202,12 +210,6 @@ def _meet(text: str, start: int, end: int, first: int, last: int) -> bool:
 def _check(case: Case) -> Check:
     passages = [Passage(str(n), "", str(n), "", "", "", (), t, 0, len(t)) for n, t in enumerate(case["passages"], 1)]
     return Check(case["text"], passages, rests_on=lambda _: range(1, len(passages) + 1))
-
-
-def _by_verifier(verifier: Verifier, case: Case) -> list[Row]:
-    check = _check(case)
-    asyncio.run(check.consult(verifier, "", 16_000))
-    return _rows(check)
 
 
 def _rows(check: Check, overrule: Overrule | None = None, named: Sequence[Evidence] = ()) -> list[Row]:

@@ -16,11 +16,17 @@ from rag.config import Settings
 from rag.errors import ConfigError, RagError
 from rag.evaluation import gate
 from rag.evaluation.cases import Case, read_cases
-from rag.evaluation.comparison import Compared, Figure, Scores, compare, figures
+from rag.evaluation.comparison import Compared, Figure, Scores, compare
+from rag.evaluation.evaluation import Side
+from rag.evaluation.metrics import METRICS
 from rag.evaluation.runs import RowView, RunView
 from rag.evaluation.settings import grid
 
 _VERDICTS = {"better": "better", "worse": "worse", "no_difference_shown": "no difference shown", "too_few": "too few"}
+
+_WITHHELD = (
+    "What the chat model judged is left out: no labels show yet that it agrees with people (page Evaluation, Judge)."
+)
 
 
 def evaluate(settings: Settings, options: argparse.Namespace) -> int:
@@ -33,9 +39,12 @@ def evaluate(settings: Settings, options: argparse.Namespace) -> int:
         run = _run(app, options)
         _work(app, run, options)
         run = app.evaluation.runs.run(run.id)
-        for setting in run.settings:
-            scores = app.evaluation.runs.scores(run.id, setting.name)
-            _put_figures(options, run, setting.name, figures(scores))
+        sides = [Side(run.id, setting.name) for setting in run.settings]
+        for side in sides:
+            _put_figures(options, run, side.setting, app.evaluation.figures(side))
+        names = [name for name in METRICS if name not in app.evaluation.withheld(sides)]
+        if len(names) < len(METRICS):
+            put(options, {"withheld": sorted(set(METRICS) - set(names))}, _WITHHELD)
         first = app.evaluation.runs.scores(run.id)
         others = {one.name: app.evaluation.runs.scores(run.id, one.name) for one in run.settings[1:]}
     if run.state != "done":
@@ -43,10 +52,10 @@ def evaluate(settings: Settings, options: argparse.Namespace) -> int:
             raise RagError(run.notice.code, **run.notice.params)
         return 1
     for name, scores in others.items():
-        _put_compared(options, f"{name} beside {run.settings[0].name}", compare([first, scores])[0])
+        _put_compared(options, f"{name} beside {run.settings[0].name}", compare([first, scores], names=names)[0])
     if baseline is None:
         return 0
-    _put_compared(options, f"this run beside {options.baseline}", compare([baseline, first])[0])
+    _put_compared(options, f"this run beside {options.baseline}", compare([baseline, first], names=names)[0])
     return _gated(options, run, limits, baseline, first)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import cycle, islice
-from typing import Any, Final, Literal, Protocol
+from typing import Any, Final, Literal, Protocol, get_args
 
 from rag.conversations.answer_record import revive
 from rag.conversations.feedback import Feedback
@@ -15,6 +15,7 @@ from rag.evaluation.cases import Answered, Case, Format, write_cases
 from rag.evaluation.comparison import Compared, Figure, Pair
 from rag.evaluation.judge import ENOUGH, Agreement, Fill, Label, agreement, labels_of
 from rag.evaluation.making import Written, of_feedback, of_pages, of_written, opening
+from rag.evaluation.metrics import BY_JUDGE, METRICS
 from rag.evaluation.runs import Asker, EvaluationRuns, RowView
 from rag.evaluation.sets import Sets
 from rag.evaluation.settings import Setting
@@ -23,7 +24,7 @@ from rag.evaluation.support import passage_of
 from rag.prompts import requests
 from rag.prompts.texts import PromptTexts
 from rag.store.database import Database
-from rag.types import Answer, Page, Verdict
+from rag.types import Answer, CheckedBy, Page, Verdict
 from rag.web.url_key import url_hash
 
 _BINS: Final = 10
@@ -172,15 +173,28 @@ class Evaluation:
 
     # What comes of them
 
+    def withheld(self, sides: Sequence[Side]) -> frozenset[str]:
+        """The metrics that stay out of figures: a chat model judged them, and labels have not shown that it agrees with
+        people."""
+        judged = [run.library for side in sides if (run := self.runs.run(side.run_id)).judge]
+        shown = self.agreement(judged[0]).get("model") if judged else None
+        return BY_JUDGE if judged and not (shown and shown.enough) else frozenset()
+
     def figures(self, side: Side, languages: Sequence[str] = (), tags: Sequence[str] = ()) -> list[Figure]:
-        """Every metric of a run that could be judged, with its 95 % interval."""
-        return comparison.figures(self._scores(side), self._chosen(side, languages, tags))
+        """Every metric of a run that could be judged, with its 95 % interval; without what is withheld."""
+        found, withheld = (
+            comparison.figures(self._scores(side), self._chosen(side, languages, tags)),
+            self.withheld([side]),
+        )
+        return [one for one in found if one.metric.name not in withheld]
 
     def compare(
         self, sides: Sequence[Side], languages: Sequence[str] = (), tags: Sequence[str] = (), names: Sequence[str] = ()
     ) -> list[list[Compared]]:
-        """Each further of two to four sides beside the first. Raises RagError("compare_sides")."""
-        scores = self._sides(sides)
+        """Each further of two to four sides beside the first, without what is withheld. Raises
+        RagError("compare_sides")."""
+        scores, withheld = self._sides(sides), self.withheld(sides)
+        names = [name for name in names or METRICS if name not in withheld]
         return comparison.compare(scores, self._chosen(sides[0], languages, tags), names)
 
     def by_difference(
@@ -213,11 +227,11 @@ class Evaluation:
     # The judge
 
     def queue(self, side: Side, most: int = ENOUGH) -> int:
-        """Put statements of a run's answers before people; returns how many wait in its library."""
+        """Put statements of a run's answers before people, those that a model judged first; returns how many wait."""
         run = self.runs.run(side.run_id)
         questions = {case.id: case.question for case in self.runs.cases(run.id)}
         found = labels_of(self.runs.rows(run.id, side.setting or run.settings[0].name), questions)
-        chosen = sorted(found, key=lambda one: one.id)[:most]
+        chosen = sorted(found, key=lambda one: (one.by == "rules", one.id))[:most]
         items = [(one.id, one.judged, {**asdict(one), "label": ""}) for one in chosen]
         self._labels.add(run.library, "", items)
         return len(self.labels(run.library))
@@ -230,9 +244,11 @@ class Evaluation:
         """Note a person's verdict; "" takes it back."""
         self._labels.label(label_id, verdict)
 
-    def agreement(self, library: str) -> Agreement | None:
-        """How well judge and people agree; None while nobody labelled anything."""
-        return agreement(self.labels(library, labelled=True))
+    def agreement(self, library: str) -> dict[CheckedBy, Agreement]:
+        """How well each of those that judged agrees with people, where people labelled any of it."""
+        labels = self.labels(library, labelled=True)
+        found = {by: agreement([one for one in labels if one.by == by]) for by in get_args(CheckedBy)}
+        return {by: one for by, one in found.items() if one}
 
     def _sides(self, sides: Sequence[Side]) -> list[comparison.Scores]:
         if not 2 <= len(sides) <= comparison.MOST:

@@ -25,7 +25,7 @@ from rag.evaluation.wording import unmarked
 from rag.prompts import requests
 from rag.prompts.requests import Prompt
 from rag.prompts.texts import PromptTexts
-from rag.types import Answer, Verdict
+from rag.types import Answer, CheckedBy, Verdict
 
 Fill = Callable[[type[BaseModel], Prompt], BaseModel]
 """Has the chat model fill a form. Blocks; raises ModelError."""
@@ -93,7 +93,7 @@ def _relevancy(question: str, said: Judgement, encode: Encode | None) -> float |
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """A statement that was judged, for a person to judge as well: `label` is what the person said, "" so far."""
+    """A statement that `by` judged, for a person to judge as well: `label` is what the person said, "" so far."""
 
     id: str
     question: str
@@ -101,6 +101,7 @@ class Label:
     passages: tuple[str, ...]
     judged: Verdict
     label: Verdict | Literal[""] = ""
+    by: CheckedBy = "rules"
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +127,7 @@ def labels_of(rows: Sequence[RowView], questions: dict[str, str]) -> list[Label]
             if said.verdict is not None and texts:
                 held = tuple(texts[n - 1] for n in said.cited) or tuple(texts)
                 name = hashlib.sha256("\n".join([said.text, *held]).encode()).hexdigest()[:16]
-                found.append(Label(name, questions[row.case_id], said.text, held, said.verdict))
+                found.append(Label(name, questions[row.case_id], said.text, held, said.verdict, by=said.by))
     return found
 
 

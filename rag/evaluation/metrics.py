@@ -107,6 +107,12 @@ _ROWS: Final = (
     *(Metric(f"{name}_p95", "lower", columns=(name,), figure=_p95) for name in ("first_token", "seconds")),
 )
 METRICS: Final[Mapping[str, Metric]] = {metric.name: metric for metric in _ROWS}
+BY_JUDGE: Final = frozenset(
+    """judged_faithfulness judged_relevance judged_completeness answer_relevancy faithfulness faithfulness_lenient
+    derived_faithfulness citation_precision citation_recall answer_correctness noise_sensitivity
+    noise_sensitivity_irrelevant""".split()
+)
+"""What rests on the chat model's word in a run that it judges."""
 
 
 def columns_of(rows: Sequence[Values]) -> Columns:

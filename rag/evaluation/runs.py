@@ -20,7 +20,6 @@ from rag.errors import RagError
 from rag.evaluation.cases import Case, case_of, row_of, version_of
 from rag.evaluation.metrics import Timed, Tools, scores
 from rag.evaluation.settings import Setting
-from rag.evaluation.settings import plain as plain_settings
 from rag.runs.options import Question
 from rag.store.database import Database
 from rag.store.evaluation_table import KeptRow, KeptRun, RunState
@@ -67,7 +66,6 @@ class RunView:
     set_id: str
     set_version: str
     created_at: str
-    finished_at: str
     state: RunState
     settings: tuple[Setting, ...]
     done: int
@@ -126,7 +124,7 @@ class EvaluationRuns:
             raise RagError("evaluation_empty")
         libraries = list(dict.fromkeys(setting.library or library for setting in settings))
         data = {
-            "settings": plain_settings(settings),
+            "settings": [asdict(one) for one in settings],
             "set_version": version_of(cases),
             "generations": [self._asker.generation(one) for one in libraries],
             "code": __version__,
@@ -281,18 +279,13 @@ def _settings(run: KeptRun) -> list[Setting]:
 
 
 def _view(run: KeptRun) -> RunView:
+    same = ("id", "library", "name", "set_id", "created_at", "state", "done", "total")
     told = run.data.get("notice")
     return RunView(
-        **{name: getattr(run, name) for name in ("id", "library", "name", "set_id", "created_at", "finished_at")},
-        state=run.state,
-        set_version=run.data["set_version"],
+        **{name: getattr(run, name) for name in same},
+        **{name: run.data[name] for name in ("set_version", "code", "judge", "generations")},
         settings=tuple(_settings(run)),
-        done=run.done,
-        total=run.total,
         notice=Notice(**told) if told else None,
-        code=run.data["code"],
-        judge=run.data["judge"],
-        generations=tuple(run.data["generations"]),
     )
 
 

@@ -66,9 +66,6 @@ class Sets:
     def remove(self, set_id: str, case_ids: Sequence[str]) -> None:
         self._table.remove(set_id, case_ids)
 
-    def rename(self, set_id: str, name: str) -> None:
-        self._table.rename(self._kept(set_id).id, plain(name)[:120])
-
     def delete(self, set_id: str) -> None:
         """Remove the set; runs over it stay, with their questions."""
         self._table.delete(set_id)

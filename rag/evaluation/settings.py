@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import product
-from typing import Any, Final
+from typing import Final
 
 from rag.evaluation.cases import Case
 from rag.retrieval.filters import Filters
@@ -58,7 +58,3 @@ def grid(
     """Each with each; where nothing is named, as it is set."""
     axes = (modes or ["fast"], strategies or [""], libraries or [""], models or [""])
     return [*(Setting(*point) for point in product(*axes)), *([SHALLOW] if shallow else [])]
-
-
-def plain(settings: Sequence[Setting]) -> list[dict[str, Any]]:
-    return [asdict(setting) for setting in settings]

@@ -16,7 +16,7 @@ from rag.checking.citations import Check
 from rag.checking.statements import find_statements
 from rag.checking.verifier import RANK, Claim, Verifier, batches
 from rag.errors import ModelError
-from rag.types import Answer, Passage, Verdict
+from rag.types import Answer, CheckedBy, Passage, Verdict
 
 Verdicts = Sequence[Verdict | None]
 Supports = Callable[[Sequence[Claim], Sequence[Passage]], Verdicts]
@@ -27,11 +27,13 @@ _PARTLY: Final = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A statement of an answer, the passages that it cites (1-based), and the verdict that it was shown with."""
+    """A statement of an answer, the passages that it cites (1-based), and the verdict that it was shown with; `by` gave
+    it."""
 
     text: str
     cited: tuple[int, ...] = ()
     verdict: Verdict | None = None
+    by: CheckedBy = "rules"
 
 
 # Who judges
@@ -79,7 +81,7 @@ def said_in(answer: Answer) -> list[Said]:
         return tuple(dict.fromkeys(places[n] for n in marks if n in places))
 
     if answer.statements:
-        return [Said(answer.text[one.start : one.end], cited(one.marks), one.verdict) for one in answer.statements]
+        return [Said(answer.text[s.start : s.end], cited(s.marks), s.verdict, s.by) for s in answer.statements]
     return [Said(one.bare, cited(one.marks)) for one in find_statements(answer.text) if one.checked]
 
 

@@ -52,10 +52,6 @@ class CaseTable:
         rows = self._file.rows("SELECT * FROM evaluation_sets WHERE id = ?", set_id)
         return KeptSet(**dict(rows[0])) if rows else None
 
-    def rename(self, set_id: str, name: str) -> None:
-        with self._file.transaction() as db:
-            db.execute("UPDATE evaluation_sets SET name = ? WHERE id = ?", (name, set_id))
-
     def delete(self, set_id: str) -> None:
         """Remove the set; runs over it keep their questions."""
         with self._file.transaction() as db:

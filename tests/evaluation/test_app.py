@@ -17,6 +17,7 @@ from rag.config import Settings, load_settings
 from rag.errors import RagError
 from rag.evaluation.cases import Case, case_of, row_of
 from rag.evaluation.evaluation import Side
+from rag.evaluation.metrics import BY_JUDGE
 from rag.evaluation.settings import NO_MODEL, SHALLOW, Setting
 from tests.support.chat_rules import rules
 from tests.support.chat_server import ChatServer, Request
@@ -213,6 +214,15 @@ def test_answers_are_scored_after_they_were_shown(settings: Settings) -> None:
         app.close()
 
 
+def label_all(app: App, count: int) -> None:
+    """People and a model say the same of so many statements, of half that they are borne out."""
+    for at in range(count):
+        said = "supported" if at % 2 else "unsupported"
+        row = {"id": f"l{at}", "question": "", "statement": "", "passages": [], "judged": said, "by": "model"}
+        app.evaluation._labels.add("main", "", [(row["id"], said, row)])
+        app.evaluation.label(f"l{at}", said)
+
+
 def test_a_chat_model_and_none_side_by_side(settings: Settings) -> None:
     with ChatServer(rules) as server:
         app = App(settings.model_copy(update={"llm_base_url": server.base_url, "llm_model": "test"}))
@@ -223,6 +233,13 @@ def test_a_chat_model_and_none_side_by_side(settings: Settings) -> None:
                 for name in ("fast", "fast/none", "shallow")
             }
             assert figures["fast"]["calls"] > figures["shallow"]["calls"] == 1.0 > figures["fast/none"]["calls"]
+            assert not BY_JUDGE & set(figures["fast"]), "nobody has labelled anything yet"
+            assert any(values["faithfulness"] is not None for values in app.evaluation.runs.scores(run_id).values())
+            label_all(app, 100)
+            shown = {one.metric.name for one in app.evaluation.figures(Side(run_id))}
+            assert "faithfulness" in shown
+            sides = [Side(run_id), Side(run_id, "shallow")]
+            assert "faithfulness" in {one.metric.name for one in app.evaluation.compare(sides)[0]}
             assert figures["shallow"]["tokens"] > 0
             assert app.evaluation.runs.run(run_id).judge
         finally:
@@ -322,12 +339,11 @@ def test_people_label_what_was_judged(app: App) -> None:
     run_id = run_of(app, asked()[:3], Setting())
     waiting = app.evaluation.queue(Side(run_id), 4)
     assert 0 < waiting <= 4
-    assert app.evaluation.agreement("main") is None
+    assert "rules" not in app.evaluation.agreement("main")
     first, *_ = app.evaluation.labels("main")
     assert first.passages
     app.evaluation.label(first.id, "supported")
     assert len(app.evaluation.labels("main")) == waiting - 1
-    found = app.evaluation.agreement("main")
-    assert found is not None
+    found = app.evaluation.agreement("main")["rules"]
     assert (found.n, found.enough) == (1, False)
     assert app.evaluation.queue(Side(run_id), 4) == waiting - 1, "nothing is asked twice"

@@ -14,6 +14,7 @@ from rag.evaluation.evaluation import Side
 from rag.messages import say
 from rag.ui.escape import escape_line, shorten
 from rag.ui.evaluation.charts import by_run, differences, plot
+from rag.ui.evaluation.runs import draw_withheld
 from rag.ui.evaluation.side_by_side import draw_answers
 from rag.ui.parts import moment
 from rag.ui.strings import Language, label
@@ -37,12 +38,14 @@ def draw_compare(app: App, library: str, language: Language) -> None:
     languages, tags = _confined(cases, language)
     try:
         done = sum(app.evaluation.runs.run(side.run_id).done for side in sides)
-        found = _compared(app, tuple(sides), tuple(languages), tuple(tags), done)
+        known = (done, bool(app.evaluation.withheld(sides)))
+        found = _compared(app, tuple(sides), tuple(languages), tuple(tags), known)
     except RagError as error:
         st.error(escape_line(say(error.notice, language)), icon=":material/error:")
         return
     for side, compared in zip(sides[1:], found, strict=True):
-        _draw_differences(_sure(app, library, compared), _named(app, side), _named(app, sides[0]), language)
+        _draw_differences(compared, _named(app, side), _named(app, sides[0]), language)
+    draw_withheld(app, sides, language)
     _draw_gate(app, sides, language)
     _draw_questions(app, sides, cases, languages, tags, language)
 
@@ -53,17 +56,10 @@ def _compared(
     sides: tuple[Side, ...],
     languages: tuple[str, ...],
     tags: tuple[str, ...],
-    done: int,  # noqa: ARG001 - a part of the key
+    known: tuple[int, bool],  # noqa: ARG001 - a part of the key
 ) -> list[list[Compared]]:
     """Kept while nothing new is answered: thousands of samples are drawn, and each click draws the page again."""
     return _app.evaluation.compare(sides, languages, tags)
-
-
-def _sure(app: App, library: str, found: Sequence[Compared]) -> list[Compared]:
-    """Without what a model judged, until it was shown to agree with people."""
-    agreed = app.evaluation.agreement(library)
-    known = agreed is not None and agreed.enough
-    return [one for one in found if known or not one.metric.name.startswith(("judged_", "answer_relevancy"))]
 
 
 def _sides(app: App, library: str, language: Language) -> list[Side]:

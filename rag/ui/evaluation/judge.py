@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from math import isnan, nan
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -16,7 +17,7 @@ from rag.ui.strings import Language, label
 if TYPE_CHECKING:
     from rag.app import App
     from rag.evaluation.judge import Agreement, Label
-    from rag.types import Verdict
+    from rag.types import CheckedBy, Verdict
 
 _VERDICTS: tuple[Verdict, ...] = ("supported", "partly", "unsupported")
 _SHOWN = 3
@@ -32,20 +33,31 @@ def draw_judge(app: App, library: str, language: Language) -> None:
         _draw_queue(app, library, language)
 
 
-def _draw_agreement(found: Agreement | None, language: Language) -> None:
-    """Without enough labels, and better than chance for certain, nothing is said of the judge."""
-    if found is None or not found.enough:
-        count = found.n if found else 0
-        st.caption(label("judge_few", language, count=count, enough=ENOUGH))
-        if found is None:
-            return
-    named = {"verdict": label("figure_verdict", language), "f1": "F1"}
-    st.metric(label("judge_kappa", language), f"{found.kappa.value:.2f}", border=False)
-    st.caption(
-        label("judge_interval", language, low=f"{found.kappa.low:.2f}", high=f"{found.kappa.high:.2f}", n=found.n)
-    )
-    rows = [{"verdict": label(f"judge_{one}", language), "f1": f"{value:.2f}"} for one, value in found.f1.items()]
-    st.dataframe(rows, column_config=named, hide_index=True)
+def _draw_agreement(agreed: Mapping[CheckedBy, Agreement], language: Language) -> None:
+    """Of each that judged; how many labels a model still wants before its figures are shown."""
+    model = agreed.get("model")
+    if model is None or not model.enough:
+        st.caption(label("judge_few", language, count=model.n if model else 0, enough=ENOUGH))
+    rows = [
+        {
+            "by": label(f"checked_by_{by}", language),
+            "n": found.n,
+            "kappa": _told(found.kappa.value),
+            "interval": f"{_told(found.kappa.low)} – {_told(found.kappa.high)}",
+            **{verdict: _told(found.f1.get(verdict, nan)) for verdict in _VERDICTS},
+        }
+        for by, found in agreed.items()
+    ]
+    f1 = [(str(verdict), f"F1, {label(f'judge_{verdict}', language)}") for verdict in _VERDICTS]
+    named = {name: label(f"judge_{name}", language) for name in ("by", "n", "kappa")}
+    if rows:
+        named |= {"interval": label("figure_interval", language), **dict(f1)}
+        st.dataframe(rows, column_config=named, hide_index=True)
+
+
+def _told(value: float) -> str:
+    """Of what only ever says one thing there is no figure."""
+    return "–" if isnan(value) else f"{value:.2f}"
 
 
 def _draw_queue(app: App, library: str, language: Language) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
@@ -13,6 +13,7 @@ from rag.evaluation.evaluation import Side
 from rag.evaluation.settings import SHALLOW, Setting, grid
 from rag.messages import say
 from rag.types import RunMode
+from rag.ui.composer import chat_in_use
 from rag.ui.doing import attempt
 from rag.ui.escape import escape_line
 from rag.ui.evaluation.charts import calibration, plot
@@ -71,14 +72,17 @@ def _draw_new(app: App, set_id: str, language: Language) -> None:
         placeholder=label("run_as_set", language),
     )
     shallow = st.toggle(label("run_shallow", language), key="run-shallow", help=label("run_shallow_hint", language))
+    judged = chat_in_use(app) and st.toggle(
+        label("run_judge", language), key="run-judge", help=label("run_judge_hint", language)
+    )
     settings = grid(modes, strategies, shallow=shallow)
     count = len(app.evaluation.sets.cases(set_id, approved=True))
     with st.container(horizontal=True, vertical_alignment="center"):
         begin = st.button(label("run_begin", language), type="primary", icon=":material/play_arrow:", key="run-begin")
         st.caption(label("run_count", language, questions=count, settings=len(settings)), width="content")
     if begin:
-        chat = session().chat
-        attempt(lambda: app.evaluation.evaluate(set_id, settings, owner=whose(), chat=chat), language)
+        how: dict[str, Any] = {"owner": whose(), "chat": session().chat, "judge": bool(judged)}
+        attempt(lambda: app.evaluation.evaluate(set_id, settings, **how), language)
         st.rerun()
 
 
@@ -122,6 +126,10 @@ def _draw_figures(app: App, run: RunView, language: Language) -> None:
         setting = st.selectbox(label("run_setting", language), names, key=f"run-setting-{run.id}") or setting
     side = Side(run.id, setting)
     draw_figures(app.evaluation.figures(side), language, key=run.id)
+    draw_withheld(app, [side], language)
+    told, name = label("sets_download", language, form="RAGAS"), f"{run.name}.jsonl"
+    rows = partial(app.evaluation.export, run.id, setting)
+    st.download_button(told, rows, name, "application/jsonl", type="tertiary", key=f"download-{run.id}")
     if len(bins := app.evaluation.calibration(side)) > 1:
         st.image(calibration(bins, language), width="content")
 
@@ -139,6 +147,12 @@ def draw_figures(figures: Sequence[Figure], language: Language, *, key: str) -> 
     ]
     named = {name: label(f"figure_{name}", language) for name in ("metric", "value", "interval", "judged")}
     st.dataframe(rows, key=f"figures-{key}", column_config=named, hide_index=True)
+
+
+def draw_withheld(app: App, sides: Sequence[Side], language: Language) -> None:
+    """What is left out, as long as the judge is not shown to agree with people."""
+    if app.evaluation.withheld(sides):
+        st.caption(label("judge_withheld", language))
 
 
 def setting_choice(key: str, language: Language, *, mode: str = "fast") -> Setting:

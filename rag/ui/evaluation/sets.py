@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
@@ -89,44 +90,35 @@ def _draw_cases(cases: list[Case], set_id: str, language: Language) -> list[int]
 
 def _draw_picked(app: App, chosen: SetView, cases: list[Case], language: Language) -> None:
     """What can be done with the ticked questions, and with the set."""
-    sets, ids = app.evaluation.sets, [case.id for case in cases]
+    evaluation, sets, ids = app.evaluation, app.evaluation.sets, [case.id for case in cases]
+    actions: dict[str, tuple[str, Callable[[], None]]] = {
+        "approve": ("check", lambda: sets.approve(chosen.id, ids)),
+        "draft": ("edit_note", lambda: sets.approve(chosen.id, ids, False)),
+        "remove": ("delete", lambda: sets.remove(chosen.id, ids)),
+    }
     with st.container(horizontal=True, key="set-actions"):
-        for action, icon in (("approve", "check"), ("draft", "edit_note"), ("remove", "delete")):
-            told = label(f"case_{action}_do", language)
-            if st.button(told, icon=f":material/{icon}:", key=f"case-{action}", disabled=not ids):
-                _do(app, chosen.id, ids, action, language)
+        for name, (icon, action) in actions.items():
+            told = label(f"case_{name}_do", language)
+            if st.button(told, icon=f":material/{icon}:", key=f"case-{name}", disabled=not ids):
+                attempt(action, language)
+                st.rerun()
         for form, media in _FORMATS.items():
             name = f"{chosen.name}.{form if form == 'csv' else 'jsonl'}"
             told = label("sets_download", language, form=form.upper())
             st.download_button(told, sets.export(chosen.id, form), name, media, type="tertiary", key=f"download-{form}")
         if st.button(label("sets_feedback", language), icon=":material/thumbs_up_down:", key="feedback-in"):
-            _gather(app, chosen, language)
+            _take_in(lambda: evaluation.gather_feedback(chosen.library, chosen.id), "sets_feedback_done", language)
         if st.button(label("sets_make_rules", language), icon=":material/auto_awesome:", key="make-rules"):
-            _make(app, chosen, language)
+            _take_in(lambda: evaluation.make(chosen.id), "sets_made", language)
         if chat_in_use(app) and st.button(label("sets_make_model", language), icon=":material/draw:", key="make-model"):
             _write(app, chosen, language)
 
 
-def _do(app: App, set_id: str, ids: list[str], action: str, language: Language) -> None:
-    sets = app.evaluation.sets
-    if action == "remove":
-        attempt(lambda: sets.remove(set_id, ids), language)
-    else:
-        attempt(lambda: sets.approve(set_id, ids, action == "approve"), language)
-    st.rerun()
-
-
-def _gather(app: App, chosen: SetView, language: Language) -> None:
-    found: list[int] = []
-    if attempt(lambda: found.append(app.evaluation.gather_feedback(chosen.library, chosen.id)), language):
-        session().notes.append(label("sets_feedback_done", language, count=found[0]))
-    st.rerun()
-
-
-def _make(app: App, chosen: SetView, language: Language) -> None:
-    found: list[int] = []
-    if attempt(lambda: found.append(app.evaluation.make(chosen.id)), language):
-        session().notes.append(label("sets_made", language, count=found[0]))
+def _take_in(work: Callable[[], int], told: str, language: Language) -> None:
+    """What `work` brought into the set is said when the page is drawn next."""
+    count: list[int] = []
+    if attempt(lambda: count.append(work()), language):
+        session().notes.append(label(told, language, count=count[0]))
     st.rerun()
 
 

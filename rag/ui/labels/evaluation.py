@@ -69,6 +69,11 @@ LABELS: dict[str, tuple[str, str]] = {
         "The three passages nearest in meaning, and an answer that nothing checks: what everything else should beat.",
         "取语义最近的三段，直接作答、不核对：其他做法都应当胜过它。",
     ),
+    "run_judge": ("Let the chat model judge", "由对话模型评判"),
+    "run_judge_hint": (
+        "It judges the statements, and gives 1 to 5; more requests. Its figures show once it agrees with people.",
+        "由它判断每句话并打 1 至 5 分，请求更多；在它与人一致之后才显示指标。",
+    ),
     "run_begin": ("Run", "开始评测"),
     "run_count": (
         "{questions:question|questions} × {settings:setting|settings}",
@@ -127,11 +132,17 @@ LABELS: dict[str, tuple[str, str]] = {
         "评判是否可信，要看它与人的判断是否一致。请判断每句话是否得到段落的支持。",
     ),
     "judge_few": (
-        "{count} of the {enough} labels that are needed before anything is said of the judge.",
-        "已标注 {count} 句；满 {enough} 句之后才对评判下结论。",
+        "The chat model as judge: {count} of the {enough} labels that are needed. Until they show that it agrees with"
+        " people, its figures are left out.",
+        "对话模型的评判：已标注 {count} 句，需要 {enough} 句。在标注表明它与人一致之前，不显示由它得出的指标。",
     ),
+    "judge_withheld": (
+        "What the chat model judged is left out: labels have not shown yet that it agrees with people (view Judge).",
+        "由对话模型评判的指标未列出：标注尚未表明它与人一致（见“评判”）。",
+    ),
+    "judge_by": ("Judged by", "评判方式"),
+    "judge_n": ("Labels", "标注数"),
     "judge_kappa": ("Agreement with people (Cohen's κ)", "与人的一致性（Cohen κ）"),
-    "judge_interval": ("95 % interval {low} to {high}, {n:label|labels}", "95% 区间 {low} 至 {high}，{n} 句"),
     "judge_no_runs": ("Run a set first; its statements are judged here.", "请先运行一次评测；其中的句子在这里评判。"),
     "judge_of": ("Statements of", "句子来自"),
     "judge_fetch": ("Take statements", "取出句子"),

@@ -1,0 +1,348 @@
+"""The metrics of `rag.evaluation` beside those of the packages that they are defined by, case by case.
+
+    python -m benchmarks.metrics [--cases 100] [--set hotpot] [--data FOLDER] [--limit N] [--publish]
+
+ragas runs in an environment of its own and asks a chat model over HTTP. Here that model is a table: for each statement
+and each text whether the one bears the other out, drawn at random, and for each answer the questions that it answers.
+Ours are given the same table, statements and vectors. The texts are sentences of the sample pages, both languages.
+ir-measures (trec_eval) judges what a search of a set finds; grades are drawn. Rankings in which a passage covers two
+quotes at once are left out of R@5: there the unit of ours is a quote, and trec_eval's a document. What is exported in
+RAGAS's columns is read and written by its own data set, and read again here.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import random
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import cycle
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks import datasets, machine, report
+from benchmarks.datasets import DEFAULT_FOLDER, Dataset
+from benchmarks.ours import ask, measured_app, take_in
+from benchmarks.peers.environment import METRICS, pinned, python
+from benchmarks.samples import find_sets, samples
+from rag.checking.verifier import Claim
+from rag.evaluation import evidence
+from rag.evaluation.cases import Answered, Case, Evidence, read_cases, write_cases
+from rag.evaluation.evidence import squash
+from rag.evaluation.judge import Judgement, ModelJudge
+from rag.evaluation.metrics import Timed, Tools, scores
+from rag.evaluation.support import factual_f1, passage_of, statements_of
+from rag.prompts.texts import PromptTexts
+from rag.retrieval.strategies import DEFAULT_STRATEGY
+from rag.text import split_sentences, weigh
+from rag.types import Answer, Passage, Verdict
+from tests.support.chat_server import ChatServer, Reply, Request
+
+PAGE = report.ROOT / "docs" / "evaluation.md"
+COMMAND = "python -m benchmarks.metrics"
+_K = 10
+_EQUAL = 1e-9
+_ROUNDED = {"factual_f1": 0.005 + 1e-9}
+"""ragas rounds it to two places."""
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A case with an answer to it, and the questions that its judge says the answer answers."""
+
+    case: Case
+    answer: Answer
+    questions: tuple[str, ...]
+    noncommittal: bool
+
+    @property
+    def row(self) -> dict[str, Any]:
+        """As ragas takes it."""
+        texts = [one.text for one in self.answer.passages]
+        given = {"user_input": self.case.question, "response": self.answer.text, "reference": self.case.reference}
+        return {"id": self.case.id, **given, "retrieved_contexts": texts}
+
+
+class Table:
+    """Who judges, for both sides: `verdicts` by statement and text, white space apart."""
+
+    def __init__(self, verdicts: Mapping[tuple[str, str], Verdict], drawn: Sequence[Drawn]) -> None:
+        self._verdicts = verdicts
+        self._by_question = {one.case.question: one for one in drawn}
+        self._by_answer = {one.answer.text: cycle(one.questions) for one in drawn}
+        self._noncommittal = {one.answer.text: one.noncommittal for one in drawn}
+
+    def supports(self, claims: Sequence[Claim], passages: Sequence[Passage]) -> list[Verdict | None]:
+        """Implements `rag.evaluation.support.Supports`."""
+        texts = (squash("\n".join(passages[n - 1].text for n in claim.cited)) for claim in claims)
+        return [self._verdicts[squash(claim.statement), text] for claim, text in zip(claims, texts, strict=True)]
+
+    def reply(self, request: Request) -> Reply:
+        """What ragas is told: the form that its prompt asks for, filled."""
+        schema, _ = json.JSONDecoder().raw_decode(request.last.partition("JSON Schema:\n")[2])
+        given = json.loads(request.last.rpartition("\ninput: ")[2].rpartition("\nOutput:")[0])
+        return Reply(json.dumps(self._filled(schema["title"], given)))
+
+    def _filled(self, form: str, given: Mapping[str, Any]) -> dict[str, Any]:
+        match form:
+            case "StatementGeneratorOutput":
+                return {"statements": statements_of(given.get("answer") or given["text"])}
+            case "ClaimDecompositionOutput":
+                return {"claims": statements_of(given["response"])}
+            case "NLIStatementOutput" | "StatementFaithfulnessOutput":
+                return {"statements": self._judged(given["statements"], given["context"], "verdict")}
+            case "ContextRecallOutput":
+                statements = statements_of(given["answer"])
+                return {"classifications": self._judged(statements, given["context"], "attributed")}
+            case "ContextPrecisionOutput":
+                useful = given["context"] in self._by_question[given["question"]].case.quotes
+                return {"reason": "given", "verdict": int(useful)}
+            case "ClassificationWithReason":
+                return self._classified(self._by_question[given["question"]], given["answer"], given["ground_truth"])
+            case "AnswerRelevanceOutput":
+                said = given["response"]
+                return {"question": next(self._by_answer[said]), "noncommittal": int(self._noncommittal[said])}
+        raise ValueError(form)
+
+    def _judged(self, statements: Sequence[str], text: str, name: str) -> list[dict[str, Any]]:
+        return [{"statement": one, "reason": "given", name: int(self._bears(one, text))} for one in statements]
+
+    def _classified(self, drawn: Drawn, said: Sequence[str], wanted: Sequence[str]) -> dict[str, Any]:
+        right = {one: self._bears(one, drawn.case.reference) for one in said}
+        missed = [one for one in wanted if not self._bears(one, drawn.answer.text)]
+        found = {"TP": [one for one in said if right[one]], "FP": [one for one in said if not right[one]], "FN": missed}
+        return {kind: [{"statement": one, "reason": "given"} for one in own] for kind, own in found.items()}
+
+    def _bears(self, statement: str, text: str) -> bool:
+        return self._verdicts[squash(statement), squash(text)] == "supported"
+
+
+# Cases and their verdicts
+
+
+def draw(count: int, seed: int = 0) -> tuple[list[Drawn], Table]:
+    """So many cases of random sentences, with random verdicts; of each language as many."""
+    chance, verdicts = random.Random(seed), dict[tuple[str, str], Verdict]()
+    pools = {"en": list[str](), "zh": list[str]()}
+    for page in samples().pages:
+        pools[page["lang"]] += _sentences(page["text"])
+    drawn = [_drawn(str(n), pools["zh" if n % 2 else "en"], chance, verdicts) for n in range(count)]
+    return drawn, Table(verdicts, drawn)
+
+
+def _sentences(text: str) -> Iterator[str]:
+    """Those that are a statement by themselves, of no list, and long enough to be a reference."""
+    for start, end in split_sentences(text):
+        sentence = " ".join(text[start:end].split())
+        if weigh(sentence) >= 40 and sentence[0].isalnum() and statements_of(sentence) == [sentence]:
+            yield sentence
+
+
+def _drawn(name: str, pool: Sequence[str], chance: random.Random, verdicts: dict[tuple[str, str], Verdict]) -> Drawn:
+    """A passage is useful where it bears a statement of the reference out: that is what noise sensitivity goes by."""
+    sizes = [chance.randint(1, 4), chance.randint(1, 4), *(chance.randint(1, 2) for _ in range(chance.randint(1, 5)))]
+    while True:
+        taken = iter(chance.sample(pool, sum(sizes) + 4))
+        said, reference, *texts = (" ".join(next(taken) for _ in range(size)) for size in sizes)
+        if all(" ".join(statements_of(text)) == text for text in (said, reference)):  # nothing in it is a remark
+            break
+    for statement in {*statements_of(said), *statements_of(reference)}:
+        for text in (said, reference, *texts, "\n".join(texts)):
+            verdict: Verdict = chance.choice(("supported", "supported", "partly", "unsupported", "unsupported"))
+            verdicts.setdefault((squash(statement), squash(text)), verdict)
+    wanted = statements_of(reference)
+    useful = [one for one in texts if any(verdicts[squash(s), squash(one)] == "supported" for s in wanted)]
+    found = tuple(Evidence("", one) for one in useful or [next(taken)])  # none was found: there is another
+    case = Case(name, f"{name}: {next(taken)}", answers=(reference,), evidence=found, tags=("drawn",))
+    passages = tuple(passage_of(text, str(n)) for n, text in enumerate(texts))
+    answer = Answer(case.question, "fast", "answered", said, passages=passages)
+    return Drawn(case, answer, tuple(f"{n}: {said}?" for n in range(3)), crc32(said.encode()) % 5 == 0)
+
+
+def vector(text: str) -> list[float]:
+    """A direction of its own for each text, not of length 1."""
+    seed = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8])
+    return [float(one) for one in np.random.default_rng(seed).normal(size=16)]
+
+
+def _encode(question: str, texts: Sequence[str]) -> NDArray[np.float32]:
+    vectors = np.array([vector(one) for one in [question, *texts]])
+    return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True))
+
+
+def ours(drawn: Drawn, table: Table) -> dict[str, float | None]:
+    """The metrics that ragas has as well."""
+
+    points: Any = {"faithfulness": 1, "relevance": 1, "completeness": 1, "reason": ""}
+    quote, asked = drawn.answer.passages[0].text, list(drawn.questions)
+    said = Judgement(**points, quote=quote, questions=asked, noncommittal=drawn.noncommittal)
+    tools = Tools(table.supports, _encode, ModelJudge(lambda *_: said, PromptTexts()))
+    found = scores(drawn.case, Timed(drawn.answer), tools)
+    bare = scores(replace(drawn.case, evidence=()), Timed(drawn.answer), tools)
+    factual = factual_f1(statements_of(drawn.answer.text), drawn.case.reference, table.supports)
+    return {**found, "context_recall": bare["context_recall"], "factual_f1": factual}
+
+
+# Rankings
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """What was found for a question: for each passage the quotes it covers; and how much each quote is worth."""
+
+    question: str
+    covers: list[set[int]]
+    grades: list[float]
+
+    @property
+    def apart(self) -> bool:
+        """Whether no passage is the first to cover two quotes."""
+        _, worth = evidence.graded(self.covers, self.grades)
+        return len([one for one in worth if one]) == len(self.grades)
+
+    def judged(self, graded: bool) -> list[tuple[str, str, int]]:
+        """As trec_eval takes it: each passage by its rank, and a document for each quote that none covers."""
+        gains, all_gains = evidence.graded(self.covers, self.grades)
+        flags = [float(bool(one)) for one in self.covers]
+        worth = all_gains if graded else [*flags, *(1.0 for _ in all_gains[len(gains) :])]
+        return [(self.question, str(n), int(one)) for n, one in enumerate(worth)]
+
+    @property
+    def run(self) -> list[tuple[str, str, float]]:
+        return [(self.question, str(n), float(-n)) for n in range(len(self.covers))]
+
+    @property
+    def ours(self) -> dict[str, float]:
+        relevant = [bool(one) for one in self.covers]
+        gains, ideal = evidence.graded(self.covers, self.grades)
+        return {
+            "Success@1": evidence.hit(relevant, 1),
+            "Success@5": evidence.hit(relevant, 5),
+            "RR@10": evidence.reciprocal_rank(relevant, 10),
+            "P@5": evidence.precision(relevant, 5),
+            "nDCG@10": evidence.ndcg(gains, ideal, 10),
+            "R@5": evidence.recall(self.covers, len(self.grades), 5),
+        }
+
+
+def rank(data: Dataset) -> list[Ranked]:
+    """What the app finds for the questions of a set, first ten passages, with grades of 1 to 3."""
+    chance = random.Random(1)
+    with measured_app() as app:
+        hits = ask(app, data, take_in(app, data, "semantic", "set"), DEFAULT_STRATEGY, _K).hits
+    quotes = {str(row["id"]): [one["quote"] for one in row["evidence"]] for row in data.questions}
+    return [
+        Ranked(name, evidence.coverings(quotes[name], texts), [float(chance.randint(1, 3)) for _ in quotes[name]])
+        for name, texts in hits.items()
+    ]
+
+
+# Both sides
+
+
+def measure(drawn: Sequence[Drawn], table: Table, ranked: Sequence[Ranked]) -> Iterator[dict[str, Any]]:
+    """For each metric both sides' values, by case. Raises RuntimeError where the packages cannot be had or fail."""
+    with TemporaryDirectory() as name, ChatServer(table.reply) as server:
+        folder = Path(name)
+        _write(folder, drawn, ranked)
+        command = [str(python(METRICS)), "-W", "ignore", "-m", "benchmarks.peers.published", name, server.base_url]
+        ran = subprocess.run(command, cwd=report.ROOT, capture_output=True, text=True, check=False)
+        if ran.returncode:
+            raise RuntimeError((ran.stderr.strip() or "it said nothing").splitlines()[-1])
+        theirs = json.loads((folder / "scores.json").read_text(encoding="utf-8"))
+        exported, back = ((folder / f"{one}.jsonl").read_text("utf-8").splitlines() for one in ("exported", "back"))
+    own = {one.case.id: ours(one, table) for one in drawn}
+    for metric in next(iter(theirs["answers"].values())):
+        pairs = [(own[case][metric], found[metric]) for case, found in theirs["answers"].items()]
+        yield _row(f"ragas {metric}", pairs, _ROUNDED.get(metric, _EQUAL))
+    for metric in ranked[0].ours:
+        found = theirs["rankings"]["graded" if metric in ("nDCG@10", "R@5") else "flagged"][metric]
+        pairs = [(one.ours[metric], found[one.question]) for one in ranked if metric != "R@5" or one.apart]
+        yield _row(f"ir-measures {metric}", pairs, _EQUAL)
+    same = [_same(*lines) for lines in zip([one.case for one in drawn], exported, back, strict=True)]
+    yield _row("ragas's columns, out and in", [(1.0, float(one)) for one in same], 0)
+
+
+def _write(folder: Path, drawn: Sequence[Drawn], ranked: Sequence[Ranked]) -> None:
+    cases = [one.case for one in drawn]
+    answered = {one.case.id: Answered(one.answer.text, one.row["retrieved_contexts"]) for one in drawn}
+    embedded = {text for one in drawn for text in (one.row["user_input"], one.answer.text, one.case.reference)}
+    embedded |= {text for one in drawn for text in one.questions}
+    run = [row for one in ranked for row in one.run]
+    rankings = {
+        name: {"qrels": [row for one in ranked for row in one.judged(name == "graded")], "run": run}
+        for name in ("graded", "flagged")
+    }
+    files = {
+        "cases.jsonl": "".join(json.dumps(one.row) + "\n" for one in drawn),
+        "exported.jsonl": write_cases(cases, "ragas", answered),
+        "vectors.json": json.dumps({text: vector(text) for text in embedded}),
+        "rankings.json": json.dumps(rankings),
+    }
+    for name, text in files.items():
+        (folder / name).write_text(text, encoding="utf-8")
+
+
+def _same(case: Case, exported: str, back: str) -> bool:
+    """Whether ragas wrote what it read, all but the id and the tags, and it is still the same case."""
+    columns = {name: value for name, value in json.loads(exported).items() if name not in ("id", "tags")}
+    (read,) = read_cases(back, "back")
+    same = replace(read, id=case.id, language=case.language, tags=case.tags, answerable=case.answerable)
+    return columns == json.loads(back) and same == case
+
+
+def _row(name: str, pairs: Sequence[tuple[float | None, float]], within: float) -> dict[str, Any]:
+    """A side that could not judge is equal only to one that could not either."""
+    both = np.array([(np.nan if one is None else one, other) for one, other in pairs], dtype=float)
+    apart = np.where(np.isnan(both).all(axis=1), 0, np.nan_to_num(abs(both[:, 0] - both[:, 1]), nan=np.inf))
+    means = [float(one) for one in np.nanmean(both, axis=0)]
+    other = int((apart > within).sum())
+    return {"name": name, "n": len(pairs), "means": means, "apart": float(apart.max()), "other": other}
+
+
+def table_of(rows: Sequence[Mapping[str, Any]]) -> str:
+    """A row for each metric."""
+    head = ["", "cases", "ours, mean", "theirs, mean", "greatest difference", "cases that differ"]
+    told = (
+        [one["name"], one["n"], *(f"{mean:.4f}" for mean in one["means"]), f"{one['apart']:.1e}", one["other"]]
+        for one in rows
+    )
+    return report.table(head, [list(map(str, row)) for row in told])
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Exit status 1 where any metric differs."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--cases", type=int, default=100)
+    parser.add_argument("--set", default="hotpot")
+    parser.add_argument("--data", type=Path, default=DEFAULT_FOLDER)
+    parser.add_argument("--limit", type=int, help="at most so many questions of the set")
+    parser.add_argument("--publish", action="store_true", help=f"write the table into {PAGE.name}")
+    options = parser.parse_args(arguments)
+    (folder,) = find_sets(options.data, [options.set])[:1] or find_sets(options.data, ["examples"])[:1]
+    data = datasets.load(folder)
+    data = replace(data, questions=datasets.spread([q for q in data.questions if q["evidence"]], options.limit))
+    rows = list(measure(*draw(options.cases), rank(data)))
+    table = table_of(rows)
+    versions = pinned(METRICS.requirements)
+    packages = {name: versions[name] for name in ("ragas", "ir-measures")}
+    limits = f"{options.cases} drawn cases; {len(data.questions)} questions of {data.name}"
+    known = {**machine.describe(()), "limits": limits, **packages}
+    report.save("metrics", known, rows, table)
+    if options.publish:
+        report.publish(PAGE, COMMAND, known, table)
+    print(table)
+    return int(any(row["other"] for row in rows))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
