@@ -27,7 +27,7 @@ from rag.ui.strings import Language, label
 if TYPE_CHECKING:
     from rag.app import App
 
-_MODES: tuple[RunMode, ...] = ("fast", "deep", "research")
+_MODES: tuple[RunMode, ...] = ("fast", "deep", "research", "judge")
 _LONGEST_QUESTION = 10_000
 
 

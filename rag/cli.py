@@ -125,7 +125,7 @@ def _add_questions(actions: argparse._SubParsersAction[argparse.ArgumentParser])
     ask.add_argument("--mode", choices=get_args(RunMode), default="fast", help="default: fast")
     web = "let research search the web too: the question goes to the service of SEARXNG_URL or TAVILY_API_KEY"
     ask.add_argument("--web", action="store_true", help=web)
-    most = "searches that research makes at most (default 12, without a model 6)"
+    most = "searches that research and judge make at most (default 12, without a model 6)"
     ask.add_argument("--max-searches", type=_positive, metavar="N", help=most)
     for parser in (search, ask):
         _add_where(parser)

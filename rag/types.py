@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-RunMode = Literal["fast", "deep", "research"]
+RunMode = Literal["fast", "deep", "research", "judge"]
 Outcome = Literal["answered", "caveat", "not_in_pages", "failed", "conversation"]
 IngestStatus = Literal["added", "unchanged", "updated", "duplicate", "held", "gone", "skipped", "failed"]
 PageStatus = Literal["active", "gone"]
@@ -15,7 +15,7 @@ Decision = Literal["", "retry", "add_anyway", "keep_both", "refresh", "skip"]
 Fate = Literal["merged", "same_text", "says_less"]
 Verdict = Literal["supported", "partly", "unsupported"]
 CheckedBy = Literal["model", "local", "rules"]
-EventKind = Literal["step", "standalone", "plan", "token", "reset", "waiting", "answer"]
+EventKind = Literal["step", "standalone", "plan", "tree", "token", "reset", "waiting", "answer"]
 Stage = Literal["waiting", "fetching", "reading", "chunking", "embedding", "storing", "done"]
 
 

@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Final
 
 from rag.graphs.answer.mode import LoopMode
+from rag.graphs.judge.mode import JudgeMode
 from rag.graphs.research.mode import ResearchMode
 from rag.graphs.shallow import ShallowMode
 from rag.runs.run import Mode
@@ -15,6 +16,7 @@ _ROWS: Final[tuple[Mode, ...]] = (
     LoopMode("fast", max_calls=3),
     LoopMode("deep", max_calls=12),
     ResearchMode(),
+    JudgeMode(),
 )
 MODES: Final[Mapping[str, Mode]] = MappingProxyType({mode.name: mode for mode in _ROWS})
 

@@ -155,6 +155,13 @@ def distil(
     return made([texts.of("distil", question)], user, marker=marker, count=len(passages))
 
 
+def judge(texts: PromptTexts, wanted: str, whole: str, passages: Sequence[Passage]) -> Prompt:
+    """Ask for a verdict on each passage that was found for a question, which may be a part of a larger one."""
+    block, marker = passage_block(passages)
+    larger = f"{'更大的问题' if is_chinese(whole) else 'Part of'}: {whole}\n" if whole != wanted else ""
+    return made([texts.of("judge", whole)], f"{block}\n\n{larger}{_asked(wanted)}", marker=marker, count=len(passages))
+
+
 def go_on(
     texts: PromptTexts,
     question: str,

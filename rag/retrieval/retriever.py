@@ -6,6 +6,9 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+from numpy.typing import NDArray
+
 from rag.models.embedding import EmbeddingModel
 from rag.models.reranker import Reranker
 from rag.models.sparse import SparseEncoder
@@ -103,6 +106,10 @@ class Retriever:
         """The terms that are asked for by their IDF, those of earlier questions as far as they count."""
         weights = term_weights(question, before, self._engine.sparse)
         return {term: weights[term] * idf for term, idf in self._engine.library.idf(sorted(weights)).items()}
+
+    def vectors(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Unit vectors (n, d) of n texts, in the library's model."""
+        return self._engine.model.sentence_vectors(texts)
 
     def passages(self, ids: Sequence[str]) -> list[Passage]:
         """Read passages again by id; those that are gone are left out."""

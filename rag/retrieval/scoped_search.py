@@ -11,6 +11,9 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
+import numpy as np
+from numpy.typing import NDArray
+
 from rag.retrieval.filters import Filters
 from rag.retrieval.retriever import Retriever
 from rag.text import is_chinese, terms
@@ -120,6 +123,10 @@ class ScopedSearch:
             and (not wanted.pages or page.url_hash in wanted.pages)
             and (not wanted.sites or page.site in wanted.sites)
         ]
+
+    def vectors(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Unit vectors (n, d) of the texts, as questions are embedded."""
+        return self._make().vectors(texts)
 
     def passages(self, ids: Sequence[str]) -> list[Passage]:
         return self._make().passages(ids)

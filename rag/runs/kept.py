@@ -7,7 +7,8 @@ from typing import Any
 
 from typing_extensions import TypedDict
 
-from rag.types import Citation, Notice, Statement
+from rag.retrieval.context import joined
+from rag.types import Citation, Notice, Passage, Statement
 
 
 class NoticeRecord(TypedDict):
@@ -34,3 +35,14 @@ def citations_of(state: Mapping[str, Any]) -> tuple[Citation, ...]:
 
 def statements_of(state: Mapping[str, Any]) -> tuple[Statement, ...]:
     return tuple(Statement(**{**kept, "marks": tuple(kept["marks"])}) for kept in state.get("statements", ()))
+
+
+def passage_of(kept: Mapping[str, Any]) -> Passage:
+    parent = kept.get("parent")
+    return Passage(**{**kept, "section": tuple(kept["section"]), "parent": tuple(parent) if parent else None})
+
+
+def whole_of(one: Passage, other: Passage) -> Passage:
+    """All that two searches read of a passage; what the first read where that is not in one piece."""
+    apart = one.end < other.start - len(other.lead) or other.end < one.start - len(one.lead)
+    return one if apart or (one.start <= other.start and other.end <= one.end) else joined(one, other)

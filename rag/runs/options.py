@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any, Literal
 
 from rag.config import Settings
 from rag.reasoning.composing import Compose
 from rag.retrieval.filters import Filters
 from rag.runs.usage import Prices
+
+TreeOrder = Literal["breadth", "best"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +23,9 @@ class RunOptions:
     says how an answer is put together from many passages, `distill` whether they are cut down to the
     sentences that bear on the question first (None: when they do not fit). With `approve` a plan waits for the
     person before it is carried out, where the mode makes one; `searches` is how many such a mode makes at most;
-    with `web` its steps may search the open web too.
+    with `web` its steps may search the open web too. `judge_each` has passages judged one by one, `tree_order` says
+    which levels of a tree come first, and `branch` names an earlier tree, and what is changed of it, that one goes on
+    from: `node`, `checkpoint`, and as in `rag.graphs.judge.tree.branched`.
     `context_tokens` is what the chat model takes in at once. `calls`, `tokens` and `seconds` end the run with the best
     answer so far. A search hands on `k` passages of `fetch_k` candidates; 0 is as many as usual.
     """
@@ -31,6 +37,9 @@ class RunOptions:
     approve: bool = False
     searches: int | None = None
     web: bool = False
+    judge_each: bool = False
+    tree_order: TreeOrder = "breadth"
+    branch: Mapping[str, Any] = field(default_factory=dict)
     context_tokens: int = 16_000
     calls: int | None = None
     tokens: int | None = None

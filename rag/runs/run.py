@@ -40,6 +40,9 @@ from rag.types import (
 )
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from rag.runs.calls import CallCounter
 
 log = logging.getLogger(__name__)
@@ -86,6 +89,13 @@ class BeyondLibrary(Protocol):
         ...
 
 
+@runtime_checkable
+class Embeds(Protocol):
+    def vectors(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Unit vectors (n, d) of n texts, in the model that searches. Blocks."""
+        ...
+
+
 class Shelf:
     """The passages that a run has in hand: steps that read them again cost no second visit to the store.
 
@@ -123,6 +133,11 @@ class Shelf:
     def titles(self) -> Sequence[str]:
         """Those of the pages that are searched, where that is known."""
         return self._retriever.titles() if isinstance(self._retriever, Titled) else ()
+
+    @property
+    def vectors(self) -> Callable[[Sequence[str]], NDArray[np.float32]] | None:
+        """Unit vectors of texts, where what searches has a model."""
+        return self._retriever.vectors if isinstance(self._retriever, Embeds) else None
 
     def answerable(self) -> float:
         """How likely the library holds the answer, by the best of the searches; 1 before the first."""

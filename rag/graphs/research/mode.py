@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from rag.runs.kept import citations_of, notice_of, statements_of
+from rag.runs.kept import citations_of, notice_of, passage_of, statements_of
 from rag.runs.run import Mode, Prepared, Run, answer_of
-from rag.types import Answer, Notice, Outcome, Passage
+from rag.types import Answer, Notice, Outcome
 
 _KEPT: Final = ("aspects", "plan", "decisions", "gain", "stop", "struck", "notes")
 
@@ -43,7 +42,7 @@ class ResearchMode(Mode):
             told,
             state.get("text", ""),
             citations_of(state),
-            _passages(state),
+            [passage_of(kept) for kept in state.get("passages", ())],
             statements_of(state),
         )
         return replace(answer, trail=await asyncio.to_thread(_trail, state))
@@ -54,12 +53,6 @@ def _driving() -> Any:
     from rag.graphs.research import driving
 
     return driving
-
-
-def _passages(state: Mapping[str, Any]) -> Sequence[Passage]:
-    from rag.graphs.research.state import revived_passage
-
-    return [revived_passage(kept) for kept in state.get("passages", ())]
 
 
 def _trail(state: Any) -> dict[str, Any]:

@@ -17,8 +17,7 @@ from rag.reasoning.reasoner import Condenser
 from rag.reasoning.research import AspectKind, Leg, Tool
 from rag.reasoning.research_chat import ChatResearcher
 from rag.reasoning.research_rules import RuleResearcher
-from rag.retrieval.context import joined
-from rag.runs.kept import NoticeRecord
+from rag.runs.kept import NoticeRecord, passage_of, whole_of
 from rag.runs.options import RunOptions
 from rag.runs.usage import CallBudget
 from rag.store.conversation_table import Change
@@ -124,11 +123,8 @@ def united(old: Mapping[str, Entry], new: Mapping[str, Entry]) -> dict[str, Entr
 
 
 def _both(one: Entry, other: Entry) -> Entry:
-    first, second = passage_of(one), passage_of(other)
-    apart = first.end < second.start - len(second.lead) or second.end < first.start - len(first.lead)
-    whole = first if apart or (first.start <= second.start and second.end <= first.end) else joined(first, second)
     return {
-        "passage": asdict(whole),
+        "passage": asdict(whole_of(entry_passage(one), entry_passage(other))),
         "ranks": {**one["ranks"], **other["ranks"]},
         "distilled": list(dict.fromkeys([*one["distilled"], *other["distilled"]])),
         "source": one["source"],
@@ -239,16 +235,11 @@ def asked(state: ResearchState) -> str:
     return state.get("standalone") or state["question"]
 
 
-def passage_of(entry: Entry) -> Passage:
-    return revived_passage(entry["passage"])
-
-
-def revived_passage(kept: Mapping[str, Any]) -> Passage:
-    parent = kept.get("parent")
-    return Passage(**{**kept, "section": tuple(kept["section"]), "parent": tuple(parent) if parent else None})
+def entry_passage(entry: Entry) -> Passage:
+    return passage_of(entry["passage"])
 
 
 def found_by(state: ResearchState, step_id: str) -> list[Passage]:
     """What a step found, best first."""
     ranked = [(entry["ranks"][step_id], entry) for entry in state["ledger"].values() if step_id in entry["ranks"]]
-    return [passage_of(entry) for _, entry in sorted(ranked, key=lambda one: one[0])]
+    return [entry_passage(entry) for _, entry in sorted(ranked, key=lambda one: one[0])]

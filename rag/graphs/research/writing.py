@@ -18,14 +18,13 @@ from rag.graphs.research.state import (
     ResearchState,
     asked,
     found_by,
-    revived_passage,
 )
 from rag.reasoning.hops import in_turns
 from rag.reasoning.research import Part
 from rag.retrieval.answerable import DOUBT, REFUSE
 from rag.retrieval.context import touch
 from rag.retrieval.spans import BUDGET
-from rag.runs.kept import decided, record
+from rag.runs.kept import decided, passage_of, record
 from rag.runs.nodes import Result, collect
 from rag.runs.usage import BUDGET_CODES
 from rag.types import Notice, Passage
@@ -115,7 +114,7 @@ def _number(passage: Passage, passages: Sequence[Passage]) -> int:
 async def verify(state: ResearchState, runtime: Running) -> Result:
     """Hold every sentence against the ledger; what nothing bears out is put right once, else struck."""
     context, question = runtime.context, asked(state)
-    passages = [revived_passage(kept) for kept in state["passages"]]
+    passages = [passage_of(kept) for kept in state["passages"]]
     check = await _checked(state["text"], passages, question, context)
     if check.doubtful() and context.model is not None and context.budget.left:
         check = await _mended(check, passages, question, context)

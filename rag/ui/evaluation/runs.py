@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from rag.evaluation.comparison import Figure
     from rag.evaluation.runs import RunView
 
-MODES: tuple[RunMode, ...] = ("fast", "deep", "research")
+MODES: tuple[RunMode, ...] = ("fast", "deep", "research", "judge")
 _POLL_SECONDS = 1.0
 _SHOWN = 20
 

@@ -12,6 +12,11 @@ LABELS: dict[str, tuple[str, str]] = {
     "mode_fast": ("Fast", "快速"),
     "mode_deep": ("Deep", "深入"),
     "mode_research": ("Research", "研究"),
+    "mode_judge": ("Judge", "评判"),
+    "mode_judge_hint": (
+        "Judges each passage by itself, asks on for what one lacks, and shows the tree of questions.",
+        "逐段评判，对段落所缺的内容继续追问，并展示问题树。",
+    ),
     "mode_research_hint": (
         "Plans steps, searches for them side by side, and writes a report in which every sentence is checked.",
         "规划步骤，并行检索，写出逐句核对的报告。",

@@ -92,6 +92,7 @@ LABELS: dict[str, tuple[str, str]] = {
     "prompt_assess": ("Judge an answer", "评判回答"),
     "prompt_need": ("Kind of question", "问题类型"),
     "prompt_notes": ("Take notes", "做笔记"),
+    "prompt_judge": ("Judge passages", "评判段落"),
     "prompt_plan": ("Plan research", "规划研究"),
     "prompt_search_query": ("Word a search", "写出检索词"),
     "prompt_distil": ("Read for one step", "为一步阅读"),

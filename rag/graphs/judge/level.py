@@ -1,0 +1,122 @@
+"""One level of the tree as a graph of its own: search, judge each passage, say what came of it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from functools import partial
+from typing import Any, Final, Literal
+
+from langgraph.config import get_config
+from langgraph.graph import END, START, StateGraph
+from langgraph.runtime import Runtime
+from langgraph.types import Send
+
+from rag.errors import RagError
+from rag.graphs.judge.limits import time_left
+from rag.graphs.judge.state import (
+    JudgeInput,
+    JudgementRecord,
+    LevelOutput,
+    LevelState,
+    NodeRecord,
+    TreeContext,
+)
+from rag.reasoning.judge import Judgement
+from rag.runs.kept import decided, passage_of, record
+from rag.runs.nodes import Result, either, timed
+from rag.tracing import span
+from rag.types import Passage
+
+CALLS_A_JUDGEMENT: Final = 2
+"""A reply that does not fit its form is asked for once more."""
+_NS_END: Final = "|"
+
+Running = Runtime[TreeContext]
+
+
+def build() -> Any:
+    """search → judge, all passages at once or each by itself → close. It takes the place of a node in the tree."""
+    builder = StateGraph(LevelState, context_schema=TreeContext, output_schema=LevelOutput)
+    builder.add_node("search", timed("search", search))
+    builder.add_node("judge", timed("judge", judge), input_schema=JudgeInput)
+    builder.add_node("close", timed("close", close))
+    builder.add_edge(START, "search")
+    builder.add_conditional_edges("search", _after_search, ["judge", "close"])
+    builder.add_edge("judge", "close")
+    builder.add_edge("close", END)
+    return builder.compile()
+
+
+async def search(state: LevelState, runtime: Running) -> Result:
+    """Find what there is for the question. What fails is told, and costs the other branches nothing."""
+    context, node, began = runtime.context, state["node"], time.perf_counter()
+    try:
+        found = await asyncio.to_thread(_found, node["question"], context)
+    except RagError as error:
+        failed: NodeRecord = {**node, "status": "failed", "failure": record(error.notice)}
+        return {"node": failed, "searches": 1, "passages": []}, decided("step_failed", reason=error.code)
+    kept = {one.id: asdict(one) for one in found}
+    update = {
+        "node": {**node, "found": list(kept)},
+        "ledger": kept,
+        "searches": 1,
+        "passages": list(kept.values())[: context.limits.judged],
+        "ms": 1000 * (time.perf_counter() - began),
+    }
+    return update, decided("found", queries=[node["question"]], passages=len(kept))
+
+
+def _found(question: str, context: TreeContext) -> Sequence[Passage]:
+    most = context.limits.recall
+    with span("retrieve", "tool", query=question):
+        return list(context.search(question, k=most))[:most]
+
+
+def _after_search(state: LevelState, runtime: Running) -> list[Send] | Literal["close"]:
+    passages = state["passages"]
+    alone = runtime.context.options.judge_each and runtime.context.model is not None
+    parts = [[one] for one in passages] if alone else [passages] if passages else []
+    share = state["allowed"] // max(1, len(parts))
+    return [
+        Send("judge", JudgeInput(node=state["node"], whole=state["whole"], allowed=share, passages=part))
+        for part in parts
+    ] or "close"
+
+
+async def judge(state: JudgeInput, runtime: Running) -> Result:
+    """Give each of the passages its verdict."""
+    context, began = runtime.context, time.perf_counter()
+    question, whole = state["node"]["question"], state["whole"]
+    passages = [passage_of(kept) for kept in state["passages"]]
+    model = partial(context.model.judge, question, whole, passages) if context.model else None
+    before = context.budget.used
+    with context.budget.share(state["allowed"]):
+        said, notes = await either(time_left(context), model, partial(context.rules.judge, question, whole, passages))
+    by: Literal["model", "rules"] = "rules" if model is None or notes else "model"
+    verdicts = [_record(one, passage, by) for one, passage in zip(said, passages, strict=True)]
+    ms = 1000 * (time.perf_counter() - began)
+    update = {"verdicts": verdicts, "notes": notes, "ms": ms, "calls": min(1, context.budget.used - before)}
+    scores = [one["score"] for one in verdicts]
+    return update, decided("judged", query=question, scores=scores, by=by)
+
+
+def _record(one: Judgement, passage: Passage, by: Literal["model", "rules"]) -> JudgementRecord:
+    return {**asdict(one), "passage": passage.id, "by": by}  # type: ignore[typeddict-item]
+
+
+async def close(state: LevelState, _: Running) -> Result:
+    """The level as it is kept: its verdicts in the order of its passages, and where its own state is."""
+    node = state["node"]
+    places = {key: place for place, key in enumerate(node.get("found", ()))}
+    done: NodeRecord = {
+        **node,
+        "judgements": sorted(state.get("verdicts", []), key=lambda one: places[one["passage"]]),
+        "status": "failed" if node["status"] == "failed" else "done",
+        "checkpoint": str(get_config()["configurable"].get("checkpoint_ns", "")).rpartition(_NS_END)[0],
+        "calls": state.get("calls", 0),
+        "ms": round(state.get("ms", 0.0), 1),
+    }
+    return {"nodes": [done]}, decided("closed", query=node["question"])

@@ -1,0 +1,124 @@
+"""The steps of the tree. Each returns what changes in the state, and what it decided, for the trace."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any, Final
+
+from langgraph.config import get_config
+from langgraph.runtime import Runtime
+from langgraph.types import Overwrite
+
+from rag.errors import ModelError
+from rag.graphs.judge.limits import CALLS_KEPT, limit_reached, searches_left
+from rag.graphs.judge.state import NodeRecord, Status, TreeContext, TreeState, fresh
+from rag.graphs.judge.tree import answers, grown, next_levels, normal, rows_of
+from rag.reasoning.history import MAX_STANDALONE
+from rag.reasoning.messages import exchanges_of, said
+from rag.reasoning.questions import question_problem
+from rag.runs.kept import decided, record
+from rag.runs.nodes import Result
+from rag.types import Notice
+
+log = logging.getLogger(__name__)
+
+_SAME: Final = 0.92
+"""Questions whose vectors have at least this cosine ask the same."""
+
+Running = Runtime[TreeContext]
+
+
+async def enter(state: TreeState, runtime: Running) -> Result:
+    """Begin a question, or go on from an earlier tree: nothing else of what was before stays but the conversation."""
+    question = state["question"].strip()
+    update = fresh(question, state.get("begun") or {})
+    if problem := question_problem(question):
+        return {**update, "outcome": "failed", "notice": record(problem)}, decided("refused", reason=problem.code)
+    given = " ".join(runtime.context.options.standalone.split())
+    standalone = given or await _completed(state, question, runtime.context)
+    if standalone and standalone != question:
+        runtime.stream_writer({"standalone": standalone})
+        update["standalone"] = standalone
+    nodes = update["nodes"].value
+    nodes = [{**nodes[0], "question": nodes[0]["question"] or standalone or question}, *nodes[1:]]
+    update |= {"messages": [said(question, standalone)], "nodes": Overwrite(nodes)}
+    return update, decided("begin")
+
+
+async def _completed(state: TreeState, question: str, context: TreeContext) -> str:
+    history = exchanges_of(state.get("messages", []))
+    if context.condenser is None or not history or state.get("begun"):
+        return ""
+    try:
+        with context.budget.keeping(CALLS_KEPT):
+            standalone = await context.condenser.condense(question, history, state.get("summary", ""))
+    except ModelError as error:
+        log.info("a follow-up is not completed (%s)", error.code)
+        return ""
+    return " ".join(standalone.split())[:MAX_STANDALONE]
+
+
+async def pick(state: TreeState, runtime: Running) -> Result:
+    """Ask on for what passages lack, and choose the levels that begin now; none where the question is answered."""
+    context = runtime.context
+    changes = await asyncio.to_thread(context.changes)
+    nodes = await asyncio.to_thread(grown, state["nodes"], context.limits, lambda *asked: _same(context, *asked))
+    stop = "stopped_by_person" if any(one.kind == "finish" for one in changes) else limit_reached(state, context)
+    if context.model is not None and "n1" in answers(nodes):
+        stop = "complete"  # rules are not so sure of a verdict
+    chosen = [] if stop else next_levels(nodes, context.options.tree_order, _room(state, context))
+    begun = {node["id"] for node in chosen}
+    status: Status = "open" if chosen else "cut"
+    nodes = [
+        {**node, "status": "running" if node["id"] in begun else status} if node["status"] == "open" else node
+        for node in nodes
+    ]
+    update: dict[str, Any] = {"nodes": Overwrite(nodes), "spent": _spent(context)}
+    if not chosen:
+        code = stop or ("complete" if "n1" in answers(nodes) else "all_asked")
+        update["stop"] = record(Notice(f"judge_{code}"))
+        update["checkpoint"] = str(get_config()["configurable"].get("checkpoint_id") or "")
+    tell(runtime, nodes, state)
+    return update, decided("picked", steps=[node["question"] for node in chosen], **({"reason": stop} if stop else {}))
+
+
+def _room(state: TreeState, context: TreeContext) -> int:
+    """How many levels may begin side by side, so that the calls that are left are enough for each."""
+    most = min(context.limits.at_once, searches_left(state, context))
+    if context.model is None:
+        return most
+    return min(most, max(1, (context.budget.left - CALLS_KEPT) // calls_a_level(context)))
+
+
+def calls_a_level(context: TreeContext) -> int:
+    return context.limits.judged if context.options.judge_each else 1
+
+
+def _same(context: TreeContext, question: str, others: Sequence[str]) -> int:
+    """The place of the question that asks the same, in the same words or nearly the same meaning; -1 for none."""
+    words = normal(question)
+    for place, other in enumerate(others):
+        if normal(other) == words:
+            return place
+    if context.vectors is None or not others:
+        return -1
+    vectors = context.vectors([question, *others])
+    cosines = vectors[1:] @ vectors[0]
+    best = int(cosines.argmax())
+    return best if cosines[best] >= _SAME else -1
+
+
+def _spent(context: TreeContext) -> dict[str, float]:
+    return asdict(context.budget.spent(context.seconds()))
+
+
+def tell(runtime: Running, nodes: Sequence[NodeRecord], state: TreeState) -> None:
+    """The tree as it is now, and what the run has used, for whoever watches."""
+    budget, context = runtime.context.budget, runtime.context
+    used = {"calls": budget.used, "tokens": budget.meter.tokens, "seconds": round(context.seconds(), 1)}
+    most = {"calls": budget.limit, "tokens": budget.tokens or 0, "seconds": context.limits.seconds}
+    rows = list(rows_of("", nodes, state["ledger"]))
+    runtime.stream_writer({"tree": {"rows": rows, "used": used, "most": most}})

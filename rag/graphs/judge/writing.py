@@ -1,0 +1,159 @@
+"""The answer of a tree: written from what answers the question, level by level, and checked like any other."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import asdict
+from typing import Any, Final
+
+from langchain_core.messages import AIMessage
+
+from rag.checking.citations import Check, Checked, consulted
+from rag.checking.statements import declines
+from rag.errors import ModelError
+from rag.graphs.judge.nodes import Running
+from rag.graphs.judge.state import TreeContext, TreeState, asked
+from rag.graphs.judge.tree import answers
+from rag.reasoning.hops import in_turns
+from rag.retrieval.answerable import DOUBT, REFUSE
+from rag.retrieval.context import touch
+from rag.runs.kept import decided, passage_of, record
+from rag.runs.nodes import Result, collect
+from rag.runs.usage import BUDGET_CODES
+from rag.types import Notice, Passage
+
+_CUT: Final = frozenset(
+    {"judge_budget_calls", "judge_budget_tokens", "judge_budget_seconds", "judge_stopped_by_person"}
+)
+
+
+def handed(state: TreeState, context: TreeContext) -> list[Passage]:
+    """What the answer is written from: by a model's verdict, what answers the question comes first, step by step; then
+    what the levels found, in turns, within so many characters."""
+    ledger = {key: passage_of(kept) for key, kept in state["ledger"].items()}
+    steps = answers(state["nodes"]).get("n1", []) if context.model else []
+    way = [ledger[one["passage"]] for _, one in steps if one["passage"] in ledger]
+    searches = [[ledger[key] for key in node["found"]] for node in state["nodes"] if node.get("found")]
+    limits = context.limits
+    room = limits.characters if context.model is None else min(limits.characters, 2 * context.options.context_tokens)
+    passages: list[Passage] = []
+    for passage in in_turns([way, *searches], keep=len(way)) if way else in_turns(searches):
+        if passages and room <= 0:
+            break
+        passages.append(passage)
+        room -= len(passage.text)
+    return passages
+
+
+async def write(state: TreeState, runtime: Running) -> Result:
+    """Write from what there is, whatever ended the search."""
+    context = runtime.context
+    passages = await asyncio.to_thread(handed, state, context)
+    update: dict[str, Any] = {"passages": [asdict(one) for one in passages]}
+    runtime.stream_writer(update)
+    likely, root = context.answerable(), state["nodes"][0]
+    if not passages and root["status"] == "failed":
+        return {**update, "outcome": "failed", "notice": root["failure"]}, decided("failed")
+    if not passages:
+        return {**update, **_missing("nothing_found")}, decided("nothing_found", passages=0)
+    judged = [one["score"] for node in state["nodes"] for one in node.get("judgements", ())]
+    beside = not any(judged) if context.model else likely < REFUSE and 2 not in judged
+    if beside:
+        return {**update, **_missing("not_in_pages")}, decided("not_in_pages", answerable=likely)
+    text, problem = await _written(state, passages, runtime)
+    check = await _checked(text, passages, state, context, ask=problem is None)
+    ended = _ended(state, check, passages, context, problem)
+    update |= ended | {
+        "text": check.text,
+        "citations": [asdict(one) for one in check.citations],
+        "statements": [asdict(one) for one in check.statements],
+    }
+    if check.text:
+        update["messages"] = [AIMessage(check.text)]
+    return update, decided(str(ended["outcome"]), passages=len(passages), citations=len(check.citations))
+
+
+async def _written(state: TreeState, passages: Sequence[Passage], runtime: Running) -> tuple[str, Notice | None]:
+    """The answer, in quotes where no model writes it to its end."""
+    context = runtime.context
+    pieces: list[str] = []
+    problem: Notice | None = None
+    if context.model is not None:
+        try:
+            await collect(context.reasoner.answer(asked(state), passages), runtime, pieces)
+            return "".join(pieces), None
+        except ModelError as error:
+            problem = error.notice
+            if pieces and error.code in BUDGET_CODES | {"answer_too_long"}:
+                return "".join(pieces), problem
+            if pieces:
+                pieces.clear()
+                runtime.stream_writer({"reset": True})
+    await collect(quotes(state, passages, context), runtime, pieces)
+    return "".join(pieces), problem
+
+
+def quotes(state: TreeState, passages: Sequence[Passage], context: TreeContext) -> AsyncIterator[str]:
+    """Quotes for the question, and for what completes it where that was found below."""
+    nodes = {node["id"]: node for node in state["nodes"]}
+    ledger = {key: passage_of(kept) for key, kept in state["ledger"].items()}
+    parts: dict[str, list[int]] = {}
+    for at, one in answers(state["nodes"]).get("n1", []):
+        kept = ledger.get(one["passage"])
+        number = next((n for n, passage in enumerate(passages, 1) if kept and touch(passage, kept)), 0)
+        if number:
+            parts.setdefault(nodes[at]["question"], []).append(number)
+    everything = list(range(1, len(passages) + 1))
+    return context.rules.answer(list(parts.items()) or [(asked(state), everything)], passages)
+
+
+async def _checked(
+    text: str, passages: Sequence[Passage], state: TreeState, context: TreeContext, *, ask: bool
+) -> Checked:
+    check = await asyncio.to_thread(Check, text, passages)
+    verifiers = context.verifiers if ask else ()
+    return (await consulted(check, verifiers, asked(state), context.options.context_tokens)).result()
+
+
+def _ended(
+    state: TreeState, check: Checked, passages: Sequence[Passage], context: TreeContext, problem: Notice | None
+) -> dict[str, Any]:
+    """How the question ended, and why it did not end simply well."""
+    text, stop = check.text, state["stop"]
+    if not text.strip() or (not check.citations and declines(text)):
+        return _missing("not_in_pages")
+    names = context.rules.unnamed(asked(state), passages) if context.model is None else []
+    notice: Notice | None = None
+    if problem:
+        notice = problem
+    elif not check.citations:
+        notice = Notice("no_citations")
+    elif names:
+        notice = Notice("not_named", {"names": " · ".join(names)})
+    elif stop and stop["code"] in _CUT:
+        return {"outcome": "caveat", "notice": stop}
+    elif context.model is not None and "n1" not in answers(state["nodes"]):
+        notice = Notice("judge_incomplete")
+    elif context.model is None and context.answerable() < DOUBT:
+        notice = Notice("in_doubt")
+    return {"outcome": "caveat", "notice": record(notice)} if notice else {"outcome": "answered"}
+
+
+def _missing(code: str) -> dict[str, Any]:
+    return {"outcome": "not_in_pages", "notice": record(Notice(code))}
+
+
+async def rescued(state: TreeState, context: TreeContext) -> dict[str, Any]:
+    """The last state of a run that broke off, with quotes from what its levels had found."""
+    passages = await asyncio.to_thread(handed, state, context)
+    text = "".join([piece async for piece in quotes(state, passages, context)])
+    result = (await asyncio.to_thread(Check, text, passages)).result()
+    return {
+        **state,
+        "passages": [asdict(one) for one in passages],
+        "text": result.text,
+        "citations": [asdict(one) for one in result.citations],
+        "statements": [asdict(one) for one in result.statements],
+        "outcome": "caveat" if result.text else "failed",
+    }

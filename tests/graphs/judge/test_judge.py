@@ -1,0 +1,219 @@
+"""Judge mode end to end: judged, asked on, answered from the tree, within its limits."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+
+from rag.config import load_settings
+from rag.errors import StoreError
+from rag.graphs import MODES
+from rag.models import chat as chat_models
+from rag.models.sparse import SparseEncoder
+from rag.reasoning.chat import ChatReasoner
+from rag.reasoning.extractive import ExtractiveReasoner
+from rag.runs.options import Question, RunOptions
+from rag.runs.run import Hooks
+from rag.runs.runs import Runs
+from rag.store.conversation_table import Change
+from rag.types import Answer
+from tests.support.answering import FakeRetriever, passage
+from tests.support.chat_server import ChatServer, Reply
+from tests.support.judge_model import BORN, FILM, FOUNDED, OTHER, PAGES, WHOLE, JudgeModel, by_table
+
+QUOTER = ExtractiveReasoner(SparseEncoder(), lambda terms: dict.fromkeys(terms, 1.0))
+
+
+@pytest.fixture
+def retriever() -> FakeRetriever:
+    return FakeRetriever(by_query=dict(PAGES), default=[passage(5, OTHER)])
+
+
+@pytest.fixture
+def runs() -> Iterator[Runs]:
+    its_runs = Runs(MODES)
+    yield its_runs
+    its_runs.close()
+
+
+def judge(
+    runs: Runs,
+    model: JudgeModel | None,
+    retriever: Any,
+    *,
+    question: str = WHOLE,
+    options: RunOptions | None = None,
+    changes: list[Change] | None = None,
+) -> Answer:
+    """Run it to its end, over a real chat server where there is a model."""
+    asked = Question(question, mode="judge", options=options or RunOptions())
+    hooks = Hooks(changes=lambda: list(changes or []))
+    with ChatServer(model or []) as server:
+        settings = load_settings(None, llm_base_url=server.base_url, llm_model="test")
+        reasoner = ChatReasoner(chat_models.build_chat_model(settings)) if model else QUOTER
+        run_id = runs.start(asked, reasoner=reasoner, retriever=retriever, quoter=QUOTER, hooks=hooks)
+        return runs.wait(run_id, 120)
+
+
+def nodes_of(answer: Answer) -> dict[str, dict[str, Any]]:
+    """The last row of each node, by its question."""
+    return {row["question"]: row for row in answer.trail["tree"]}
+
+
+def stop_of(answer: Answer) -> str:
+    return str(answer.trail["stop"]["code"])
+
+
+def test_what_a_passage_lacks_is_asked_for_until_it_is_answered(runs: Runs, retriever: FakeRetriever) -> None:
+    answer = judge(runs, JudgeModel(), retriever)
+    assert (answer.outcome, answer.notice) == ("answered", None)
+    assert retriever.queries == [WHOLE, BORN, FOUNDED]
+    assert {one.url for one in answer.citations} == {f"https://example.org/{n}" for n in (1, 2, 3)}
+    assert [one.verdict for one in answer.statements] == ["supported"] * 2
+    assert [one.id for one in answer.passages][:3] == ["p1", "p2", "p3"]
+    tree = nodes_of(answer)
+    assert [(row["depth"], row["parent"], row["answered"]) for row in tree.values()] == [
+        (0, "", True),
+        (1, "n1", True),
+        (2, "n2", True),
+    ]
+    assert tree[WHOLE]["answer"].endswith("Ostrava Moor was founded in 1342.")
+    assert stop_of(answer) == "judge_complete"
+    assert answer.model_calls == 3 + 2
+
+
+def test_a_passage_that_answers_ends_the_level(runs: Runs, retriever: FakeRetriever) -> None:
+    def answers(question: str, text: str) -> Any:
+        return (2, "", "") if text == FILM else (1, "Where does the harbour lie?", "")
+
+    answer = judge(runs, JudgeModel(answers, answer="It was directed by Ilse Brandt [1]."), retriever)
+    assert retriever.queries == [WHOLE] and answer.outcome == "answered"
+
+
+def test_what_is_beside_the_point_is_not_in_the_pages(runs: Runs, retriever: FakeRetriever) -> None:
+    answer = judge(runs, JudgeModel(lambda *_: (0, "", "")), retriever)
+    assert (answer.outcome, answer.text, stop_of(answer)) == ("not_in_pages", "", "judge_all_asked")
+
+
+def test_each_passage_may_be_judged_by_a_call_of_its_own(runs: Runs, retriever: FakeRetriever) -> None:
+    model = JudgeModel()
+    answer = judge(runs, model, retriever, options=RunOptions(judge_each=True))
+    assert model.asked.count("JudgeReply") == 2 + 2 + 1
+    assert answer.outcome == "answered" and nodes_of(answer)[WHOLE]["calls"] == 2
+
+
+def test_without_a_model_names_lead_on_and_quotes_answer(runs: Runs, retriever: FakeRetriever) -> None:
+    retriever.default = [passage(2, PAGES[BORN][0].text, title="Ilse Brandt")]
+    answer = judge(runs, None, retriever, question="Where was the director of Grey Harbour born?")
+    assert answer.model_calls == 0 and answer.citations
+    retriever.by_query["Where was the director of Grey Harbour born?"] = PAGES[WHOLE]
+    answer = judge(runs, None, retriever, question="Where was the director of Grey Harbour born?")
+    assert "Ilse Brandt" in retriever.queries[-1]
+    assert "https://example.org/2" in {row["url"] for row in answer.trail["tree"]}
+
+
+def test_a_verdict_without_its_quote_in_the_passage_keeps_no_quote(runs: Runs, retriever: FakeRetriever) -> None:
+    answer = judge(runs, JudgeModel(lambda *_: (2, "", "Nobody wrote this.")), retriever)
+    assert {row["quote"] for row in answer.trail["tree"]} == {""}
+
+
+def test_what_an_ancestor_asks_is_refused_and_what_another_asks_is_linked(runs: Runs, retriever: FakeRetriever) -> None:
+    first, second = "Who directed Grey Harbour?", "Where does Vale lie?"
+
+    def each_other(question: str, text: str) -> Any:
+        """Two passages that ask for each other."""
+        back = {WHOLE: (1, first if text == FILM else second, ""), first: (1, second, ""), second: (1, first, "")}
+        return back.get(question, (0, "", ""))
+
+    answer = judge(runs, JudgeModel(each_other), retriever)
+    assert sorted(retriever.queries) == sorted([WHOLE, first, second])
+    assert [(row["question"], row["status"], row["same_as"]) for row in answer.trail["tree"][-2:]] == [
+        (second, "linked", "n3"),
+        (first, "linked", "n2"),
+    ]
+    answer = judge(runs, JudgeModel(lambda *_: (1, WHOLE.upper(), "")), retriever)
+    assert {row["status"] for row in answer.trail["tree"] if row["parent"]} == {"refused"}
+
+
+def _always_new() -> JudgeModel:
+    numbers = itertools.count()
+    return JudgeModel(lambda *_: (1, f"And what of number {next(numbers)}?", ""))
+
+
+ADVERSARIES: Mapping[str, Any] = {
+    "always something new": _always_new,
+    "always the same": lambda: JudgeModel(lambda *_: (1, "What else?", "")),
+    "broken JSON": lambda: JudgeModel(reply=Reply('{"passages": [{"num')),
+    "another form": lambda: JudgeModel(reply=Reply('{"verdict": "yes"}')),
+    "scores beyond": lambda: JudgeModel(lambda *_: (9, "", "")),
+    "refused": lambda: JudgeModel(reply=Reply("no", status=400)),
+    "empty": lambda: JudgeModel(reply=Reply("")),
+}
+
+
+@pytest.mark.parametrize("kind", ADVERSARIES)
+def test_no_model_passes_a_limit_and_the_tree_is_whole(runs: Runs, retriever: FakeRetriever, kind: str) -> None:
+    answer = judge(runs, ADVERSARIES[kind](), retriever)
+    rows = answer.trail["tree"]
+    assert answer.model_calls <= 24 and len(retriever.queries) <= 12
+    assert max(row["depth"] for row in rows) <= 3
+    known = {row["node"] for row in rows}
+    assert {row["parent"] for row in rows} - {""} <= known and {row["same_as"] for row in rows} - {""} <= known
+    assert {row["status"] for row in rows} <= {"done", "linked", "refused", "cut"}
+    children = [row["node"] for row in rows if row["parent"] == "n1"]
+    assert len(set(children)) <= 3 and answer.outcome in ("caveat", "answered")
+
+
+def test_a_slow_model_is_left_in_time(runs: Runs, retriever: FakeRetriever) -> None:
+    slow = JudgeModel(reply=Reply("{}", fault="hang"))
+    answer = judge(runs, slow, retriever, options=RunOptions(seconds=4.0))
+    assert answer.seconds < 8 and answer.trail["tree"][0]["by"] == "rules" and answer.text
+
+
+def test_calls_that_are_used_up_leave_those_for_the_answer(runs: Runs, retriever: FakeRetriever) -> None:
+    answer = judge(runs, JudgeModel(), retriever, options=RunOptions(calls=4))
+    assert (answer.outcome, stop_of(answer)) == ("caveat", "judge_budget_calls")
+    assert answer.text and answer.model_calls <= 4
+    assert nodes_of(answer)[FOUNDED]["status"] == "cut"
+
+
+def test_a_branch_that_fails_costs_the_others_nothing(runs: Runs, retriever: FakeRetriever) -> None:
+    search = retriever.search
+
+    def breaks(question: str, before: Any = (), **how: Any) -> Any:
+        if question == "Where does Vale lie?":
+            raise StoreError("store_unreachable", url="http://db")
+        return search(question, before, **how)
+
+    def judged(question: str, text: str) -> Any:
+        return (1, "Where does Vale lie?", "") if (question, text) == (WHOLE, OTHER) else by_table(question, text)
+
+    retriever.search = breaks  # type: ignore[method-assign]
+    answer = judge(runs, JudgeModel(judged), retriever)
+    assert answer.outcome == "answered"
+    assert nodes_of(answer)["Where does Vale lie?"]["status"] == "failed"
+
+
+def test_a_person_ends_the_search(runs: Runs, retriever: FakeRetriever) -> None:
+    answer = judge(runs, JudgeModel(), retriever, changes=[Change("finish")])
+    assert (stop_of(answer), retriever.queries) == ("judge_stopped_by_person", [])
+
+
+def test_twenty_branches_side_by_side_lose_nothing(runs: Runs, retriever: FakeRetriever) -> None:
+    asked = Question(WHOLE, mode="judge")
+    with ChatServer(JudgeModel()) as server:
+        settings = load_settings(None, llm_base_url=server.base_url, llm_model="test")
+        reasoner = ChatReasoner(chat_models.build_chat_model(settings))
+        ids = [runs.start(asked, reasoner=reasoner, retriever=retriever, quoter=QUOTER) for _ in range(20)]
+        answers = [runs.wait(one, 120) for one in ids]
+    told = [[(row["node"], row["passage"], row["score"]) for row in one.trail["tree"]] for one in answers]
+    assert len(told) == 20 and all(one == told[0] for one in told) and len(told[0]) == 5
+
+
+@pytest.mark.parametrize("order", ["breadth", "best"])
+def test_levels_come_in_the_order_that_was_chosen(runs: Runs, retriever: FakeRetriever, order: Any) -> None:
+    answer = judge(runs, JudgeModel(), retriever, options=RunOptions(tree_order=order))
+    assert answer.outcome == "answered" and retriever.queries == [WHOLE, BORN, FOUNDED]
