@@ -37,7 +37,7 @@ def measure(app: App, writer: str) -> Iterator[Row]:
     judging = Asking(app).tools("main", None, judge=False)
     for way in WAYS:
         question = way.question(case(), "main")
-        options = replace(question.options, web=True)
+        options = replace(question.options, web="allowed")
         answer = app.wait(app.ask(replace(question, options=options)))
         found = scores(case(), Timed(answer), judging)
         figures = {name: _told(found.get(name)) for name in COLUMNS}

@@ -26,7 +26,7 @@ QUESTION = "Who is the keeper of the Kalvik lantern?"
 
 
 def ask(app: App, *, web: bool) -> Answer:
-    question = Question(QUESTION, ("main",), "research", options=RunOptions(web=web))
+    question = Question(QUESTION, ("main",), "research", options=RunOptions(web="allowed" if web else ""))
     return app.wait(app.ask(question), 120)
 
 

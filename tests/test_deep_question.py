@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 
 from benchmarks import deep_question, report
 from rag.app import App, Question, RunOptions
+from rag.conversations.conversations import Asked, TurnView
 from rag.evaluation.evidence import context_recall
 from rag.types import Answer
 from tests.support.deep_question import QUESTION, case, deep_app
@@ -23,7 +25,7 @@ def both(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[App, 
 
 
 def asked(app: App, mode: str, *, web: bool = True) -> Answer:
-    return app.wait(app.ask(Question(QUESTION, ("main",), mode, options=RunOptions(web=web))), 120)
+    return app.wait(app.ask(Question(QUESTION, ("main",), mode, options=RunOptions(web="allowed" if web else ""))), 120)
 
 
 def recall(answer: Answer) -> float:
@@ -59,6 +61,39 @@ def test_without_leave_the_question_does_not_go_to_the_web(both: tuple[App, Page
     assert {one["source"] for one in answer.trail["ledger"]} == {"library"}
     noted = {note["code"] for note in answer.trail.get("notes", ())}
     assert noted == ({"research_web_unset"} if with_model else set())
+
+
+def test_leave_for_a_conversation_holds_for_that_one_alone(tmp_path: Path) -> None:
+    with deep_app(tmp_path, with_model=True) as (app, server):
+        first = converse(app)
+        turn = waiting(app, first)
+        assert turn.waits[0].asks["web"] == ["What is AMD's AI chip strategy in 2024?"] and not server.count("/search")
+        app.reply(turn.id, {turn.waits[0].id: {"web": "conversation"}})
+        assert recall(app.wait(first.run_id, 120)) == 1.0
+        again = converse(app, first.conversation_id)
+        assert recall(app.wait(again.run_id, 120)) == 1.0 and server.count("/search") == 2
+        branch = app.conversations.branch(first.conversation_id, again.turn_id)
+        for other in ("", branch):
+            asked = converse(app, other)
+            turn = waiting(app, asked)
+            app.reply(turn.id, {turn.waits[0].id: {"web": "no"}})
+            answer = app.wait(asked.run_id, 120)
+            assert [gap["code"] for gap in answer.trail["gaps"]] == ["research_web_refused"]
+        assert server.count("/search") == 2
+
+
+def converse(app: App, conversation_id: str = "") -> Asked:
+    question = Question(QUESTION, ("main",), "research", options=RunOptions(web="ask"))
+    return app.converse(question, conversation_id=conversation_id)
+
+
+def waiting(app: App, asked: Asked) -> TurnView:
+    """The turn once it waits for a person."""
+    until = time.monotonic() + 60
+    while not (turn := app.conversations.turn(asked.turn_id)).waits:
+        assert time.monotonic() < until
+        time.sleep(0.02)
+    return turn
 
 
 def test_each_way_is_measured(

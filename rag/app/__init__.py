@@ -174,6 +174,8 @@ class App:
         `person` is whose answers are counted, nobody's where it is empty: RagError("too_many_answers") when too many
         are under way. `settings` (JSON values) are kept with it beside the mode.
         """
+        if question.options.web == "ask" and self.conversations.lets_web(conversation_id, owner):
+            question = replace(question, options=replace(question.options, web="allowed"))
         asking = self._asking(question.limited(self.settings), owner, chat)
         asking = replace(asking, conversation_id=conversation_id, settings={**asking.settings, **(settings or {})})
         return self._in_flight.begin(person, lambda: self.conversations.ask(asking))

@@ -59,7 +59,9 @@ def ask(settings: Settings, options: argparse.Namespace) -> int:
     status = 0
     with closing(App(settings)) as app:
         how = _how(options, app)
-        chosen = RunOptions(strategy=how["strategy"] or "", searches=options.max_searches, web=options.web)
+        chosen = RunOptions(
+            strategy=how["strategy"] or "", searches=options.max_searches, web="allowed" if options.web else ""
+        )
         for row in _questions(options):
             question = Question(row.question, (settings.rag_library,), options.mode, how["filters"], chosen)
             answer = app.wait(app.ask(question, history=row.history))

@@ -86,7 +86,10 @@ async def _prune(saver: AsyncSqliteSaver, conversation_id: str, namespace: str, 
 
 
 async def _bound(saver: AsyncSqliteSaver, days: float, megabytes: float) -> None:
-    """Remove what is older than `days`, and the oldest beyond `megabytes`; the newest of a namespace always stays."""
+    """Remove what is older than `days`, and the oldest beyond `megabytes`; the newest of a namespace always stays.
+
+    What a step wrote may be there before the checkpoint that it belongs to, which is newer than all others then.
+    """
     limits = {"oldest": _first_id(time.time() - days * 86_400), "most": int(megabytes * 1_000_000)}
     async with saver.lock:
         await saver.conn.execute(_OUT_OF_BOUNDS, limits)
@@ -113,5 +116,8 @@ _OUT_OF_BOUNDS: Final = """
 _WITHOUT_CHECKPOINT: Final = """
     DELETE FROM writes WHERE (thread_id, checkpoint_ns, checkpoint_id) NOT IN (
         SELECT thread_id, checkpoint_ns, checkpoint_id FROM checkpoints
+    ) AND checkpoint_id < (
+        SELECT MAX(checkpoint_id) FROM checkpoints AS kept
+        WHERE kept.thread_id = writes.thread_id AND kept.checkpoint_ns = writes.checkpoint_ns
     )
 """

@@ -158,6 +158,8 @@ class Conversations:
         answered = any(wait.id in reply for wait in turn.waits)
         if kept is None or not answered or not self._table.take_up(turn_id, self._process.name, here):
             raise RagError("turn_not_waiting")
+        if any(isinstance(said, Mapping) and said.get("web") == "conversation" for said in reply.values()):
+            self._table.add_extra(turn_id, {"web_for": turn.conversation_id})
         if here:
             self._runs.reply(here, reply)
             return Asked(turn.conversation_id, turn_id, here)
@@ -184,6 +186,11 @@ class Conversations:
         if found is None or "asked" not in found.extra:
             raise RagError("turn_unknown")
         return revive(Question, found.extra["asked"])
+
+    def lets_web(self, conversation_id: str, owner: str = "") -> bool:
+        """Whether the person let the questions of this very conversation go to the web; not those of its branches."""
+        turns = self._table.turns(conversation_id, owner) if conversation_id else []
+        return any(turn.extra.get("web_for") == conversation_id for turn in turns)
 
     def change(self, turn_id: str, change: Change, owner: str = "") -> None:
         """Change something of a run that goes on; its nodes read it when they are next at work.

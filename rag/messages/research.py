@@ -56,10 +56,17 @@ MESSAGES: dict[str, tuple[str, str]] = {
     # What is missing
     "research_gap_empty": ("Nothing in your pages matches it.", "您的网页中没有相符的内容。"),
     "research_gap_skipped": ("Skipped by you.", "已由您跳过。"),
+    "research_web_refused": (
+        "The web was not asked, as you wished; only the library was searched.",
+        "按您的选择没有查询网络，只检索了资料库。",
+    ),
     "research_gap_open": ("Not searched for before the search ended.", "检索结束前没有查到这一步。"),
     # What a step decided, for the trace
     "step_planned": ("Planned the steps.", "规划了步骤。"),
     "step_approved": ("You approved the plan.", "您确认了计划。"),
+    "step_asked_leave": ("Asks you before the question goes to the web.", "将问题发往网络之前先征求您的同意。"),
+    "step_left": ("You let the question go to the web.", "您允许将问题发往网络。"),
+    "step_stayed": ("You kept the question to the library.", "您选择只用资料库。"),
     "step_dispatched": ("Began the steps that could begin.", "开始了可以进行的步骤。"),
     "step_step_done": ("Searched and read for one step.", "完成了一步的检索和阅读。"),
     "step_step_empty": ("Found nothing for one step.", "有一步没有找到内容。"),

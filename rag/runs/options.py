@@ -12,6 +12,8 @@ from rag.retrieval.filters import Filters
 from rag.runs.usage import Prices
 
 TreeOrder = Literal["breadth", "best"]
+Leave = Literal["", "ask", "allowed"]
+"""Whether a question may leave the machine: no, when the person says so at that moment, yes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,9 +25,9 @@ class RunOptions:
     says how an answer is put together from many passages, `distill` whether they are cut down to the
     sentences that bear on the question first (None: when they do not fit). With `approve` a plan waits for the
     person before it is carried out, where the mode makes one; `searches` is how many such a mode makes at most;
-    with `web` its steps may search the open web too. `judge_each` has passages judged one by one, `tree_order` says
-    which levels of a tree come first, and `branch` names an earlier tree, and what is changed of it, that one goes on
-    from: `node`, `checkpoint`, and as in `rag.graphs.judge.tree.branched`.
+    `web` says whether its steps may search the open web too. `judge_each` has passages judged one by one, `tree_order`
+    says which levels of a tree come first, and `branch` names an earlier tree, and what is changed of it, that one goes
+    on from: `node`, `checkpoint`, and as in `rag.graphs.judge.tree.branched`.
     `context_tokens` is what the chat model takes in at once. `calls`, `tokens` and `seconds` end the run with the best
     answer so far. A search hands on `k` passages of `fetch_k` candidates; 0 is as many as usual.
     """
@@ -36,7 +38,7 @@ class RunOptions:
     distill: bool | None = None
     approve: bool = False
     searches: int | None = None
-    web: bool = False
+    web: Leave = ""
     judge_each: bool = False
     tree_order: TreeOrder = "breadth"
     branch: Mapping[str, Any] = field(default_factory=dict)

@@ -65,7 +65,8 @@ def start(
 def _question(text: str, library: str, standalone: str) -> Question:
     """The words, with what was chosen in this tab beside them."""
     state, chosen = session(), search_options()
-    options = RunOptions(strategy=chosen.get("strategy", ""), standalone=standalone, **state.choices.options())
+    given = {"strategy": chosen.get("strategy", ""), "standalone": standalone, **state.choices.options()}
+    options = RunOptions(web="ask", **given)
     return Question(text, (library,), state.mode, chosen.get("filters") or Filters(), options)
 
 

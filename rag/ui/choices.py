@@ -13,7 +13,6 @@ class Choices:
 
     compose: str = "auto"
     approve: bool = False
-    web: bool = False
     calls: int | None = None
     tokens: int | None = None
     seconds: int | None = None

@@ -43,7 +43,7 @@ def draw_options(app: App, language: Language) -> None:
                 _draw_model(chat, app, language)
                 _draw_compose(language)
             if session().mode == "research":
-                _draw_research(app, language)
+                _draw_research(language)
             _draw_limits(app, language, with_model=chat is not None)
         else:
             st.session_state.pop(_PROBLEM, None)
@@ -70,7 +70,7 @@ def chat_in_use(app: App) -> ChatOptions | None:
 
 def _height(app: App) -> int:
     height = 400 if session().chat or app.settings.has_chat_model else 170
-    return height + (100 if session().mode == "research" else 0)
+    return height + (60 if session().mode == "research" else 0)
 
 
 def _draw_model(chat: ChatOptions, app: App, language: Language) -> None:
@@ -146,11 +146,10 @@ def _draw_compose(language: Language) -> None:
     st.caption(label(f"compose_{session().choices.compose}_hint", language))
 
 
-def _draw_research(app: App, language: Language) -> None:
-    """Whether the plan waits for the person, and whether the question may leave the machine."""
-    for name in ("approve", *(["web"] if app.imports.web_search else [])):
-        st.session_state[f"option-{name}"] = getattr(session().choices, name)
-        st.toggle(label(f"option_{name}", language), key=f"option-{name}", on_change=_take, args=(name,))
+def _draw_research(language: Language) -> None:
+    """Whether the plan waits for the person."""
+    st.session_state["option-approve"] = session().choices.approve
+    st.toggle(label("option_approve", language), key="option-approve", on_change=_take, args=("approve",))
 
 
 def _draw_limits(app: App, language: Language, *, with_model: bool) -> None:

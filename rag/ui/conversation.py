@@ -21,7 +21,7 @@ from rag.ui.live import LiveRun
 from rag.ui.missing import draw_missing
 from rag.ui.navigation import go
 from rag.ui.render import answer_markdown
-from rag.ui.research import draw_approval, draw_go_on, draw_live_plan, draw_report
+from rag.ui.research import draw_go_on, draw_live_plan, draw_report, draw_wait
 from rag.ui.scope import Scope
 from rag.ui.scripts import tell_browser
 from rag.ui.session import session
@@ -176,7 +176,7 @@ def _draw_elsewhere(app: App, turn: TurnView, language: Language) -> None:
     with suppress(RagError):
         now = app.conversations.turn(turn.id, session().owner)
         if now.waits:
-            draw_approval(app, now, now.waits[0], language)
+            draw_wait(app, now, now.waits[0], language)
             return
         if now.state == "running":
             st.markdown(f":primary[:material/progress_activity:] {label('trace_starting', language)}…")

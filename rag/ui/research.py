@@ -40,7 +40,7 @@ _SOUND = ("research_complete", "research_plan_done")
 def draw_live_plan(app: App, turn: TurnView, live: LiveRun, language: Language) -> None:
     """The steps as they are, the budget, and what can still be changed."""
     if live.waits:
-        draw_approval(app, turn, live.waits[0], language)
+        draw_wait(app, turn, live.waits[0], language)
         return
     with st.container(key=f"plan-{turn.id}", gap="small"):
         _draw_used(live, language)
@@ -140,7 +140,36 @@ def _add(app: App, turn: TurnView) -> None:
         _change(app, turn, Change("step_add", {"id": f"p{uuid4().hex[:6]}", "sub_question": text}))
 
 
-def draw_approval(app: App, turn: TurnView, wait: Wait, language: Language) -> None:
+def draw_wait(app: App, turn: TurnView, wait: Wait, language: Language) -> None:
+    """What a run waits for: leave to ask the web, or a plan that is looked at first."""
+    draw = _draw_leave if "web" in wait.asks else _draw_approval
+    draw(app, turn, wait, language)
+
+
+def _draw_leave(app: App, turn: TurnView, wait: Wait, language: Language) -> None:
+    """The first question of a run that would leave the machine, and whether it may."""
+    service = app.imports.web_search.name if app.imports.web_search else ""
+    with st.container(border=True, key=f"leave-{turn.id}"):
+        lead = label("research_leave_lead", language, service=service)
+        asked = "\n".join(f"- {escape_line(one)}" for one in wait.asks["web"])
+        st.markdown(f":material/public: {lead}\n\n{asked}")
+        with st.container(horizontal=True, gap="small"):
+            for leave in ("question", "conversation", "no"):
+                st.button(
+                    label(f"research_leave_{leave}", language),
+                    type="primary" if leave == "question" else "secondary",
+                    key=f"leave-{leave}-{turn.id}",
+                    on_click=_say_leave,
+                    args=(app, turn, wait, leave, language),
+                )
+
+
+def _say_leave(app: App, turn: TurnView, wait: Wait, leave: str, language: Language) -> None:
+    if attempt(lambda: _reply(app, turn, wait, {"web": leave}), language):
+        session().live.pop(turn.id, None)
+
+
+def _draw_approval(app: App, turn: TurnView, wait: Wait, language: Language) -> None:
     """The plan as a form: each step can be changed or left out, one can be added, and then it begins."""
     steps = wait.asks["plan"]
     with st.form(f"approve-{turn.id}"):
@@ -155,7 +184,7 @@ def draw_approval(app: App, turn: TurnView, wait: Wait, language: Language) -> N
             st.checkbox(label("research_keep", language), value=True, key=keep)
         st.text_input(label("research_new_step", language), key=f"plan-new-{turn.id}", max_chars=_LONGEST)
         begin = st.form_submit_button(label("research_begin", language), type="primary", key=f"begin-{turn.id}")
-    if begin and attempt(lambda: _reply(app, turn, wait, _approved(turn.id, steps)), language):
+    if begin and attempt(lambda: _reply(app, turn, wait, {"changes": _approved(turn.id, steps)}), language):
         session().live.pop(turn.id, None)
         st.rerun()
 
@@ -174,8 +203,8 @@ def _approved(turn_id: str, steps: Sequence[Mapping[str, Any]]) -> list[dict[str
     return changes
 
 
-def _reply(app: App, turn: TurnView, wait: Wait, changes: Sequence[Mapping[str, Any]]) -> None:
-    app.reply(turn.id, {wait.id: {"changes": list(changes)}}, owner=session().owner, chat=session().chat)
+def _reply(app: App, turn: TurnView, wait: Wait, said: Mapping[str, Any]) -> None:
+    app.reply(turn.id, {wait.id: dict(said)}, owner=session().owner, chat=session().chat)
 
 
 def draw_go_on(app: App, turn: TurnView, language: Language) -> None:

@@ -106,6 +106,16 @@ async def test_histories_are_bounded_in_days_and_megabytes(tmp_path: Path) -> No
         await saver.adelete_thread("last")
 
 
+async def test_what_a_step_wrote_before_its_checkpoint_is_stored_stays(tmp_path: Path) -> None:
+    path = tmp_path / "c.sqlite3"
+    saver = Checkpoints(path).saver()
+    await graph(saver).ainvoke({"steps": []}, config("a", **{HISTORY: True}), durability="sync")
+    coming = config("a", checkpoint_ns="", checkpoint_id=str(uuid6()))
+    await saver.aput_writes(coming, [("__interrupt__", ["May I?"])], "a-task")
+    await graph(saver).ainvoke({"steps": []}, config("b", **{HISTORY: True}), durability="sync")
+    assert coming["configurable"]["checkpoint_id"] in {row[2] for row in rows(path, "writes")}
+
+
 def test_the_first_id_of_a_moment() -> None:
     now = time.time()
     assert checkpoints._first_id(now - 1) < str(uuid6()) < checkpoints._first_id(now + 60)

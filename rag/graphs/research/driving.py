@@ -41,6 +41,7 @@ def context_of(run: Run) -> ResearchContext:
     quoter = run.quoter if isinstance(run.quoter, ExtractiveReasoner) else reasoner
     if not isinstance(quoter, ExtractiveReasoner):
         raise TypeError("research needs what quotes, beside what writes")
+    nobody = run.question.options.web == "ask" and not run.thread  # what is not kept cannot wait for a person
     return ResearchContext(
         search=shelf.search,
         rules=RuleResearcher(quoter),
@@ -48,7 +49,7 @@ def context_of(run: Run) -> ResearchContext:
         seconds=run.seconds,
         changes=run.changes,
         model=ChatResearcher(reasoner) if isinstance(reasoner, ChatReasoner) else None,
-        web=shelf.web,
+        web=None if nobody else shelf.web,
         titles=shelf.titles,
         answerable=shelf.answerable,
         condenser=reasoner if isinstance(reasoner, Condenser) else None,

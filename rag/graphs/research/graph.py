@@ -11,16 +11,17 @@ from langgraph.types import Send
 
 from rag.graphs.research import nodes, writing
 from rag.graphs.research.limits import CALLS_A_STEP, CALLS_KEPT
-from rag.graphs.research.state import ResearchContext, ResearchState, StepInput, asked
+from rag.graphs.research.state import ResearchContext, ResearchState, StepInput, asked, may_leave
 from rag.runs.nodes import timed
 
 _RECURSION_LIMIT = 40  # seven rounds take three steps each
 
 
 def build(checkpointer: Any = None) -> Any:
-    """enter → plan → (approve) → dispatch → steps side by side → review → dispatch …, then write → verify."""
+    """enter → plan → (approve) → dispatch → (consent → dispatch) → steps side by side → review → dispatch …,
+    then write → verify."""
     builder = StateGraph(ResearchState, context_schema=ResearchContext)
-    for name in ("enter", "plan", "approve", "dispatch", "step", "review"):
+    for name in ("enter", "plan", "approve", "dispatch", "consent", "step", "review"):
         builder.add_node(name, timed(name, getattr(nodes, name)))
     for name in ("write", "verify"):
         builder.add_node(name, timed(name, getattr(writing, name)))
@@ -28,7 +29,8 @@ def build(checkpointer: Any = None) -> Any:
     builder.add_conditional_edges("enter", _after_enter, ["plan", END])
     builder.add_conditional_edges("plan", _after_plan, ["approve", "dispatch"])
     builder.add_edge("approve", "dispatch")
-    builder.add_conditional_edges("dispatch", _after_dispatch, ["step", "write"])
+    builder.add_conditional_edges("dispatch", _after_dispatch, ["consent", "step", "write"])
+    builder.add_edge("consent", "dispatch")
     builder.add_edge("step", "review")
     builder.add_conditional_edges("review", _after_review, ["dispatch", "write"])
     builder.add_conditional_edges("write", _after_write, ["verify", END])
@@ -50,8 +52,12 @@ def _after_plan(_: ResearchState, runtime: Runtime[ResearchContext]) -> Literal[
     return "approve" if runtime.context.options.approve else "dispatch"
 
 
-def _after_dispatch(state: ResearchState, runtime: Runtime[ResearchContext]) -> list[Send] | Literal["write"]:
+def _after_dispatch(
+    state: ResearchState, runtime: Runtime[ResearchContext]
+) -> list[Send] | Literal["consent", "write"]:
     """Each step with its share of the calls that are left: none can use up what its siblings or the report need."""
+    if state["web"] == "asking" and not state["stop"]:
+        return "consent"
     running = [step for step in state["plan"] if step["status"] == "running"]
     if not running or state["stop"]:
         return "write"
@@ -66,6 +72,7 @@ def _after_dispatch(state: ResearchState, runtime: Runtime[ResearchContext]) -> 
                 aspects=state["aspects"],
                 past=[one["summary"] for one in state["past"] if one["summary"]],
                 calls=min(2 * CALLS_A_STEP, spare // len(running)),
+                web=may_leave(state, context),
             ),
         )
         for step in running

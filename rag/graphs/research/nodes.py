@@ -38,6 +38,7 @@ from rag.graphs.research.state import (
     asked,
     found_by,
     fresh,
+    may_leave,
 )
 from rag.messages import say
 from rag.reasoning.history import MAX_STANDALONE
@@ -99,7 +100,7 @@ async def plan(state: ResearchState, runtime: Running) -> Result:
         made, notes = await either(time_left(context), by_model, partial(rules.plan, question, titles))
     if not made.steps:
         made = await rules.plan(question, titles)
-    beyond = [_to_web(state, "research_web_too")] if model is None and context.web is not None else []
+    beyond = [_to_web(state, "research_web_too")] if model is None and may_leave(state, context) else []
     steps = numbered([*made.steps, *beyond], (), "plan")
     aspects = [asdict(one) for one in made.aspects]
     tell(runtime, steps)
@@ -121,8 +122,11 @@ async def dispatch(state: ResearchState, runtime: Running) -> Result:
     context = runtime.context
     changes = await asyncio.to_thread(context.changes)
     steps = apply_changes(state["plan"], changes)
+    steps = _within_library(steps) if state["web"] == "no" else steps
     stop = "stopped_by_person" if finish_is_wished(changes) else limit_reached(state, context)
     ready = [] if stop else _ready(steps)[: min(context.limits.at_once, searches_left(state, context))]
+    if _asks_leave(ready, state, context):
+        return {"plan": Overwrite(steps), "web": "asking"}, decided("asked_leave")
     chosen = {step["id"] for step in ready}
     round_ = state["round"] + bool(ready)
     begun = [_begun(step, round_) if step["id"] in chosen else step for step in steps]
@@ -131,6 +135,28 @@ async def dispatch(state: ResearchState, runtime: Running) -> Result:
         update["stop"] = record(Notice(f"research_{stop}"))
     tell(runtime, begun)
     return update, decided("dispatched", steps=[step["sub_question"] for step in ready])
+
+
+def _asks_leave(ready: Sequence[StepRecord], state: ResearchState, context: ResearchContext) -> bool:
+    """Whether one of them would be the first to leave the machine, and the person has not been asked."""
+    unasked = context.web is not None and context.options.web == "ask" and state["web"] in ("", "asking")
+    return unasked and any(step["tool"] == "web" for step in ready)
+
+
+async def consent(state: ResearchState, _: Running) -> Result:
+    """Wait for the person, who says whether the question may go to the web; no library's page ever does."""
+    beyond = [step["sub_question"] for step in _open(state["plan"]) if step["tool"] == "web"]
+    reply = interrupt({"web": beyond, "question": asked(state)})
+    leave = "yes" if reply.get("web") in ("question", "conversation") else "no"
+    return {"web": leave}, decided("left" if leave == "yes" else "stayed")
+
+
+def _within_library(steps: Sequence[StepRecord]) -> list[StepRecord]:
+    """The plan without what is left to do on the web; in the library where nothing else would be left."""
+    alone = all(step["tool"] == "web" for step in steps)
+    refused: StepRecord = {"status": "skipped", "failure": record(Notice("research_web_refused"))}
+    instead: StepRecord = {"tool": "library"} if alone else refused
+    return [{**one, **instead} if one["tool"] == "web" and one["status"] == "open" else one for one in steps]
 
 
 def _begun(step: StepRecord, round_: int) -> StepRecord:
@@ -161,7 +187,7 @@ async def _searched(state: StepInput, context: ResearchContext) -> Result:
     task, model, rules = _task(state), context.model, context.rules
     by_model = partial(model.word, task) if model else None
     query, notes = await either(time_left(context), by_model, partial(rules.word, task))
-    passages, source, missed = await _found(own["tool"], query, context)
+    passages, source, missed = await _found(own["tool"], query, context, beyond=state["web"])
     kept = passages[: limits.keep]
     reading, more = Reading(), list[NoticeRecord]()
     if kept:
@@ -190,10 +216,12 @@ async def _searched(state: StepInput, context: ResearchContext) -> Result:
     return update, decided(f"step_{done['status']}", sub_question=asked_for, passages=len(passages), **told)
 
 
-async def _found(tool: Tool, query: Query, context: ResearchContext) -> tuple[list[Passage], Tool, list[NoticeRecord]]:
+async def _found(
+    tool: Tool, query: Query, context: ResearchContext, *, beyond: bool
+) -> tuple[list[Passage], Tool, list[NoticeRecord]]:
     """The passages, where they are from, and a note where the web was meant and the library had to do."""
     missed = [record(Notice("research_web_unset"))]
-    if tool == "web" and context.web is not None:
+    if tool == "web" and beyond and context.web is not None:
         try:
             with span("web", "tool", query=query.text):
                 found = await asyncio.to_thread(context.web, query.text)
@@ -292,7 +320,8 @@ def _to_web(state: ResearchState, why: str) -> SubQuestion:
 def _leaves_library(state: ResearchState, context: ResearchContext) -> bool:
     """Whether the web is asked because the library does not seem to hold the answer: once, where that is allowed."""
     asked_web = any(step["tool"] == "web" for step in state["plan"])
-    return context.web is not None and not asked_web and context.answerable() < DOUBT
+    refused = context.options.web == "ask" and state["web"] == "no"
+    return context.web is not None and not (asked_web or refused) and context.answerable() < DOUBT
 
 
 async def _choice(state: ResearchState, context: ResearchContext) -> tuple[Choice, str, list[NoticeRecord]]:

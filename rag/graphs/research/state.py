@@ -140,8 +140,9 @@ class ResearchState(TypedDict, total=False):
     """The conversation, and the fields of the current question, which `fresh` resets.
 
     `met` are the ids of aspects that were met, `gain` how many new ones each round met, `reviewed` how many of the
-    `past` steps were looked at. `stop` is why no further step was begun, as a notice. `struck` are the sentences that
-    nothing bore out, `notes` what went otherwise than planned.
+    `past` steps were looked at. `web` is whether the person lets the question go there, empty until that is asked.
+    `stop` is why no further step was begun, as a notice. `struck` are the sentences that nothing bore out, `notes` what
+    went otherwise than planned.
     """
 
     messages: Annotated[list[AnyMessage], add_messages]
@@ -160,6 +161,7 @@ class ResearchState(TypedDict, total=False):
     round: int
     reviewed: int
     unclear: str
+    web: Literal["", "asking", "yes", "no"]
     spent: dict[str, float]
     stop: NoticeRecord | None
     notes: Annotated[list[NoticeRecord], operator.add]
@@ -173,13 +175,14 @@ class ResearchState(TypedDict, total=False):
 
 
 class StepInput(TypedDict):
-    """What one step is sent."""
+    """What one step is sent; `web` is whether it may leave the library."""
 
     question: str
     step: StepRecord
     aspects: list[AspectRecord]
     past: list[str]
     calls: int
+    web: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,6 +222,7 @@ def fresh(question: str) -> dict[str, Any]:
         "round": 0,
         "reviewed": 0,
         "unclear": "",
+        "web": "",
         "spent": {},
         "stop": None,
         "struck": [],
@@ -229,6 +233,11 @@ def fresh(question: str) -> dict[str, Any]:
         "outcome": None,
         "notice": None,
     }
+
+
+def may_leave(state: ResearchState, context: ResearchContext) -> bool:
+    """Whether the question may go to the web: allowed beforehand, or by the person when that was asked."""
+    return context.web is not None and (context.options.web == "allowed" or state["web"] == "yes")
 
 
 def asked(state: ResearchState) -> str:

@@ -218,7 +218,7 @@ def gaps(state: ResearchState) -> list[dict[str, Any]]:
     """Sub-questions that nothing was found for, or that were not asked, and why, as notices."""
     missing = []
     for step in state.get("plan", []):
-        if step["status"] == "failed":
+        if "failure" in step:
             missing.append({"sub_question": step["sub_question"], **step["failure"]})
         elif step["status"] != "done":
             code = {"empty": "research_gap_empty", "skipped": "research_gap_skipped"}.get(step["status"])

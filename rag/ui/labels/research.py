@@ -2,7 +2,6 @@
 
 LABELS: dict[str, tuple[str, str]] = {
     "option_approve": ("Show me the plan first", "先给我看计划"),
-    "option_web": ("May search the web: the question leaves this machine", "可搜索网络：问题会发送到外部服务"),
     "research_from_web": ("From the web, {date}; not in the library", "来自网络（{date}），不在资料库中"),
     "research_add_web": ("Add {count:page|pages} from the web to the library", "将 {count} 个网页加入资料库"),
     "research_plan": ("Plan", "计划"),
@@ -33,6 +32,13 @@ LABELS: dict[str, tuple[str, str]] = {
         "这是计划。可以修改、去掉或增加步骤，然后开始。",
     ),
     "research_begin": ("Begin", "开始"),
+    "research_leave_lead": (
+        "May {service} be asked on the web? Searches for this would leave this machine; your pages would not.",
+        "可以通过 {service} 查询网络吗？以下内容的检索会离开本机，您的网页不会。",
+    ),
+    "research_leave_question": ("For this question", "仅限这个问题"),
+    "research_leave_conversation": ("For this conversation", "这次对话都可以"),
+    "research_leave_no": ("No, library only", "不，只用资料库"),
     "research_new_step": ("One more step, if you like", "可再加一步"),
     "research_keep": ("Search for it", "检索这一步"),
     "research_way": (

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from rag.config import load_settings
+from rag.conversations.checkpoints import Checkpoints
 from rag.errors import StoreError, WebSearchError
 from rag.graphs import MODES
 from rag.graphs.research.mode import ResearchMode
@@ -250,7 +253,7 @@ def test_a_step_of_the_web_is_searched_there_and_marked(runs: Runs, retriever: F
     without = research(runs, model, retriever)
     assert [note["code"] for note in without.trail["notes"]] == ["research_web_unset"]
     retriever.web, retriever.queries = web, []
-    answer = research(runs, model, retriever)
+    answer = research(runs, model, retriever, options=RunOptions(web="allowed"))
     assert (asked, retriever.queries) == ([SECOND], [FIRST])
     sources = {one["id"]: (one["source"], bool(one["fetched_at"])) for one in answer.trail["ledger"]}
     assert sources == {"p1": ("library", False), "web:hash9:0": ("web", True)}
@@ -262,9 +265,44 @@ def test_a_web_that_does_not_answer_leaves_the_library(runs: Runs, retriever: Fa
         raise WebSearchError("web_search_slow", name="SearXNG")
 
     retriever.web = web
-    answer = research(runs, ResearchModel(steps=(step(FIRST), step(SECOND, tool="web"))), retriever)
+    model = ResearchModel(steps=(step(FIRST), step(SECOND, tool="web")))
+    answer = research(runs, model, retriever, options=RunOptions(web="allowed"))
     assert steps_of(answer) == [(FIRST, "done"), (SECOND, "done")]
     assert [note["code"] for note in answer.trail["notes"]] == ["web_search_slow"]
+
+
+@pytest.mark.parametrize(
+    ("steps", "said", "done", "asked_web"),
+    [
+        ((FIRST, "web"), "question", ["done", "done"], [SECOND]),
+        ((FIRST, "web"), "conversation", ["done", "done"], [SECOND]),
+        ((FIRST, "web"), "no", ["done", "skipped"], []),
+        (("web",), "no", ["done"], []),
+    ],
+)
+def test_the_person_is_asked_before_the_question_leaves_the_machine(
+    tmp_path: Path, retriever: FakeRetriever, steps: tuple[str, ...], said: str, done: list[str], asked_web: list[str]
+) -> None:
+    runs = Runs(MODES, saver=Checkpoints(tmp_path / "conversations.sqlite3").saver)
+    beyond: list[str] = []
+    retriever.web = lambda query: beyond.append(query) or [replace(passage(9, BRIDGE), id="web:hash9:0")]
+    planned = [step(SECOND, tool="web") if one == "web" else step(one) for one in steps]
+    asked = Question(BOTH, mode="research", options=RunOptions(web="ask"))
+    with closing(runs), ChatServer(ResearchModel(steps=planned, report="It was so [1].")) as server:
+        settings = load_settings(None, llm_base_url=server.base_url, llm_model="test")
+        reasoner = ChatReasoner(chat_models.build_chat_model(settings))
+        run_id = runs.start(asked, reasoner=reasoner, retriever=retriever, quoter=QUOTER, thread="one")
+        while not (waits := [one.data for one in runs.events(run_id) if one.kind == "waiting"]):
+            runs.events(run_id, len(runs.events(run_id)), 60)
+        (wait,) = waits[0]
+        assert (wait.asks["web"], beyond, retriever.queries) == ([SECOND], [], [])
+        runs.reply(run_id, {wait.id: {"web": said}})
+        answer = runs.wait(run_id, 60)
+    assert beyond == asked_web
+    assert [status for _, status in steps_of(answer)] == done
+    refused = [(SECOND, "research_web_refused")] if "skipped" in done else []
+    assert [(gap["sub_question"], gap["code"]) for gap in answer.trail["gaps"]] == refused
+    assert retriever.queries == [FIRST] * (FIRST in steps) + [SECOND] * (steps == ("web",))
 
 
 def test_a_model_that_does_not_answer_in_time_is_left_and_the_report_comes(
