@@ -16,6 +16,7 @@ from uuid import UUID
 
 from rag.background import BACKGROUND
 from rag.errors import ConfigError
+from rag.runs.run import HISTORY
 
 if TYPE_CHECKING:
     from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -79,8 +80,8 @@ async def _prune(saver: AsyncSqliteSaver, conversation_id: str, namespace: str, 
     async with saver.lock:
         for table in ("checkpoints", "writes"):
             await saver.conn.execute(
-                f"DELETE FROM {table} WHERE thread_id = ? AND checkpoint_ns = ? AND checkpoint_id <> ?",
-                (conversation_id, namespace, newest),
+                f"DELETE FROM {table} WHERE thread_id = ? AND checkpoint_ns = ? AND checkpoint_id NOT IN ({_STAYS})",
+                (conversation_id, namespace, newest, conversation_id, namespace),
             )
         await saver.conn.commit()
 
@@ -102,6 +103,12 @@ def _first_id(seconds: float) -> str:
     ticks = int(seconds * 10_000_000) + 0x01B21DD213814000
     return str(UUID(int=(ticks >> 12) << 80 | 6 << 76 | (ticks & 0xFFF) << 64))
 
+
+_STAYS: Final = f"""
+    SELECT ? UNION SELECT checkpoint_id FROM checkpoints
+    WHERE thread_id = ? AND checkpoint_ns = ? AND json_extract(CAST(metadata AS TEXT), '$.{HISTORY}')
+"""
+"""The newest, and those of runs that keep their history, which a run that keeps none leaves alone."""
 
 _OUT_OF_BOUNDS: Final = """
     DELETE FROM checkpoints WHERE rowid IN (

@@ -107,9 +107,9 @@ class Retriever:
         weights = term_weights(question, before, self._engine.sparse)
         return {term: weights[term] * idf for term, idf in self._engine.library.idf(sorted(weights)).items()}
 
-    def vectors(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Unit vectors (n, d) of n texts, in the library's model."""
-        return self._engine.model.sentence_vectors(texts)
+    def vector(self, question: str) -> NDArray[np.float32]:
+        """The unit vector (d,) of a question, in the library's model."""
+        return self._engine.model.encode_query(question)
 
     def passages(self, ids: Sequence[str]) -> list[Passage]:
         """Read passages again by id; those that are gone are left out."""

@@ -124,9 +124,9 @@ class ScopedSearch:
             and (not wanted.sites or page.site in wanted.sites)
         ]
 
-    def vectors(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Unit vectors (n, d) of the texts, as questions are embedded."""
-        return self._make().vectors(texts)
+    def vector(self, question: str) -> NDArray[np.float32]:
+        """The unit vector (d,) of a question."""
+        return self._make().vector(question)
 
     def passages(self, ids: Sequence[str]) -> list[Passage]:
         return self._make().passages(ids)

@@ -91,8 +91,8 @@ class BeyondLibrary(Protocol):
 
 @runtime_checkable
 class Embeds(Protocol):
-    def vectors(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Unit vectors (n, d) of n texts, in the model that searches. Blocks."""
+    def vector(self, question: str) -> NDArray[np.float32]:
+        """The unit vector (d,) of a question, in the model that searches. Blocks."""
         ...
 
 
@@ -135,9 +135,9 @@ class Shelf:
         return self._retriever.titles() if isinstance(self._retriever, Titled) else ()
 
     @property
-    def vectors(self) -> Callable[[Sequence[str]], NDArray[np.float32]] | None:
-        """Unit vectors of texts, where what searches has a model."""
-        return self._retriever.vectors if isinstance(self._retriever, Embeds) else None
+    def vector(self) -> Callable[[str], NDArray[np.float32]] | None:
+        """The unit vector of a question, where what searches has a model."""
+        return self._retriever.vector if isinstance(self._retriever, Embeds) else None
 
     def answerable(self) -> float:
         """How likely the library holds the answer, by the best of the searches; 1 before the first."""

@@ -33,16 +33,21 @@ VERDICTS: Mapping[tuple[str, str], Any] = {
 }
 _WANTED = re.compile(r"^(?:Question|问题)[:：] ?(.+)$", re.MULTILINE)
 
-Judged = Callable[[str, str], Any]
+_LARGER = re.compile(r"^(?:Part of|更大的问题)[:：] ?(.+)$", re.MULTILINE)
+
+Judged = Callable[[str, str, str], Any]
 
 
-def by_table(question: str, text: str) -> Any:
+def by_table(question: str, _: str, text: str) -> Any:
     return VERDICTS.get((question, text), (0, "", ""))
 
 
 @dataclass
 class JudgeModel:
-    """`judged` gives (score, missing, quote) for a question and a passage's text; `reply` is sent in its place."""
+    """`judged` gives (score, missing, quote) for a question, the whole that it is a part of, and a passage's text.
+
+    `reply` is sent in its place.
+    """
 
     judged: Judged = by_table
     answer: Any = ANSWER
@@ -62,8 +67,9 @@ class JudgeModel:
 
     def _verdicts(self, request: Request) -> list[dict[str, Any]]:
         question = _WANTED.findall(request.last)[-1]
+        whole = next(iter(_LARGER.findall(request.last)[-1:]), question)
         found = []
         for number, text in passages_of(request):
-            score, missing, quote = self.judged(question, text)
+            score, missing, quote = self.judged(question, whole, text)
             found.append({"number": number, "score": score, "missing": missing, "reason": "so", "quote": quote})
         return found

@@ -67,7 +67,7 @@ def context_of(run: Run) -> TreeContext:
         changes=run.changes,
         reasoner=reasoner,
         model=ChatJudge(reasoner) if isinstance(reasoner, ChatReasoner) else None,
-        vectors=shelf.vectors,
+        vector=shelf.vector,
         answerable=shelf.answerable,
         condenser=reasoner if isinstance(reasoner, Condenser) else None,
         verifiers=[one for one in (reasoner, run.verifier) if isinstance(one, Verifier)],

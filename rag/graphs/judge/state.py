@@ -170,8 +170,8 @@ class JudgeInput(TypedDict):
 class TreeContext:
     """What a run works with: never saved.
 
-    `search` blocks and is called in threads, as `vectors` is, which gives (n, d) unit vectors of n texts. `seconds` is
-    how long the run has been at work, `changes` what a person changed meanwhile.
+    `search` blocks and is called in threads, as `vector` is, which gives the unit vector (d,) of a question.
+    `seconds` is how long the run has been at work, `changes` what a person changed meanwhile.
     """
 
     search: Callable[..., Sequence[Passage]]
@@ -181,7 +181,7 @@ class TreeContext:
     changes: Callable[[], Sequence[Change]]
     reasoner: Reasoner
     model: ChatJudge | None = None
-    vectors: Callable[[Sequence[str]], NDArray[np.float32]] | None = None
+    vector: Callable[[str], NDArray[np.float32]] | None = None
     answerable: Callable[[], float] = lambda: 1.0
     condenser: Condenser | None = None
     verifiers: Sequence[Verifier] = ()

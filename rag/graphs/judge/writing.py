@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import Any, Final
 
 from langchain_core.messages import AIMessage
+from langgraph.config import get_config
 
 from rag.checking.citations import Check, Checked, consulted
 from rag.checking.statements import declines
@@ -52,6 +53,8 @@ async def write(state: TreeState, runtime: Running) -> Result:
     passages = await asyncio.to_thread(handed, state, context)
     update: dict[str, Any] = {"passages": [asdict(one) for one in passages]}
     runtime.stream_writer(update)
+    before = get_config()["configurable"].get("checkpoint_map") or {}
+    update["checkpoint"] = before.get("", "")  # it holds the tree as it is now
     likely, root = context.answerable(), state["nodes"][0]
     if not passages and root["status"] == "failed":
         return {**update, "outcome": "failed", "notice": root["failure"]}, decided("failed")

@@ -86,7 +86,7 @@ def test_what_a_passage_lacks_is_asked_for_until_it_is_answered(runs: Runs, retr
 
 
 def test_a_passage_that_answers_ends_the_level(runs: Runs, retriever: FakeRetriever) -> None:
-    def answers(question: str, text: str) -> Any:
+    def answers(_: str, __: str, text: str) -> Any:
         return (2, "", "") if text == FILM else (1, "Where does the harbour lie?", "")
 
     answer = judge(runs, JudgeModel(answers, answer="It was directed by Ilse Brandt [1]."), retriever)
@@ -123,7 +123,7 @@ def test_a_verdict_without_its_quote_in_the_passage_keeps_no_quote(runs: Runs, r
 def test_what_an_ancestor_asks_is_refused_and_what_another_asks_is_linked(runs: Runs, retriever: FakeRetriever) -> None:
     first, second = "Who directed Grey Harbour?", "Where does Vale lie?"
 
-    def each_other(question: str, text: str) -> Any:
+    def each_other(question: str, _: str, text: str) -> Any:
         """Two passages that ask for each other."""
         back = {WHOLE: (1, first if text == FILM else second, ""), first: (1, second, ""), second: (1, first, "")}
         return back.get(question, (0, "", ""))
@@ -188,8 +188,10 @@ def test_a_branch_that_fails_costs_the_others_nothing(runs: Runs, retriever: Fak
             raise StoreError("store_unreachable", url="http://db")
         return search(question, before, **how)
 
-    def judged(question: str, text: str) -> Any:
-        return (1, "Where does Vale lie?", "") if (question, text) == (WHOLE, OTHER) else by_table(question, text)
+    def judged(question: str, whole: str, text: str) -> Any:
+        return (
+            (1, "Where does Vale lie?", "") if (question, text) == (WHOLE, OTHER) else by_table(question, whole, text)
+        )
 
     retriever.search = breaks  # type: ignore[method-assign]
     answer = judge(runs, JudgeModel(judged), retriever)

@@ -1,0 +1,185 @@
+"""A tree outlives its process, and a person goes on from any node of it: the first stays beside the new one."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rag.config import load_settings
+from rag.conversations.checkpoints import Checkpoints
+from rag.conversations.conversations import Asking, Conversations
+from rag.graphs import MODES
+from rag.graphs.judge.state import NodeRecord
+from rag.graphs.judge.tree import branched
+from rag.models import chat as chat_models
+from rag.models.sparse import SparseEncoder
+from rag.reasoning.chat import ChatReasoner
+from rag.reasoning.extractive import ExtractiveReasoner
+from rag.runs.options import Question, RunOptions
+from rag.runs.runs import Runs
+from rag.store.database import Database
+from rag.types import Answer
+from tests.support.answering import FakeRetriever, passage
+from tests.support.chat_server import ChatServer
+from tests.support.judge_model import BORN, FOUNDED, OTHER, PAGES, WHOLE, JudgeModel
+
+QUOTER = ExtractiveReasoner(SparseEncoder(), lambda terms: dict.fromkeys(terms, 1.0))
+
+
+class Process:
+    """What one process has over a data folder, and a chat server."""
+
+    def __init__(self, folder: Path, port: int) -> None:
+        self.database = Database(folder / "app.sqlite3")
+        checkpoints = Checkpoints(folder / "conversations.sqlite3")
+        self.runs = Runs(MODES, saver=checkpoints.saver)
+        self.kept = Conversations(self.database, self.runs, checkpoints)
+        settings = load_settings(None, llm_base_url=f"http://127.0.0.1:{port}/v1", llm_model="test")
+        self.reasoner = ChatReasoner(chat_models.build_chat_model(settings))
+        self.retriever = FakeRetriever(by_query=dict(PAGES), default=[passage(5, OTHER)])
+
+    def asking(self, mode: str = "judge", conversation: str = "", **options: Any) -> Asking:
+        question = Question(WHOLE, ("main",), mode, options=RunOptions(**options))
+        made = Asking(question, self.reasoner, self.retriever, quoter=QUOTER, suggest=False)
+        return replace(made, conversation_id=conversation)
+
+    def ask(self, mode: str = "judge", conversation: str = "", **options: Any) -> tuple[str, Answer]:
+        asked = self.kept.ask(self.asking(mode, conversation, **options))
+        return asked.conversation_id, self.runs.wait(asked.run_id, 60)
+
+    def close(self) -> None:
+        self.runs.close()
+        self.kept.close()
+        self.database.close()
+
+
+@pytest.fixture
+def server() -> Iterator[ChatServer]:
+    with ChatServer(JudgeModel()) as its_server:
+        yield its_server
+
+
+@pytest.fixture
+def process(tmp_path: Path, server: ChatServer) -> Iterator[Process]:
+    made = Process(tmp_path, server.port)
+    yield made
+    made.close()
+
+
+def tree_of(answer: Answer) -> list[tuple[Any, ...]]:
+    fields = ("node", "parent", "question", "status", "passage", "score", "missing", "by")
+    return [tuple(row[field] for field in fields) for row in answer.trail["tree"]]
+
+
+def run_until(folder: Path, port: int, node: str, times: int) -> None:
+    """In a process of its own: ask, and be killed as soon as `node` has finished so often."""
+    process = Process(folder, port)
+    asked = process.kept.ask(process.asking())
+    since = finished = 0
+    while finished < times:
+        for event in process.runs.events(asked.run_id, since, 30):
+            since = event.seq + 1
+            finished += event.kind == "step" and event.data["node"] == node and event.data["state"] == "finished"
+    print(asked.turn_id, flush=True)  # noqa: T201 - told to the test
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+STEPS = [("enter", 1), *((node, times) for node in ("pick", "search", "judge", "close") for times in (1, 3))]
+
+
+@pytest.mark.parametrize(("node", "times"), STEPS)
+def test_killed_at_any_step_it_comes_to_the_same_tree(
+    tmp_path: Path, server: ChatServer, node: str, times: int
+) -> None:
+    given = f"Path({str(tmp_path)!r}), {server.port}, {node!r}, {times}"
+    code = f"from tests.graphs.judge.test_going_on import *; run_until({given})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    turn_id = done.stdout.split()[0]
+    process = Process(tmp_path, server.port)
+    try:
+        until = time.monotonic() + 60
+        while process.kept.turn(turn_id).state == "running" and time.monotonic() < until:
+            time.sleep(0.05)
+        asked = process.kept.go_on(turn_id, process.asking())
+        answer = process.runs.wait(asked.run_id, 60)
+        _, undisturbed = process.ask()
+    finally:
+        process.close()
+    assert tree_of(answer) == tree_of(undisturbed) and answer.text == undisturbed.text
+    assert answer.outcome == "answered" and answer.model_calls <= 24
+
+
+def branch_of(answer: Answer, node: str, **change: Any) -> Mapping[str, Any]:
+    return {"checkpoint": answer.trail["checkpoint"], "node": node, **change}
+
+
+def test_a_verdict_that_a_person_overrules_makes_a_branch_beside_the_first(
+    tmp_path: Path, server: ChatServer, process: Process
+) -> None:
+    conversation, first = process.ask()
+    process.retriever.by_query["Where did Ilse Brandt die?"] = [passage(6, "Ilse Brandt died in Vale in 1990.")]
+    verdicts = {"p2": {"score": 1, "missing": "Where did Ilse Brandt die?"}}
+    _, second = process.ask(conversation=conversation, branch=branch_of(first, "n2", verdicts=verdicts))
+    assert [row["question"] for row in second.trail["tree"] if row["passage"] == "p2"] == [BORN]
+    assert [row["by"] for row in second.trail["tree"] if row["passage"] == "p2"] == ["person"]
+    assert second.trail["tree"][-1]["question"] == "Where did Ilse Brandt die?"
+    assert FOUNDED not in {row["question"] for row in second.trail["tree"]}
+    assert len(process.retriever.queries) == 4
+    verdicts = {"p2": {"score": 2}}
+    _, third = process.ask(conversation=conversation, branch=branch_of(first, "n2", verdicts=verdicts))
+    assert {row["node"]: row["answered"] for row in third.trail["tree"]} == {"n1": True, "n2": True}
+    process.ask("fast", conversation)
+    again = Process(tmp_path, server.port)
+    try:
+        turns = again.kept.turns(conversation)
+        kept = [tree_of(turn.answer) for turn in turns[:3] if turn.answer]
+        assert kept == [tree_of(one) for one in (first, second, third)]
+        _, fourth = again.ask(conversation=conversation, branch=branch_of(first, "n3"))
+    finally:
+        again.close()
+    assert tree_of(fourth) == tree_of(first)
+
+
+def test_a_tree_that_is_no_longer_kept_says_so(process: Process) -> None:
+    conversation, first = process.ask()
+    gone = {**branch_of(first, "n1"), "checkpoint": "1f000000-0000-6000-8000-000000000000"}
+    _, answer = process.ask(conversation=conversation, branch=gone)
+    assert answer.outcome == "failed" and answer.notice and answer.notice.code == "tree_unknown"
+
+
+def test_another_question_and_passages_left_out_change_what_is_below(process: Process) -> None:
+    conversation, first = process.ask()
+    _, asked = process.ask(conversation=conversation, branch=branch_of(first, "n2", question=FOUNDED))
+    assert [(row["node"], row["question"]) for row in asked.trail["tree"]] == [
+        ("n1", WHOLE),
+        ("n1", WHOLE),
+        ("n2", FOUNDED),
+    ]
+    _, without = process.ask(conversation=conversation, branch=branch_of(first, "n1", without=["p1"]))
+    assert [row["passage"] for row in without.trail["tree"]] == ["p4"]
+
+
+def test_what_was_cut_off_or_linked_below_is_asked_again() -> None:
+    def node(own: str, parent: str, status: Any, same_as: str = "") -> NodeRecord:
+        shape: NodeRecord = {"id": own, "parent": parent, "passage": "p", "question": own, "depth": 1, "worth": 1.0}
+        return {**shape, "status": status, "same_as": same_as, "judgements": []}
+
+    nodes = [node("n1", "", "done"), node("n2", "n1", "done"), node("n3", "n2", "done"), node("n4", "n1", "cut")]
+    nodes.append(node("n5", "n1", "linked", "n3"))
+    kept = branched(nodes, {"node": "n2"})
+    assert [(one["id"], one["status"]) for one in kept] == [
+        ("n1", "done"),
+        ("n2", "done"),
+        ("n4", "open"),
+        ("n5", "open"),
+    ]
