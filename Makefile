@@ -8,6 +8,8 @@ PYTHON := python3
 endif
 
 PY := .venv/bin/python
+# Every process would compile all modules and tests anew.
+export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 .PHONY: help install install-dev run test lint format demo eval bench bench-scale lock pin-images clean

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import importlib.metadata
 import re
 import subprocess
@@ -79,7 +80,12 @@ def python_files() -> list[Path]:
     return [path for path in found if path.exists() and "__pycache__" not in path.parts]
 
 
-TREES = {module_name(path): ast.parse(path.read_text(encoding="utf-8")) for path in python_files()}
+@functools.cache
+def trees() -> dict[str, ast.Module]:
+    """Every module, read when the first test asks."""
+    return {module_name(path): ast.parse(path.read_text(encoding="utf-8")) for path in python_files()}
+
+
 PACKAGES = {module_name(path) for path in python_files() if path.name == "__init__.py"}
 
 
@@ -102,7 +108,7 @@ def imported(node: ast.AST, module: str) -> Iterator[str]:
 
 
 def all_imports(module: str) -> set[str]:
-    return {name for node in ast.walk(TREES[module]) for name in imported(node, module)}
+    return {name for node in ast.walk(trees()[module]) for name in imported(node, module)}
 
 
 def statements_at_import(body: list[ast.stmt]) -> Iterator[ast.stmt]:
@@ -121,13 +127,13 @@ def statements_at_import(body: list[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def imports_at_import(module: str) -> set[str]:
-    return {name for node in statements_at_import(TREES[module].body) for name in imported(node, module)}
+    return {name for node in statements_at_import(trees()[module].body) for name in imported(node, module)}
 
 
 def loaded_by(name: str) -> set[str]:
     """The project's own modules that importing `name` runs: it and its parent packages."""
     parts = name.split(".")
-    return {".".join(parts[:end]) for end in range(1, len(parts) + 1)} & set(TREES)
+    return {".".join(parts[:end]) for end in range(1, len(parts) + 1)} & set(trees())
 
 
 def reachable(starts: set[str]) -> set[str]:
@@ -143,7 +149,7 @@ def reachable(starts: set[str]) -> set[str]:
 
 def violations() -> list[str]:
     found = []
-    for module in TREES:
+    for module in trees():
         for name in all_imports(module):
             own, other = room_of(module), room_of(name)
             if own in LEVEL_OF and other in LEVEL_OF and own != other and LEVEL_OF[own] >= LEVEL_OF[other]:
@@ -152,7 +158,7 @@ def violations() -> list[str]:
 
 
 def test_every_module_belongs_to_a_room() -> None:
-    homeless = [module for module in TREES if module != "rag" and room_of(module) not in LEVEL_OF]
+    homeless = [module for module in trees() if module != "rag" and room_of(module) not in LEVEL_OF]
     assert not homeless, f"give these a place in LEVELS, or put them into a room: {homeless}"
 
 
@@ -161,7 +167,7 @@ def test_imports_only_go_down() -> None:
 
 
 def test_an_upward_import_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(TREES, "rag.store.probe", ast.parse("def f():\n    import rag.retrieval.ranking"))
+    monkeypatch.setitem(trees(), "rag.store.probe", ast.parse("def f():\n    import rag.retrieval.ranking"))
     assert "rag.store.probe imports rag.retrieval.ranking" in violations()
 
 
@@ -169,7 +175,7 @@ def test_an_upward_import_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     ("room", "other"), [("reading", "ingest.pipeline"), ("web", "reading.parser"), ("web", "ingest.sources")]
 )
 def test_the_road_of_a_page_goes_down(monkeypatch: pytest.MonkeyPatch, room: str, other: str) -> None:
-    monkeypatch.setitem(TREES, f"rag.{room}.probe", ast.parse(f"import rag.{other}"))
+    monkeypatch.setitem(trees(), f"rag.{room}.probe", ast.parse(f"import rag.{other}"))
     assert violations() == [f"rag.{room}.probe imports rag.{other}"]
 
 
@@ -184,12 +190,12 @@ def test_the_road_of_a_page_goes_down(monkeypatch: pytest.MonkeyPatch, room: str
     ],
 )
 def test_the_road_of_a_question_goes_down(monkeypatch: pytest.MonkeyPatch, room: str, other: str) -> None:
-    monkeypatch.setitem(TREES, f"rag.{room}.probe", ast.parse(f"import rag.{other}"))
+    monkeypatch.setitem(trees(), f"rag.{room}.probe", ast.parse(f"import rag.{other}"))
     assert violations() == [f"rag.{room}.probe imports rag.{other}"]
 
 
 def test_a_relative_import_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(TREES, "rag.ingest.probe", ast.parse("from ..retrieval import retriever"))
+    monkeypatch.setitem(trees(), "rag.ingest.probe", ast.parse("from ..retrieval import retriever"))
     assert "rag.ingest.probe imports rag.retrieval.retriever" in violations()
 
 
@@ -197,14 +203,14 @@ def test_a_relative_import_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_outside_library_has_one_place(library: str) -> None:
     strays = [
         module
-        for module in TREES
+        for module in trees()
         if room_of(module) not in PLACES[library] and any(name.split(".")[0] == library for name in all_imports(module))
     ]
     assert not strays, f"{library} belongs to {PLACES[library]}, and is imported by {strays}"
 
 
 def test_nothing_heavy_at_import_of_the_pages() -> None:
-    starts = {module for module in TREES if room_of(module) in ("main", "pages", "rag.__main__")}
+    starts = {module for module in trees() if room_of(module) in ("main", "pages", "rag.__main__")}
     heavy = [
         f"{module} imports {name}"
         for module in reachable(starts)
@@ -223,7 +229,7 @@ def test_the_app_starts_without_the_heavy_libraries() -> None:
 
 
 def test_every_room_says_what_it_is_for() -> None:
-    silent = [package for package in PACKAGES if TREES[package].body and not ast.get_docstring(TREES[package])]
+    silent = [package for package in PACKAGES if trees()[package].body and not ast.get_docstring(trees()[package])]
     assert not silent, f"a docstring of about three lines belongs into these packages: {silent}"
 
 
@@ -237,7 +243,7 @@ def test_every_outside_library_is_pinned() -> None:
     distributions = importlib.metadata.packages_distributions()
     ours = {"main", "pages", "rag"}
     missing = {}
-    for module in TREES:
+    for module in trees():
         for top in {name.split(".")[0] for name in all_imports(module)} - ours - sys.stdlib_module_names:
             names = {name.lower().replace("_", "-") for name in distributions.get(top, [top])}
             if not names & pinned():
