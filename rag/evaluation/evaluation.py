@@ -65,10 +65,7 @@ class Bin:
 
 
 class Evaluation:
-    """Safe to share between threads. `sets` keeps questions, `runs` asks them.
-
-    Languages and tags confine to the questions that have one of each that is given.
-    """
+    """Safe to share between threads. `sets` keeps questions, `runs` asks them; `ids` confine to some questions."""
 
     def __init__(self, database: Database, app: App, feedback: Feedback, shown: Which = "off") -> None:
         """`shown` says which answers are scored after they were shown."""
@@ -180,28 +177,25 @@ class Evaluation:
         shown = self.agreement(judged[0]).get("model") if judged else None
         return BY_JUDGE if judged and not (shown and shown.enough) else frozenset()
 
-    def figures(self, side: Side, languages: Sequence[str] = (), tags: Sequence[str] = ()) -> list[Figure]:
+    def figures(self, side: Side, ids: Sequence[str] | None = None) -> list[Figure]:
         """Every metric of a run that could be judged, with its 95 % interval; without what is withheld."""
-        found, withheld = (
-            comparison.figures(self._scores(side), self._chosen(side, languages, tags)),
-            self.withheld([side]),
-        )
-        return [one for one in found if one.metric.name not in withheld]
+        withheld = self.withheld([side])
+        return [one for one in comparison.figures(self._scores(side), ids) if one.metric.name not in withheld]
 
     def compare(
-        self, sides: Sequence[Side], languages: Sequence[str] = (), tags: Sequence[str] = (), names: Sequence[str] = ()
+        self, sides: Sequence[Side], ids: Sequence[str] | None = None, names: Sequence[str] = ()
     ) -> list[list[Compared]]:
         """Each further of two to four sides beside the first, without what is withheld. Raises
         RagError("compare_sides")."""
-        scores, withheld = self._sides(sides), self.withheld(sides)
+        if not 2 <= len(sides) <= comparison.MOST:
+            raise RagError("compare_sides", most=comparison.MOST)
+        withheld = self.withheld(sides)
         names = [name for name in names or METRICS if name not in withheld]
-        return comparison.compare(scores, self._chosen(sides[0], languages, tags), names)
+        return comparison.compare(list(map(self._scores, sides)), ids, names)
 
-    def by_difference(
-        self, sides: Sequence[Side], metric: str, languages: Sequence[str] = (), tags: Sequence[str] = ()
-    ) -> list[Pair]:
+    def by_difference(self, sides: Sequence[Side], metric: str, ids: Sequence[str] | None = None) -> list[Pair]:
         """The questions by how much the last side differs from the first."""
-        return comparison.by_difference(self._sides(sides), metric, self._chosen(sides[0], languages, tags))
+        return comparison.by_difference(list(map(self._scores, sides)), metric, ids)
 
     def calibration(self, side: Side) -> list[Bin]:
         """How often the pages do answer, by how likely the search held it that they do."""
@@ -250,13 +244,5 @@ class Evaluation:
         found = {by: agreement([one for one in labels if one.by == by]) for by in get_args(CheckedBy)}
         return {by: one for by, one in found.items() if one}
 
-    def _sides(self, sides: Sequence[Side]) -> list[comparison.Scores]:
-        if not 2 <= len(sides) <= comparison.MOST:
-            raise RagError("compare_sides", most=comparison.MOST)
-        return [self._scores(side) for side in sides]
-
     def _scores(self, side: Side) -> comparison.Scores:
         return self.runs.scores(side.run_id, side.setting)
-
-    def _chosen(self, side: Side, languages: Sequence[str], tags: Sequence[str]) -> list[str]:
-        return comparison.chosen(self.runs.cases(side.run_id), languages, tags)

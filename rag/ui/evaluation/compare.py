@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
 from rag.errors import RagError
 from rag.evaluation import gate
-from rag.evaluation.comparison import MOST
+from rag.evaluation.comparison import MOST, chosen
 from rag.evaluation.evaluation import Side
 from rag.messages import say
 from rag.ui.escape import escape_line, shorten
@@ -36,10 +36,10 @@ def draw_compare(app: App, library: str, language: Language) -> None:
         return
     cases = app.evaluation.runs.cases(sides[0].run_id)
     languages, tags = _confined(cases, language)
+    ids = tuple(chosen(cases, languages, tags)) if languages or tags else None
     try:
         done = sum(app.evaluation.runs.run(side.run_id).done for side in sides)
-        known = (done, bool(app.evaluation.withheld(sides)))
-        found = _compared(app, tuple(sides), tuple(languages), tuple(tags), known)
+        found = _compared(app, tuple(sides), ids, (done, bool(app.evaluation.withheld(sides))))
     except RagError as error:
         st.error(escape_line(say(error.notice, language)), icon=":material/error:")
         return
@@ -47,19 +47,18 @@ def draw_compare(app: App, library: str, language: Language) -> None:
         _draw_differences(compared, _named(app, side), _named(app, sides[0]), language)
     draw_withheld(app, sides, language)
     _draw_gate(app, sides, language)
-    _draw_questions(app, sides, cases, languages, tags, language)
+    _draw_questions(app, sides, {case.id: case for case in cases}, ids, language)
 
 
 @st.cache_data(max_entries=20, show_spinner=False)
 def _compared(
     _app: App,
     sides: tuple[Side, ...],
-    languages: tuple[str, ...],
-    tags: tuple[str, ...],
+    ids: tuple[str, ...] | None,
     known: tuple[int, bool],  # noqa: ARG001 - a part of the key
 ) -> list[list[Compared]]:
     """Kept while nothing new is answered: thousands of samples are drawn, and each click draws the page again."""
-    return _app.evaluation.compare(sides, languages, tags)
+    return _app.evaluation.compare(sides, ids)
 
 
 def _sides(app: App, library: str, language: Language) -> list[Side]:
@@ -70,7 +69,7 @@ def _sides(app: App, library: str, language: Language) -> list[Side]:
     usual = offered[:2][::-1]
     st.session_state.setdefault("compare-sides", usual if len(usual) == 2 else [])
     st.session_state["compare-sides"] = [one for one in st.session_state["compare-sides"] if one in offered]
-    chosen: list[Side] = st.multiselect(
+    picked: list[Side] = st.multiselect(
         label("compare_runs", language),
         offered,
         key="compare-sides",
@@ -78,7 +77,7 @@ def _sides(app: App, library: str, language: Language) -> list[Side]:
         format_func=lambda side: _named(app, side),
         placeholder=label("compare_choose", language),
     )
-    return chosen
+    return picked
 
 
 def _named(app: App, side: Side) -> str:
@@ -90,11 +89,11 @@ def _confined(cases: Sequence[Case], language: Language) -> tuple[list[str], lis
     """The languages and tags that the comparison is confined to, where there are several."""
     languages = sorted({case.language for case in cases if case.language})
     tags = sorted({tag for case in cases for tag in case.tags})
-    chosen: list[list[str]] = []
+    picked: list[list[str]] = []
     for name, offered in (("languages", languages), ("tags", tags)):
         several = len(offered) > 1
-        chosen.append(st.pills(label(f"compare_{name}", language), offered, selection_mode="multi") if several else [])
-    return chosen[0], chosen[1]
+        picked.append(st.pills(label(f"compare_{name}", language), offered, selection_mode="multi") if several else [])
+    return picked[0], picked[1]
 
 
 def _draw_differences(found: Sequence[Compared], side: str, first: str, language: Language) -> None:
@@ -158,49 +157,32 @@ def _draw_gate(app: App, sides: Sequence[Side], language: Language) -> None:
 
 
 def _draw_questions(
-    app: App,
-    sides: Sequence[Side],
-    cases: Sequence[Case],
-    languages: Sequence[str],
-    tags: Sequence[str],
-    language: Language,
+    app: App, sides: Sequence[Side], asked: Mapping[str, Case], ids: Sequence[str] | None, language: Language
 ) -> None:
     """The questions that differ most by one metric; one of them opened."""
-    metrics = [
-        one.metric.name for one in app.evaluation.figures(sides[0], languages, tags) if len(one.metric.needs) == 1
-    ]
+    metrics = [one.metric.name for one in app.evaluation.figures(sides[0], ids) if len(one.metric.needs) == 1]
     if not metrics:
         return
     usual = next((at for at, name in enumerate(metrics) if name in _USUAL), 0)
     metric = st.selectbox(label("compare_by", language), metrics, index=usual, key="compare-metric") or metrics[0]
-    _draw_runs(app, sides, metric, languages, tags, language)
-    asked = {case.id: case for case in cases}
-    pairs = app.evaluation.by_difference(sides, metric, languages, tags)[:_WORST]
+    _draw_runs(app, sides, metric, ids, language)
+    pairs = [one for one in app.evaluation.by_difference(sides, metric, ids) if one.case_id in asked][:_WORST]
     rows = [
         {"question": asked[pair.case_id].question, **{str(n): _told(v) for n, v in enumerate(pair.values, 1)}}
         for pair in pairs
-        if pair.case_id in asked
     ]
     named = {"question": label("case_question", language)} | {str(n): side.setting for n, side in enumerate(sides, 1)}
-    picked = st.dataframe(
-        rows,
-        key="compare-questions",
-        column_config=named,
-        hide_index=True,
-        on_select="rerun",
-        selection_mode="single-row",
-    )
+    how: dict[str, Any] = {"hide_index": True, "on_select": "rerun", "selection_mode": "single-row"}
+    picked = st.dataframe(rows, key="compare-questions", column_config=named, **how)
     for place in picked.selection.rows:
         case = asked[pairs[place].case_id]
         found = [app.evaluation.runs.row(side.run_id, side.setting, case.id) for side in sides]
         draw_answers(case, [row for row in found if row], language)
 
 
-def _draw_runs(
-    app: App, sides: Sequence[Side], metric: str, languages: Sequence[str], tags: Sequence[str], language: Language
-) -> None:
+def _draw_runs(app: App, sides: Sequence[Side], metric: str, ids: Sequence[str] | None, language: Language) -> None:
     """The metric of each run with its interval, and beside what it cost."""
-    found = [{one.metric.name: one.value for one in app.evaluation.figures(side, languages, tags)} for side in sides]
+    found = [{one.metric.name: one.value for one in app.evaluation.figures(side, ids)} for side in sides]
     told = [(side.setting, one) for side, one in zip(sides, found, strict=True) if metric in one]
     st.image(by_run(metric, [(name, one[metric]) for name, one in told]), width="content")
     costs = [(one["calls"].value, one[metric].value, name) for name, one in told if "calls" in one]

@@ -25,11 +25,11 @@ from rag.ui.strings import Language, label
 
 if TYPE_CHECKING:
     from rag.app import App
-    from rag.evaluation.comparison import Figure
     from rag.evaluation.runs import RunView
 
 MODES: tuple[RunMode, ...] = ("fast", "deep", "research", "judge")
 _POLL_SECONDS = 1.0
+_Action = tuple[str, str, Callable[[str], object]]
 _SHOWN = 20
 
 
@@ -102,40 +102,26 @@ def _draw_run(app: App, run_id: str, language: Language) -> None:
 
 def _draw_actions(app: App, run: RunView, language: Language) -> None:
     runs = app.evaluation.runs
-    actions = {
-        "running": (("pause", "pause", runs.pause), ("cancel", "stop_circle", runs.cancel)),
-        "paused": (("resume", "play_arrow", _resumed(app)), ("cancel", "stop_circle", runs.cancel)),
-    }.get(run.state, (("delete", "delete", runs.delete),))
+    stop: _Action = ("cancel", "stop_circle", runs.cancel)
+    actions: dict[str, tuple[_Action, ...]] = {
+        "running": (("pause", "pause", runs.pause), stop),
+        "paused": (("resume", "play_arrow", partial(runs.resume, chat=session().chat)), stop),
+    }
     with st.container(horizontal=True, key=f"run-actions-{run.id}"):
-        for name, icon, action in actions:
+        for name, icon, action in actions.get(run.state, (("delete", "delete", runs.delete),)):
             told = label(f"run_{name}", language)
             if st.button(told, icon=f":material/{icon}:", type="tertiary", key=f"run-{name}-{run.id}"):
                 attempt(partial(action, run.id), language)
                 st.rerun()
 
 
-def _resumed(app: App) -> Callable[[str], None]:
-    chat = session().chat
-    return lambda run_id: app.evaluation.runs.resume(run_id, chat)
-
-
 def _draw_figures(app: App, run: RunView, language: Language) -> None:
+    """Metrics with their intervals; how many questions each could be judged by stands beside it."""
     names = [setting.name for setting in run.settings]
     setting = names[0]
     if len(names) > 1:
         setting = st.selectbox(label("run_setting", language), names, key=f"run-setting-{run.id}") or setting
     side = Side(run.id, setting)
-    draw_figures(app.evaluation.figures(side), language, key=run.id)
-    draw_withheld(app, [side], language)
-    told, name = label("sets_download", language, form="RAGAS"), f"{run.name}.jsonl"
-    rows = partial(app.evaluation.export, run.id, setting)
-    st.download_button(told, rows, name, "application/jsonl", type="tertiary", key=f"download-{run.id}")
-    if len(bins := app.evaluation.calibration(side)) > 1:
-        st.image(calibration(bins, language), width="content")
-
-
-def draw_figures(figures: Sequence[Figure], language: Language, *, key: str) -> None:
-    """A table of metrics with their intervals; how many questions each could be judged by stands beside it."""
     rows = [
         {
             "metric": one.metric.name,
@@ -143,10 +129,16 @@ def draw_figures(figures: Sequence[Figure], language: Language, *, key: str) -> 
             "interval": f"{one.value.low:.3f} – {one.value.high:.3f}",
             "judged": f"{one.n} / {one.of}",
         }
-        for one in figures
+        for one in app.evaluation.figures(side)
     ]
     named = {name: label(f"figure_{name}", language) for name in ("metric", "value", "interval", "judged")}
-    st.dataframe(rows, key=f"figures-{key}", column_config=named, hide_index=True)
+    st.dataframe(rows, key=f"figures-{run.id}", column_config=named, hide_index=True)
+    draw_withheld(app, [side], language)
+    told, name = label("sets_download", language, form="RAGAS"), f"{run.name}.jsonl"
+    export = partial(app.evaluation.export, run.id, setting)
+    st.download_button(told, export, name, "application/jsonl", type="tertiary", key=f"download-{run.id}")
+    if len(bins := app.evaluation.calibration(side)) > 1:
+        st.image(calibration(bins, language), width="content")
 
 
 def draw_withheld(app: App, sides: Sequence[Side], language: Language) -> None:

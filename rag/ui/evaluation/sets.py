@@ -144,19 +144,21 @@ def _draw_case_form(app: App, chosen: SetView, language: Language) -> None:
         absent = st.checkbox(label("case_absent", language), key="case-absent")
         tags = st.text_input(label("case_tags", language), key="case-tags")
         saved = st.form_submit_button(label("case_save", language), type="primary", key="case-save")
-    if saved and question and question.strip():
-        evidence = (Evidence((url or "").strip(), quote.strip()),) if quote and quote.strip() else ()
-        case = Case(
-            id=uuid4().hex[:12],
-            question=question.strip(),
-            language=question_language(question),
-            answers=tuple(line.strip() for line in (answers or "").splitlines() if line.strip()),
-            evidence=evidence,
-            tags=tuple((tags or "").split()),
-            answerable=False if absent else True if evidence else None,
-        )
+    if saved and (case := written(question, answers, quote, url, tags, absent)):
         attempt(lambda: app.evaluation.sets.put(chosen.id, [case]), language)
         st.rerun()
+
+
+def written(
+    question: str, answers: str, quote: str, url: str = "", tags: str = "", absent: bool = False
+) -> Case | None:
+    """A question as a person wrote it, right answers one a line; None without its words."""
+    asked, said = question.strip(), quote.strip()
+    evidence = (Evidence(url.strip(), said),) if said else ()
+    given = tuple(line.strip() for line in answers.splitlines() if line.strip())
+    answerable = False if absent else True if evidence else None
+    case = Case(uuid4().hex[:12], asked, question_language(asked), given, evidence, tuple(tags.split()), answerable)
+    return case if asked else None
 
 
 def _draw_new(app: App, library: str, language: Language) -> None:
@@ -168,12 +170,13 @@ def _draw_new(app: App, library: str, language: Language) -> None:
     if not made:
         return
     named = (name or "").strip() or (given.name.rpartition(".")[0] if given else "")
-    found: list[str] = []
-    if given is None:
-        well = attempt(lambda: found.append(app.evaluation.sets.create(library, named, whose())), language)
-    else:
-        text = given.getvalue()[:_LARGEST].decode("utf-8", "replace")
-        well = attempt(lambda: found.append(app.evaluation.sets.bring_in(library, named, text, whose())), language)
-    if well:
+    sets, found = app.evaluation.sets, list[str]()
+
+    def make() -> str:
+        if given is None:
+            return sets.create(library, named, whose())
+        return sets.bring_in(library, named, given.getvalue()[:_LARGEST].decode("utf-8", "replace"), whose())
+
+    if attempt(lambda: found.append(make()), language):
         set_param("set", found[0])
     st.rerun()

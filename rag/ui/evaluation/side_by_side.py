@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
-from uuid import uuid4
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from rag.evaluation.cases import Case, Evidence
-from rag.evaluation.settings import Setting
-from rag.text import question_language
 from rag.ui.doing import attempt
 from rag.ui.escape import escape_line, shorten
 from rag.ui.evaluation.runs import setting_choice
+from rag.ui.evaluation.sets import written
 from rag.ui.render import answer_markdown
 from rag.ui.session import session, whose
 from rag.ui.strings import Language, label
 
 if TYPE_CHECKING:
     from rag.app import App
+    from rag.evaluation.cases import Case
     from rag.evaluation.runs import RowView
 
 _SHOWN = ("recall@4000", "all@4000", "context_precision", "context_recall", "faithfulness", "answer_correctness")
@@ -38,22 +37,16 @@ def draw_side_by_side(app: App, library: str, language: Language) -> None:
         with right:
             second = setting_choice("beside-second", language)
         asked = st.form_submit_button(label("beside_ask", language), type="primary", key="beside-ask")
-    if asked and question and question.strip():
-        evidence = (Evidence("", quote.strip()),) if quote and quote.strip() else ()
-        answers = (answer.strip(),) if answer and answer.strip() else ()
-        case = Case(uuid4().hex[:12], question.strip(), question_language(question), answers, evidence)
+    if asked and (case := written(question, answer, quote)):
         rows: list[RowView] = []
-        settings = [first, second]
+        how: dict[str, Any] = {"owner": whose(), "chat": session().chat}
         with st.spinner(label("beside_asking", language)):
-            attempt(lambda: rows.extend(_asked(app, library, case, settings)), language)
+            side_by_side = partial(app.evaluation.side_by_side, library, case, [first, second], **how)
+            attempt(lambda: rows.extend(side_by_side()), language)
         st.session_state["beside"] = (case, rows)
     if kept := st.session_state.get("beside"):
         case, rows = kept
         draw_answers(case, rows, language)
-
-
-def _asked(app: App, library: str, case: Case, settings: Sequence[Setting]) -> list[RowView]:
-    return app.evaluation.side_by_side(library, case, settings, owner=whose(), chat=session().chat)
 
 
 def draw_answers(case: Case, rows: Sequence[RowView], language: Language) -> None:
