@@ -1,0 +1,25 @@
+"""The benchmark of answers: each setting asks each question, and figures come of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks import answers, report, samples
+from tests.support.hashed_model import HashedBuiltin
+
+
+def test_a_row_for_each_setting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(report, "OUT", tmp_path)
+    monkeypatch.setattr(samples, "OUT", tmp_path)
+    monkeypatch.setattr("rag.app.models.load_embedding_model", lambda name, **more: HashedBuiltin())
+    assert answers.main(["examples", "--data", str(tmp_path), "--limit", "2"]) == 0
+    rows = [line.strip("| ").split(" | ") for line in capsys.readouterr().out.splitlines()[2:]]
+    assert [row[1].partition(",")[0] for row in rows] == ["fast", "fast", "deep", "deep", "shallow"]
+    assert {row[2] for row in rows} == {"2 of 2"}
+    calls = {row[1]: float(row[-1].split()[0]) for row in rows}
+    assert calls["fast, quoting"] == 0 < calls["shallow, the scripted model"] < calls["fast, the scripted model"]
+    assert all(0 < float(row[4].split()[0]) < 1 for row in rows), "sentences hold an answer, and are not it"
