@@ -36,8 +36,8 @@ MESSAGES: dict[str, tuple[str, str]] = {
         "包含问题中 {percent}% 的词，并指向“{name}”。",
     ),
     "judge_beside": (
-        "Holds {percent} % of the question's words, and no new name.",
-        "包含问题中 {percent}% 的词，没有新的名称。",
+        "Holds {percent} % of the question's words, and leads on to nothing.",
+        "包含问题中 {percent}% 的词，没有可以追问的线索。",
     ),
     # Going on from an earlier tree
     "tree_unknown": (

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Final
 
 from rag.messages import say
-from rag.reasoning.extractive import ExtractiveReasoner, Sentence
+from rag.reasoning.extractive import BEARS_ON_IT, ExtractiveReasoner, Sentence
 from rag.reasoning.hops import Lead, RulePlanner, bare
 from rag.reasoning.judge import Judgement, Score
 from rag.text import question_language
@@ -66,7 +66,7 @@ class RuleJudge:
 
 
 def _judgement(question: str, share: float, is_side: bool, lead: Lead | None) -> Judgement:
-    score: Score = 2 if is_side or share >= _ANSWERS else 1 if lead and share else 0
+    score: Score = 2 if is_side or share >= _ANSWERS else 1 if lead and share >= BEARS_ON_IT else 0
     code = ("judge_beside", "judge_leads", "judge_side" if is_side else "judge_holds")[score]
     params = {"percent": round(100 * share), "name": lead.name if lead else ""}
     reason = say(Notice(code, params), question_language(question))

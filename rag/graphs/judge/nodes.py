@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Sequence
 from dataclasses import asdict
+from functools import partial
 from typing import Any, Final
 
 from langgraph.runtime import Runtime
@@ -20,6 +21,7 @@ from rag.reasoning.messages import exchanges_of, said
 from rag.reasoning.questions import question_problem
 from rag.runs.kept import decided, record
 from rag.runs.nodes import Result
+from rag.store.conversation_table import Change
 from rag.types import Notice
 
 log = logging.getLogger(__name__)
@@ -65,10 +67,10 @@ async def pick(state: TreeState, runtime: Running) -> Result:
     """Ask on for what passages lack, and choose the levels that begin now; none where the question is answered."""
     context = runtime.context
     changes = await asyncio.to_thread(context.changes)
-    nodes = await asyncio.to_thread(grown, state["nodes"], context.limits, lambda *asked: _same(context, *asked))
-    stop = "stopped_by_person" if any(one.kind == "finish" for one in changes) else limit_reached(state, context)
-    if context.model is not None and "n1" in answers(nodes):
-        stop = "complete"  # rules are not so sure of a verdict
+    stop = _stopped(state, context, changes)
+    nodes: Sequence[NodeRecord] = state["nodes"]
+    if not stop:
+        nodes = await asyncio.to_thread(grown, nodes, context.limits, partial(_same, context))
     chosen = [] if stop else next_levels(nodes, context.options.tree_order, _room(state, context))
     begun = {node["id"] for node in chosen}
     status: Status = "open" if chosen else "cut"
@@ -82,6 +84,13 @@ async def pick(state: TreeState, runtime: Running) -> Result:
         update["stop"] = record(Notice(f"judge_{code}"))
     tell(runtime, nodes, state)
     return update, decided("picked", steps=[node["question"] for node in chosen], **({"reason": stop} if stop else {}))
+
+
+def _stopped(state: TreeState, context: TreeContext, changes: Sequence[Change]) -> str:
+    """Why no further level may begin; empty while one may. Rules are not so sure of a verdict that they end there."""
+    if context.model is not None and "n1" in answers(state["nodes"]):
+        return "complete"
+    return "stopped_by_person" if any(one.kind == "finish" for one in changes) else limit_reached(state, context)
 
 
 def _room(state: TreeState, context: TreeContext) -> int:

@@ -12,6 +12,7 @@ from rag.text import terms
 
 Row = dict[str, Any]
 
+_ASKED_ELSEWHERE: Final = ("linked", "refused")
 _CURIOSITY: Final = 0.5
 """What a node that was little looked below counts beside one that is promising (the constant of UCB)."""
 
@@ -58,7 +59,7 @@ def _children(nodes: Sequence[NodeRecord]) -> dict[str, list[NodeRecord]]:
 
 
 def grown(nodes: Sequence[NodeRecord], limits: Limits, same: Same) -> list[NodeRecord]:
-    """The nodes with a child for each passage that lacks something, at most `width` a node.
+    """The nodes with a child for each passage that lacks something, at most `width` a node and `nodes` in all.
 
     What an ancestor asks is refused; what another node asks is linked to it, and not asked again.
     """
@@ -69,7 +70,8 @@ def grown(nodes: Sequence[NodeRecord], limits: Limits, same: Same) -> list[NodeR
             continue
         tree[at] = {**node, "expanded": True}
         for one in lacking:
-            tree.append(_child(one, node, tree, same))
+            if sum(other["status"] not in _ASKED_ELSEWHERE for other in tree) < limits.nodes:
+                tree.append(_child(one, node, tree, same))
     return tree
 
 
@@ -95,7 +97,7 @@ def _child(one: JudgementRecord, parent: NodeRecord, tree: Sequence[NodeRecord],
         "status": "open",
         "same_as": "",
     }
-    asked = [node for node in tree if node["status"] not in ("linked", "refused")]
+    asked = [node for node in tree if node["status"] not in _ASKED_ELSEWHERE]
     place = same(child["question"], [node["question"] for node in asked])
     if place < 0:
         return child

@@ -177,7 +177,8 @@ def test_calls_that_are_used_up_leave_those_for_the_answer(runs: Runs, retriever
     answer = judge(runs, JudgeModel(), retriever, options=RunOptions(calls=4))
     assert (answer.outcome, stop_of(answer)) == ("caveat", "judge_budget_calls")
     assert answer.text and answer.model_calls <= 4
-    assert nodes_of(answer)[FOUNDED]["status"] == "cut"
+    assert nodes_of(answer)[BORN]["missing"] == "" and FOUNDED not in nodes_of(answer)
+    assert FOUNDED in {row["missing"] for row in answer.trail["tree"]}
 
 
 def test_a_branch_that_fails_costs_the_others_nothing(runs: Runs, retriever: FakeRetriever) -> None:
@@ -202,6 +203,7 @@ def test_a_branch_that_fails_costs_the_others_nothing(runs: Runs, retriever: Fak
 def test_a_person_ends_the_search(runs: Runs, retriever: FakeRetriever) -> None:
     answer = judge(runs, JudgeModel(), retriever, changes=[Change("finish")])
     assert (stop_of(answer), retriever.queries) == ("judge_stopped_by_person", [])
+    assert nodes_of(answer)[WHOLE]["status"] == "cut"
 
 
 def test_twenty_branches_side_by_side_lose_nothing(runs: Runs, retriever: FakeRetriever) -> None:
