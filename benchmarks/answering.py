@@ -6,12 +6,14 @@ The first token: a question is asked as the chat page asks it, in a new conversa
 is the scripted server of the tests, which answers at once over HTTP from a process of its own; the embedding model and
 the search are real. Over the sample pages, and with --chunks over a made-up library of so many chunks. The graph: the
 same run with a reasoner and a search that return at once, so that what is left is LangGraph, the checkpointer, the
-nodes, the check of citations and the threads in between.
+nodes, the check of citations and the threads in between. Research: four steps side by side, their report and its check,
+with a chat model that replies at once through LangChain, without a conversation and in one that keeps its checkpoints.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import statistics
 import subprocess
@@ -30,6 +32,9 @@ from rag.app import App
 from rag.config import load_settings
 from rag.conversations.checkpoints import Checkpoints
 from rag.graphs import MODES
+from rag.models.sparse import SparseEncoder
+from rag.reasoning.chat import ChatReasoner
+from rag.reasoning.extractive import ExtractiveReasoner
 from rag.runs.options import Question
 from rag.runs.runs import Runs
 from rag.types import Answer, Passage, RunMode
@@ -37,12 +42,14 @@ from rag.types import Answer, Passage, RunMode
 _LOOK_AGAIN = 0.0005
 _PATIENCE = 60.0
 _WARM_UP = 3
+_STEPS = 4
 _SENTENCE = "The bridge over the Ling was opened in {year} after nine years of work, and its toll was lifted later."
 
 
 def main(arguments: list[str] | None = None) -> int:
     options = _options(arguments)
-    found: dict[str, Any] = {"questions": options.questions, "graph": graph_overhead(options.questions)}
+    graph = graph_overhead(options.questions) | research_overhead(options.questions)
+    found: dict[str, Any] = {"questions": options.questions, "graph": graph}
     with chat_server() as address:
         found["samples"] = _over_samples(address, options.questions)
         if options.chunks:
@@ -154,7 +161,7 @@ class AtOnce:
     def __init__(self) -> None:
         self._kept = {passage.id: passage for passage in map(_passage, range(10))}
 
-    def search(self, question: str, before: Sequence[str] = ()) -> Found:
+    def search(self, question: str, before: Sequence[str] = (), **how: Any) -> Found:
         return Found([*self._kept.values()])
 
     def passages(self, ids: Sequence[str]) -> list[Passage]:
@@ -186,6 +193,55 @@ def _conversation(runs: Runs, mode: RunMode) -> tuple[float, float]:
         if answer.outcome != "answered":
             raise RuntimeError(f"the run ended as {answer.outcome}: {answer.notice}")
     return seconds[0], seconds[1]
+
+
+def research_overhead(count: int) -> dict[str, float]:
+    """Milliseconds of a run of four steps in which model and search take none, without checkpoints and with them."""
+    found: dict[str, float] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        runs = Runs(MODES, saver=Checkpoints(Path(folder) / "conversations.sqlite3").saver)
+        with closing(runs):
+            for name, kept in (("research", False), ("research_kept", True)):
+                seconds = [_researched(runs, uuid4().hex if kept else "") for _ in range(count + _WARM_UP)]
+                found |= _summary(name, seconds[_WARM_UP:])
+    return found
+
+
+def _researched(runs: Runs, thread: str) -> float:
+    reasoner, question = _instant_chat(), Question("When were the bridges opened?", mode="research")
+    quoter = ExtractiveReasoner(SparseEncoder(), lambda terms: dict.fromkeys(terms, 1.0))
+    began = time.perf_counter()
+    run_id = runs.start(question, reasoner=reasoner, retriever=AtOnce(), quoter=quoter, thread=thread)
+    answer: Answer = runs.wait(run_id, _PATIENCE)
+    seconds = time.perf_counter() - began
+    if answer.outcome != "answered" or len(answer.trail["plan"]) != _STEPS:
+        raise RuntimeError(f"the run ended as {answer.outcome}: {answer.notice}")
+    return seconds
+
+
+def _instant_chat() -> ChatReasoner:
+    """A chat model that plans four steps, finds all that is asked for in each, and writes one sentence."""
+    from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
+    from langchain_core.messages import AIMessage
+
+    numbers = range(1, _STEPS + 1)
+    said = _SENTENCE.format(year=1900)
+    forms: dict[str, dict[str, Any]] = {
+        "PlanReply": {
+            "aspects": [{"text": f"bridge {n}"} for n in numbers],
+            "steps": [{"question": f"When was bridge {n} opened?"} for n in numbers],
+        },
+        "QueryReply": {"query": "bridge opened", "search": "hybrid"},
+        "ReadReply": {"sentences": [{"number": 1, "sentence": said}], "summary": said, "met": list(numbers)},
+        "Judgements": {"verdicts": [{"number": 1, "verdict": "supported", "relevant": True}]},
+    }
+
+    async def fill(model: Any, schema: Any, messages: Any) -> Any:
+        await model.ainvoke(messages)
+        return schema.model_validate(forms[schema.__name__])
+
+    messages = (AIMessage(said.removesuffix(".") + " [1].") for _ in itertools.count())
+    return ChatReasoner(GenericFakeChatModel(messages=messages), name="instant", structured=fill)
 
 
 def _passage(number: int) -> Passage:

@@ -38,6 +38,8 @@ def _answering(found: Found) -> Iterator[Row]:
     for mode in ("fast", "deep"):
         worst = max(found["graph"][f"{mode}_{turn}_question_ms"] for turn in ("first", "second"))
         yield f"{mode} answer whose model and search take no time", worst, 30.0, "ms"
+    for name, how, bound in (("research", "", 60.0), ("research_kept", ", with checkpoints", 150.0)):
+        yield f"research of four steps{how}, model and search take no time", found["graph"][f"{name}_ms"], bound, "ms"
 
 
 def _screens(found: Found) -> Iterator[Row]:

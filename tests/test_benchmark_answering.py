@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import urllib.request
 
-from benchmarks.answering import chat_server, graph_overhead
+from benchmarks.answering import chat_server, graph_overhead, research_overhead
 
 
 def test_the_graph_is_measured_by_answered_questions() -> None:
@@ -17,6 +17,12 @@ def test_the_graph_is_measured_by_answered_questions() -> None:
         for late in ("", "_p95")
     }
     assert all(0 < value < 5000 for value in found.values())
+
+
+def test_research_is_measured_by_runs_that_come_to_their_report() -> None:
+    found = research_overhead(1)
+    assert set(found) == {f"{name}{late}_ms" for name in ("research", "research_kept") for late in ("", "_p95")}
+    assert all(0 < value < 10_000 for value in found.values())
 
 
 def test_the_talkative_model_says_its_answer_several_times() -> None:

@@ -62,7 +62,9 @@ class Checkpoints:
         from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
         async with AsyncSqliteSaver.from_conn_string(str(self._path)) as saver:
+            saver.is_setup = self._ready  # once for the file: it costs more than most of what follows
             await saver.setup()  # else there is nothing to forget in before the first question
+            self._ready = True
             yield saver
 
     @asynccontextmanager
