@@ -103,7 +103,8 @@ class Passage:
     `ranks` and `scores` hold one entry a leg (`dense`, `sparse`, `fused`), ranks from 1. `lead` is the
     white space before it in the page, so that neighbours can be put together again. `parent` is the span
     of the page that is to be handed on in its place, under `parent_id`; one that was widened to it has none.
-    `date` is when its page says it was last changed or published, or empty.
+    `date` is when its page says it was last changed or published, or empty; `fetched_at` when the page was read from
+    the web for one question (ISO 8601), empty for those of the library.
     """
 
     id: str
@@ -123,6 +124,7 @@ class Passage:
     parent: tuple[int, int] | None = None
     parent_id: str = ""
     date: str = ""
+    fetched_at: str = ""
 
 
 @dataclass(frozen=True, slots=True)

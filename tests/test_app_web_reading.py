@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from rag.app import App, Question, RunOptions
-from rag.config import load_settings
+from rag.config import Settings, load_settings
+from rag.runs.options import Leave
 from rag.types import Answer
 from tests.support.page_server import PageServer
 from tests.web.test_search import Service, service
@@ -30,6 +31,19 @@ def ask(app: App, *, web: bool) -> Answer:
     return app.wait(app.ask(question), 120)
 
 
+def _settings(folder: Path, service: Service, pages: PageServer, forbidden: str = "") -> Settings:
+    return load_settings(
+        None,
+        rag_data_dir=folder,
+        qdrant_url="",
+        llm_model="",
+        llm_base_url="",
+        searxng_url=service.address,
+        web_search_except=forbidden,
+        fetch_allow_private_hosts=f"{pages.pair[0]}:{pages.pair[1]}",
+    )
+
+
 @pytest.mark.parametrize("forbidden", ["", "main"])
 def test_the_web_is_read_only_where_it_is_allowed(
     tmp_path: Path, service: Service, page_server: PageServer, forbidden: str
@@ -39,16 +53,7 @@ def test_the_web_is_read_only_where_it_is_allowed(
     service.body = json.dumps(
         {"results": [{"url": refused, "title": "", "content": ""}, {"url": url, "title": "Kalvik"}]}
     ).encode()
-    settings = load_settings(
-        None,
-        rag_data_dir=tmp_path,
-        qdrant_url="",
-        llm_model="",
-        llm_base_url="",
-        searxng_url=service.address,
-        web_search_except=forbidden,
-        fetch_allow_private_hosts=f"{page_server.pair[0]}:{page_server.pair[1]}",
-    )
+    settings = _settings(tmp_path, service, page_server, forbidden)
     with closing(App(settings)) as app:
         assert ask(app, web=False).outcome == "not_in_pages" and not service.asked
         answer = ask(app, web=True)
@@ -59,3 +64,36 @@ def test_the_web_is_read_only_where_it_is_allowed(
         assert answer.citations[0].url == url
         assert [one["source"] for one in answer.trail["ledger"]] == ["web"] * len(answer.trail["ledger"])
         assert len(app.library().pages()) == 0
+
+
+ASKED_ON = "Since when has Ingrid Solheim lit the Kalvik lantern?"
+LATER = "How many lanes does the bridge of Sydney have?"
+
+
+@pytest.mark.parametrize("mode", ["research", "fast", "deep"])
+def test_what_follows_on_a_report_is_looked_for_in_its_ledger_first(
+    tmp_path: Path, service: Service, page_server: PageServer, mode: str
+) -> None:
+    """The page is on the web alone: once it was read, the follow-up costs no search, of the web or of the library."""
+    url = page_server.add("/kalvik", PAGE)
+    service.body = json.dumps({"results": [{"url": url, "title": "Kalvik"}]}).encode()
+    with closing(App(_settings(tmp_path, service, page_server))) as app:
+        first = converse(app, QUESTION, "research", web="allowed")
+        assert "Ingrid Solheim" in first.text and len(service.asked) == 1
+        then = converse(app, ASKED_ON, mode, web="allowed")
+        assert "since 1987" in then.text and then.citations[0].url == url
+        assert (len(service.asked), page_server.count("/kalvik"), then.searches) == (1, 1, ())
+        assert any("ledger" in one.ranks for one in then.passages)
+        other = converse(app, LATER, mode, web="allowed")
+        assert len(service.asked) == 1 + (mode == "research") and "1987" not in other.text
+        alone = app.wait(app.converse(Question(ASKED_ON, ("main",), mode)).run_id, 120)
+        assert alone.outcome == "not_in_pages", "another conversation knows nothing of it"
+
+
+def converse(app: App, text: str, mode: str, *, web: Leave) -> Answer:
+    """Asked in the one conversation that there is."""
+    kept = app.conversations.conversations("main")
+    asked = app.converse(
+        Question(text, ("main",), mode, options=RunOptions(web=web)), conversation_id=kept[0].id if kept else ""
+    )
+    return app.wait(asked.run_id, 120)

@@ -63,27 +63,33 @@ def test_without_leave_the_question_does_not_go_to_the_web(both: tuple[App, Page
     assert noted == ({"research_web_unset"} if with_model else set())
 
 
-def test_leave_for_a_conversation_holds_for_that_one_alone(tmp_path: Path) -> None:
+def test_leave_holds_for_one_conversation_and_its_ledger_answers_what_follows(tmp_path: Path) -> None:
     with deep_app(tmp_path, with_model=True) as (app, server):
         first = converse(app)
         turn = waiting(app, first)
         assert turn.waits[0].asks["web"] == ["What is AMD's AI chip strategy in 2024?"] and not server.count("/search")
         app.reply(turn.id, {turn.waits[0].id: {"web": "conversation"}})
         assert recall(app.wait(first.run_id, 120)) == 1.0
-        again = converse(app, first.conversation_id)
-        assert recall(app.wait(again.run_id, 120)) == 1.0 and server.count("/search") == 2
-        branch = app.conversations.branch(first.conversation_id, again.turn_id)
-        for other in ("", branch):
-            asked = converse(app, other)
-            turn = waiting(app, asked)
-            app.reply(turn.id, {turn.waits[0].id: {"web": "no"}})
-            answer = app.wait(asked.run_id, 120)
-            assert [gap["code"] for gap in answer.trail["gaps"]] == ["research_web_refused"]
+        asked_on = "Who has said that they will put the MI300X into their data centers?"
+        again = app.wait(converse(app, first.conversation_id, asked_on, "fast").run_id, 120)
+        assert "Microsoft Azure" in again.text and all("ledger" in one.ranks for one in again.passages)
+        assert any(one.url.endswith("amd-forecast-2024-01") for one in again.citations)
+        assert (again.searches, server.count("/search")) == ((), 1)
+        app.wait(converse(app, first.conversation_id).run_id, 120)
+        assert server.count("/search") == 2
+        branch = app.conversations.branch(first.conversation_id, first.turn_id)
+        lets = [app.conversations.lets_web(one) for one in (first.conversation_id, branch, "")]
+        assert lets == [True, False, False]
+        asked = converse(app)
+        turn = waiting(app, asked)
+        app.reply(turn.id, {turn.waits[0].id: {"web": "no"}})
+        answer = app.wait(asked.run_id, 120)
+        assert [gap["code"] for gap in answer.trail["gaps"]] == ["research_web_refused"]
         assert server.count("/search") == 2
 
 
-def converse(app: App, conversation_id: str = "") -> Asked:
-    question = Question(QUESTION, ("main",), "research", options=RunOptions(web="ask"))
+def converse(app: App, conversation_id: str = "", text: str = QUESTION, mode: str = "research") -> Asked:
+    question = Question(text, ("main",), mode, options=RunOptions(web="ask", standalone=text))
     return app.converse(question, conversation_id=conversation_id)
 
 

@@ -15,6 +15,7 @@ from rag.app.chat_models import ChatModels, ChatOptions
 from rag.app.evaluating import Asking as EvaluationAsking
 from rag.app.imports import Imports
 from rag.app.in_flight import InFlight
+from rag.app.kept_passages import kept_passages
 from rag.app.libraries import Libraries
 from rag.app.models import Models
 from rag.app.transfer import Transfers
@@ -36,6 +37,7 @@ from rag.reasoning.extractive import ExtractiveReasoner
 from rag.reasoning.reasoner import Reasoner
 from rag.retrieval.answerable import held_by
 from rag.retrieval.filters import Filters
+from rag.retrieval.ledger import Ledger
 from rag.retrieval.retriever import K, Retriever
 from rag.retrieval.scoped_search import ScopedSearch
 from rag.retrieval.strategies import WRITTEN, Tuning
@@ -176,7 +178,7 @@ class App:
         """
         if question.options.web == "ask" and self.conversations.lets_web(conversation_id, owner):
             question = replace(question, options=replace(question.options, web="allowed"))
-        asking = self._asking(question.limited(self.settings), owner, chat)
+        asking = self._asking(question.limited(self.settings), owner, chat, conversation_id)
         asking = replace(asking, conversation_id=conversation_id, settings={**asking.settings, **(settings or {})})
         return self._in_flight.begin(person, lambda: self.conversations.ask(asking))
 
@@ -187,12 +189,12 @@ class App:
 
         `reply` holds an answer (JSON values) to each of its `waits`, by their ids. Raises RagError("turn_not_waiting").
         """
-        asking = self._asking(self.conversations.question(turn_id, owner), owner, chat)
+        asking = self._asking_again(turn_id, owner, chat)
         return self.conversations.reply(turn_id, reply, asking)
 
     def go_on(self, turn_id: str, *, owner: str = "", chat: ChatOptions | None = None) -> Asked:
         """Go on with a turn whose process ended before its answer was there. Raises RagError("turn_not_waiting")."""
-        asking = self._asking(self.conversations.question(turn_id, owner), owner, chat)
+        asking = self._asking_again(turn_id, owner, chat)
         return self.conversations.go_on(turn_id, asking)
 
     def events(self, run_id: str, since: int = 0, wait: float = 0.0) -> list[Event]:
@@ -229,7 +231,9 @@ class App:
         strategy = strategy or self.settings.strategy
         reasoner = self.reasoner(library, chat) if strategy in WRITTEN else self.quoter(library)
         asked = Question(question, (library,), scope=filters or Filters(), options=RunOptions(strategy=strategy))
-        return self._scoped(asked, reasoner, **options).search(question, before)
+        found = self._scoped(asked, reasoner, **options).search(question, before)
+        assert isinstance(found, Retrieval), "only a conversation has a ledger"
+        return found
 
     def retriever(self, library: str, reasoner: Reasoner | None = None) -> Retriever:
         """What searches the library; a chat reasoner writes the texts that some strategies search with.
@@ -269,13 +273,18 @@ class App:
         """Ask the database for its libraries. Raises StoreError."""
         return Notice("database_works", {"libraries": len(list_libraries(self._client))})
 
-    def _asking(self, question: Question, owner: str, chat: ChatOptions | None) -> Asking:
+    def _asking_again(self, turn_id: str, owner: str, chat: ChatOptions | None) -> Asking:
+        conversation_id = self.conversations.turn(turn_id, owner).conversation_id
+        return self._asking(self.conversations.question(turn_id, owner), owner, chat, conversation_id)
+
+    def _asking(self, question: Question, owner: str, chat: ChatOptions | None, conversation_id: str = "") -> Asking:
         """All that a question is answered with."""
+        kept = self.conversations.ledger(conversation_id, owner) if not question.scope else ()
         reasoner, library = self.reasoner(question.library, chat), self.library(question.library)
         return Asking(
             question,
             reasoner,
-            self._scoped(question, reasoner),
+            self._scoped(question, reasoner, ledger=self._ledger(library, kept)),
             owner=owner,
             quoter=self.quoter(question.library),
             settings={"strategy": question.options.strategy, "model": reasoner.name},
@@ -287,6 +296,10 @@ class App:
     def quoter(self, library: str) -> ExtractiveReasoner:
         """What quotes the library's pages without a model."""
         return ExtractiveReasoner(self.models.sparse, lambda terms: self.library(library).idf(terms))
+
+    def _ledger(self, library: Library, kept: Sequence[Mapping[str, Any]]) -> Ledger | None:
+        """What an earlier report was written from, for whoever asks on."""
+        return Ledger(lambda: kept_passages(kept, library), self.models.sparse, library.idf) if kept else None
 
     def _web(self, question: Question) -> WebReading | None:
         """What searches beyond the library: with a service, the person's leave, and the operator's for this library."""

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from typing import Final
 
 from rag.app.models import Models
@@ -13,7 +12,8 @@ from rag.errors import RagError
 from rag.ingest.chunking import Chunker
 from rag.ingest.source_reading import Reader
 from rag.ingest.sources import web_source
-from rag.retrieval.context import assemble
+from rag.retrieval.ledger import best_of
+from rag.store.records import now
 from rag.types import Page, Passage
 from rag.web.search import WebSearch
 from rag.web.url_key import url_hash
@@ -27,8 +27,7 @@ PASSAGES: Final = 10
 class WebReading:
     """Called with a query, in a thread. Addresses pass the guard of every fetch, pages the parser's child.
 
-    Passages carry ids that no library has, `web:` and the page's hash, and are scored by the share of the query's
-    terms that they hold, the rarer among them the more.
+    Passages carry ids that no library has, `web:` and the page's hash, and are chosen by the query's terms.
     """
 
     def __init__(self, service: WebSearch, reader: Reader, models: Models, chunker: Chunker) -> None:
@@ -43,11 +42,9 @@ class WebReading:
         found = self._service.find(query, PAGES)
         with ThreadPoolExecutor(PAGES) as readers:
             pages = [page for page in readers.map(self._read, (hit.url for hit in found)) if page]
-        passages = [one for page in pages for one in self._passages(page)]
-        weights = self._weights(query, passages)
-        scored = [replace(one, score=self._share(weights, one)) for one in passages]
-        best = sorted((one for one in scored if one.score > 0), key=lambda one: -one.score)[: 2 * PASSAGES]
-        return list(assemble(best, weights, self._sparse, PASSAGES).passages)
+        read = now()
+        passages = [one for page in pages for one in self._passages(page, read)]
+        return best_of(query, passages, self._sparse, PASSAGES)
 
     def _read(self, url: str) -> Page | None:
         try:
@@ -56,16 +53,7 @@ class WebReading:
             log.info("a page that a web search found could not be read (%s)", error.code)
             return None
 
-    def _weights(self, query: str, passages: list[Passage]) -> dict[int, float]:
-        """What each term of the query is worth: the less, the more of the passages hold it."""
-        held = [self._sparse.terms(one.text) for one in passages]
-        return {term: 1 / (1 + sum(term in one for one in held)) for term in self._sparse.terms(query)}
-
-    def _share(self, weights: Mapping[int, float], passage: Passage) -> float:
-        held = self._sparse.terms(f"{passage.title}\n{passage.text}")
-        return sum(weight for term, weight in weights.items() if term in held) / (sum(weights.values()) or 1.0)
-
-    def _passages(self, page: Page) -> Iterator[Passage]:
+    def _passages(self, page: Page, read: str) -> Iterator[Passage]:
         for chunk in self._chunker.split(page.text, self._vectors):
             yield Passage(
                 id=f"web:{page.url_hash}:{chunk.start}",
@@ -79,4 +67,5 @@ class WebReading:
                 start=chunk.start,
                 end=chunk.end,
                 date=page.modified or page.published,
+                fetched_at=read,
             )

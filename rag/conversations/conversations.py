@@ -192,6 +192,12 @@ class Conversations:
         turns = self._table.turns(conversation_id, owner) if conversation_id else []
         return any(turn.extra.get("web_for") == conversation_id for turn in turns)
 
+    def ledger(self, conversation_id: str, owner: str = "") -> Sequence[Mapping[str, Any]]:
+        """What the conversation's last report was written from, as its trail has it; empty without one."""
+        turns = self._table.turns(conversation_id, owner) if conversation_id else []
+        kept = (turn.answer.get("trail", {}).get("ledger", ()) for turn in reversed(turns))
+        return next(filter(None, kept), ())
+
     def change(self, turn_id: str, change: Change, owner: str = "") -> None:
         """Change something of a run that goes on; its nodes read it when they are next at work.
 
@@ -232,7 +238,7 @@ class Conversations:
         hashes = list(dict.fromkeys(citation.url_hash for citation in answer.citations))
         stamps = asking.stamps(hashes) if asking.stamps and hashes else {}
         kept = {url_hash: asdict(stamp) for url_hash, stamp in stamps.items()}
-        extra = {"stamps": kept, "searches": len(answer.searches)}
+        extra = {"stamps": kept, "searches": len(answer.searches), **({"unread": True} if answer.trail else {})}
         if not self._table.finish_turn(turn_id, plain(answer), extra, searches=packed(answer.searches)):
             self._checkpoints.forget(conversation_id)  # removed while it was answered: nothing of it stays
             return
@@ -251,6 +257,14 @@ class Conversations:
     def conversations(self, library: str, owner: str = "", search: str = "") -> list[Conversation]:
         """The owner's conversations in the library, latest first; `search` looks into questions and answers."""
         return self._table.conversations(library, owner, search)
+
+    def unread(self, library: str, owner: str = "") -> list[str]:
+        """The conversations with a report that was finished and not looked at since."""
+        return self._table.unread(library, owner)
+
+    def opened(self, conversation_id: str, owner: str = "") -> None:
+        """What the conversation holds has been looked at."""
+        self._table.opened(conversation_id, owner)
 
     def conversation(self, conversation_id: str, owner: str = "") -> Conversation:
         found = self._table.conversation(conversation_id, owner)

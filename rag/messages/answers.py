@@ -90,6 +90,10 @@ MESSAGES: dict[str, tuple[str, str]] = {
     # What a step decided, for the trace: `step_` and the step's decision
     "step_begin": ("Took the question.", "收到问题。"),
     "step_found": ("Searched your pages.", "检索了您的网页。"),
+    "step_found_in_ledger": (
+        "Found it in what the report above was written from; nothing was searched.",
+        "在上面报告的证据中找到，没有新的检索。",
+    ),
     "step_search": ("Searches your pages.", "检索您的网页。"),
     "step_search_rewritten": ("Searches again in other words.", "换一种说法再次检索。"),
     "step_search_not_small_talk": (

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rag.retrieval.filters import Filters
-from rag.retrieval.retriever import Retriever
+from rag.retrieval.ledger import Held, Ledger
+from rag.retrieval.retriever import K, Retriever
 from rag.text import is_chinese, terms
 from rag.types import Page, Passage, Retrieval
 
@@ -83,10 +84,13 @@ class ScopedSearch:
         *,
         filters: Filters | None = None,
         web: Callable[[str], Sequence[Passage]] | None = None,
+        ledger: Ledger | None = None,
         **options: Any,
     ) -> None:
-        """`web` searches beyond the library, where that is set up and the person allowed it."""
+        """`web` searches beyond the library, where that is set up and the person allowed it; `ledger` is what an
+        earlier report was written from, which is looked into first."""
         self.web = web
+        self._ledger = ledger
         self._make = make
         self._pages = pages
         self._question = question
@@ -95,14 +99,17 @@ class ScopedSearch:
 
     def search(
         self, question: str, before: Sequence[str] = (), *, sections: Sequence[str] = (), **how: Any
-    ) -> Retrieval:
+    ) -> Retrieval | Held:
         """Search for the question, or for a query made of it, without the words that name the scope.
 
         `before` are the questions that it follows on. `sections`, headings to search under, and `how`, options of
         `Retriever.search`, are for this search alone.
 
-        Where the scope that the question names holds nothing, everything is searched, and the notes say so.
+        Where the scope that the question names holds nothing, everything is searched, and the notes say so. Where a
+        ledger answers, nothing is.
         """
+        if held := self.held(question, how.get("k", K)):
+            return held
         scope = self._scope(question)
         own = replace(self._filters, sections=tuple(sections)) if sections else self._filters
         found = self._find(scope.question, own.within(scope.filters), before, how)
@@ -112,6 +119,10 @@ class ScopedSearch:
         if found.passages:
             return _noted(found, "scope_named", names)
         return _noted(self._find(question, own, before, how), "scope_empty", names)
+
+    def held(self, question: str, k: int = K) -> Held | None:
+        """What the ledger holds, where it is likely to answer the question."""
+        return self._ledger.find(question, k) if self._ledger else None
 
     def titles(self) -> list[str]:
         """Those of the pages within the scope that was chosen."""
@@ -129,7 +140,10 @@ class ScopedSearch:
         return self._make().vector(question)
 
     def passages(self, ids: Sequence[str]) -> list[Passage]:
-        return self._make().passages(ids)
+        """Read them again; those of the ledger as it holds them, the page of which may be in no library."""
+        mine = {one.id: one for one in self._ledger.passages if one.id in ids} if self._ledger else {}
+        others = {one.id: one for one in self._make().passages([one for one in ids if one not in mine])}
+        return [(mine | others)[one] for one in ids if one in mine or one in others]
 
     def _find(self, question: str, filters: Filters, before: Sequence[str], how: Mapping[str, Any]) -> Retrieval:
         return self._make().search(question, filters=filters, before=before, **{**self._options, **how})

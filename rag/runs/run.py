@@ -96,6 +96,13 @@ class Embeds(Protocol):
         ...
 
 
+@runtime_checkable
+class Holds(Protocol):
+    def held(self, question: str) -> object | None:
+        """What is in hand that answers the question without a search; None for nothing. May block."""
+        ...
+
+
 class Shelf:
     """The passages that a run has in hand: steps that read them again cost no second visit to the store.
 
@@ -129,6 +136,10 @@ class Shelf:
     def web(self) -> Callable[[str], Sequence[Passage]] | None:
         """Searches the open web, where that is allowed."""
         return self._retriever.web if isinstance(self._retriever, BeyondLibrary) else None
+
+    def holds(self, question: str) -> bool:
+        """Whether the question would be answered without a search."""
+        return isinstance(self._retriever, Holds) and self._retriever.held(question) is not None
 
     def titles(self) -> Sequence[str]:
         """Those of the pages that are searched, where that is known."""

@@ -147,6 +147,23 @@ class ConversationTable:
         with self._file.transaction() as db:
             db.execute("UPDATE turns SET extra = json_patch(extra, ?) WHERE id = ?", (dump(extra), turn_id))
 
+    def unread(self, library: str, owner: str) -> list[str]:
+        """The owner's conversations with a report that nobody has looked at."""
+        rows = self._file.rows(
+            "SELECT DISTINCT c.id FROM conversations c JOIN turns t ON t.conversation_id = c.id WHERE c.library = ?"
+            " AND c.owner = ? AND instr(t.extra, '\"unread\"') > 0 AND json_extract(t.extra, '$.unread')",
+            *(library, owner),
+        )
+        return [row["id"] for row in rows]
+
+    def opened(self, conversation_id: str, owner: str) -> None:
+        with self._file.transaction() as db:
+            db.execute(
+                "UPDATE turns SET extra = json_remove(extra, '$.unread') WHERE conversation_id = ? AND owner = ?"
+                " AND instr(extra, '\"unread\"') > 0",
+                (conversation_id, owner),
+            )
+
     def scored(self, library: str) -> list[tuple[str, dict[str, float]]]:
         """When answers of the library that were scored were asked for, and their scores, oldest first."""
         rows = self._file.rows(

@@ -12,6 +12,7 @@ import streamlit as st
 
 from rag.errors import RagError
 from rag.messages import say
+from rag.retrieval.ledger import LEG
 from rag.types import Answer, Outcome
 from rag.ui.answers import answer_of, pages_now
 from rag.ui.asking import ask
@@ -102,6 +103,7 @@ def watch(app: App, seen: TurnView) -> None:
 def _look(app: App, seen: TurnView) -> None:
     newest = app.conversations.newest(seen.conversation_id, session().owner)
     if newest is None or (newest.id, newest.state, newest.suggestions) != (seen.id, seen.state, seen.suggestions):
+        session().by_itself = True
         st.rerun()
 
 
@@ -168,6 +170,7 @@ def _end(app: App, turn: TurnView) -> None:
         app.wait(turn.run_id, _STORED_SECONDS)
     session().live.pop(turn.id, None)
     session().stopping.discard(turn.id)
+    session().by_itself = True
     st.rerun()
 
 
@@ -239,6 +242,8 @@ def _draw_outcome(turn: TurnView, answer: Answer, language: Language) -> None:
         st.badge(label(f"outcome_{worth}", language), icon=f":material/{icon}:", color=color)  # type: ignore[arg-type]
     if answer.notice:
         st.caption(escape_line(say(answer.notice, language)))
+    if answer.passages and all(LEG in one.ranks for one in answer.passages):
+        st.caption(f":material/inventory_2: {label('research_in_hand', language)}")
     code = _code(answer)
     if (code == _MODEL_FAILED or code.startswith("chat_")) and st.button(
         label("chat_check", language), icon=":material/tune:", type="tertiary", key=f"model-{turn.id}"

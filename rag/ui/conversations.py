@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -85,8 +86,11 @@ def show(conversation_id: str) -> None:
     set_param(_PARAM, conversation_id)
 
 
-def draw_list(app: App, library: str, language: Language) -> None:
-    """A button for a new conversation, then the latest of the library, or those that hold the words looked for."""
+def draw_list(app: App, library: str, language: Language, unread: Sequence[str] = ()) -> None:
+    """A button for a new conversation, then the latest of the library, or those that hold the words looked for.
+
+    Those that are `unread` have a mark.
+    """
     state = session()
     if st.button(label("talk_new", language), icon=":material/edit_square:", key="talk-new", width="stretch"):
         show("")
@@ -104,17 +108,19 @@ def draw_list(app: App, library: str, language: Language) -> None:
     )
     with st.container(key="talks", gap=None):
         for one in found[:_LISTED]:
-            _draw_entry(one, language)
+            _draw_entry(one, language, unread=one.id in unread)
     if not found:
         st.caption(label("talk_none", language))
     elif len(found) > _LISTED:
         st.caption(label("talk_more", language, count=_LISTED))
 
 
-def _draw_entry(conversation: Conversation, language: Language) -> None:
+def _draw_entry(conversation: Conversation, language: Language, *, unread: bool) -> None:
     is_open = conversation.id == session().conversation
     title = escape_line(conversation.title[:_LONGEST]) or label("talk_untitled", language)
     icon = ":material/call_split:" if conversation.branch_of else None
+    if unread:
+        title, icon = f"**{title}** :primary[{label('report_ready', language)}]", ":material/mark_chat_unread:"
     key = f"talk-{'open' if is_open else 'other'}-{conversation.id}"
     if st.button(title, key=key, icon=icon, type="tertiary", width="stretch"):
         show(conversation.id)

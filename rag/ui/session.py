@@ -43,7 +43,8 @@ class Session:
     to stop. `asked` is the turn that was asked a moment ago, `address` the parameters as they were left, `page` the
     page that is drawn, and `shown` the conversation that the chat has shown since it was opened. `id` is a secret of
     this tab; `chat` the browser's chat model, see `recall_chat`. `admitted` tells that whoever sits there was let in;
-    `absent` of a library that was asked for on this page and is not there.
+    `by_itself` that the page is drawn again without the person, who may be away; `absent` of a library that was asked
+    for on this page and is not there.
     """
 
     language: str = ""
@@ -66,6 +67,7 @@ class Session:
     scope: Scope = field(default_factory=Scope)
     choices: Choices = field(default_factory=Choices)
     search: Search | None = None
+    by_itself: bool = False
 
     @property
     def owner(self) -> str:

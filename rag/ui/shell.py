@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 _STATIC = Path(__file__).resolve().parent / "static"
 _LOGO, _ICON, _STYLE = _STATIC / "logo.svg", _STATIC / "icon.svg", _STATIC / "style.css"
 _WAIT_SECONDS = 1.0
+_REPORT_SECONDS = 2.0
 _LANGUAGE_TAGS: dict[Language, str] = {"en": "en", "zh": "zh-CN"}
 _DOTS = {"ready": "green", "loading": "orange", "failed": "red"}
 
@@ -55,14 +56,34 @@ def draw_shell() -> None:
         if came or moved:
             take_from_address(app, language, moved=moved)
         settle_library(app, language)
-        st.set_page_config(page_title=_title(app, page.title, language))
-        _sidebar(app, language)
+        unread = _unread(app, in_chat=page.url_path == "")
+        st.set_page_config(page_title=_title(app, page.title, language, unread))
+        _sidebar(app, language, unread)
         page.run()
     _show_notes()
 
 
-def _title(app: App, page: str, language: Language) -> str:
-    return f"{page} · {app.libraries.title(current_library(app))} · {label('app_name', language)}"
+def _title(app: App, page: str, language: Language, unread: Sequence[str]) -> str:
+    told = f"● {label('report_ready', language)} · " if unread else ""
+    return f"{told}{page} · {app.libraries.title(current_library(app))} · {label('app_name', language)}"
+
+
+def _unread(app: App, *, in_chat: bool) -> list[str]:
+    """The conversations with a report that is not looked at yet. The open one is, unless the page drew itself again."""
+    state, library = session(), current_library(app)
+    unread = app.conversations.unread(library, state.owner)
+    if in_chat and state.conversation in unread and not state.by_itself:
+        app.conversations.opened(state.conversation, state.owner)
+        unread.remove(state.conversation)
+    state.by_itself = False
+    return unread
+
+
+def _look_for_reports(app: App, unread: Sequence[str]) -> None:
+    """Draw the page again once a report is finished, so that the tab and the list say so."""
+    if app.conversations.unread(current_library(app), session().owner) != unread:
+        session().by_itself = True
+        st.rerun()
 
 
 def open_app(language: Language) -> App:
@@ -100,11 +121,13 @@ def _show_notes() -> None:
         st.toast(escape_line(notes.pop(0)))
 
 
-def _sidebar(app: App, language: Language) -> None:
+def _sidebar(app: App, language: Language, unread: Sequence[str]) -> None:
     with st.sidebar:
         draw_picker(app, language)
         with told_in(language):
-            draw_list(app, current_library(app), language)
+            draw_list(app, current_library(app), language, unread)
+        if app.going_on():
+            st.fragment(_look_for_reports, run_every=_REPORT_SECONDS)(app, unread)
         with st.container(key="sidebar-foot"):
             draw_person(language)
             _in_use(app, language)

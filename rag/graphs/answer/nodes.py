@@ -34,6 +34,7 @@ from rag.reasoning.messages import call_for, exchanges_of, said
 from rag.reasoning.questions import is_small_talk, question_problem
 from rag.reasoning.reasoner import following
 from rag.retrieval.answerable import REFUSE
+from rag.retrieval.ledger import LEG
 from rag.runs.kept import decided, notice_of, record
 from rag.runs.usage import BUDGET_CODES
 from rag.types import Citation, Exchange, Notice, Passage
@@ -162,7 +163,8 @@ async def retrieve(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
         "found": [*state["found"], *new],
         "tried": [*state["tried"], *(query for query in queries if query not in state["tried"])],
     }
-    return update, decided("found", queries=queries, passages=len(refs), new=len(new))
+    where = "found_in_ledger" if passages and all(LEG in one.ranks for one in passages) else "found"
+    return update, decided(where, queries=queries, passages=len(refs), new=len(new))
 
 
 def _interleaved(lists: Sequence[Sequence[Passage]]) -> list[Passage]:

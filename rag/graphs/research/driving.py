@@ -52,6 +52,7 @@ def context_of(run: Run) -> ResearchContext:
         web=None if nobody else shelf.web,
         titles=shelf.titles,
         answerable=shelf.answerable,
+        holds=shelf.holds,
         condenser=reasoner if isinstance(reasoner, Condenser) else None,
         verifiers=[one for one in (reasoner, run.verifier) if isinstance(one, Verifier)],
         options=run.question.options,

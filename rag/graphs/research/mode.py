@@ -56,7 +56,10 @@ def _driving() -> Any:
 
 
 def _trail(state: Any) -> dict[str, Any]:
-    """What is kept with the answer: the plan as it was carried out, and the ledger without the passages' texts."""
+    """What is kept with the answer: the plan as it was carried out, and the ledger without the passages' texts.
+
+    A passage of the web, which nothing else holds, is kept whole.
+    """
     from rag.graphs.research.writing import gaps
 
     ledger = [
@@ -66,6 +69,7 @@ def _trail(state: Any) -> dict[str, Any]:
             "steps": sorted(entry["ranks"], key=lambda step: entry["ranks"][step]),
             "source": entry["source"],
             "fetched_at": entry["fetched_at"],
+            **({"passage": entry["passage"]} if entry["source"] == "web" else {}),
         }
         for entry in state.get("ledger", {}).values()
     ]

@@ -46,6 +46,7 @@ from rag.reasoning.messages import exchanges_of, said
 from rag.reasoning.questions import question_problem
 from rag.reasoning.research import Aspect, Choice, Progress, Query, Reading, SubQuestion, Task, Tool
 from rag.retrieval.answerable import DOUBT
+from rag.retrieval.ledger import LEG
 from rag.runs.kept import NoticeRecord, decided, record
 from rag.runs.nodes import Result, either
 from rag.store.conversation_table import Change
@@ -100,7 +101,9 @@ async def plan(state: ResearchState, runtime: Running) -> Result:
         made, notes = await either(time_left(context), by_model, partial(rules.plan, question, titles))
     if not made.steps:
         made = await rules.plan(question, titles)
-    beyond = [_to_web(state, "research_web_too")] if model is None and may_leave(state, context) else []
+    leaves = model is None and may_leave(state, context)
+    held = await asyncio.to_thread(context.holds, question) if leaves else True
+    beyond = [] if held else [_to_web(state, "research_web_too")]
     steps = numbered([*made.steps, *beyond], (), "plan")
     aspects = [asdict(one) for one in made.aspects]
     tell(runtime, steps)
@@ -122,6 +125,7 @@ async def dispatch(state: ResearchState, runtime: Running) -> Result:
     context = runtime.context
     changes = await asyncio.to_thread(context.changes)
     steps = apply_changes(state["plan"], changes)
+    steps = await asyncio.to_thread(_in_hand, steps, context)
     steps = _within_library(steps) if state["web"] == "no" else steps
     stop = "stopped_by_person" if finish_is_wished(changes) else limit_reached(state, context)
     ready = [] if stop else _ready(steps)[: min(context.limits.at_once, searches_left(state, context))]
@@ -135,6 +139,12 @@ async def dispatch(state: ResearchState, runtime: Running) -> Result:
         update["stop"] = record(Notice(f"research_{stop}"))
     tell(runtime, begun)
     return update, decided("dispatched", steps=[step["sub_question"] for step in ready])
+
+
+def _in_hand(steps: Sequence[StepRecord], context: ResearchContext) -> list[StepRecord]:
+    """The plan with no step on the web that what an earlier report was written from answers."""
+    held = {one["id"] for one in _open(steps) if one["tool"] == "web" and context.holds(one["sub_question"])}
+    return [{**one, "tool": "library"} if one["id"] in held else one for one in steps]
 
 
 def _asks_leave(ready: Sequence[StepRecord], state: ResearchState, context: ResearchContext) -> bool:
@@ -189,6 +199,7 @@ async def _searched(state: StepInput, context: ResearchContext) -> Result:
     query, notes = await either(time_left(context), by_model, partial(rules.word, task))
     passages, source, missed = await _found(own["tool"], query, context, beyond=state["web"])
     kept = passages[: limits.keep]
+    in_hand = bool(passages) and LEG in passages[0].ranks
     reading, more = Reading(), list[NoticeRecord]()
     if kept:
         reads = partial(model.read, task, kept) if model else None
@@ -197,8 +208,8 @@ async def _searched(state: StepInput, context: ResearchContext) -> Result:
         "id": own["id"],
         "status": "done" if kept else "empty",
         "query": query.text,
-        "leg": query.leg,
-        "reason": query.reason,
+        "leg": "ledger" if in_hand else query.leg,
+        "reason": "" if in_hand else query.reason,
         "summary": reading.summary,
         "kept": [{"url_hash": one.url_hash, "url": one.url, "title": one.title} for one in kept],
         "by_rules": model is None or bool(notes or more),
@@ -208,7 +219,7 @@ async def _searched(state: StepInput, context: ResearchContext) -> Result:
         "ledger": _entries(own["id"], passages, reading, source),
         "past": [_past(own, reading.summary, reading.met)],
         "met": list(reading.met),
-        "searches": 1,
+        "searches": 0 if in_hand else 1,
         "notes": [*notes, *missed, *more],
     }
     told = {key: done[key] for key in ("query", "leg", "reason", "summary")}
@@ -259,8 +270,8 @@ def _entries(step_id: str, passages: Sequence[Passage], reading: Reading, source
             "passage": asdict(one),
             "ranks": {step_id: place},
             "distilled": told.get(place, []),
-            "source": source,
-            "fetched_at": now() if source == "web" else "",
+            "source": "web" if one.fetched_at else source,
+            "fetched_at": one.fetched_at or (now() if source == "web" else ""),
         }
         for place, one in enumerate(passages)
     }
@@ -285,7 +296,8 @@ async def review(state: ResearchState, runtime: Running) -> Result:
     made = {"action": choice.action, "justification": choice.justification, "by": by}
     update |= {"decisions": [*state["decisions"], made], "notes": notes}
     new = _unasked(choice.steps, state) if choice.action == "revise" else []
-    if not new and not _open(state["plan"]) and _leaves_library(state, context):
+    # By rules there is nearly always another name to follow: what the library lacks is looked for before that.
+    if (context.model is None or not new) and not _open(state["plan"]) and _leaves_library(state, context):
         new = [_to_web(state, "research_to_web")]
     if new:
         update |= {"plan": numbered(new, state["plan"], "revision"), "revisions": state["revisions"] + 1}
@@ -297,8 +309,14 @@ async def review(state: ResearchState, runtime: Running) -> Result:
 
 
 def _is_done(state: ResearchState, context: ResearchContext) -> bool:
-    """Whether all that a model planned is done and met; by rules there may always be another name to follow."""
-    return context.model is not None and not _open(state["plan"]) and len(state["met"]) == len(state["aspects"])
+    """Whether all that a model planned is done and met; by rules there may always be another name to follow.
+
+    What an earlier report was written from, and answers all of it, ends the search in either case.
+    """
+    done = [step for step in state["plan"] if step["status"] != "skipped"]
+    in_hand = all(step.get("leg") == "ledger" for step in done)
+    met = context.model is not None and len(state["met"]) == len(state["aspects"])
+    return not _open(state["plan"]) and (met or in_hand)
 
 
 async def _is_added(state: ResearchState, context: ResearchContext) -> bool:

@@ -59,8 +59,9 @@ class AspectRecord(TypedDict):
 class StepRecord(TypedDict, total=False):
     """A step of the plan. `needs` are ids; `by` says who put it there.
 
-    `query`, `leg` and `reason` tell how it was searched for, `summary` what was found, in one sentence, `kept` the
-    passages that it keeps (url_hash, url, title), `round` when it began, `failure` why it failed (a notice).
+    `query`, `leg` and `reason` tell how it was searched for (leg `ledger`: not at all, an earlier report had it),
+    `summary` what was found, in one sentence, `kept` the passages that it keeps (url_hash, url, title), `round` when it
+    began, `failure` why it failed (a notice).
     """
 
     id: str
@@ -73,7 +74,7 @@ class StepRecord(TypedDict, total=False):
     status: Status
     by: Literal["plan", "revision", "person"]
     query: str
-    leg: Leg
+    leg: Leg | Literal["ledger"]
     reason: str
     summary: str
     kept: list[dict[str, str]]
@@ -190,7 +191,8 @@ class ResearchContext:
     """What a run works with: never saved.
 
     `search` and `web`, the same beyond the library, block and are called in threads; `web` is None where it is not
-    allowed. `seconds` is how long the run has been at work, `changes` what a person changed meanwhile.
+    allowed. `holds` says whether an earlier report's ledger answers a question; it may block. `seconds` is how long the
+    run has been at work, `changes` what a person changed meanwhile.
     """
 
     search: Callable[..., Sequence[Passage]]
@@ -202,6 +204,7 @@ class ResearchContext:
     web: Callable[[str], Sequence[Passage]] | None = None
     titles: Callable[[], Sequence[str]] = tuple
     answerable: Callable[[], float] = lambda: 1.0
+    holds: Callable[[str], bool] = lambda _: False
     condenser: Condenser | None = None
     verifiers: Sequence[Verifier] = ()
     options: RunOptions = field(default_factory=RunOptions)

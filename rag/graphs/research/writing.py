@@ -23,6 +23,7 @@ from rag.reasoning.hops import in_turns
 from rag.reasoning.research import Part
 from rag.retrieval.answerable import DOUBT, REFUSE
 from rag.retrieval.context import touch
+from rag.retrieval.ledger import LEG
 from rag.retrieval.spans import BUDGET
 from rag.runs.kept import decided, passage_of, record
 from rag.runs.nodes import Result, collect
@@ -64,7 +65,7 @@ async def write(state: ResearchState, runtime: Running) -> Result:
     likely = context.answerable()
     if not passages:
         return {**update, **_missing("nothing_found")}, decided("nothing_found", passages=0)
-    beyond = any(entry["source"] == "web" for entry in state["ledger"].values())
+    beyond = any(one["source"] == "web" or LEG in one["passage"]["ranks"] for one in state["ledger"].values())
     if likely < REFUSE and not (state["met"] or beyond):
         return {**update, **_missing("not_in_pages")}, decided("not_in_pages", answerable=likely)
     text, problem = await _written(state, passages, runtime)

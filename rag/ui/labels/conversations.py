@@ -6,6 +6,7 @@ LABELS: dict[str, tuple[str, str]] = {
     "talk_none": ("No conversation holds these words.", "没有对话包含这些词。"),
     "talk_more": ("The latest {count} are shown; search for older ones.", "仅显示最近 {count} 个，更早的可搜索。"),
     "talk_untitled": ("Untitled", "未命名"),
+    "report_ready": ("Report ready", "报告已完成"),
     "talk_menu": ("More", "更多"),
     "talk_title": ("Title", "标题"),
     "talk_rename": ("Rename", "重命名"),

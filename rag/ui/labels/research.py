@@ -15,6 +15,11 @@ LABELS: dict[str, tuple[str, str]] = {
     "research_by_person": ("yours", "您的步骤"),
     "research_leg_keyword": ("by keyword", "按关键词"),
     "research_leg_dense": ("by meaning", "按语义"),
+    "research_leg_ledger": ("in the evidence of the report above, without a search", "在上面报告的证据中，没有检索"),
+    "research_in_hand": (
+        "From the evidence of the report above; nothing new was searched.",
+        "依据上面报告的证据，没有新的检索。",
+    ),
     "research_leg_hybrid": ("by keyword and meaning", "按关键词和语义"),
     "research_skip": ("Skip", "跳过"),
     "research_edit": ("Change", "修改"),
