@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import multiprocessing
 import random
-import subprocess
-import sys
 import time
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import pytest
@@ -14,23 +15,23 @@ from rag.store.library import Library
 from rag.store.versions import KEPT
 from tests.store.support import draft, open_edge
 
-ROOT = Path(__file__).resolve().parents[2]
 PAGES = 6
 KILLS = 10
 
-LOOP = f"""
-import sys
-from pathlib import Path
-from tests.store.support import draft, open_edge
-client, library = open_edge(Path(sys.argv[1]))
-round_number = int(sys.argv[2])
-print("ready", flush=True)
-while True:
-    for page in range({PAGES}):
-        draft(f"p{{page}}", chunks=20 + page, version=round_number).commit(library)
-        print(page, round_number, flush=True)
-    round_number += 1
-"""
+# The children share what is imported: each would take seconds for it.
+CHILDREN = multiprocessing.get_context("forkserver")
+CHILDREN.set_forkserver_preload([__name__])
+
+
+def commit_in_a_loop(folder: Path, version: int, told: Connection) -> None:
+    """Tell of each commit, in a process that is killed."""
+    _, library = open_edge(folder)
+    told.send("ready")
+    while True:
+        for page in range(PAGES):
+            draft(f"p{page}", chunks=20 + page, version=version).commit(library)
+            told.send((page, version))
+        version += 1
 
 
 def run_and_kill(folder: Path, start: int, commits: int, seconds: float) -> dict[int, int]:
@@ -38,17 +39,19 @@ def run_and_kill(folder: Path, start: int, commits: int, seconds: float) -> dict
 
     Counted in commits, so that a busy machine does not kill it before it has begun.
     """
-    child = subprocess.Popen(
-        [sys.executable, "-c", LOOP, str(folder), str(start)], cwd=ROOT, stdout=subprocess.PIPE, text=True
-    )
-    assert child.stdout is not None
-    assert child.stdout.readline() == "ready\n"
-    first = [child.stdout.readline() for _ in range(commits)]
+    told, tells = CHILDREN.Pipe(duplex=False)
+    child = CHILDREN.Process(target=commit_in_a_loop, args=(folder, start, tells))
+    child.start()
+    tells.close()
+    assert told.recv() == "ready"
+    reports = [told.recv() for _ in range(commits)]
     time.sleep(seconds)
     child.kill()
-    rest, _ = child.communicate()
-    lines = [line.split() for line in [*first, *rest.splitlines()] if line.count(" ") == 1]
-    return {int(page): int(version) for page, version in lines}
+    child.join()
+    with contextlib.suppress(EOFError):
+        while True:
+            reports.append(told.recv())
+    return dict(reports)
 
 
 def shown_version(library: Library, page: int) -> int:
