@@ -1,4 +1,4 @@
-"""Every view as assistive technology meets it: axe-core's rules, the document's language and title, the keyboard.
+"""Every view as assistive technology and narrow screens meet it: axe-core's rules, width, language, title, keyboard.
 
 CI runs a slice in which every two of view, language, width and theme meet; all of them are run with
 
@@ -28,6 +28,9 @@ TABS: tuple[Language, ...] = ("en", "zh", "en")
 THEMES = ("light", "dark")
 STREAMLITS_OWN: dict[tuple[str, str], str] = {}
 """What only Streamlit could mend, by rule and a part of the element's markup, with the reason."""
+
+
+OVERHANG = "[...document.querySelectorAll('html, [data-testid=stMain]')].map(e => e.scrollWidth - e.clientWidth)"
 
 
 def _chat(page: Page, language: Language) -> None:
@@ -93,6 +96,11 @@ def _violations(page: Page) -> list[str]:
     ]
 
 
+def _look(page: Page, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 900})
+    settled(page)
+
+
 def looks(place: int, number: int) -> list[tuple[int, str]]:
     """The widths and themes that the view of this number is seen in, in the tab of this place."""
     every = list(itertools.product(WIDTHS, THEMES))
@@ -100,16 +108,18 @@ def looks(place: int, number: int) -> list[tuple[int, str]]:
 
 
 @pytest.mark.parametrize("place", range(len(TABS)))
-def test_axe_finds_nothing(open_tab: OpenTab, place: int) -> None:
+def test_axe_finds_nothing_and_every_view_fits_a_narrow_screen(open_tab: OpenTab, place: int) -> None:
     language = TABS[place]
     page = open_tab(language)
     problems: list[str] = []
     for number, (name, open_view) in enumerate(VIEWS.items()):
         open_view(page, language)
+        _look(page, min(WIDTHS))
+        if max(page.evaluate(OVERHANG)) > 0:
+            problems.append(f"{name} is wider than a narrow screen")
         for width, theme in looks(place, number):
             page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
-            page.set_viewport_size({"width": width, "height": 900})
-            settled(page)
+            _look(page, width)
             problems += [f"{name} at {width}, {theme}: {problem}" for problem in violations(page)]
     assert not problems, "\n\n".join(problems)
 

@@ -68,16 +68,3 @@ def test_a_chat_model_of_this_session_writes_the_answer(open_tab: OpenTab) -> No
         expect(page.locator("[class*='st-key-answer-'] a[href^='#source-']").first).to_be_visible()
         assert server.requests
         assert all("the-right-key" not in address for address in page.requests)  # type: ignore[attr-defined]
-
-
-@BOTH
-def test_every_page_fits_a_narrow_screen(open_tab: OpenTab, address: str, language: str) -> None:
-    page = open_tab(language, "/", 390)
-    for path in ("/", "/search", "/add", "/library", "/settings"):
-        page.goto(address + path)
-        page.locator("h1, h3").first.wait_for()
-        page.wait_for_timeout(500)
-        widths = page.evaluate(
-            "[...document.querySelectorAll('html, [data-testid=stMain]')].map(e => e.scrollWidth - e.clientWidth)"
-        )
-        assert max(widths) <= 0, path
