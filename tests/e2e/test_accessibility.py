@@ -70,6 +70,7 @@ VIEWS: dict[str, Callable[[Page, Language], None]] = {
     "search": _page,
     "add": _follow("add", "[data-testid=stTabs]"),
     "library": _follow("library", "[data-testid=stDataFrame]"),
+    "evaluation": _follow("evaluation?view=compare", "[data-testid=stButtonGroup]"),
     "settings": _follow("settings", "[class*='st-key-use-']"),
 }
 
