@@ -235,7 +235,8 @@ async def generate(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
     broken = notice_of(state["broken"])
     if likely < REFUSE and broken:
         return {**update, **failed(broken)}, decided("failed", reason=broken.code)
-    if likely < REFUSE and (unjudged or not state["relevant"]):
+    own_word = runtime.context.reasoner.kind == "chat" and state["run_mode"] == "fast"  # it says what is not there
+    if likely < REFUSE and not own_word and (unjudged or not state["relevant"]):
         return {**update, **missing(state, Notice("not_in_pages"))}, decided("not_in_pages", answerable=likely)
     pieces: list[str] = []
     way, error, quoted = await write(state, passages, runtime, pieces)

@@ -30,11 +30,18 @@ def run(runs: Runs, answerable: float, mode: RunMode = "fast", *, relevant: bool
     return answer
 
 
-def test_fast_refuses_what_is_unlikely_and_shows_the_nearest_passages(runs: Runs) -> None:
-    answer = run(runs, UNLIKELY)
+def test_without_a_model_fast_refuses_what_is_unlikely_and_shows_the_nearest_passages(runs: Runs) -> None:
+    answer, _ = ask(runs, ScriptedReasoner(kind="extractive"), Judging(answerable=UNLIKELY))
     assert (answer.outcome, answer.text) == ("not_in_pages", "")
     assert answer.passages
     assert answer.answerable == UNLIKELY
+
+
+def test_what_a_model_says_of_passages_counts_for_more_than_how_likely_they_answer(runs: Runs) -> None:
+    answer = run(runs, UNLIKELY)
+    assert (answer.outcome, answer.notice and answer.notice.code) == ("caveat", "in_doubt")
+    declined, _ = ask(runs, ScriptedReasoner(answers=[[]]), Judging(answerable=UNLIKELY))
+    assert (declined.outcome, declined.text) == ("not_in_pages", "")
 
 
 @pytest.mark.parametrize(("answerable", "outcome"), [(DOUBTFUL, "caveat"), (LIKELY, "answered")])

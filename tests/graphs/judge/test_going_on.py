@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -31,6 +27,7 @@ from rag.types import Answer
 from tests.support.answering import FakeRetriever, passage
 from tests.support.chat_server import ChatServer
 from tests.support.judge_model import BORN, FOUNDED, OTHER, PAGES, WHOLE, JudgeModel
+from tests.support.killed import killed
 
 QUOTER = ExtractiveReasoner(SparseEncoder(), lambda terms: dict.fromkeys(terms, 1.0))
 
@@ -80,8 +77,8 @@ def tree_of(answer: Answer) -> list[tuple[Any, ...]]:
     return [tuple(row[field] for field in fields) for row in answer.trail["tree"]]
 
 
-def run_until(folder: Path, port: int, node: str, times: int) -> None:
-    """In a process of its own: ask, and be killed as soon as `node` has finished so often."""
+def run_until(folder: Path, port: int, node: str, times: int) -> list[str]:
+    """Ask, and come back with the turn as soon as `node` has finished so often."""
     process = Process(folder, port)
     asked = process.kept.ask(process.asking())
     since = finished = 0
@@ -89,8 +86,7 @@ def run_until(folder: Path, port: int, node: str, times: int) -> None:
         for event in process.runs.events(asked.run_id, since, 30):
             since = event.seq + 1
             finished += event.kind == "step" and event.data["node"] == node and event.data["state"] == "finished"
-    print(asked.turn_id, flush=True)  # noqa: T201 - told to the test
-    os.kill(os.getpid(), signal.SIGKILL)
+    return [asked.turn_id]
 
 
 STEPS = [("enter", 1), *((node, times) for node in ("pick", "search", "judge", "close") for times in (1, 3))]
@@ -100,11 +96,7 @@ STEPS = [("enter", 1), *((node, times) for node in ("pick", "search", "judge", "
 def test_killed_at_any_step_it_comes_to_the_same_tree(
     tmp_path: Path, server: ChatServer, node: str, times: int
 ) -> None:
-    given = f"Path({str(tmp_path)!r}), {server.port}, {node!r}, {times}"
-    code = f"from tests.graphs.judge.test_going_on import *; run_until({given})"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
-    assert done.returncode == -signal.SIGKILL, done.stderr
-    turn_id = done.stdout.split()[0]
+    (turn_id,) = killed(run_until, tmp_path, server.port, node, times)
     process = Process(tmp_path, server.port)
     try:
         until = time.monotonic() + 60

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,6 +24,7 @@ from rag.store.database import Database
 from rag.types import Answer
 from tests.support.answering import BRIDGE, VOLCANO, FakeRetriever, passage
 from tests.support.chat_server import ChatServer
+from tests.support.killed import killed
 from tests.support.research_model import ResearchModel, step
 
 QUOTER = ExtractiveReasoner(SparseEncoder(), lambda terms: dict.fromkeys(terms, 1.0))
@@ -69,8 +66,8 @@ def server() -> Iterator[ChatServer]:
         yield its_server
 
 
-def run_until(folder: Path, port: int, node: str, times: int) -> None:
-    """In a process of its own: ask, and be killed as soon as `node` has finished so often."""
+def run_until(folder: Path, port: int, node: str, times: int) -> list[str]:
+    """Ask, and come back with the turn, and what was searched for, as soon as `node` has finished so often."""
     with ChatServer([]) as unused:
         process = Process(folder, unused)
     settings = load_settings(None, llm_base_url=f"http://127.0.0.1:{port}/v1", llm_model="test")
@@ -81,15 +78,14 @@ def run_until(folder: Path, port: int, node: str, times: int) -> None:
         for event in process.runs.events(asked.run_id, since, 30):
             since = event.seq + 1
             finished += event.kind == "step" and event.data["node"] == node and event.data["state"] == "finished"
-    print(asked.turn_id, *process.retriever.queries, sep="\n", flush=True)  # noqa: T201 - told to the test
-    os.kill(os.getpid(), signal.SIGKILL)
+    return [asked.turn_id, *process.retriever.queries]
 
 
 @pytest.mark.parametrize(("node", "times"), [(node, 1) for node in FINISHED[:-1]] + [("step", 2), ("dispatch", 2)])
 def test_killed_at_any_step_it_comes_to_the_same_report(
     tmp_path: Path, server: ChatServer, node: str, times: int
 ) -> None:
-    turn_id, *searched = _killed(tmp_path, server, node, times)
+    turn_id, *searched = killed(run_until, tmp_path, server.port, node, times)
     process = Process(tmp_path, server)
     try:
         turn = _cut_off(process, turn_id)
@@ -103,15 +99,6 @@ def test_killed_at_any_step_it_comes_to_the_same_report(
     assert _told(answer) == _told(_undisturbed(tmp_path / "other", server))
     assert sorted({*searched, *process.retriever.queries}) == sorted([FIRST, SECOND, THIRD])
     assert answer.model_calls <= 16
-
-
-def _killed(folder: Path, server: ChatServer, node: str, times: int) -> list[str]:
-    """The turn, and what was searched for, of a process that was killed then."""
-    given = f"Path({str(folder)!r}), {server.port}, {node!r}, {times}"
-    code = f"from tests.graphs.research.test_resuming import *; run_until({given})"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
-    assert done.returncode == -signal.SIGKILL, done.stderr
-    return done.stdout.splitlines()
 
 
 def _cut_off(process: Process, turn_id: str) -> Any:
