@@ -16,24 +16,13 @@ _FEED_TYPES = ("application/rss+xml", "application/atom+xml")
 _XML_DECLARATION = re.compile(r"^\s*<\?xml[^>]*\?>")
 
 
-def find_links(html: str, base_url: str) -> list[str]:
-    """The pages that `html` links to, each once, in order, in the spelling of `page_address`; at most MAX_LINKS.
-
-    `<base href>` is respected. Left out are links marked rel=nofollow, all of a page that says so in its
-    robots meta, links to the page itself, what is not http, and files that are not read.
-    """
-    tree = _parse(html)
-    return [] if tree is None else _links(tree, base_url)
-
-
-def find_feeds(html: str, base_url: str) -> list[str]:
-    """The RSS and Atom feeds that the head of a page names for it, in order."""
-    tree = _parse(html)
-    return [] if tree is None else _feeds(tree, base_url)
-
-
 def links_task(body: bytes, header: dict[str, Any]) -> dict[str, Any]:
-    """{"links", "feeds"} of an HTML body; arguments: url (where it came from in the end), charset (or None)."""
+    """{"links", "feeds"} of an HTML body; arguments: url (where it came from in the end), charset (or None).
+
+    Links are the pages that it links to, each once, in order, in the spelling of `page_address`; at most MAX_LINKS.
+    `<base href>` is respected. Left out are links marked rel=nofollow, all of a page that says so in its robots meta,
+    links to the page itself, what is not http, and files that are not read. Feeds are those that its head names.
+    """
     tree = _parse(decode(body, header.get("charset")))
     if tree is None:
         return {"links": [], "feeds": []}

@@ -6,14 +6,19 @@ import time
 
 import pytest
 
-from rag.reading.links import MAX_LINKS, find_feeds, find_links, links_task
+from rag.reading.links import MAX_LINKS, links_task
 
 BASE = "https://example.com/docs/page.html"
 
 
+def found_in(html: str) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = links_task(html.encode(), {"url": BASE, "charset": "utf-8"})
+    return found
+
+
 def links(body: str, head: str = "") -> list[str]:
     html = f"<!doctype html><html><head>{head}</head><body>{body}</body></html>"
-    return [link.removeprefix("https://example.com") for link in find_links(html, BASE)]
+    return [link.removeprefix("https://example.com") for link in found_in(html)["links"]]
 
 
 @pytest.mark.parametrize(
@@ -98,18 +103,18 @@ def test_no_more_than_the_limit() -> None:
     "html", ["", "   ", "\x00", "just words", "<", "<!-- -->", "<a href='/x'", "<?xml version='1.0'?>"]
 )
 def test_what_is_hardly_a_page(html: str) -> None:
-    assert find_links(html, BASE) == []
+    assert found_in(html)["links"] == []
 
 
 def test_a_declaration_does_not_spoil_it() -> None:
     html = "<?xml version='1.0' encoding='gbk'?><html><body><a href='/a'>x</a></body></html>"
-    assert find_links(html, BASE) == ["https://example.com/a"]
+    assert found_in(html)["links"] == ["https://example.com/a"]
 
 
 @pytest.mark.parametrize("html", ["<p>" * 100_000, "<div>" * 100_000 + "<a href='/a'>x</a>", "<a href='/a'>" * 100_000])
 def test_hostile_pages_end(html: str) -> None:
     began = time.thread_time()
-    find_links(html, BASE)
+    found_in(html)
     assert time.thread_time() - began < 5
 
 
@@ -120,7 +125,7 @@ def test_feeds() -> None:
         "<link rel='alternate' type='application/json' href='/feed.json'>"
         "<link rel='alternate' hreflang='de' href='/de'><link rel=alternate type='application/rss+xml'></head>"
     )
-    assert find_feeds(html, BASE) == ["https://example.com/feed", "https://example.com/docs/atom.xml"]
+    assert found_in(html)["feeds"] == ["https://example.com/feed", "https://example.com/docs/atom.xml"]
 
 
 def test_the_task_decodes() -> None:

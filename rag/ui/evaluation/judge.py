@@ -43,7 +43,7 @@ def _draw_agreement(agreed: Mapping[CheckedBy, Agreement], language: Language) -
             "by": label(f"checked_by_{by}", language),
             "n": found.n,
             "kappa": _told(found.kappa.value),
-            "interval": f"{_told(found.kappa.low)} – {_told(found.kappa.high)}",
+            "interval": "–" if isnan(found.kappa.low) else f"{found.kappa.low:.2f} – {found.kappa.high:.2f}",
             **{verdict: _told(found.f1.get(verdict, nan)) for verdict in _VERDICTS},
         }
         for by, found in agreed.items()

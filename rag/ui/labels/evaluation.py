@@ -142,7 +142,7 @@ LABELS: dict[str, tuple[str, str]] = {
     ),
     "judge_by": ("Judged by", "评判方式"),
     "judge_n": ("Labels", "标注数"),
-    "judge_kappa": ("Agreement with people (Cohen's κ)", "与人的一致性（Cohen κ）"),
+    "judge_kappa": ("Cohen's κ", "Cohen κ"),
     "judge_no_runs": ("Run a set first; its statements are judged here.", "请先运行一次评测；其中的句子在这里评判。"),
     "judge_of": ("Statements of", "句子来自"),
     "judge_fetch": ("Take statements", "取出句子"),
