@@ -296,6 +296,11 @@ class Conversations:
         """What happened while a turn was answered, for some weeks."""
         return self._spans.of_turn(turn_id, owner)
 
+    def state(self, conversation_id: str, namespace: str, owner: str = "") -> dict[str, Any]:
+        """What a graph within one of its runs knew in the end, by its `checkpoint_ns`; nothing where it is not kept."""
+        self.conversation(conversation_id, owner)
+        return self._checkpoints.values(conversation_id, namespace) if namespace else {}
+
     def cited(self, library: str, url_hash: str, owner: str = "") -> list[TurnView]:
         """The owner's turns whose answers cite the page, latest first."""
         return [self._view(turn) for turn in self._table.cited(library, owner, url_hash)]

@@ -1,6 +1,7 @@
 """A conversation as a file of its own: Markdown, HTML that needs nothing and runs nothing, Word, or JSON.
 
-A report of research brings what is missing from it, what was struck, and its ledger as an appendix.
+A report of research brings what is missing from it, what was struck, and its ledger as an appendix; an answer of a
+search tree brings that.
 """
 
 from __future__ import annotations
@@ -8,13 +9,14 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from html import escape
 from typing import Any, Final, Literal
 from urllib.parse import urlsplit
 
 from rag.conversations.answer_record import plain
 from rag.conversations.conversations import TurnView
+from rag.conversations.trees import TreeNode, nodes_of
 from rag.errors import RagError
 from rag.messages import say
 from rag.store.conversation_table import Conversation
@@ -100,7 +102,7 @@ def _markdown(conversation: Conversation, turns: Sequence[TurnView], language: L
             parts.append("\n".join(_markdown_source(one) for one in answer.citations))
         for heading, lines in _appendix(answer, language):
             parts.append(f"**{heading}**")
-            parts.append("\n".join(f"- {_bare(line)}" for line in lines))
+            parts.append("\n".join(f"{'  ' * depth}- {_bare(line)}" for depth, line in lines))
     return "\n\n".join(parts) + "\n"
 
 
@@ -155,7 +157,7 @@ def _html_turn(turn: TurnView, place: int, language: Language) -> str:
             sources = "\n".join(_html_source(one, place) for one in answer.citations)
             parts.append(f"<h3>{escape(_words('export_sources', language))}</h3>\n<ol>\n{sources}\n</ol>")
         for heading, lines in _appendix(answer, language):
-            items = "\n".join(f"<li>{escape(line)}</li>" for line in lines)
+            items = "\n".join(f'<li style="margin-left:{1.5 * depth}rem">{escape(line)}</li>' for depth, line in lines)
             parts.append(f"<h3>{escape(heading)}</h3>\n<ul>\n{items}\n</ul>")
     return "\n".join([*parts, "</section>"])
 
@@ -215,8 +217,9 @@ def _docx_answer(document: Any, answer: Answer, language: Language) -> None:
         document.add_paragraph(_printable(_safe(one.url)))
     for heading_, lines in _appendix(answer, language):
         document.add_heading(heading_, 2)
-        for line in lines:
-            document.add_paragraph(_printable(line), style="List Bullet")
+        for depth, line in lines:
+            style = f"List Bullet {min(3, depth + 1)}" if depth else "List Bullet"
+            document.add_paragraph(_printable(line), style=style)
 
 
 def _printable(text: str) -> str:
@@ -227,8 +230,11 @@ def _printable(text: str) -> str:
 # All
 
 
-def _appendix(answer: Answer, language: Language) -> list[tuple[str, list[str]]]:
-    """What a report tells beside its text: what is missing, what was struck, and all that was read for it."""
+def _appendix(answer: Answer, language: Language) -> list[tuple[str, list[tuple[int, str]]]]:
+    """What is told beside an answer's text: what a report lacks, what was struck of it and read for it, or its tree.
+
+    Lists of lines, each with how deep it stands.
+    """
     trail = answer.trail
     gaps = [
         f"{gap['sub_question']} — {_words(gap['code'], language, **gap['params'])}" for gap in trail.get("gaps", ())
@@ -238,7 +244,19 @@ def _appendix(answer: Answer, language: Language) -> list[tuple[str, list[str]]]
         for one in trail.get("ledger", ())
     ]
     found = (("export_gaps", gaps), ("export_struck", list(trail.get("struck", ()))), ("export_ledger", ledger))
-    return [(_words(code, language), lines) for code, lines in found if lines]
+    flat = [(code, [(0, line) for line in lines]) for code, lines in found]
+    tree = [line for node in nodes_of(trail.get("tree", ())) for line in _node_lines(node, language)]
+    return [(_words(code, language), lines) for code, lines in (*flat, ("export_tree", tree)) if lines]
+
+
+def _node_lines(node: TreeNode, language: Language) -> Iterator[tuple[int, str]]:
+    """A question of a search tree, and under it its passages with their verdicts."""
+    state = _words(f"tree_{node.state}", language, number=node.same_as)
+    yield node.depth, f"{node.number}. {node.question} — {state}"
+    for row in node.judged:
+        lacks = f"{_words('tree_lacks', language)}: {row['missing']}" if row["missing"] else ""
+        parts = (row["title"], row["quote"] or row["reason"], lacks, row["url"])
+        yield node.depth + 1, " — ".join((str(row["score"]), *filter(None, parts)))
 
 
 def _notes(answer: Answer, language: Language) -> list[str]:

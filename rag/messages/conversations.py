@@ -82,6 +82,7 @@ MESSAGES: dict[str, tuple[str, str]] = {
     "export_gaps": ("What is missing", "还缺什么"),
     "export_struck": ("Struck from the report", "从报告中删去"),
     "export_ledger": ("All that was read", "读过的全部段落"),
+    "export_tree": ("Search tree", "检索树"),
     "export_partly": ("borne out in part", "部分有依据"),
     "export_unsupported": ("not found in the pages", "在网页中未找到"),
     "export_aside": ("beside the question", "与问题无关"),

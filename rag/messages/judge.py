@@ -39,6 +39,19 @@ MESSAGES: dict[str, tuple[str, str]] = {
         "Holds {percent} % of the question's words, and leads on to nothing.",
         "包含问题中 {percent}% 的词，没有可以追问的线索。",
     ),
+    # What became of a question, and what a passage lacks
+    "tree_open": ("waiting", "等待"),
+    "tree_running": ("searching", "检索中"),
+    "tree_answered": ("answered", "已回答"),
+    "tree_unanswered": ("not answered", "未回答"),
+    "tree_failed": ("search failed", "检索失败"),
+    "tree_linked": ("same as {number}", "与 {number} 相同"),
+    "tree_refused": ("asked above: {number}", "上层已问：{number}"),
+    "tree_cut": ("not asked any more", "未再追问"),
+    "tree_lacks": ("Lacks", "还缺"),
+    # What a step decided, for the trace
+    "step_picked": ("Chose the questions to ask next.", "选择了接下来要问的问题。"),
+    "step_judged": ("Judged each passage by itself.", "逐段评判。"),
     # Going on from an earlier tree
     "tree_unknown": (
         "The search that this should go on from is no longer kept. Ask the question again.",

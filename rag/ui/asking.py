@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -38,16 +39,18 @@ def start(
     *,
     conversation: str | None = None,
     standalone: str = "",
+    **options: Any,
 ) -> bool:
     """Begin to answer `question` in the open conversation, or another; an empty id begins one.
 
-    `standalone` is what a follow-up means, as the person put it right. What stands in the way is said in passing.
+    `standalone` is what a follow-up means, as the person put it right; `options` are those of `RunOptions` that hold
+    for this question alone. What stands in the way is said in passing.
     """
     state = session()
     state.mode = mode or state.mode
     try:
         asked = app.converse(
-            _question(question, library, standalone),
+            _question(question, library, standalone, options),
             conversation_id=state.conversation if conversation is None else conversation,
             owner=state.owner,
             person=whose(),
@@ -62,10 +65,10 @@ def start(
     return True
 
 
-def _question(text: str, library: str, standalone: str) -> Question:
+def _question(text: str, library: str, standalone: str, more: Mapping[str, Any]) -> Question:
     """The words, with what was chosen in this tab beside them."""
     state, chosen = session(), search_options()
-    given = {"strategy": chosen.get("strategy", ""), "standalone": standalone, **state.choices.options()}
+    given = {"strategy": chosen.get("strategy", ""), "standalone": standalone, **state.choices.options(), **more}
     options = RunOptions(web="ask", **given)
     return Question(text, (library,), state.mode, chosen.get("filters") or Filters(), options)
 

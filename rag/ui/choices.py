@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
+from rag.runs.options import TreeOrder
+
 
 @dataclass(frozen=True, slots=True)
 class Choices:
@@ -13,6 +15,8 @@ class Choices:
 
     compose: str = "auto"
     approve: bool = False
+    judge_each: bool = False
+    tree_order: TreeOrder = "breadth"
     calls: int | None = None
     tokens: int | None = None
     seconds: int | None = None

@@ -44,6 +44,8 @@ def draw_options(app: App, language: Language) -> None:
                 _draw_compose(language)
             if session().mode == "research":
                 _draw_research(language)
+            if session().mode == "judge":
+                _draw_judge(language, with_model=chat is not None)
             _draw_limits(app, language, with_model=chat is not None)
         else:
             st.session_state.pop(_PROBLEM, None)
@@ -70,7 +72,7 @@ def chat_in_use(app: App) -> ChatOptions | None:
 
 def _height(app: App) -> int:
     height = 400 if session().chat or app.settings.has_chat_model else 170
-    return height + (60 if session().mode == "research" else 0)
+    return height + {"research": 60, "judge": 120}.get(session().mode, 0)
 
 
 def _draw_model(chat: ChatOptions, app: App, language: Language) -> None:
@@ -150,6 +152,21 @@ def _draw_research(language: Language) -> None:
     """Whether the plan waits for the person."""
     st.session_state["option-approve"] = session().choices.approve
     st.toggle(label("option_approve", language), key="option-approve", on_change=_take, args=("approve",))
+
+
+def _draw_judge(language: Language, *, with_model: bool) -> None:
+    st.session_state["option-tree_order"] = session().choices.tree_order
+    st.selectbox(
+        label("option_tree_order", language),
+        ("breadth", "best"),
+        key="option-tree_order",
+        format_func=lambda name: label(f"tree_order_{name}", language),
+        on_change=_take,
+        args=("tree_order",),
+    )
+    if with_model:
+        st.session_state["option-judge_each"] = session().choices.judge_each
+        st.toggle(label("option_judge_each", language), key="option-judge_each", on_change=_take, args=("judge_each",))
 
 
 def _draw_limits(app: App, language: Language, *, with_model: bool) -> None:

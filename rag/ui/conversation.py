@@ -29,6 +29,8 @@ from rag.ui.session import session
 from rag.ui.sources import anchor_of, draw_sources
 from rag.ui.strings import Language, label
 from rag.ui.trace import doing_line, draw_live_trace, draw_trace
+from rag.ui.tree import draw_live_tree, draw_tree
+from rag.ui.tree_branch import draw_origin
 from rag.ui.turn_actions import draw_actions, draw_again, draw_suggestions
 from rag.ui.understood import draw_understood, understood_line
 from rag.ui.why import draw_why
@@ -64,10 +66,10 @@ def draw_turns(app: App, library: str, turns: Sequence[TurnView], language: Lang
     for turn, place in before:
         with place:
             _draw_question(turn)
-            _draw_turn(app, library, turn, language, first=turn is turns[0])
+            _draw_turn(app, library, turn, language, turns)
     with newest[1]:
         turn = _followed(app, newest[0], language)
-        _draw_turn(app, library, turn, language, newest=True, first=not before)
+        _draw_turn(app, library, turn, language, [*turns[:-1], turn], newest=True)
     return turn
 
 
@@ -77,14 +79,14 @@ def _draw_question(turn: TurnView) -> None:
 
 
 def _draw_turn(
-    app: App, library: str, turn: TurnView, language: Language, *, first: bool, newest: bool = False
+    app: App, library: str, turn: TurnView, language: Language, turns: Sequence[TurnView], *, newest: bool = False
 ) -> None:
     answer = answer_of(app, library, turn)
     if answer is None:
         every = min(_SLOWEST_POLL, max(_POLL_SECONDS, _SHARE * app.going_on()))
         st.fragment(_draw_running, run_every=every)(app, turn, language)
     else:
-        _draw_answer(app, library, turn, answer, language, newest=newest, first=first)
+        _draw_answer(app, library, turn, answer, language, turns, newest=newest)
 
 
 def show_place(conversation_id: str, turns: Sequence[TurnView]) -> None:
@@ -144,6 +146,8 @@ def _draw_running(app: App, turn: TurnView, language: Language) -> None:
         st.caption(line)
     if live.plan:
         draw_live_plan(app, turn, live, language)
+    elif live.tree:
+        draw_live_tree(app, turn, live, language)
     else:
         draw_live_trace(live, language, key=turn.id)
     if live.text:
@@ -194,9 +198,17 @@ def _stop(app: App, turn: TurnView) -> None:
 
 
 def _draw_answer(
-    app: App, library: str, turn: TurnView, answer: Answer, language: Language, *, newest: bool, first: bool
+    app: App,
+    library: str,
+    turn: TurnView,
+    answer: Answer,
+    language: Language,
+    turns: Sequence[TurnView],
+    *,
+    newest: bool,
 ) -> None:
     draw_understood(app, library, turn, answer, language)
+    draw_origin(answer, language)
     _draw_outcome(turn, answer, language)
     cut_off = _cut_off(turn, answer)
     if answer.text.strip():
@@ -208,11 +220,13 @@ def _draw_answer(
         _draw_missing(app, library, turn, answer, language, newest=newest)
     owner = session().owner
     recall = partial(app.conversations.searches, turn.id, owner) if turn.searches else None
-    if answer.trail:
+    if "tree" in answer.trail:
+        draw_tree(app, library, turn, answer, turns, language)
+    elif answer.trail:
         draw_report(app, library, answer, language, key=turn.id)
     draw_why(answer, language, key=turn.id, recall=recall)
     draw_trace(answer, language, key=turn.id)
-    draw_actions(app, library, turn, answer, language, first=first)
+    draw_actions(app, library, turn, answer, language, first=turn.id == turns[0].id)
     if newest:
         if cut_off or answer.outcome == "failed" or _code(answer) == _MODEL_FAILED:
             draw_again(app, library, turn, language)

@@ -17,8 +17,8 @@ class LiveRun:
     """What is known of a run before event number `next_seq`.
 
     `current` is the node at work, or empty. `standalone` is what a follow-up was understood as. `plan` are
-    the steps of a mode that plans, `used` and `most` what it may use, `waits` what a person is asked. `answer` is there
-    once the run has ended.
+    the steps of a mode that plans, `tree` the rows of one that asks on, `used` and `most` what it may use, `waits`
+    what a person is asked. `answer` is there once the run has ended.
     """
 
     next_seq: int = 0
@@ -27,6 +27,7 @@ class LiveRun:
     text: str = ""
     standalone: str = ""
     plan: list[dict[str, Any]] = field(default_factory=list)
+    tree: list[dict[str, Any]] = field(default_factory=list)
     used: dict[str, float] = field(default_factory=dict)
     most: dict[str, float] = field(default_factory=dict)
     waits: tuple[Wait, ...] = ()
@@ -52,6 +53,8 @@ class LiveRun:
             self.text = ""
         elif kind == "plan":
             self._planned(data)
+        elif kind == "tree":
+            self.tree, self.used, self.most = list(data["rows"]), dict(data["used"]), dict(data["most"])
         elif kind == "waiting":
             self.waits = tuple(data)
         elif kind == "answer":

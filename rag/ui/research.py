@@ -11,9 +11,9 @@ import streamlit as st
 from rag.messages import MESSAGES, say
 from rag.store.conversation_table import Change
 from rag.types import Answer, Notice, Wait
+from rag.ui.budget import change, draw_end_or_more, draw_used
 from rag.ui.doing import attempt
 from rag.ui.escape import escape_line, is_web_url, shorten, web_link
-from rag.ui.language import current_language
 from rag.ui.live import LiveRun
 from rag.ui.navigation import go
 from rag.ui.parts import close, moment
@@ -43,21 +43,13 @@ def draw_live_plan(app: App, turn: TurnView, live: LiveRun, language: Language) 
         draw_wait(app, turn, live.waits[0], language)
         return
     with st.container(key=f"plan-{turn.id}", gap="small"):
-        _draw_used(live, language)
+        draw_used(live, language)
         for step in live.plan:
             _draw_step(step, language, key=f"{turn.id}-{step['id']}")
             if step["status"] == "open":
                 _draw_changes(app, turn, step, language)
         if not live.text:
             _draw_controls(app, turn, live, language)
-
-
-def _draw_used(live: LiveRun, language: Language) -> None:
-    for column, unit in zip(st.columns(3), ("calls", "tokens", "seconds"), strict=True):
-        used, most = live.used.get(unit, 0), live.most.get(unit, 0)
-        if most:
-            told = f"{label(f'research_used_{unit}', language)} {used:,.0f} / {most:,.0f}"
-            column.progress(min(1.0, used / most), text=f":small[{told}]")
 
 
 def _draw_step(step: Mapping[str, Any], language: Language, *, key: str) -> None:
@@ -97,7 +89,7 @@ def _draw_changes(app: App, turn: TurnView, step: Mapping[str, Any], language: L
             label("research_skip", language),
             type="tertiary",
             key=f"skip-{key}",
-            on_click=_change,
+            on_click=change,
             args=(app, turn, skip),
         )
         popover = st.popover(label("research_edit", language), type="tertiary", key=f"edit-{key}", on_change="rerun")
@@ -115,29 +107,18 @@ def _draw_controls(app: App, turn: TurnView, live: LiveRun, language: Language) 
             text, key=f"new-step-{turn.id}", max_chars=_LONGEST, placeholder=text, label_visibility="collapsed"
         )
         st.form_submit_button(text, icon=":material/add:", key=f"add-{turn.id}", on_click=_add, args=(app, turn))
-    with st.container(horizontal=True, key=f"controls-{turn.id}"):
-        finish = (app, turn, Change("finish"))
-        icon = ":material/flag:"
-        st.button(label("research_finish", language), icon=icon, key=f"finish-{turn.id}", on_click=_change, args=finish)
-        if live.most:
-            more = (app, turn, Change("budget", live.most))
-            told, icon = label("research_more", language), ":material/more_time:"
-            st.button(told, icon=icon, key=f"more-{turn.id}", on_click=_change, args=more)
-
-
-def _change(app: App, turn: TurnView, change: Change) -> None:
-    attempt(lambda: app.conversations.change(turn.id, change, session().owner), current_language())
+    draw_end_or_more(app, turn, live, language)
 
 
 def _edit(app: App, turn: TurnView, step_id: str) -> None:
     text = str(st.session_state[f"edit-text-{turn.id}-{step_id}"])
     close(f"edit-{turn.id}-{step_id}")
-    _change(app, turn, Change("step_edit", {"id": step_id, "sub_question": text}))
+    change(app, turn, Change("step_edit", {"id": step_id, "sub_question": text}))
 
 
 def _add(app: App, turn: TurnView) -> None:
     if text := str(st.session_state.get(f"new-step-{turn.id}") or "").strip():
-        _change(app, turn, Change("step_add", {"id": f"p{uuid4().hex[:6]}", "sub_question": text}))
+        change(app, turn, Change("step_add", {"id": f"p{uuid4().hex[:6]}", "sub_question": text}))
 
 
 def draw_wait(app: App, turn: TurnView, wait: Wait, language: Language) -> None:

@@ -78,7 +78,7 @@ def _draw_citation(
         if is_web_url(citation.url):
             live = web_link(label("source_live", language), live_address(citation, page, passage))
             st.markdown(f":small[:material/my_location: {live}]")
-        _draw_reader(app, library, citation, passage, key, language)
+        draw_reader(app, library, citation, passage, key, language)
 
 
 def live_address(citation: Citation, page: Page | None, passage: Passage | None) -> str:
@@ -111,7 +111,7 @@ def draw_passage(
         _draw_head(f":green-badge[{place}] " if place else "", passage.title, passage.url, passage.section)
         with st.container(key=f"quote-{key}"):
             st.markdown(_beginning(passage.text, question))
-        _draw_reader(app, library, passage, passage, key, language)
+        draw_reader(app, library, passage, passage, key, language)
 
 
 def _beginning(text: str, question: str) -> str:
@@ -160,7 +160,7 @@ def _window(text: str, start: int, end: int, around: int) -> tuple[int, int]:
     return left, right
 
 
-def _draw_reader(
+def draw_reader(
     app: App, library: str, place: Citation | Passage, passage: Passage | None, key: str, language: Language
 ) -> None:
     """A closed expander that reads the page's stored text only once it is opened."""

@@ -23,6 +23,7 @@ from rag.ui.labels import (
     research,
     search,
     settings,
+    tree,
     upkeep,
 )
 
@@ -45,6 +46,7 @@ LABELS: dict[str, tuple[str, str]] = {
     **upkeep.LABELS,
     **search.LABELS,
     **settings.LABELS,
+    **tree.LABELS,
 }
 
 

@@ -14,8 +14,8 @@ from rag.ui.live import LiveRun
 from rag.ui.parts import duration
 from rag.ui.strings import LABELS, Language, counted, label
 
-# It sets the state up and decides nothing that a reader would want to know.
-_UNSEEN = frozenset({"enter"})
+# They set the state up or put it away, and decide nothing that a reader would want to know.
+_UNSEEN = frozenset({"enter", "close"})
 
 
 def draw_trace(answer: Answer, language: Language, *, key: str) -> None:

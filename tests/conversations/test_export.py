@@ -17,6 +17,7 @@ from rag.conversations.export import export, file_name
 from rag.errors import RagError
 from rag.store.conversation_table import Conversation
 from rag.types import Answer, Citation, Notice, Statement
+from tests.support.tree_rows import five
 
 EVIL = '<script>alert(1)</script><img src=x onerror="alert(2)">'
 
@@ -132,6 +133,21 @@ def test_a_report_brings_its_ledger_and_what_is_missing() -> None:
     for kind in ("md", "html"):
         text = str(export(TALK, [turn], kind, "en")[0])
         assert all(one in text for one in ("What is missing", "Who paid?", "9999", "All that was read"))
+
+
+def test_a_search_tree_comes_along_as_a_list() -> None:
+    turn = _turn(replace(_answer(), trail={"tree": five()}))
+    text = str(export(TALK, [turn], "md", "en")[0])
+    lines = text.partition("**Search tree**")[2].strip().splitlines()
+    assert [line.partition("- ")[0] for line in lines] == ["", "  ", "  ", "  ", "    ", "    ", "      ", "    ", "  "]
+    assert lines[0].startswith("- 1. ") and lines[0].endswith("answered") and "same as 4" in lines[-1]
+    assert "<script>" not in text.replace("\\<", "")
+    html = str(export(TALK, [turn], "html", "zh")[0])
+    assert "检索树" in html and "还缺" in html and "<script>" not in html
+    paragraphs = Document(io.BytesIO(export(TALK, [turn], "docx")[0])).paragraphs  # type: ignore[arg-type]
+    assert {"List Bullet", "List Bullet 2", "List Bullet 3"} <= {one.style.name for one in paragraphs}
+    rows = json.loads(export(TALK, [turn], "json")[0])["turns"][0]["answer"]["trail"]["tree"]
+    assert [one["node"] for one in rows] == ["n1", "n1", "n2", "n3", "n4", "n5"]
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])

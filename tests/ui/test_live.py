@@ -49,3 +49,10 @@ def test_what_a_nested_graph_writes_is_no_part_of_the_answer() -> None:
         ]
     )
     assert (live.text, [step.node for step in live.steps]) == ("The answer.", ["judge"])
+
+
+def test_a_tree_is_as_it_was_told_last() -> None:
+    live = LiveRun()
+    told = {"used": {"calls": 1}, "most": {"calls": 24}}
+    live.absorb([Event(0, "tree", {"rows": [{"node": "n1"}], **told}), Event(1, "tree", {"rows": [], **told})])
+    assert (live.tree, live.used, live.most) == ([], {"calls": 1}, {"calls": 24})

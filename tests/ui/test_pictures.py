@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from html.parser import HTMLParser
+from typing import Any
 from xml.etree import ElementTree
 
+import pytest
+
+from rag.conversations.trees import nodes_of
 from rag.evaluation.comparison import compare
 from rag.evaluation.evaluation import Bin
 from rag.evaluation.statistics import Estimate
 from rag.ui.evaluation.charts import by_run, calibration, differences, plot
 from rag.ui.research_picture import picture
+from rag.ui.tree_picture import NARROW, WIDE, Layout, linked_pictures, places_of
+from rag.ui.tree_picture import picture as tree_picture
+from tests.support.tree_rows import five, row, twelve
 
 HOSTILE = '<script>alert("1")</script> & 《龙井》'
 
@@ -44,3 +53,48 @@ def test_figures_with_intervals() -> None:
 def test_points_and_calibration() -> None:
     assert len(texts(plot("told", [(1.0, 0.5, HOSTILE), (1.0, 0.5, "")]))) == 5
     assert "n = 7" in texts(calibration([Bin(0.1, 0.2, 7, 0.3), Bin(0.9, 1.0, 9, 1.0)], "en"))
+
+
+@pytest.mark.parametrize("layout", [WIDE, NARROW])
+@pytest.mark.parametrize(("rows", "count"), [([row(1)], 1), (five(), 5), (twelve(), 12)])
+def test_no_box_of_a_tree_lies_on_another_or_outside(rows: Sequence[Any], count: int, layout: Layout) -> None:
+    nodes = nodes_of(rows)
+    places = places_of(nodes, layout)
+    drawn = ElementTree.fromstring(tree_picture(nodes, "zh", layout))
+    boxes = [one.attrib for one in drawn.iter() if one.tag.endswith("rect")]
+    assert len(places) == len(boxes) == count
+    assert all(float(box["y"]) + float(box["height"]) <= float(drawn.attrib["height"]) for box in boxes)
+    if layout is NARROW:
+        assert float(drawn.attrib["width"]) <= 330
+    for node, place in zip(nodes, places.values(), strict=True):
+        beside = [other for at, other in places.items() if at != node.number and other[0] == place[0]]
+        assert all(abs(other[1] - place[1]) >= 74 for other in beside)
+
+
+def test_states_of_a_tree_are_told_without_colour() -> None:
+    shown = texts(tree_picture(nodes_of([*five(), row(6, 2, depth=2, status="cut", passage="")]), "en"))
+    assert [sign for sign in "✓=×/" if sign in shown] == list("✓=×/")
+    assert {"same as 4", "asked above: 1", "not asked any more", "2", "1", "0"} <= set(shown)
+
+
+class _Areas(HTMLParser):
+    """The attributes of each area; every other tag."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.areas: list[dict[str, str | None]] = []
+        self.others: set[str] = set()
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag == "area":
+            self.areas.append(dict(attrs))
+        else:
+            self.others.add(tag)
+
+
+def test_a_box_of_a_tree_is_a_link_and_its_words_are_no_markup() -> None:
+    seen = _Areas(linked_pictures(nodes_of(five()), "en", "tree-a", {"wide": WIDE}))
+    assert seen.others == {"div", "img", "map"}
+    assert [one["href"] for one in seen.areas] == [f"#tree-a-{number}" for number in (1, 2, 4, 5, 3)]
+    assert all("<script>" in str(one["alt"]) and "\u202e" not in str(one["alt"]) for one in seen.areas)

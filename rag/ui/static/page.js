@@ -52,7 +52,16 @@
     ACTS.forEach((act) => addEventListener(act, window.letGo, true));
   }
 
-  if (!window.stepsMerged) mergeSteps();
+  /* A box of a tree leads to its entry in the list below, and opens it. */
+  function openEntry() {
+    const entry = find('[class*="st-key-node-"]:has(.place:target)');
+    entry?.querySelector("details:not([open]) > summary")?.click();
+  }
+
+  if (!window.stepsMerged) {
+    mergeSteps();
+    addEventListener("hashchange", openEntry);
+  }
   if (told.language) document.documentElement.lang = told.language;
   if (told.skip) skipLink(told.skip);
   if (told.upload) document.documentElement.style.setProperty("--upload", JSON.stringify(told.upload));
