@@ -10,6 +10,8 @@ import pytest
 
 from rag.app import App, Question, RunOptions
 from rag.config import Settings, load_settings
+from rag.ingest.batch import ingest_all
+from rag.ingest.sources import example_sources
 from rag.runs.options import Leave
 from rag.types import Answer
 from tests.support.page_server import PageServer
@@ -97,3 +99,15 @@ def converse(app: App, text: str, mode: str, *, web: Leave) -> Answer:
         Question(text, ("main",), mode, options=RunOptions(web=web)), conversation_id=kept[0].id if kept else ""
     )
     return app.wait(asked.run_id, 120)
+
+
+def test_a_library_that_lacks_the_answer_is_not_quoted_beside_the_web(
+    tmp_path: Path, service: Service, page_server: PageServer
+) -> None:
+    url = page_server.add("/kalvik", PAGE)
+    service.body = json.dumps({"results": [{"url": url, "title": "Kalvik"}]}).encode()
+    with closing(App(_settings(tmp_path, service, page_server))) as app:
+        list(ingest_all(app.imports.ingestor("main"), example_sources()))
+        answer = ask(app, web=True)
+        assert "Ingrid Solheim" in answer.text and {one.url for one in answer.citations} == {url}
+        assert (answer.outcome, answer.notice) == ("answered", None)

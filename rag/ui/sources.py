@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import streamlit as st
 
@@ -22,10 +22,11 @@ if TYPE_CHECKING:
 _AROUND_QUOTE = 140
 _AROUND_PASSAGE = 900
 _SHOWN = 320
-_STATES: dict[PageNow, tuple[str, str]] = {
+_STATES: dict[PageNow | Literal["beyond"], tuple[str, str]] = {
     "gone": ("link_off", "source_missing"),
     "newer": ("history", "source_newer"),
     "off_site": ("cloud_off", "source_off_site"),
+    "beyond": ("public", "source_beyond"),
 }
 
 
@@ -71,7 +72,8 @@ def _draw_citation(
     with st.container(border=True, key=f"source-{key}"):
         # Static markup with an id made of letters and digits only: what the mark in the answer leads to.
         st.html(f'<span class="place" id="{anchor_of(run_id)}-{citation.n}"></span>')
-        told = _state(page, citation, language, state)
+        beyond = page is None and passage is not None and bool(passage.fetched_at)
+        told = _mark("beyond", language) if beyond else _state(page, citation, language, state)
         _draw_head(f":green-badge[{citation.n}] ", citation.title, citation.url, section, told)
         with st.container(key=f"quote-{key}"):
             st.markdown(_quote_in_context(citation, passage, page))
@@ -97,8 +99,10 @@ def _state(page: Page | None, citation: Citation, language: Language, state: Pag
         state = "gone"
     elif state is None and page.text[citation.start : citation.end] != citation.quote:
         state = "newer"
-    if state is None:
-        return ""
+    return _mark(state, language) if state else ""
+
+
+def _mark(state: PageNow | Literal["beyond"], language: Language) -> str:
     icon, key = _STATES[state]
     return f" :orange-badge[:material/{icon}: {escape_line(label(key, language))}]"
 

@@ -346,13 +346,19 @@ async def _choice(state: ResearchState, context: ResearchContext) -> tuple[Choic
     progress = _progress(state)
     left = max(0, context.limits.revisions - state["revisions"])
     model, rules = context.model, context.rules
-    if _is_done(state, context):
+    if _is_done(state, context) or (model is None and _has_left(state, context)):
         return Choice("finish"), "rules", []
     by_rules = context.limits.rounds if model is None else left
     by_model = partial(model.decide, progress, revisions=left) if model else None
     with context.budget.keeping(CALLS_KEPT):
         choice, notes = await either(time_left(context), by_model, partial(rules.decide, progress, revisions=by_rules))
     return choice, "rules" if model is None or notes else "model", notes
+
+
+def _has_left(state: ResearchState, context: ResearchContext) -> bool:
+    """Whether the web was asked for what the library lacks: then names in the library lead nowhere."""
+    beyond = [step for step in state["plan"] if step["tool"] == "web" and step["status"] == "done"]
+    return any(step["by"] == "revision" for step in beyond) or bool(beyond and context.answerable() < DOUBT)
 
 
 def _progress(state: ResearchState) -> Progress:

@@ -41,9 +41,13 @@ _BLANK_LINES: Final = re.compile(r"\n{3,}")
 def handed(state: ResearchState, context: ResearchContext) -> list[Passage]:
     """What the report is written from: what the steps kept, in turns, within so many characters.
 
-    A model reads as much of each step's search as an answer reads of one search, where it takes in that much.
+    A model reads as much of each step's search as an answer reads of one search, where it takes in that much. Quotes
+    are of the web alone where the library is taken not to hold the answer.
     """
     searches = [found for step in state["plan"] if (found := found_by(state, step["id"]))]
+    beyond = [found for found in searches if found[0].fetched_at]
+    if beyond and context.model is None and context.answerable() < REFUSE:
+        searches = beyond
     room = context.limits.characters
     if context.model is not None:
         room = min(max(room, BUDGET * len(searches)), 2 * context.options.context_tokens)
@@ -208,7 +212,7 @@ def _ended(
         notice = Notice("not_named", {"names": " · ".join(names)})
     elif struck:
         notice = Notice("research_struck", {"count": len(struck)})
-    elif context.answerable() < DOUBT:
+    elif context.answerable() < DOUBT and not all(one.fetched_at for one in passages):
         notice = Notice("in_doubt")
     else:
         return {"outcome": "answered"}

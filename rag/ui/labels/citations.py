@@ -42,5 +42,6 @@ LABELS: dict[str, tuple[str, str]] = {
     "source_live": ("Open the page at this sentence", "在原网页中定位到这句话"),
     "source_newer": ("The page has a newer version", "该网页已有新版本"),
     "source_off_site": ("The page is gone from its site", "该网页已从其网站上消失"),
+    "source_beyond": ("From the web, not in the library", "来自网络，不在资料库中"),
     "source_missing": ("The page is no longer in the library", "该网页已不在资料库中"),
 }
