@@ -60,7 +60,7 @@ async def write(state: TreeState, runtime: Running) -> Result:
         return {**update, "outcome": "failed", "notice": root["failure"]}, decided("failed")
     if not passages:
         return {**update, **_missing("nothing_found")}, decided("nothing_found", passages=0)
-    judged = [one["score"] for node in state["nodes"] for one in node.get("judgements", ())]
+    judged = _scores(state)
     beside = not any(judged) if context.model else likely < REFUSE and 2 not in judged
     if beside:
         return {**update, **_missing("not_in_pages")}, decided("not_in_pages", answerable=likely)
@@ -75,6 +75,10 @@ async def write(state: TreeState, runtime: Running) -> Result:
     if check.text:
         update["messages"] = [AIMessage(check.text)]
     return update, decided(str(ended["outcome"]), passages=len(passages), citations=len(check.citations))
+
+
+def _scores(state: TreeState) -> list[int]:
+    return [one["score"] for node in state["nodes"] for one in node.get("judgements", ())]
 
 
 async def _written(state: TreeState, passages: Sequence[Passage], runtime: Running) -> tuple[str, Notice | None]:
@@ -136,7 +140,7 @@ def _ended(
         notice = Notice("not_named", {"names": " · ".join(names)})
     elif stop and stop["code"] in _CUT:
         return {"outcome": "caveat", "notice": stop}
-    elif context.model is not None and "n1" not in answers(state["nodes"]):
+    elif "n1" not in answers(state["nodes"]) and (context.model is not None or not any(_scores(state))):
         notice = Notice("judge_incomplete")
     elif context.model is None and context.answerable() < DOUBT:
         notice = Notice("in_doubt")
