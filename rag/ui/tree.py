@@ -25,28 +25,19 @@ if TYPE_CHECKING:
     from rag.app import App
     from rag.conversations.conversations import TurnView
 
-_COLORS: dict[State, str] = {
-    "open": "gray",
-    "running": "blue",
-    "answered": "green",
-    "unanswered": "gray",
-    "failed": "red",
-    "linked": "violet",
-    "refused": "orange",
-    "cut": "orange",
-}
+_COLORS: dict[State, str] = {"answered": "green", "failed": "red", "running": "primary"}
 _BADGES = {2: "green", 1: "orange", 0: "gray"}
 
 
 def draw_live_tree(app: App, turn: TurnView, live: LiveRun, language: Language) -> None:
-    """The questions as they are, the budget, and what ends it or goes on with it."""
+    """The budget, what ends the search or gives it more, and the questions as they are."""
     with st.container(key=f"tree-live-{turn.id}", gap="small"):
         draw_used(live, language)
+        if not live.text:
+            draw_end_or_more(app, turn, live, language)
         nodes = nodes_of(live.tree)
         st.html(linked_pictures(nodes, language, "", {"wide": WIDE, "narrow": NARROW}))
         st.markdown("\n".join(f"{'  ' * node.depth}- {_head(node, language)}" for node in nodes))
-        if not live.text:
-            draw_end_or_more(app, turn, live, language)
 
 
 def draw_tree(
@@ -101,7 +92,8 @@ def _meaning(state: State, language: Language) -> str:
 
 def _head(node: TreeNode, language: Language) -> str:
     told = "" if node.state == "answered" else f" :gray[· {state_word(node, language)}]"
-    return f":{_COLORS[node.state]}[**{SIGNS[node.state][0]}**] {node.number}\\. {escape_line(node.question)}{told}"
+    sign = f":{_COLORS.get(node.state, 'gray')}[**{SIGNS[node.state][0]}**]"
+    return f"{sign} {node.number}\\. {escape_line(node.question)}{told}"
 
 
 def _draw_node(app: App, library: str, turn: TurnView, answer: Answer, node: TreeNode, language: Language) -> None:
