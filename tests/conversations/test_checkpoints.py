@@ -16,6 +16,7 @@ from langgraph.checkpoint.base.id import uuid6
 from langgraph.checkpoint.conformance import checkpointer_test, validate
 from langgraph.graph import END, START, StateGraph
 
+from rag.background import BACKGROUND
 from rag.conversations import checkpoints
 from rag.conversations.checkpoints import Checkpoints
 from rag.conversations.saver import ConversationSaver
@@ -91,6 +92,14 @@ async def test_one_checkpoint_stays_unless_the_run_keeps_its_history(tmp_path: P
     history = [state async for state in graph(saver, inner).aget_state_history(config("told"))]
     assert history[0].values["steps"][-1] == 2
     assert len(history) == 5
+
+
+def test_what_a_graph_within_a_run_knew_is_read_by_its_namespace(tmp_path: Path) -> None:
+    kept = Checkpoints(tmp_path / "c.sqlite3")
+    BACKGROUND.wait(graph(kept.saver(), inner=True).ainvoke({"steps": [7]}, config("talk", **{HISTORY: True})))
+    (namespace,) = {name for _, name, _ in rows(tmp_path / "c.sqlite3", "checkpoints")} - {""}
+    assert kept.values("talk", namespace) == {"steps": [7, 0, 10]}
+    assert kept.values("talk", "step1:gone") == kept.values("another", namespace) == {}
 
 
 async def test_histories_are_bounded_in_days_and_megabytes(tmp_path: Path) -> None:
