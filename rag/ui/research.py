@@ -157,6 +157,7 @@ def _draw_approval(app: App, turn: TurnView, wait: Wait, language: Language) -> 
         st.markdown(label("research_approve_lead", language))
         if unclear := wait.asks.get("unclear"):
             st.info(escape_line(unclear), icon=":material/help:")
+            st.text_input(label("research_meant", language), key=f"plan-meant-{turn.id}", max_chars=_LONGEST)
         for step in steps:
             text, keep = f"plan-text-{turn.id}-{step['id']}", f"plan-keep-{turn.id}-{step['id']}"
             st.text_input(
@@ -165,7 +166,9 @@ def _draw_approval(app: App, turn: TurnView, wait: Wait, language: Language) -> 
             st.checkbox(label("research_keep", language), value=True, key=keep)
         st.text_input(label("research_new_step", language), key=f"plan-new-{turn.id}", max_chars=_LONGEST)
         begin = st.form_submit_button(label("research_begin", language), type="primary", key=f"begin-{turn.id}")
-    if begin and attempt(lambda: _reply(app, turn, wait, {"changes": _approved(turn.id, steps)}), language):
+    meant = str(st.session_state.get(f"plan-meant-{turn.id}") or "")
+    said = {"changes": _approved(turn.id, steps), "meant": meant} if begin else {}
+    if begin and attempt(lambda: _reply(app, turn, wait, said), language):
         session().live.pop(turn.id, None)
         st.rerun()
 

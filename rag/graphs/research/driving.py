@@ -53,6 +53,7 @@ def context_of(run: Run) -> ResearchContext:
         titles=shelf.titles,
         answerable=shelf.answerable,
         holds=shelf.holds,
+        may_wait=bool(run.thread),
         condenser=reasoner if isinstance(reasoner, Condenser) else None,
         verifiers=[one for one in (reasoner, run.verifier) if isinstance(one, Verifier)],
         options=run.question.options,

@@ -14,6 +14,7 @@ from rag.graphs.research.limits import CALLS_A_STEP, CALLS_KEPT
 from rag.graphs.research.state import ResearchContext, ResearchState, StepInput, asked, may_leave
 from rag.runs.nodes import timed
 
+_HEADINGS = 20  # that a search can be confined to
 _RECURSION_LIMIT = 40  # seven rounds take three steps each
 
 
@@ -28,7 +29,7 @@ def build(checkpointer: Any = None) -> Any:
     builder.add_edge(START, "enter")
     builder.add_conditional_edges("enter", _after_enter, ["plan", END])
     builder.add_conditional_edges("plan", _after_plan, ["approve", "dispatch"])
-    builder.add_edge("approve", "dispatch")
+    builder.add_conditional_edges("approve", _after_approve, ["plan", "dispatch"])
     builder.add_conditional_edges("dispatch", _after_dispatch, ["consent", "step", "write"])
     builder.add_edge("consent", "dispatch")
     builder.add_edge("step", "review")
@@ -48,8 +49,15 @@ def _after_enter(state: ResearchState) -> Literal["plan", "__end__"]:
     return "__end__" if state["outcome"] else "plan"
 
 
-def _after_plan(_: ResearchState, runtime: Runtime[ResearchContext]) -> Literal["approve", "dispatch"]:
-    return "approve" if runtime.context.options.approve else "dispatch"
+def _after_plan(state: ResearchState, runtime: Runtime[ResearchContext]) -> Literal["approve", "dispatch"]:
+    """A plan waits for the person who wants to see it, or whose question can mean different things."""
+    context = runtime.context
+    waits = context.options.approve or (state["unclear"] and context.may_wait)
+    return "approve" if waits else "dispatch"
+
+
+def _after_approve(state: ResearchState) -> Literal["plan", "dispatch"]:
+    return "plan" if state["unclear"] and state["clarified"] else "dispatch"
 
 
 def _after_dispatch(
@@ -63,6 +71,8 @@ def _after_dispatch(
         return "write"
     context = runtime.context
     spare = max(0, context.budget.left - CALLS_KEPT - 1)
+    paths = (entry["passage"]["section"] for entry in state["ledger"].values())
+    headings = list(dict.fromkeys(path[-1] for path in paths if path))[:_HEADINGS]
     return [
         Send(
             "step",
@@ -73,6 +83,7 @@ def _after_dispatch(
                 past=[one["summary"] for one in state["past"] if one["summary"]],
                 calls=min(2 * CALLS_A_STEP, spare // len(running)),
                 web=may_leave(state, context),
+                headings=headings,
             ),
         )
         for step in running

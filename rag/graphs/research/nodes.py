@@ -107,13 +107,18 @@ async def plan(state: ResearchState, runtime: Running) -> Result:
     steps = numbered([*made.steps, *beyond], (), "plan")
     aspects = [asdict(one) for one in made.aspects]
     tell(runtime, steps)
-    update = {"aspects": aspects, "plan": steps, "notes": notes, "unclear": made.unclear}
+    unclear = "" if state["clarified"] else made.unclear
+    update = {"aspects": aspects, "plan": Overwrite(steps), "notes": notes, "unclear": unclear}
     return update, decided("planned", steps=[one["sub_question"] for one in steps])
 
 
 async def approve(state: ResearchState, runtime: Running) -> Result:
-    """Wait for the person, who may change the plan, or answer what is unclear about the question."""
+    """Wait for the person, who may change the plan, or say what is meant: then it is made anew, with that."""
     reply = interrupt({"plan": state["plan"], "question": asked(state), "unclear": state["unclear"]})
+    if state["unclear"] and (meant := " ".join(str(reply.get("meant", "")).split())[:MAX_STANDALONE]):
+        standalone = f"{asked(state)} ({meant})"
+        runtime.stream_writer({"standalone": standalone})
+        return {"clarified": meant, "standalone": standalone}, decided("clarified", question=standalone)
     said = [Change(str(one["kind"]), one.get("data", {})) for one in reply.get("changes", ())]
     steps = apply_changes(state["plan"], said)
     tell(runtime, steps)
@@ -257,7 +262,7 @@ def _search(query: Query, context: ResearchContext) -> list[Passage]:
 def _task(state: StepInput) -> Task:
     own = state["step"]
     step = SubQuestion(own["sub_question"], keywords=tuple(own["keywords"]), section=own["section"])
-    headings = (own["section"],) if own["section"] else ()
+    headings = tuple(filter(None, dict.fromkeys([own["section"], *state["headings"]])))
     return Task(state["question"], step, aspects_of(state["aspects"]), tuple(state["past"]), headings)
 
 

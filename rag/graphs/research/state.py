@@ -140,10 +140,10 @@ def together(old: Sequence[str], new: Sequence[str]) -> list[str]:
 class ResearchState(TypedDict, total=False):
     """The conversation, and the fields of the current question, which `fresh` resets.
 
-    `met` are the ids of aspects that were met, `gain` how many new ones each round met, `reviewed` how many of the
-    `past` steps were looked at. `web` is whether the person lets the question go there, empty until that is asked.
-    `stop` is why no further step was begun, as a notice. `struck` are the sentences that nothing bore out, `notes` what
-    went otherwise than planned.
+    `unclear` is what the planner asks the person, `clarified` what was answered; `met` are the ids of aspects that were
+    met, `gain` how many new ones each round met, `reviewed` how many of the `past` steps were looked at. `web` is
+    whether the person lets the question go there, empty until that is asked. `stop` is why no further step was begun,
+    as a notice. `struck` are the sentences that nothing bore out, `notes` what went otherwise than planned.
     """
 
     messages: Annotated[list[AnyMessage], add_messages]
@@ -162,6 +162,7 @@ class ResearchState(TypedDict, total=False):
     round: int
     reviewed: int
     unclear: str
+    clarified: str
     web: Literal["", "asking", "yes", "no"]
     spent: dict[str, float]
     stop: NoticeRecord | None
@@ -176,7 +177,7 @@ class ResearchState(TypedDict, total=False):
 
 
 class StepInput(TypedDict):
-    """What one step is sent; `web` is whether it may leave the library."""
+    """What one step is sent; `web` is whether it may leave the library, `headings` are those of what was found."""
 
     question: str
     step: StepRecord
@@ -184,6 +185,7 @@ class StepInput(TypedDict):
     past: list[str]
     calls: int
     web: bool
+    headings: list[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +194,7 @@ class ResearchContext:
 
     `search` and `web`, the same beyond the library, block and are called in threads; `web` is None where it is not
     allowed. `holds` says whether an earlier report's ledger answers a question; it may block. `seconds` is how long the
-    run has been at work, `changes` what a person changed meanwhile.
+    run has been at work, `changes` what a person changed meanwhile; `may_wait` tells whether there is one to ask.
     """
 
     search: Callable[..., Sequence[Passage]]
@@ -205,6 +207,7 @@ class ResearchContext:
     titles: Callable[[], Sequence[str]] = tuple
     answerable: Callable[[], float] = lambda: 1.0
     holds: Callable[[str], bool] = lambda _: False
+    may_wait: bool = False
     condenser: Condenser | None = None
     verifiers: Sequence[Verifier] = ()
     options: RunOptions = field(default_factory=RunOptions)
@@ -225,6 +228,7 @@ def fresh(question: str) -> dict[str, Any]:
         "round": 0,
         "reviewed": 0,
         "unclear": "",
+        "clarified": "",
         "web": "",
         "spent": {},
         "stop": None,

@@ -36,6 +36,7 @@ LABELS: dict[str, tuple[str, str]] = {
         "This is the plan. Change it, take steps out or add some, and begin.",
         "这是计划。可以修改、去掉或增加步骤，然后开始。",
     ),
+    "research_meant": ("What you mean (the plan is made anew with it)", "您指的是什么（将据此重新规划）"),
     "research_begin": ("Begin", "开始"),
     "research_leave_lead": (
         "May {service} be asked on the web? Searches for this would leave this machine; your pages would not.",

@@ -305,6 +305,47 @@ def test_the_person_is_asked_before_the_question_leaves_the_machine(
     assert retriever.queries == [FIRST] * (FIRST in steps) + [SECOND] * (steps == ("web",))
 
 
+def test_a_question_that_can_mean_two_things_is_asked_about_once(tmp_path: Path, retriever: FakeRetriever) -> None:
+    planned = {"aspects": [], "steps": [step(FIRST)], "unclear": "Mount Aso, or the town?"}
+    model = ResearchModel(replies={"PlanReply": planned}, report="It was so [1].")
+    runs = Runs(MODES, saver=Checkpoints(tmp_path / "conversations.sqlite3").saver)
+    with closing(runs), ChatServer(model) as server:
+        settings = load_settings(None, llm_base_url=server.base_url, llm_model="test")
+        reasoner = ChatReasoner(chat_models.build_chat_model(settings))
+        asked = Question("When did Aso erupt?", mode="research")
+        run_id = runs.start(asked, reasoner=reasoner, retriever=retriever, quoter=QUOTER, thread="one")
+        while not (waits := [one.data for one in runs.events(run_id) if one.kind == "waiting"]):
+            runs.events(run_id, len(runs.events(run_id)), 60)
+        (wait,) = waits[0]
+        assert (wait.asks["unclear"], retriever.queries) == ("Mount Aso, or the town?", [])
+        runs.reply(run_id, {wait.id: {"changes": [], "meant": "the mountain"}})
+        answer = runs.wait(run_id, 60)
+    assert answer.standalone == "When did Aso erupt? (the mountain)"
+    assert (model.asked.count("PlanReply"), retriever.queries) == (2, [FIRST])
+
+
+def test_nobody_is_asked_where_nobody_can_answer(runs: Runs, retriever: FakeRetriever) -> None:
+    planned = {"aspects": [], "steps": [step(FIRST)], "unclear": "Mount Aso, or the town?"}
+    answer = research(runs, ResearchModel(replies={"PlanReply": planned}), retriever)
+    assert steps_of(answer) == [(FIRST, "done")]
+
+
+def test_a_search_can_be_confined_to_headings_of_what_was_found(runs: Runs, retriever: FakeRetriever) -> None:
+    seen: list[str] = []
+
+    def worded(request: Request) -> Any:
+        seen.append(request.last)
+        return {"query": SECOND, "search": "hybrid", "reason": "", "section": "Part 1"}
+
+    model = ResearchModel(steps=(step(FIRST), step(SECOND, needs=[1])), replies={"QueryReply": worded})
+    model.replies["ChoiceReply"] = {"action": "continue", "justification": "", "steps": []}
+    retriever.default = [passage(1, VOLCANO)]
+    retriever.by_query = {}
+    research(runs, model, retriever)
+    assert "Part 1" not in seen[0] and "Part 1" in seen[1]
+    assert [one["sections"] for one in retriever.how if "sections" in one] == [["Part 1"]]
+
+
 def test_a_model_that_does_not_answer_in_time_is_left_and_the_report_comes(
     runs: Runs, retriever: FakeRetriever
 ) -> None:
