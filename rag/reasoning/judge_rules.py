@@ -42,7 +42,11 @@ class RuleJudge:
         return [replace(one, quote=self._quote(question, passages[at])) for at, one in enumerate(judged)]
 
     def _quote(self, question: str, passage: Passage) -> str:
-        return next((one.quoted.text for one in self._quoter.chosen(question, [passage])), "")
+        """The sentence that bears most on the question, as it stands there, without the marks of a list before it."""
+        quoted = next((one.quoted for one in self._quoter.chosen(question, [passage])), None)
+        if quoted is None:
+            return ""
+        return quoted.lines[0] if quoted.lines[0] in passage.text else quoted.text
 
     async def answer(
         self, parts: Sequence[tuple[str, Sequence[int]]], passages: Sequence[Passage]
