@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import multiprocessing
 import random
 import time
 from multiprocessing.connection import Connection
@@ -14,13 +13,10 @@ import pytest
 from rag.store.library import Library
 from rag.store.versions import KEPT
 from tests.store.support import draft, open_edge
+from tests.support.killed import begun
 
 PAGES = 6
 KILLS = 10
-
-# The children share what is imported: each would take seconds for it.
-CHILDREN = multiprocessing.get_context("forkserver")
-CHILDREN.set_forkserver_preload([__name__])
 
 
 def commit_in_a_loop(folder: Path, version: int, told: Connection) -> None:
@@ -39,10 +35,7 @@ def run_and_kill(folder: Path, start: int, commits: int, seconds: float) -> dict
 
     Counted in commits, so that a busy machine does not kill it before it has begun.
     """
-    told, tells = CHILDREN.Pipe(duplex=False)
-    child = CHILDREN.Process(target=commit_in_a_loop, args=(folder, start, tells))
-    child.start()
-    tells.close()
+    child, told = begun(commit_in_a_loop, folder, start)
     assert told.recv() == "ready"
     reports = [told.recv() for _ in range(commits)]
     time.sleep(seconds)

@@ -1,37 +1,57 @@
-"""A process of its own that is killed at the very moment when what it does returns.
-
-It is forked from one that has already imported what runs of graphs need, so that it begins at once.
-"""
+"""Processes that are killed: forked from one that has imported what they need, so that they begin at once."""
 
 from __future__ import annotations
 
 import multiprocessing
 import os
 import signal
+import sys
 from collections.abc import Callable
 from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
+from types import ModuleType
 from typing import Any
 
 _PROCESSES = multiprocessing.get_context("forkserver")
 _PROCESSES.set_forkserver_preload(
-    ["rag.graphs.judge.driving", "rag.graphs.research.driving", "rag.conversations.saver", "rag.models.chat", __name__]
+    [
+        "rag.graphs.judge.driving",
+        "rag.graphs.research.driving",
+        "rag.conversations.saver",
+        "rag.models.chat",
+        "tests.store.test_kill",
+        __name__,
+    ]
 )
 _PATIENCE = 120.0
 
 
+def begun(work: Callable[..., Any], *given: Any) -> tuple[BaseProcess, Connection]:
+    """A process in which `work`, a function of a module, is called with what is given and with where it tells.
+
+    The second is where it is heard. Tests of pages leave a main module behind that is gone by now: none is imported.
+    """
+    heard, tells = _PROCESSES.Pipe(duplex=False)
+    process = _PROCESSES.Process(target=work, args=(*given, tells))
+    main, sys.modules["__main__"] = sys.modules["__main__"], ModuleType("__main__")
+    try:
+        process.start()
+    finally:
+        sys.modules["__main__"] = main
+    tells.close()
+    return process, heard
+
+
 def killed(work: Callable[..., list[str]], *given: Any) -> list[str]:
-    """What `work` returned before its process was killed; it must be a function of a module."""
-    ours, theirs = _PROCESSES.Pipe(duplex=False)
-    process = _PROCESSES.Process(target=_run, args=(theirs, work, given))
-    process.start()
-    theirs.close()
-    assert ours.poll(_PATIENCE), "it did not come so far"
-    told: list[str] = ours.recv()
+    """What `work`, a function of a module, returned in a process that was killed at that very moment."""
+    process, heard = begun(_run, work, given)
+    assert heard.poll(_PATIENCE), "it did not come so far"
+    told: list[str] = heard.recv()
     process.join(_PATIENCE)
     assert process.exitcode == -signal.SIGKILL
     return told
 
 
-def _run(pipe: Connection, work: Callable[..., list[str]], given: tuple[Any, ...]) -> None:
-    pipe.send(work(*given))
+def _run(work: Callable[..., list[str]], given: tuple[Any, ...], tells: Connection) -> None:
+    tells.send(work(*given))
     os.kill(os.getpid(), signal.SIGKILL)
