@@ -1,7 +1,7 @@
 """Questions that need several places: each way to answer them, beside one search.
 
     python -m benchmarks.multihop [--modes one,deep,judge,research,gold] [--searches 3,6] [--sets A,B] [--data FOLDER]
-                                  [--limit N] [--right SHARE] [--json]
+                                  [--limit N] [--right SHARE] [--order breadth|best] [--json]
 
 all@4000 of what the answer is written from, with 95 % intervals, how much it is ahead of one search of the same
 question, by pairs, and what it cost. Modes run through the app, without a chat model; judge and research with so many
@@ -35,7 +35,7 @@ from rag.models.chat import build_chat_model
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.hops import in_turns
 from rag.reasoning.reasoner import Reasoner
-from rag.runs.options import Question, RunOptions
+from rag.runs.options import Question, RunOptions, TreeOrder
 from rag.types import Passage, RunMode
 from tests.support.chat_server import ChatServer
 from tests.support.judge_model import JudgeModel
@@ -64,6 +64,7 @@ class Library:
 
     app: MeasuredApp
     name: str
+    order: TreeOrder = "breadth"
 
     def by_search(self, row: Mapping[str, Any], queries: Sequence[str]) -> Asked:
         """What these searches find, as one list."""
@@ -73,7 +74,7 @@ class Library:
 
     def by_mode(self, row: Mapping[str, Any], mode: RunMode, most: int, reasoner: Reasoner | None = None) -> Asked:
         """What the answer of a mode is written from, after `most` searches at most; 0 is as many as it likes."""
-        options = RunOptions(searches=most or None)
+        options = RunOptions(searches=most or None, tree_order=self.order)
         asked = Question(str(row["question"]), (self.name,), mode, options=options)
         answer = self.app.wait(self.app.ask(asked, reasoner=reasoner))
         holds = _holds(row, answer.passages)
@@ -164,7 +165,9 @@ def main(arguments: list[str] | None = None) -> int:
             data = datasets.load(folder)
             data = replace(data, questions=datasets.spread([q for q in data.questions if q["evidence"]], options.limit))
             take_in(app, data, "semantic", data.name)
-            found = measure(Library(app, data.name), data, options.modes, options.searches, options.right)
+            found = measure(
+                Library(app, data.name, options.order), data, options.modes, options.searches, options.right
+            )
             rows += rows_of(data, found)
             print(f"{data.name}: {len(data.questions)} questions", file=sys.stderr, flush=True)
     columns = list(rows[0]) if rows else []
@@ -188,6 +191,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
         "--searches", type=_numbers, default=list(SEARCHES), metavar="N,M", help="of judge and research"
     )
     parser.add_argument("--right", type=float, default=0.9, metavar="SHARE", help="of the scripted judge's verdicts")
+    parser.add_argument("--order", choices=get_args(TreeOrder), default="breadth", help="of a tree's levels")
     parser.add_argument("--data", type=Path, default=DEFAULT_FOLDER, metavar="FOLDER")
     parser.add_argument("--limit", type=int, metavar="N", help="at most N questions of each set")
     parser.add_argument("--json", action="store_true")

@@ -1,17 +1,21 @@
-"""What the nodes of several modes do alike: they are timed, ask a model before the rules, and stream a text."""
+"""What several graphs do alike: they take up a conversation, are timed, ask a model before the rules, and stream."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any, TypeVar
 
 from langgraph.runtime import Runtime
 
 from rag.errors import ModelError
-from rag.reasoning.reasoner import RESET
+from rag.reasoning.history import MAX_STANDALONE
+from rag.reasoning.messages import exchanges_of, messages_of
+from rag.reasoning.reasoner import RESET, Condenser
 from rag.runs.kept import NoticeRecord, record
+from rag.runs.run import Prepared, Run, values_kept
+from rag.runs.usage import BUDGET_CODES, CallBudget, Spent
 from rag.tracing import span
 from rag.types import Notice
 
@@ -66,3 +70,64 @@ def take(piece: str, runtime: Runtime[Any], pieces: list[str]) -> None:
     elif piece:
         pieces.append(piece)
         runtime.stream_writer({"token": piece})
+
+
+async def written(
+    model: AsyncIterator[str] | None, rules: AsyncIterator[str], runtime: Runtime[Any]
+) -> tuple[str, Notice | None]:
+    """What the model writes, or what the rules write where there is none or it does not come to its end; and why not.
+
+    What was written up to a limit, the model's own or that of the run, stays.
+    """
+    pieces: list[str] = []
+    problem: Notice | None = None
+    if model is not None:
+        try:
+            await collect(model, runtime, pieces)
+            return "".join(pieces), None
+        except ModelError as error:
+            problem = error.notice
+            if pieces and error.code in BUDGET_CODES | {"answer_too_long"}:
+                return "".join(pieces), problem
+            if pieces:
+                take(RESET, runtime, pieces)
+    await collect(rules, runtime, pieces)
+    return "".join(pieces), problem
+
+
+async def completed(
+    question: str, state: Mapping[str, Any], condenser: Condenser | None, budget: CallBudget, keep: int
+) -> str:
+    """A follow-up as a model completes it, with `keep` calls out of its reach; empty where none does."""
+    history = exchanges_of(state.get("messages", []))
+    if condenser is None or not history:
+        return ""
+    try:
+        with budget.keeping(keep):
+            standalone = await condenser.condense(question, history, state.get("summary", ""))
+    except ModelError as error:
+        log.info("a follow-up is not completed (%s)", error.code)
+        return ""
+    return " ".join(standalone.split())[:MAX_STANDALONE]
+
+
+async def prepared(
+    run: Run,
+    graph_of: Callable[..., Any],
+    context: Callable[[Run], Any],
+    given: Callable[[Any], Awaitable[dict[str, Any]]],
+) -> Prepared:
+    """The graph with what goes into it: the question, its history, and what is `given` beside them.
+
+    Nothing goes into one that goes on from where its process was cut off.
+    """
+    graph = graph_of(run.checkpointer())
+    known = await values_kept(run, graph)
+    if known is None:  # the answer matters more than that it is kept: the history will do
+        graph, run.thread = graph_of(), ""
+    made = context(run)
+    if run.goes_on and known and known.get("question") == run.question.text:
+        run.take_up(Spent(**known["spent"]) if known.get("spent") else Spent())
+        return Prepared(graph, None, made)
+    history = {} if known and known.get("messages") else {"messages": messages_of(run.history)}
+    return Prepared(graph, {"question": run.question.text, **await given(graph), **history}, made)

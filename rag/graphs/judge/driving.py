@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from rag.checking.verifier import Verifier
@@ -15,43 +16,28 @@ from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.extractive import ExtractiveReasoner
 from rag.reasoning.judge_chat import ChatJudge
 from rag.reasoning.judge_rules import RuleJudge
-from rag.reasoning.messages import messages_of
 from rag.reasoning.reasoner import Condenser
-from rag.runs.run import Prepared, Run, values_kept
-from rag.runs.usage import Spent
+from rag.runs import nodes
+from rag.runs.run import Prepared, Run
 
 __all__ = ["graph_of", "prepared", "rescued", "trail"]
 
 
 async def prepared(run: Run) -> Prepared:
-    """The graph with what goes into it; nothing goes into one that goes on from where its process was cut off.
-
-    Raises RagError("tree_unknown") where the tree that it should go on from is no longer kept.
-    """
-    graph = graph_of(run.checkpointer())
-    known = await values_kept(run, graph)
-    if known is None:  # the answer matters more than that it is kept: the history will do
-        graph, run.thread = graph_of(), ""
-    context = context_of(run)
-    if run.goes_on and known and known.get("question") == run.question.text:
-        run.take_up(Spent(**known["spent"]) if known.get("spent") else Spent())
-        return Prepared(graph, None, context)
-    given: dict[str, Any] = {"question": run.question.text, "begun": await _begun(run, graph)}
-    if not known or not known.get("messages"):
-        given["messages"] = messages_of(run.history)
-    return Prepared(graph, given, context)
+    """The graph with what goes into it. Raises RagError("tree_unknown") where the earlier tree is no longer kept."""
+    return await nodes.prepared(run, graph_of, context_of, partial(_begun, run))
 
 
 async def _begun(run: Run, graph: Any) -> dict[str, Any]:
-    """The earlier tree, with what the person changes of it, and what it had found; nothing where there is none."""
+    """The earlier tree as `begun`, with what the person changes of it and what it had found; empty for none."""
     change = run.question.options.branch
     if not change:
-        return {}
+        return {"begun": {}}
     place = {"thread_id": run.thread, "checkpoint_id": change["checkpoint"]}
     found = await graph.aget_state({"configurable": place}) if run.thread and change["checkpoint"] else None
     if found is None or not found.values.get("nodes"):
         raise RagError("tree_unknown")
-    return {"nodes": branched(found.values["nodes"], change), "ledger": found.values["ledger"]}
+    return {"begun": {"nodes": branched(found.values["nodes"], change), "ledger": found.values["ledger"]}}
 
 
 def context_of(run: Run) -> TreeContext:

@@ -12,15 +12,13 @@ from typing import Any, Final
 from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
 
-from rag.errors import ModelError
 from rag.graphs.judge.limits import CALLS_KEPT, limit_reached, searches_left
 from rag.graphs.judge.state import NodeRecord, Status, TreeContext, TreeState, fresh
 from rag.graphs.judge.tree import answers, grown, next_levels, normal, rows_of
-from rag.reasoning.history import MAX_STANDALONE
-from rag.reasoning.messages import exchanges_of, said
+from rag.reasoning.messages import said
 from rag.reasoning.questions import question_problem
 from rag.runs.kept import decided, record
-from rag.runs.nodes import Result
+from rag.runs.nodes import Result, completed
 from rag.store.conversation_table import Change
 from rag.types import Notice
 
@@ -39,8 +37,10 @@ async def enter(state: TreeState, runtime: Running) -> Result:
     update = fresh(question, state.get("begun") or {})
     if problem := question_problem(question):
         return {**update, "outcome": "failed", "notice": record(problem)}, decided("refused", reason=problem.code)
-    given = " ".join(runtime.context.options.standalone.split())
-    standalone = given or await _completed(state, question, runtime.context)
+    context = runtime.context
+    standalone = " ".join(context.options.standalone.split())
+    if not (standalone or state.get("begun")):
+        standalone = await completed(question, state, context.condenser, context.budget, CALLS_KEPT)
     if standalone and standalone != question:
         runtime.stream_writer({"standalone": standalone})
         update["standalone"] = standalone
@@ -48,19 +48,6 @@ async def enter(state: TreeState, runtime: Running) -> Result:
     nodes = [{**nodes[0], "question": nodes[0]["question"] or standalone or question}, *nodes[1:]]
     update |= {"messages": [said(question, standalone)], "nodes": Overwrite(nodes)}
     return update, decided("begin")
-
-
-async def _completed(state: TreeState, question: str, context: TreeContext) -> str:
-    history = exchanges_of(state.get("messages", []))
-    if context.condenser is None or not history or state.get("begun"):
-        return ""
-    try:
-        with context.budget.keeping(CALLS_KEPT):
-            standalone = await context.condenser.condense(question, history, state.get("summary", ""))
-    except ModelError as error:
-        log.info("a follow-up is not completed (%s)", error.code)
-        return ""
-    return " ".join(standalone.split())[:MAX_STANDALONE]
 
 
 async def pick(state: TreeState, runtime: Running) -> Result:

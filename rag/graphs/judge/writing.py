@@ -12,7 +12,6 @@ from langgraph.config import get_config
 
 from rag.checking.citations import Check, Checked, consulted
 from rag.checking.statements import declines
-from rag.errors import ModelError
 from rag.graphs.judge.nodes import Running
 from rag.graphs.judge.state import TreeContext, TreeState, asked
 from rag.graphs.judge.tree import answers
@@ -20,8 +19,7 @@ from rag.reasoning.hops import in_turns
 from rag.retrieval.answerable import DOUBT, REFUSE
 from rag.retrieval.context import touch
 from rag.runs.kept import decided, passage_of, record
-from rag.runs.nodes import Result, collect
-from rag.runs.usage import BUDGET_CODES
+from rag.runs.nodes import Result, written
 from rag.types import Notice, Passage
 
 _CUT: Final = frozenset(
@@ -64,7 +62,8 @@ async def write(state: TreeState, runtime: Running) -> Result:
     beside = not any(judged) if context.model else likely < REFUSE and 2 not in judged
     if beside:
         return {**update, **_missing("not_in_pages")}, decided("not_in_pages", answerable=likely)
-    text, problem = await _written(state, passages, runtime)
+    by_model = context.reasoner.answer(asked(state), passages) if context.model else None
+    text, problem = await written(by_model, quotes(state, passages, context), runtime)
     check = await _checked(text, passages, state, context, ask=problem is None)
     ended = _ended(state, check, passages, context, problem)
     update |= ended | {
@@ -79,26 +78,6 @@ async def write(state: TreeState, runtime: Running) -> Result:
 
 def _scores(state: TreeState) -> list[int]:
     return [one["score"] for node in state["nodes"] for one in node.get("judgements", ())]
-
-
-async def _written(state: TreeState, passages: Sequence[Passage], runtime: Running) -> tuple[str, Notice | None]:
-    """The answer, in quotes where no model writes it to its end."""
-    context = runtime.context
-    pieces: list[str] = []
-    problem: Notice | None = None
-    if context.model is not None:
-        try:
-            await collect(context.reasoner.answer(asked(state), passages), runtime, pieces)
-            return "".join(pieces), None
-        except ModelError as error:
-            problem = error.notice
-            if pieces and error.code in BUDGET_CODES | {"answer_too_long"}:
-                return "".join(pieces), problem
-            if pieces:
-                pieces.clear()
-                runtime.stream_writer({"reset": True})
-    await collect(quotes(state, passages, context), runtime, pieces)
-    return "".join(pieces), problem
 
 
 def quotes(state: TreeState, passages: Sequence[Passage], context: TreeContext) -> AsyncIterator[str]:

@@ -10,30 +10,21 @@ from rag.graphs.research.state import ResearchContext
 from rag.graphs.research.writing import quoted
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.extractive import ExtractiveReasoner
-from rag.reasoning.messages import messages_of
 from rag.reasoning.reasoner import Condenser
 from rag.reasoning.research_chat import ChatResearcher
 from rag.reasoning.research_rules import RuleResearcher
-from rag.runs.run import Prepared, Run, values_kept
-from rag.runs.usage import Spent
+from rag.runs import nodes
+from rag.runs.run import Prepared, Run
 
 __all__ = ["graph_of", "prepared", "rescued"]
 
 
 async def prepared(run: Run) -> Prepared:
-    """The graph with what goes into it; nothing goes into one that goes on from where its process was cut off."""
-    graph = graph_of(run.checkpointer())
-    known = await values_kept(run, graph)
-    if known is None:  # the answer matters more than that it is kept: the history will do
-        graph, run.thread = graph_of(), ""
-    context = context_of(run)
-    if run.goes_on and known and known.get("question") == run.question.text:
-        run.take_up(Spent(**known["spent"]) if known.get("spent") else Spent())
-        return Prepared(graph, None, context)
-    given: dict[str, Any] = {"question": run.question.text}
-    if not known or not known.get("messages"):
-        given["messages"] = messages_of(run.history)
-    return Prepared(graph, given, context)
+    return await nodes.prepared(run, graph_of, context_of, _nothing_more)
+
+
+async def _nothing_more(_: Any) -> dict[str, Any]:
+    return {}
 
 
 def context_of(run: Run) -> ResearchContext:

@@ -15,7 +15,7 @@ from typing import Any
 from langgraph.runtime import Runtime
 from langgraph.types import Overwrite, interrupt
 
-from rag.errors import ModelError, RagError
+from rag.errors import RagError
 from rag.graphs.research.changes import apply_changes, finish_is_wished
 from rag.graphs.research.limits import (
     CALLS_KEPT,
@@ -42,13 +42,13 @@ from rag.graphs.research.state import (
 )
 from rag.messages import say
 from rag.reasoning.history import MAX_STANDALONE
-from rag.reasoning.messages import exchanges_of, said
+from rag.reasoning.messages import said
 from rag.reasoning.questions import question_problem
 from rag.reasoning.research import Aspect, Choice, Progress, Query, Reading, SubQuestion, Task, Tool
 from rag.retrieval.answerable import DOUBT
 from rag.retrieval.ledger import LEG
 from rag.runs.kept import NoticeRecord, decided, record
-from rag.runs.nodes import Result, either
+from rag.runs.nodes import Result, completed, either
 from rag.store.conversation_table import Change
 from rag.store.records import now
 from rag.text import question_language, terms
@@ -66,26 +66,14 @@ async def enter(state: ResearchState, runtime: Running) -> Result:
     update = fresh(question)
     if problem := question_problem(question):
         return {**update, "outcome": "failed", "notice": record(problem)}, decided("refused", reason=problem.code)
-    given = " ".join(runtime.context.options.standalone.split())
-    standalone = given or await _completed(state, question, runtime.context)
+    context = runtime.context
+    given = " ".join(context.options.standalone.split())
+    standalone = given or await completed(question, state, context.condenser, context.budget, CALLS_KEPT)
     if standalone and standalone != question:
         runtime.stream_writer({"standalone": standalone})
         update["standalone"] = standalone
     update["messages"] = [said(question, standalone)]
     return update, decided("begin")
-
-
-async def _completed(state: ResearchState, question: str, context: ResearchContext) -> str:
-    history = exchanges_of(state.get("messages", []))
-    if context.condenser is None or not history:
-        return ""
-    try:
-        with context.budget.keeping(CALLS_KEPT):
-            standalone = await context.condenser.condense(question, history, state.get("summary", ""))
-    except ModelError as error:
-        log.info("a follow-up is not completed (%s)", error.code)
-        return ""
-    return " ".join(standalone.split())[:MAX_STANDALONE]
 
 
 async def plan(state: ResearchState, runtime: Running) -> Result:

@@ -26,8 +26,7 @@ from rag.retrieval.context import touch
 from rag.retrieval.ledger import LEG
 from rag.retrieval.spans import BUDGET
 from rag.runs.kept import decided, passage_of, record
-from rag.runs.nodes import Result, collect
-from rag.runs.usage import BUDGET_CODES
+from rag.runs.nodes import Result, written
 from rag.types import Notice, Passage
 
 _SOUND: Final = frozenset({"research_complete", "research_plan_done"})
@@ -72,32 +71,14 @@ async def write(state: ResearchState, runtime: Running) -> Result:
     beyond = any(one["source"] == "web" or LEG in one["passage"]["ranks"] for one in state["ledger"].values())
     if likely < REFUSE and not (state["met"] or beyond):
         return {**update, **_missing("not_in_pages")}, decided("not_in_pages", answerable=likely)
-    text, problem = await _written(state, passages, runtime)
+    parts = _parts(state, passages)
+    by_model = context.model.report(asked(state), parts, passages) if context.model else None
+    text, problem = await written(by_model, context.rules.report(asked(state), parts, passages), runtime)
     if problem:
         update["notes"] = [record(problem)]
     if not text.strip():
         return {**update, **_missing("not_in_pages")}, decided("not_in_pages", answerable=likely)
     return {**update, "text": text}, decided("written", passages=len(passages), answerable=likely)
-
-
-async def _written(state: ResearchState, passages: Sequence[Passage], runtime: Running) -> tuple[str, Notice | None]:
-    """The report, by the rules where the model does not write it to its end."""
-    context, parts = runtime.context, _parts(state, passages)
-    pieces: list[str] = []
-    problem: Notice | None = None
-    if context.model is not None:
-        try:
-            await collect(context.model.report(asked(state), parts, passages), runtime, pieces)
-            return "".join(pieces), None
-        except ModelError as error:
-            problem = error.notice
-            if pieces and error.code in BUDGET_CODES | {"answer_too_long"}:
-                return "".join(pieces), problem
-            if pieces:
-                pieces.clear()
-                runtime.stream_writer({"reset": True})
-    await collect(context.rules.report(asked(state), parts, passages), runtime, pieces)
-    return "".join(pieces), problem
 
 
 def _parts(state: ResearchState, passages: Sequence[Passage]) -> list[Part]:
