@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from rag.app.chat_models import ChatModels, ChatOptions
@@ -31,6 +32,7 @@ from rag.evaluation.evaluation import Evaluation
 from rag.graphs import EVALUATED
 from rag.ingest.chunking import get_chunker
 from rag.ingest.jobs import JobItem, JobView
+from rag.models.sampling import with_sampling
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.expander import expander_for
 from rag.reasoning.extractive import ExtractiveReasoner
@@ -157,7 +159,8 @@ class App:
         Raises ModelError for a chat model that is set up wrong.
         """
         question = question.limited(self.settings)
-        reasoner, quoter = reasoner or self.reasoner(question.library, chat), self.quoter(question.library)
+        reasoner = reasoner or self.reasoner(question.library, chat, question.options.sampling)
+        quoter = self.quoter(question.library)
         retriever = self._scoped(question, reasoner)
         return self._runs.start(question, reasoner=reasoner, retriever=retriever, history=history, quoter=quoter)
 
@@ -263,11 +266,17 @@ class App:
         dense, sparse = ModelEmbeddings(self.models.embedding), Bm25Embeddings(self.models.sparse)
         return self.libraries.working(library).vector_store(dense, sparse)
 
-    def reasoner(self, library: str, chat: ChatOptions | None = None) -> Reasoner:
-        """The chat model of the session or of the settings, else the extractive reasoner."""
+    def reasoner(
+        self, library: str, chat: ChatOptions | None = None, sampling: Mapping[str, Any] = MappingProxyType({})
+    ) -> Reasoner:
+        """The chat model of the session or of the settings, else the extractive reasoner.
+
+        `sampling` holds for the answer alone: verdicts and queries need their whole form. Raises ModelError.
+        """
         if chat is None and not self.settings.has_chat_model:
             return self.quoter(library)
-        return ChatReasoner(self.chats.chat(chat), fast=self.chats.fast_chat(chat), texts=self.chats.prompts)
+        model, fast = self.chats.chat(chat), self.chats.fast_chat(chat)
+        return ChatReasoner(with_sampling(model, sampling), fast=fast or model, texts=self.chats.prompts)
 
     def test_database(self) -> Notice:
         """Ask the database for its libraries. Raises StoreError."""
@@ -280,14 +289,15 @@ class App:
     def _asking(self, question: Question, owner: str, chat: ChatOptions | None, conversation_id: str = "") -> Asking:
         """All that a question is answered with."""
         kept = self.conversations.ledger(conversation_id, owner) if not question.scope else ()
-        reasoner, library = self.reasoner(question.library, chat), self.library(question.library)
+        sampling, library = question.options.sampling, self.library(question.library)
+        reasoner = self.reasoner(question.library, chat, sampling)
         return Asking(
             question,
             reasoner,
             self._scoped(question, reasoner, ledger=self._ledger(library, kept)),
             owner=owner,
             quoter=self.quoter(question.library),
-            settings={"strategy": question.options.strategy, "model": reasoner.name},
+            settings={"strategy": question.options.strategy, "model": reasoner.name, **sampling},
             stamps=lambda hashes: {key: PageStamp.of(page) for key, page in library.known(hashes).items()},
             likely=lambda asked, passages: held_by(passages, asked, self.models.sparse, library.idf),
             kept=lambda turn_id, answer: self.evaluation.score_shown(library.name, turn_id, answer),

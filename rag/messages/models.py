@@ -167,6 +167,14 @@ MESSAGES: dict[str, tuple[str, str]] = {
         "The chat service refused the request (status {status}). It may not suit this use: choose another model.",
         "对话服务拒绝了请求（状态码 {status}）。该模型可能不适用，请更换模型。",
     ),
+    "chat_parameter_refused": (
+        "The chat service refused {names} as chosen under Options. Take it away there, or choose another value.",
+        "对话服务拒绝了“选项”中选择的 {names}。请在那里去掉它，或换一个值。",
+    ),
+    "chat_parameter_unknown": (
+        "This chat model's service has no {names}. Take it away under Options.",
+        "该对话模型的服务没有 {names}。请在“选项”中去掉它。",
+    ),
     "chat_wrong_address": (
         "There is no chat service at this address (status {status}). Check it in Settings, or LLM_BASE_URL: it "
         "often ends in /v1.",

@@ -12,10 +12,14 @@ from langchain_core.outputs import ChatGenerationChunk, ChatResult
 from langchain_openai import ChatOpenAI
 from openai import APIConnectionError, APIStatusError, APITimeoutError, OpenAIError
 
+from rag.errors import ModelError
+from rag.models.sampling import SAMPLING, refused_parameters
+
 log = logging.getLogger(__name__)
 
 ServerKey = tuple[str, str]
 
+_OPENAI = "//api.openai.com"
 _PAUSES = (0.4, 1.6, 4.0)
 _LONGEST_PAUSE = 10.0
 _REFUSALS = (400, 422)
@@ -41,6 +45,8 @@ class ServerChat(ChatOpenAI):
 
     def _get_request_payload(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
         payload: dict[str, Any] = super()._get_request_payload(*args, **kwargs)
+        if self.max_tokens and _OPENAI not in (self.openai_api_base or _OPENAI):  # OpenAI has a name of its own for it
+            payload["max_tokens"] = payload.pop("max_completion_tokens")
         for field in _refused.get(self.server_key, frozenset()):
             payload.pop(field, None)
         return payload
@@ -97,6 +103,7 @@ class _Tries:
 
     def __init__(self, model: ServerChat, *, streams: bool = False) -> None:
         self._key = model.server_key
+        self._sampling = [name for name in SAMPLING if getattr(model, name) is not None]
         self._left = model.attempts - 1
         self._pauses = iter(_PAUSES)
         self._streams = streams
@@ -113,7 +120,12 @@ class _Tries:
         return _asked_for(error) or next(self._pauses, _PAUSES[-1])
 
     def _without_a_field(self, error: OpenAIError) -> float:
-        """Leave out what the server may have meant; if that did not help, it was not that."""
+        """Leave out what the server may have meant; if that did not help, it was not that.
+
+        What a person chose is not left out unsaid. Raises ModelError where the server names it.
+        """
+        if names := refused_parameters(str(error), self._sampling):
+            raise ModelError("chat_parameter_refused", names=names) from error
         field = self._suspect(str(error).lower())
         known = _refused.get(self._key, frozenset())
         if field is None or field in known:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from rag.config import Settings
+from rag.models.sampling import SAMPLING
 from rag.reasoning.composing import Compose
 from rag.retrieval.filters import Filters
 from rag.runs.usage import Prices
@@ -29,7 +30,8 @@ class RunOptions:
     says which levels of a tree come first, and `branch` names an earlier tree, and what is changed of it, that one goes
     on from: `node`, `checkpoint`, and as in `rag.graphs.judge.tree.branched`.
     `context_tokens` is what the chat model takes in at once. `calls`, `tokens` and `seconds` end the run with the best
-    answer so far. A search hands on `k` passages of `fetch_k` candidates; 0 is as many as usual.
+    answer so far. A search hands on `k` passages of `fetch_k` candidates; 0 is as many as usual. From `max_tokens`, of
+    the answer alone, to `stop` they are the chat model's: see `rag.models.sampling`.
     """
 
     strategy: str = ""
@@ -49,6 +51,20 @@ class RunOptions:
     prices: Prices = field(default_factory=Prices)
     k: int = 0
     fetch_k: int = 0
+    max_tokens: int | None = None
+    top_p: float | None = None
+    presence_penalty: float | None = None
+    frequency_penalty: float | None = None
+    seed: int | None = None
+    stop: tuple[str, ...] = ()
+
+    @property
+    def sampling(self) -> dict[str, Any]:
+        """The parameters of the chat model that were chosen (JSON values)."""
+        chosen = {name: getattr(self, name) for name in SAMPLING}
+        return {
+            name: list(value) if name == "stop" else value for name, value in chosen.items() if value not in (None, ())
+        }
 
 
 @dataclass(frozen=True, slots=True)

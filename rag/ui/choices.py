@@ -20,6 +20,12 @@ class Choices:
     calls: int | None = None
     tokens: int | None = None
     seconds: int | None = None
+    max_tokens: int | None = None
+    top_p: float | None = None
+    presence_penalty: float | None = None
+    frequency_penalty: float | None = None
+    seed: int | None = None
+    stop: tuple[str, ...] = ()
 
     def options(self) -> dict[str, Any]:
         """What was chosen, as arguments of `RunOptions`."""
@@ -29,4 +35,9 @@ class Choices:
     @classmethod
     def revived(cls, kept: Mapping[str, Any]) -> Choices:
         """The choices among the settings of a question that was asked with them."""
-        return cls(**{one.name: kept[one.name] for one in fields(cls) if one.name in kept})
+        return cls(
+            **{
+                **{one.name: kept[one.name] for one in fields(cls) if one.name in kept},
+                "stop": tuple(kept.get("stop", ())),
+            }
+        )

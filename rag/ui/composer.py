@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import streamlit as st
 
@@ -20,6 +20,14 @@ if TYPE_CHECKING:
     from rag.app import App, ChatOptions
 
 _LIMITS = {"calls": (1, 100, 1), "tokens": (100, 10_000_000, 500), "seconds": (1, 600, 5)}
+_SAMPLING: Final = {
+    "max_tokens": (1, 100_000, 100),
+    "top_p": (0.01, 1.0, 0.05),
+    "presence_penalty": (-2.0, 2.0, 0.1),
+    "frequency_penalty": (-2.0, 2.0, 0.1),
+    "seed": (0, 2**31 - 1, 1),
+}
+_MOST_STOPS: Final = 4  # as many as OpenAI's protocol takes
 _MODEL_NEEDED = ("calls", "tokens")
 _WISH, _PROBLEM = "option-wish", "option-problem"
 
@@ -41,6 +49,7 @@ def draw_options(app: App, language: Language) -> None:
             chat = chat_in_use(app)
             if chat is not None:
                 _draw_model(chat, app, language)
+                _draw_sampling(language)
                 _draw_compose(language)
             if session().mode == "research":
                 _draw_research(language)
@@ -71,7 +80,7 @@ def chat_in_use(app: App) -> ChatOptions | None:
 
 
 def _height(app: App) -> int:
-    height = 400 if session().chat or app.settings.has_chat_model else 170
+    height = 450 if session().chat or app.settings.has_chat_model else 170
     return height + {"research": 60, "judge": 120}.get(session().mode, 0)
 
 
@@ -95,6 +104,24 @@ def _draw_model(chat: ChatOptions, app: App, language: Language) -> None:
         on_change=_take_chat,
         args=("temperature", app),
     )
+
+
+def _draw_sampling(language: Language) -> None:
+    """The model's other parameters, each as its service has it until one is chosen; they are called as there."""
+    with st.expander(label("option_sampling", language), icon=":material/tune:", type="compact"):
+        st.caption(label("option_sampling_hint", language))
+        columns = st.columns(2)
+        for place, (name, bounds) in enumerate(_SAMPLING.items()):
+            with columns[place % 2]:
+                _draw_number(name, bounds, label("option_standard", language), language)
+        st.session_state["option-stop"] = "\n".join(session().choices.stop)
+        st.text_area(label("option_stop", language), key="option-stop", height=68, on_change=_take_stops)
+
+
+def _take_stops() -> None:
+    lines = str(st.session_state["option-stop"] or "").splitlines()
+    stops = tuple(dict.fromkeys(line for line in lines if line.strip()))[:_MOST_STOPS]
+    session().choices = replace(session().choices, stop=stops)
 
 
 def _text(name: str, value: str, app: App, language: Language) -> None:
@@ -173,11 +200,14 @@ def _draw_limits(app: App, language: Language, *, with_model: bool) -> None:
     names = [name for name in _LIMITS if with_model or name not in _MODEL_NEEDED]
     for column, name in zip(st.columns(len(names)), names, strict=True):
         with column:
-            _draw_limit(name, getattr(app.settings, f"answer_max_{name}"), language)
+            standard = getattr(app.settings, f"answer_max_{name}")
+            shown = label("option_standard", language) if standard is None else f"{standard:g}"
+            _draw_number(name, _LIMITS[name], shown, language)
 
 
-def _draw_limit(name: str, standard: float | None, language: Language) -> None:
-    lowest, highest, step = _LIMITS[name]
+def _draw_number(name: str, bounds: tuple[float, float, float], standard: str, language: Language) -> None:
+    """A number that may be left empty; then `standard` stands in its place."""
+    lowest, highest, step = bounds
     st.session_state[f"option-{name}"] = getattr(session().choices, name)
     st.number_input(
         label(f"option_{name}", language),
@@ -186,7 +216,7 @@ def _draw_limit(name: str, standard: float | None, language: Language) -> None:
         value=None,
         step=step,
         key=f"option-{name}",
-        placeholder=label("option_standard", language) if standard is None else f"{standard:g}",
+        placeholder=standard,
         on_change=_take,
         args=(name,),
     )

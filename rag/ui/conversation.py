@@ -225,7 +225,7 @@ def _draw_answer(
     elif answer.trail:
         draw_report(app, library, answer, language, key=turn.id)
     draw_why(answer, language, key=turn.id, recall=recall)
-    draw_trace(answer, language, key=turn.id)
+    draw_trace(answer, turn.settings, language, key=turn.id)
     draw_actions(app, library, turn, answer, language, first=turn.id == turns[0].id)
     if newest:
         if cut_off or answer.outcome == "failed" or _code(answer) == _MODEL_FAILED:

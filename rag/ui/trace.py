@@ -8,6 +8,7 @@ from typing import Any
 import streamlit as st
 
 from rag.messages import MESSAGES, say
+from rag.models.sampling import SAMPLING
 from rag.types import Answer, Notice, Step
 from rag.ui.escape import escape_line, shorten
 from rag.ui.live import LiveRun
@@ -18,8 +19,11 @@ from rag.ui.strings import LABELS, Language, counted, label
 _UNSEEN = frozenset({"enter", "close"})
 
 
-def draw_trace(answer: Answer, language: Language, *, key: str) -> None:
-    """A closed expander whose head says how many steps there were and how long the whole answer took."""
+def draw_trace(answer: Answer, settings: Mapping[str, Any], language: Language, *, key: str) -> None:
+    """A closed expander whose head says how many steps there were and how long the whole answer took.
+
+    In it stands also what the chat model was given; `settings` are those of the turn.
+    """
     steps = [step for step in answer.steps if step.node not in _UNSEEN]
     if not steps:
         return
@@ -30,6 +34,14 @@ def draw_trace(answer: Answer, language: Language, *, key: str) -> None:
             _draw_step(step, language, key=f"{key}-{place}")
         if answer.usage.prompts:
             st.caption(label("trace_prompts", language, names=" ".join(f"`{name}`" for name in answer.usage.prompts)))
+        if answer.usage.calls and (told := parameters(settings)):
+            st.caption(label("trace_parameters", language, parameters=escape_line(told)))
+
+
+def parameters(settings: Mapping[str, Any]) -> str:
+    """`qwen-plus · temperature 0.7 · seed 3`: the model and its parameters that were chosen."""
+    chosen = [f"{name} {settings[name]}" for name in ("temperature", *SAMPLING) if name in settings]
+    return " · ".join([str(settings["model"]), *chosen] if settings.get("model") else chosen)
 
 
 def draw_live_trace(live: LiveRun, language: Language, *, key: str) -> None:

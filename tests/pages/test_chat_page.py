@@ -354,17 +354,22 @@ def test_a_page_that_changed_or_is_gone_is_marked(open_page: Open, app: FakeApp,
 def test_options_go_along_with_the_question(open_page: Open, app: FakeApp) -> None:
     app.filled()
     app.settings = app.settings.model_copy(update={"llm_model": "big", "llm_base_url": "http://127.0.0.1:1/v1"})
+    app.usage = Usage(calls=1)
     page = opened(open_page("chat"), "options")
     page.text_input(key="option-fast_model").set_value("small").run()
     page.slider(key="option-temperature").set_value(0.7).run()
     page.selectbox(key="option-compose").set_value("refine").run()
     page.number_input(key="option-calls").set_value(5).run()
-    assert label("options_chosen", "en", count=2) in words(page)
+    page.number_input(key="option-top_p").set_value(0.9).run()
+    page.text_area(key="option-stop").set_value("END\n\n###").run()
+    assert label("options_chosen", "en", count=4) in words(page)
     asked(page)
     (sent,) = app.asked
     assert (sent["chat"].model, sent["chat"].fast_model, sent["chat"].temperature) == ("big", "small", 0.7)
-    assert (sent["compose"], sent["calls"]) == ("refine", 5)
-    assert sent["settings"] == {"compose": "refine", "calls": 5, "fast_model": "small", "temperature": 0.7}
+    assert (sent["compose"], sent["calls"], sent["top_p"], sent["seed"]) == ("refine", 5, 0.9, None)
+    chosen = {"compose": "refine", "calls": 5, "fast_model": "small", "temperature": 0.7}
+    assert sent["settings"] == {**chosen, "top_p": 0.9, "stop": ("END", "###")}
+    assert "temperature 0.7 · top\\_p 0.9" in words(page)
 
 
 @BOTH

@@ -67,6 +67,17 @@ LABELS: dict[str, tuple[str, str]] = {
     "option_fast_model": ("Fast model", "快速模型"),
     "option_fast_hint": ("the same", "同左"),
     "option_temperature": ("Temperature", "温度"),
+    "option_sampling": ("Model parameters", "模型参数"),
+    "option_sampling_hint": (
+        "For the answer alone, and sent only where one is chosen.",
+        "只用于撰写回答，仅在选择后发送。",
+    ),
+    "option_max_tokens": ("Longest answer (max_tokens)", "回答最长（max_tokens）"),
+    "option_top_p": ("Nucleus (top_p)", "核采样（top_p）"),
+    "option_presence_penalty": ("Presence penalty", "存在惩罚（presence）"),
+    "option_frequency_penalty": ("Frequency penalty", "频率惩罚（frequency）"),
+    "option_seed": ("Seed", "随机种子（seed）"),
+    "option_stop": ("Stop before (a line each, four at most)", "遇到即停（每行一个，最多四个）"),
     "option_compose": ("Put together", "组织方式"),
     "compose_auto": ("By length", "自动"),
     "compose_auto_hint": (

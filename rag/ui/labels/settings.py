@@ -73,6 +73,7 @@ LABELS: dict[str, tuple[str, str]] = {
         "each answer keeps which wording it was made with.",
         "对话模型遵循的固定规则。修改后从下一个问题起对所有人生效；每个回答都会记下所用的版本。",
     ),
+    "trace_parameters": ("Model: {parameters}", "模型：{parameters}"),
     "trace_prompts": ("Prompts: {names}", "提示词：{names}"),
     "prompt_choose": ("Which rules", "选择规则"),
     "prompt_own": ("changed", "已修改"),
