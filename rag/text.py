@@ -55,6 +55,9 @@ _FENCE = re.compile(r"^[ \t]*+(?P<marks>`{3,}+(?=[^`\n]*+$)|~{3,}+)(?P<info>[^\n
 _NEWLINE = re.compile(r"\n")
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
 _CITED = re.compile(r"(?<!\s)\s*+\[\d+\]")
+_HAN_DIGITS = "零一二三四五六七八九"
+_HAN_TWINS = str.maketrans("〇两", "零二")
+_HAN_PLACES = {"十": 10, "百": 100, "千": 1000, "万": 10_000, "亿": 100_000_000}
 _NARROW_TOKENS = 0.27  # tokens for a Latin character and for a wide one, as vendors' guides put it:
 _WIDE_TOKENS = 0.7  # about 0.25-0.3 and 0.6-0.8, whichever the tokenizer
 
@@ -272,6 +275,26 @@ def terms(text: str) -> list[str]:
         else:
             found.append(run)
     return found
+
+
+def chinese_number(text: str) -> int:
+    """The whole number that Chinese numerals say, by places (三百二十) or digits (二〇二五); ValueError for none."""
+    if text and not set(text) & set(_HAN_PLACES):
+        return int("".join(str(_HAN_DIGITS.index(one)) for one in text.translate(_HAN_TWINS)))
+    total = section = 0
+    digit: int | None = None
+    for one in text.translate(_HAN_TWINS):
+        place = _HAN_PLACES.get(one)
+        if place is None:
+            digit = _HAN_DIGITS.index(one)
+        elif place < 10_000:
+            section, digit = section + (1 if digit is None else digit) * place, None
+        else:
+            whole = section + (digit or 0)
+            total, section, digit = total + whole * place if place == 10_000 else (total + whole) * place, 0, None
+    if not text:
+        raise ValueError("no numeral")
+    return total + section + (digit or 0)
 
 
 def without_surrogates(text: str) -> str:

@@ -30,6 +30,7 @@ LEVELS: tuple[tuple[str, ...], ...] = (
     ("rag.checking", "rag.ingest", "rag.retrieval"),
     ("rag.reading", "rag.store"),
     ("rag.models", "rag.prompts", "rag.web"),
+    ("rag.dates",),
     ("rag.access", "rag.background", "rag.config", "rag.text", "rag.tracing"),
     ("rag.errors",),
     ("rag.messages",),
