@@ -9,19 +9,16 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
-from urllib.parse import unquote, urlsplit
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rag.retrieval.filters import Filters
 from rag.retrieval.ledger import Held, Ledger
+from rag.retrieval.page_names import MOST_PAGES, is_whole, on_site, slug, words
 from rag.retrieval.retriever import K, Retriever
-from rag.text import is_chinese, terms
+from rag.text import is_chinese
 from rag.types import Page, Passage, Retrieval
-
-MOST_PAGES = 3
-"""A name that fits more pages than this tells none of them."""
 
 _PAGE = "page|article|document|doc|post|website|site|web page|webpage"
 _KIND = (
@@ -61,7 +58,6 @@ _SPEAKS = re.compile(
     rf"\b(?:does|do|did){_S}(?:the|our){_S}(?P<page>{_NAME})(?:{_S}(?:{_PAGE})){_S}(?:say|state|mention|explain|list|tell)\b",
     re.IGNORECASE,
 )
-_LITTLE = frozenset("a an and at for from in of on or our the this to with your".split())
 _ASKING = frozenset(
     "what which who whom when where why how much many is are was were be do does did can say said there it"
     " 什么 多少 哪里 哪些 怎么 如何 为什 有什 有哪".split()
@@ -182,7 +178,7 @@ def read_scope(question: str, pages: Sequence[Page]) -> Scope:
     """
     for found in _mentions(question):
         kind, name = next((kind, name) for kind, name in found.groupdict().items() if name)
-        named = _on_site(name, pages) if kind == "host" else _titled(kind, name, pages)
+        named = on_site(name, pages) if kind == "host" else _titled(kind, name, pages)
         if named:
             bare = question if found.re is _SPEAKS else _without(question, found)
             return Scope(bare, _filters(named, pages, kind), _names(named, kind, name))
@@ -199,24 +195,18 @@ def _without(question: str, found: re.Match[str]) -> str:
     before, after = question[: found.start()].rstrip(_LEFT_OVER), question[found.end() :].lstrip(_LEFT_OVER)
     joint = "" if is_chinese(question) or not before or after[:1] in "?!.？！" else " "
     rest = f"{before}{joint}{after}".strip()
-    return rest if _words(rest) - _ASKING else question
-
-
-def _on_site(host: str, pages: Sequence[Page]) -> list[Page]:
-    wanted = host.lower().removeprefix("www.")
-    hosts = ((page, (urlsplit(page.url).hostname or "").lower()) for page in pages)
-    return [page for page, own in hosts if own == wanted or own.endswith(f".{wanted}")]
+    return rest if words(rest) - _ASKING else question
 
 
 def _titled(kind: str, name: str, pages: Sequence[Page]) -> list[Page]:
     """The pages of that name: by their whole title or address, else by a part of it that fits few pages."""
-    whole = [page for page in pages if _is_whole(name, page)]
+    whole = [page for page in pages if is_whole(name, page)]
     if whole:
         return whole if len(whole) <= MOST_PAGES else []
     if kind in ("quoted", "inside"):
         return []
-    some = [page for page in pages if any(_is_part(name, of) for of in (page.title, f"{page.title} {_slug(page)}"))]
-    clear = len(name) >= 4 if is_chinese(name) else len(_words(name)) >= 2
+    some = [page for page in pages if any(_is_part(name, of) for of in (page.title, f"{page.title} {slug(page)}"))]
+    clear = len(name) >= 4 if is_chinese(name) else len(words(name)) >= 2
     return some if len(some) <= (MOST_PAGES if clear else _alone(kind)) else []
 
 
@@ -225,29 +215,13 @@ def _alone(kind: str) -> int:
     return 0 if kind in ("named", "zh_named") else 1
 
 
-def _is_whole(name: str, page: Page) -> bool:
-    own = _words(name)
-    return bool(own) and own in (_words(page.title), _words(_slug(page)))
-
-
 def _is_part(name: str, title: str) -> bool:
     """Whether the title holds all words of the name; of Chinese, all its characters in their order."""
     if not is_chinese(name):
-        own = _words(name)
-        return bool(own) and own <= _words(title)
+        own = words(name)
+        return bool(own) and own <= words(title)
     rest = iter(title)
     return len(name) >= 2 and all(character in rest for character in name)
-
-
-def _words(text: str) -> frozenset[str]:
-    """The words of a name without little ones, in the singular, roughly."""
-    return frozenset(word.removesuffix("s") if len(word) > 3 else word for word in terms(text) if word not in _LITTLE)
-
-
-def _slug(page: Page) -> str:
-    """The last part of the page's address, as words."""
-    last = unquote(urlsplit(page.url).path.rstrip("/").rpartition("/")[2])
-    return re.sub(r"[-_.]+", " ", re.sub(r"\.\w{1,5}$", "", last))
 
 
 def _filters(named: Sequence[Page], pages: Sequence[Page], kind: str) -> Filters:
@@ -265,6 +239,6 @@ def _names(named: Sequence[Page], kind: str, name: str) -> tuple[str, ...]:
 
 def site_filters(name: str, pages: Sequence[Page]) -> Filters:
     """The pages of a site by its name or its host."""
-    if any(page.site == name for page in pages) or not (found := _on_site(name, pages)):
+    if any(page.site == name for page in pages) or not (found := on_site(name, pages)):
         return Filters(sites=(name,))
     return _filters(found, pages, "host")
