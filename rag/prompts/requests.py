@@ -18,9 +18,8 @@ NOT_IN_PAGES: Final = "NOT_IN_PAGES"
 _MAX_LABEL = 160
 MAX_PASSAGE = 4_000
 """Characters of a passage that a model is given."""
-_SHOWN = 4  # exchanges that a follow-up may point back to
-_ANSWER_CHARACTERS = 600
 _TITLES = 60
+_WHOLE = 100_000  # characters of an answer: who asks has chosen what is shown of it
 
 Numbered = tuple[int, Passage]
 
@@ -77,6 +76,14 @@ def refine(
     return made(rules, user, marker=marker, count=len(numbered), missing=NOT_IN_PAGES)
 
 
+def scored(texts: PromptTexts, question: str, numbered: Sequence[Numbered], *, deep: bool = False) -> Prompt:
+    """Ask for the answer as `answer` does, and how well these passages answer, on a last line `SCORE: n`."""
+    block, marker = _block(numbered)
+    jobs = (texts.of(job, question) for job in ("answer", "score"))
+    rules = [*jobs, *_dates(texts, question, numbered, deep)]
+    return made(rules, _under(block, question), marker=marker, count=len(numbered), missing=NOT_IN_PAGES)
+
+
 def notes(texts: PromptTexts, question: str, numbered: Sequence[Numbered]) -> Prompt:
     """Ask for what bears on the question, one fact a line, each with its passage's number."""
     block, marker = _block(numbered)
@@ -107,7 +114,7 @@ def need(texts: PromptTexts, question: str) -> Prompt:
 def condense(texts: PromptTexts, question: str, history: Sequence[Exchange], summary: str = "") -> Prompt:
     """Ask for the question complete in itself, on one line."""
     chinese = is_chinese(question)
-    said = _told(history[-_SHOWN:], chinese, _ANSWER_CHARACTERS)
+    said = _told(history, chinese, _WHOLE)
     before = f"{summary}\n\n" if summary else ""
     form = _CONDENSE_ZH if chinese else _CONDENSE_EN
     return made([texts.of("condense", question)], form.format(said=before + said, question=question))

@@ -1,6 +1,7 @@
-"""Ways to make one answer of many passages: all at once, passage by passage, or condensed first and then joined.
+"""Ways to make one answer of many passages: all at once, passage by passage, condensed first and then joined, or the
+best of what each says by itself.
 
-The three are known from LangChain's document chains as stuff, refine and map_reduce. Passages keep their
+They are known from LangChain's document chains as stuff, refine, map_reduce and map_rerank. Passages keep their
 numbers through all of them, so that what is cited can be checked against the whole passage.
 Where they do not fit they are cut down to the sentences that bear on the question, before a model reads them.
 """
@@ -20,15 +21,16 @@ from rag.reasoning.reasoner import RESET
 from rag.text import estimate_tokens, split_sentences
 from rag.types import Passage
 
-Way = Literal["stuff", "refine", "map_reduce"]
-Compose = Literal["auto", "stuff", "refine", "map_reduce"]
-COMPOSE: tuple[Compose, ...] = ("auto", "stuff", "refine", "map_reduce")
+Way = Literal["stuff", "refine", "map_reduce", "map_rerank"]
+Compose = Literal["auto", "stuff", "refine", "map_reduce", "map_rerank"]
+COMPOSE: tuple[Compose, ...] = ("auto", "stuff", "refine", "map_reduce", "map_rerank")
 Numbered = tuple[int, Passage]
 
 _RULES_AND_ANSWER: Final = 1_600  # tokens of a request that are not passages
 _LABEL: Final = 40  # tokens of a passage's tags and title
 _AT_ONCE: Final = 4  # requests to a server
 _MARK: Final = re.compile(r"\[(\d{1,3})\]")
+_SCORE: Final = re.compile(r"(?:\n|^)[ \t*`]*+SCORE[ \t*`]*+[:：][ \t*`]*+(\d{1,3})[^\n]{0,20}\s*+$", re.IGNORECASE)
 _GAP: Final = " … "
 _BESIDE: Final = 0.4  # what a sentence gets of its better neighbour's worth: it may hold what a pronoun there means
 _BY_RANK: Final = 0.05  # what a passage's place costs each of its sentences
@@ -94,7 +96,7 @@ def share_that_fits(passages: Sequence[Passage], room: int) -> float:
 async def composed(writer: Writer, question: str, passages: Sequence[Passage], plan: Plan) -> AsyncIterator[str]:
     """Write the answer; the last request streams. Raises ModelError."""
     numbered = list(enumerate(passages, 1))
-    ways = {"stuff": _stuff, "refine": _refine, "map_reduce": _map_reduce}
+    ways = {"stuff": _stuff, "refine": _refine, "map_reduce": _map_reduce, "map_rerank": _map_rerank}
     async for piece in ways[plan.way](writer, question, numbered, plan):
         yield piece
 
@@ -139,6 +141,27 @@ async def _map_reduce(writer: Writer, question: str, numbered: Sequence[Numbered
         fitting = _fitted(noted, plan.room)
         async for piece in writer.stream(requests.answer(writer.texts, question, fitting, deep=plan.deep)):
             yield piece
+
+
+async def _map_rerank(writer: Writer, question: str, numbered: Sequence[Numbered], plan: Plan) -> AsyncIterator[str]:
+    gate = asyncio.Semaphore(_AT_ONCE)
+
+    async def answered(group: Sequence[Numbered]) -> tuple[int, str]:
+        async with gate:
+            source = writer.stream(requests.scored(writer.texts, question, group, deep=plan.deep))
+            return score_of("".join([piece async for piece in source]).rpartition(RESET)[2])
+
+    answers = await asyncio.gather(*map(answered, grouped(numbered, plan)))
+    yield max(answers, key=lambda one: one[0])[1]
+
+
+def score_of(reply: str) -> tuple[int, str]:
+    """The score (0 to 100) of a reply, and its text: 0 where nothing is said, 1 where no score can be read."""
+    found = _SCORE.search(reply)
+    text = reply[: found.start()].strip() if found else reply.strip()
+    if not text:
+        return 0, ""
+    return min(100, int(found[1])) if found else 1, text
 
 
 def grouped(numbered: Sequence[Numbered], plan: Plan) -> list[list[Numbered]]:

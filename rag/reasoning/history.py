@@ -1,4 +1,4 @@
-"""What a conversation remembers: recent exchanges whole, older ones as a summary, within a token budget.
+"""What a conversation remembers: by default recent exchanges whole, older ones as a summary, within a token budget.
 
 A follow-up is completed by a chat model into a question that stands alone, or searched with those before it.
 """
@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Final
+from dataclasses import dataclass, replace
+from typing import Final, Literal
 
 from rag.messages import say
 from rag.reasoning.questions import is_about_conversation, is_small_talk
@@ -15,10 +16,15 @@ from rag.retrieval.following import TURNS
 from rag.text import estimate_tokens, first_sentence, is_chinese
 from rag.types import Exchange, Notice, Step
 
+MemoryKind = Literal["recent", "buffer", "window", "summary"]
+MEMORIES: Final[tuple[MemoryKind, ...]] = ("recent", "buffer", "window", "summary")
 HISTORY_TOKENS: Final = 2_000
 """How much of a conversation is carried along as it was said, and as much as half of that as its summary."""
 SUMMARY_OF: Final = "(What was said before, in short.)"
 """Stands as the question of an exchange whose answer is the summary of older ones."""
+WINDOW: Final = 5
+_FOLLOWED: Final = 4  # exchanges that a follow-up may point back to
+_OPENING: Final = 600  # characters of an answer
 _AT_LEAST: Final = 2  # exchanges that stay whole, however long
 _MARK: Final = re.compile(r"(?<!\s)\s*+\[\d+\]")
 
@@ -31,6 +37,40 @@ _ALL: Final = re.compile(
     re.IGNORECASE,
 )
 MAX_STANDALONE: Final = 600  # characters
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """`recent` is exchanges whole and older ones summed up, `buffer` all that `tokens` have room for, `window` so many
+    exchanges, `summary` a summary alone. LangChain's memories of these names do the same.
+    """
+
+    kind: MemoryKind = "recent"
+    window: int = WINDOW
+    tokens: int = 8_000
+
+    @property
+    def verbatim(self) -> bool:
+        """Whether it shows what was said, and never a summary."""
+        return self.kind in ("buffer", "window")
+
+    def summed_up(self, exchanges: Sequence[Exchange]) -> int:
+        """How many of the oldest exchanges go into the summary."""
+        if self.verbatim:
+            return 0
+        return len(exchanges) if self.kind == "summary" else overflowing(exchanges)
+
+    def begins(self, exchanges: Sequence[Exchange]) -> int:
+        """The place of the first exchange that a model is shown."""
+        if self.kind == "window":
+            return max(0, len(exchanges) - self.window)
+        return overflowing(exchanges, self.tokens) if self.kind == "buffer" else 0
+
+    def followed(self, exchanges: Sequence[Exchange]) -> list[Exchange]:
+        """What a follow-up is completed with: beside a summary, the openings of the last answers do."""
+        if self.verbatim:
+            return list(exchanges[self.begins(exchanges) :])
+        return [replace(one, answer=one.answer.strip()[:_OPENING]) for one in exchanges[-_FOLLOWED:]]
 
 
 def overflowing(exchanges: Sequence[Exchange], tokens: int = HISTORY_TOKENS) -> int:

@@ -4,26 +4,40 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from typing import Any, TypeVar
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from typing import Any, Protocol, TypeVar
 
+from langchain_core.messages import AnyMessage, RemoveMessage
+from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph.runtime import Runtime
 
 from rag.errors import ModelError
-from rag.reasoning.history import MAX_STANDALONE
-from rag.reasoning.messages import exchanges_of, messages_of
-from rag.reasoning.reasoner import RESET, Condenser
+from rag.reasoning.history import HISTORY_TOKENS, MAX_STANDALONE, Memory, RuleSummariser, summary_by_rules
+from rag.reasoning.messages import exchanges_of, messages_of, turns_of
+from rag.reasoning.reasoner import RESET, Condenser, Summariser
 from rag.runs.kept import NoticeRecord, record
+from rag.runs.options import RunOptions
 from rag.runs.run import Prepared, Run, values_kept
 from rag.runs.usage import BUDGET_CODES, CallBudget, Spent
 from rag.tracing import span
-from rag.types import Notice
+from rag.types import Exchange, Notice
 
 log = logging.getLogger(__name__)
 
 Result = tuple[dict[str, Any], dict[str, Any]]
 """What changes in a state, and what was decided, for the trace."""
 Said = TypeVar("Said")
+
+
+class Remembering(Protocol):
+    """What a run's context tells of how a conversation is taken up."""
+
+    @property
+    def condenser(self) -> Condenser | None: ...
+    @property
+    def budget(self) -> CallBudget: ...
+    @property
+    def options(self) -> RunOptions: ...
 
 
 def timed(name: str, function: Callable[[Any, Any], Awaitable[Result]]) -> Callable[..., Awaitable[dict[str, Any]]]:
@@ -96,19 +110,71 @@ async def written(
 
 
 async def completed(
-    question: str, state: Mapping[str, Any], condenser: Condenser | None, budget: CallBudget, keep: int
+    question: str,
+    history: Sequence[Exchange],
+    summary: str,
+    condenser: Condenser | None,
+    budget: CallBudget,
+    *,
+    memory: Memory,
+    keep: int,
 ) -> str:
     """A follow-up as a model completes it, with `keep` calls out of its reach; empty where none does."""
-    history = exchanges_of(state.get("messages", []))
-    if condenser is None or not history:
+    if condenser is None or not (history or summary):
         return ""
     try:
         with budget.keeping(keep):
-            standalone = await condenser.condense(question, history, state.get("summary", ""))
+            standalone = await condenser.condense(question, memory.followed(history), summary)
     except ModelError as error:
         log.info("a follow-up is not completed (%s)", error.code)
         return ""
-    return " ".join(standalone.split())[:MAX_STANDALONE]
+    return " ".join(standalone.split())[:MAX_STANDALONE] or question
+
+
+async def taken_up(given: str, state: Mapping[str, Any], context: Remembering, keep: int) -> tuple[str, dict[str, Any]]:
+    """The question as it was `given`, or else as a model completes it, and what changes in what is remembered.
+
+    Where no model completes it, nothing is summed up for it.
+    """
+    condenser, memory, messages = context.condenser, context.options.remembers, state.get("messages", [])
+    if given or condenser is None or not messages:
+        return given, {"messages": []}
+    summariser = condenser if isinstance(condenser, Summariser) else RuleSummariser()
+    summary, removed = await summed_up(messages, state.get("summary", ""), summariser, context.budget, memory, keep)
+    history = exchanges_of(messages[len(removed) :])
+    question = state["question"].strip()
+    standalone = await completed(question, history, summary, condenser, context.budget, memory=memory, keep=keep)
+    return standalone, {"summary": summary, "messages": removed}
+
+
+async def summed_up(
+    messages: Sequence[AnyMessage], before: str, summariser: Summariser, budget: CallBudget, memory: Memory, keep: int
+) -> tuple[str, list[Any]]:
+    """The summary with the exchanges that go into it, and the removal of their messages."""
+    turns = turns_of(messages)
+    surplus = turns[: memory.summed_up([turn.exchange for turn in turns])]
+    removed = [RemoveMessage(id=one.id) for turn in surplus for one in turn.messages if one.id]
+    told = [turn.exchange for turn in surplus if turn.answered]
+    if not told:
+        return before, removed
+    tokens = HISTORY_TOKENS // 2
+    try:
+        with budget.keeping(keep):
+            summary = await summariser.summarise(before, told, tokens)
+    except ModelError as error:
+        log.info("a conversation is summed up by rules (%s)", error.code)
+        summary = ""
+    return summary or summary_by_rules(before, told, tokens), removed
+
+
+def said_before(run: Run, known: Mapping[str, Any] | None) -> dict[str, Any]:
+    """What goes into a graph of the conversation: all of it where the graph knows nothing, or a summary of what is to
+    be shown as it was said; else nothing."""
+    if not known or not known.get("messages"):
+        return {"messages": messages_of(run.history)}
+    if not (known.get("summary") and run.question.options.remembers.verbatim):
+        return {}
+    return {"messages": [RemoveMessage(id=REMOVE_ALL_MESSAGES), *messages_of(run.history)], "summary": ""}
 
 
 async def prepared(
@@ -129,5 +195,4 @@ async def prepared(
     if run.goes_on and known and known.get("question") == run.question.text:
         run.take_up(Spent(**known["spent"]) if known.get("spent") else Spent())
         return Prepared(graph, None, made)
-    history = {} if known and known.get("messages") else {"messages": messages_of(run.history)}
-    return Prepared(graph, {"question": run.question.text, **await given(graph), **history}, made)
+    return Prepared(graph, {"question": run.question.text, **await given(graph), **said_before(run, known)}, made)

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from rag.config import Settings
 from rag.models.sampling import SAMPLING
 from rag.reasoning.composing import Compose
+from rag.reasoning.history import WINDOW, Memory, MemoryKind
 from rag.retrieval.filters import Filters
 from rag.runs.usage import Prices
 
@@ -29,9 +30,10 @@ class RunOptions:
     `web` says whether its steps may search the open web too. `judge_each` has passages judged one by one, `tree_order`
     says which levels of a tree come first, and `branch` names an earlier tree, and what is changed of it, that one goes
     on from: `node`, `checkpoint`, and as in `rag.graphs.judge.tree.branched`.
-    `context_tokens` is what the chat model takes in at once. `calls`, `tokens` and `seconds` end the run with the best
-    answer so far. A search hands on `k` passages of `fetch_k` candidates; 0 is as many as usual. From `max_tokens`, of
-    the answer alone, to `stop` they are the chat model's: see `rag.models.sampling`.
+    `memory` is what is carried along of the conversation before the question, `window` how many exchanges of it, where
+    that is chosen. `context_tokens` is what the chat model takes in at once. `calls`, `tokens` and `seconds` end the
+    run with the best answer so far. A search hands on `k` passages of `fetch_k` candidates; 0 is as many as usual.
+    From `max_tokens`, of the answer alone, to `stop` they are the chat model's: see `rag.models.sampling`.
     """
 
     strategy: str = ""
@@ -44,6 +46,8 @@ class RunOptions:
     judge_each: bool = False
     tree_order: TreeOrder = "breadth"
     branch: Mapping[str, Any] = field(default_factory=dict)
+    memory: MemoryKind = "recent"
+    window: int = WINDOW
     context_tokens: int = 16_000
     calls: int | None = None
     tokens: int | None = None
@@ -61,10 +65,13 @@ class RunOptions:
     @property
     def sampling(self) -> dict[str, Any]:
         """The parameters of the chat model that were chosen (JSON values)."""
-        chosen = {name: getattr(self, name) for name in SAMPLING}
-        return {
-            name: list(value) if name == "stop" else value for name, value in chosen.items() if value not in (None, ())
-        }
+        chosen = {name: getattr(self, name) for name in SAMPLING} | {"stop": list(self.stop)}
+        return {name: value for name, value in chosen.items() if value not in (None, [])}
+
+    @property
+    def remembers(self) -> Memory:
+        """What of a conversation is carried along; a buffer has half of what the chat model takes in."""
+        return Memory(self.memory, self.window, self.context_tokens // 2)
 
 
 @dataclass(frozen=True, slots=True)

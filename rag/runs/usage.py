@@ -161,9 +161,13 @@ class CallBudget:
         finally:
             _SHARE.reset(token)
 
+    @property
+    def end(self) -> int:
+        """The answer's call, and that of its check where the limit has room for more than both."""
+        return 2 if self.limit > 2 else 1
+
     def keeping_end(self) -> AbstractContextManager[None]:
-        """Keep the answer's call, and that of its check where the limit has room for more than both."""
-        return self.keeping(2 if self.limit > 2 else 1)
+        return self.keeping(self.end)
 
     def _tokens_spent(self) -> bool:
         if self.tokens is None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
+from rag.reasoning.history import WINDOW, MemoryKind
 from rag.runs.options import TreeOrder
 
 
@@ -17,6 +18,8 @@ class Choices:
     approve: bool = False
     judge_each: bool = False
     tree_order: TreeOrder = "breadth"
+    memory: MemoryKind = "recent"
+    window: int = WINDOW
     calls: int | None = None
     tokens: int | None = None
     seconds: int | None = None
@@ -35,9 +38,5 @@ class Choices:
     @classmethod
     def revived(cls, kept: Mapping[str, Any]) -> Choices:
         """The choices among the settings of a question that was asked with them."""
-        return cls(
-            **{
-                **{one.name: kept[one.name] for one in fields(cls) if one.name in kept},
-                "stop": tuple(kept.get("stop", ())),
-            }
-        )
+        chosen = {one.name: kept[one.name] for one in fields(cls) if one.name in kept}
+        return cls(**chosen | {"stop": tuple(kept.get("stop", ()))})

@@ -11,6 +11,7 @@ from rag.app import ChatOptions
 from rag.errors import RagError
 from rag.messages import say
 from rag.reasoning.composing import COMPOSE
+from rag.reasoning.history import MEMORIES, WINDOW
 from rag.ui.choices import Choices
 from rag.ui.escape import escape_line
 from rag.ui.session import browser, keep_chat, recall_chat, session
@@ -51,6 +52,7 @@ def draw_options(app: App, language: Language) -> None:
                 _draw_model(chat, app, language)
                 _draw_sampling(language)
                 _draw_compose(language)
+            _draw_memory(language)
             if session().mode == "research":
                 _draw_research(language)
             if session().mode == "judge":
@@ -80,7 +82,7 @@ def chat_in_use(app: App) -> ChatOptions | None:
 
 
 def _height(app: App) -> int:
-    height = 450 if session().chat or app.settings.has_chat_model else 170
+    height = 530 if session().chat or app.settings.has_chat_model else 250
     return height + {"research": 60, "judge": 120}.get(session().mode, 0)
 
 
@@ -173,6 +175,24 @@ def _draw_compose(language: Language) -> None:
         args=("compose",),
     )
     st.caption(label(f"compose_{session().choices.compose}_hint", language))
+
+
+def _draw_memory(language: Language) -> None:
+    """What of the conversation is carried along, and of a window how much."""
+    left, right = st.columns([3, 1], vertical_alignment="bottom")
+    st.session_state["option-memory"] = session().choices.memory
+    with left:
+        st.selectbox(
+            label("option_memory", language),
+            MEMORIES,
+            key="option-memory",
+            format_func=lambda name: label(f"memory_{name}", language),
+            on_change=_take,
+            args=("memory",),
+        )
+    if session().choices.memory == "window":
+        with right:
+            _draw_number("window", (1, 50, 1), str(WINDOW), language)
 
 
 def _draw_research(language: Language) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -67,6 +68,13 @@ def _choose_as_before(app: App, conversation_id: str) -> None:
     state.choices = Choices.revived(kept)
 
 
+def _remember_as_before(app: App, conversation_id: str) -> None:
+    """How a conversation is remembered belongs to it, whatever else this tab has chosen."""
+    turns = app.conversations.turns(conversation_id, session().owner) if conversation_id else []
+    kept = Choices.revived(turns[-1].settings if turns else {})
+    session().choices = replace(session().choices, memory=kept.memory, window=kept.window)
+
+
 def current(app: App) -> Conversation | None:
     """The open conversation; the address is made to name it, so that a reload finds it again."""
     state = session()
@@ -94,6 +102,7 @@ def draw_list(app: App, library: str, language: Language, unread: Sequence[str] 
     state = session()
     if st.button(label("talk_new", language), icon=":material/edit_square:", key="talk-new", width="stretch"):
         show("")
+        _remember_as_before(app, "")
         go("chat")
     wanted = str(st.session_state.get("talk-search") or "")
     found = app.conversations.conversations(library, state.owner, wanted)
@@ -108,14 +117,14 @@ def draw_list(app: App, library: str, language: Language, unread: Sequence[str] 
     )
     with st.container(key="talks", gap=None):
         for one in found[:_LISTED]:
-            _draw_entry(one, language, unread=one.id in unread)
+            _draw_entry(app, one, language, unread=one.id in unread)
     if not found:
         st.caption(label("talk_none", language))
     elif len(found) > _LISTED:
         st.caption(label("talk_more", language, count=_LISTED))
 
 
-def _draw_entry(conversation: Conversation, language: Language, *, unread: bool) -> None:
+def _draw_entry(app: App, conversation: Conversation, language: Language, *, unread: bool) -> None:
     is_open = conversation.id == session().conversation
     title = escape_line(conversation.title[:_LONGEST]) or label("talk_untitled", language)
     icon = ":material/call_split:" if conversation.branch_of else None
@@ -124,4 +133,5 @@ def _draw_entry(conversation: Conversation, language: Language, *, unread: bool)
     key = f"talk-{'open' if is_open else 'other'}-{conversation.id}"
     if st.button(title, key=key, icon=icon, type="tertiary", width="stretch"):
         show(conversation.id)
+        _remember_as_before(app, conversation.id)
         go("chat", conversation=conversation.id)

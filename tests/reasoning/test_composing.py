@@ -11,7 +11,16 @@ from rag.models.sparse import SparseEncoder
 from rag.prompts.requests import answer as answer_prompt
 from rag.prompts.texts import SHIPPED
 from rag.reasoning.chat import ChatReasoner
-from rag.reasoning.composing import Plan, Way, distilled, grouped, plan_for, share_that_fits, tokens_of
+from rag.reasoning.composing import (
+    Plan,
+    Way,
+    distilled,
+    grouped,
+    plan_for,
+    score_of,
+    share_that_fits,
+    tokens_of,
+)
 from rag.reasoning.extractive import ExtractiveReasoner
 from rag.runs.options import Question, RunOptions
 from rag.runs.runs import Runs
@@ -46,6 +55,48 @@ def test_each_way_finds_the_answer_and_cites_the_right_passage(runs: Runs, way: 
     assert answer.composed == way and answer.outcome == "answered"
     assert answer.citations[0].quote == "The bridge was opened in 1932."
     assert answer.citations[0].url == "https://example.org/2"
+
+
+def test_the_best_of_what_each_passage_answers_stands(runs: Runs) -> None:
+    scores = {"opened in 1932": "SCORE: 95", "erupted": "score： 40"}
+
+    def scored(request: Request) -> Reply:
+        reply = rules(request)
+        if "SCORE: n" not in str(request.messages[0]["content"]):
+            return reply
+        score = next((line for words, line in scores.items() if words in reply.text), "SCORE: 1")
+        return Reply(f"{reply.text}\n\n{score}")
+
+    with ChatServer(scored) as server:
+        answer = _ask(runs, server, compose="map_rerank")
+        assert answer.model_calls == len(server.requests) == 5, "a decision, and four passages"
+    assert answer.composed == "map_rerank" and answer.outcome == "answered"
+    assert answer.text == "The bridge was opened in 1932.[1]"
+    assert [one.url for one in answer.citations] == ["https://example.org/2"]
+
+
+def test_where_no_passage_answers_none_is_best(runs: Runs) -> None:
+    def nothing(request: Request) -> Reply:
+        scored = "SCORE: n" in str(request.messages[0]["content"])
+        return Reply("NOT_IN_PAGES") if scored else rules(request)
+
+    with ChatServer(nothing) as server:
+        answer = runs.wait(
+            runs.start(
+                Question("When was the bridge opened?", options=RunOptions(compose="map_rerank")),
+                reasoner=_reasoner(server),
+                retriever=FakeRetriever(default=PASSAGES),
+            ),
+            20,
+        )
+    assert (answer.outcome, answer.text) == ("not_in_pages", "")
+
+
+def test_a_score_is_the_last_line_alone() -> None:
+    assert score_of("It is red. [1]\n**SCORE: 80**") == (80, "It is red. [1]")
+    assert score_of("It is red. [1]\nSCORE: 80/100\n") == (80, "It is red. [1]")
+    assert score_of("SCORE: 5 is what the page says. It is red.") == (1, "SCORE: 5 is what the page says. It is red.")
+    assert score_of("SCORE: 100") == (0, "") == score_of("")
 
 
 def test_passages_that_fit_go_in_at_once_and_others_are_condensed(runs: Runs) -> None:

@@ -14,6 +14,7 @@ from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.extractive import ExtractiveReasoner
 from rag.reasoning.history import (
     HISTORY_TOKENS,
+    Memory,
     overflowing,
     questions_before,
     recalled,
@@ -181,3 +182,14 @@ def test_passages_are_graded_beside_the_questions_before() -> None:
     assert asyncio.run(reasoner.grade("How wide?", found)) == [True, False]
     assert asyncio.run(reasoner.following(["When did Mount Aso erupt?"]).grade("How wide?", found))[1]
     assert not hasattr(ChatReasoner, "following")
+
+
+def test_each_kind_of_memory_shows_what_its_name_says() -> None:
+    recent, buffer, summary = Memory(), Memory("buffer", tokens=100_000), Memory("summary")
+    window = Memory("window", window=3)
+    assert [one.summed_up(LONG) for one in (recent, buffer, window, summary)] == [overflowing(LONG), 0, 0, len(LONG)]
+    assert buffer.followed(LONG) == LONG and window.followed(LONG) == LONG[-3:]
+    assert window.followed(TALK) == TALK and window.followed([]) == []
+    assert [one.question for one in recent.followed(LONG)] == [one.question for one in LONG[-4:]]
+    assert all(len(one.answer) <= 600 for one in recent.followed(LONG))
+    assert len(Memory("buffer", tokens=HISTORY_TOKENS).followed(LONG)) == len(LONG) - overflowing(LONG)

@@ -19,9 +19,9 @@ from rag.graphs.answer import nodes
 from rag.graphs.answer.nodes import read_passages
 from rag.graphs.answer.state import MAX_REWRITES, LoopContext, LoopState, StepRecord, is_long
 from rag.reasoning.history import RuleSummariser
-from rag.reasoning.messages import messages_of
 from rag.reasoning.questions import is_small_talk
 from rag.reasoning.reasoner import Condenser, Summariser
+from rag.runs.nodes import said_before
 from rag.runs.run import Prepared, Run, values_kept
 from rag.tracing import span
 
@@ -89,14 +89,14 @@ def timed(name: str, function: NodeFunction) -> Callable[..., Awaitable[LoopStat
     return node
 
 
-def after_enter(state: LoopState) -> Literal["condense", "agent", "__end__"]:
+def after_enter(state: LoopState, runtime: Runtime[LoopContext]) -> Literal["condense", "agent", "__end__"]:
     """A question that the person completed, the first of a conversation, and small talk need no completing."""
     if state["outcome"]:
         return "__end__"
     if len(state["messages"]) < 2:
         return "agent"
     follows = not (state["standalone"] or is_small_talk(state["question"]))
-    return "condense" if follows or is_long(state) else "agent"
+    return "condense" if follows or is_long(state, runtime.context.options.remembers) else "agent"
 
 
 def after_agent(state: LoopState) -> Literal["retrieve", "__end__"]:
@@ -140,9 +140,7 @@ async def prepare(run: Run) -> Prepared:
     known = await values_kept(run, graph)
     if known is None:  # the answer matters more than that it is kept: the history will do
         graph, run.thread = graph_of(run.mode.name), ""
-    given: dict[str, Any] = {"question": run.question.text, "run_mode": run.mode.name}
-    if not known or not known.get("messages"):
-        given["messages"] = messages_of(run.history)
+    given = {"question": run.question.text, "run_mode": run.mode.name, **said_before(run, known)}
     return Prepared(graph, given, _context(run))
 
 

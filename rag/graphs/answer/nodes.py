@@ -25,19 +25,19 @@ from rag.graphs.answer.state import (
     fresh,
     leftovers,
     reference,
-    summed_up,
 )
 from rag.graphs.answer.tools import Wish, read_wish, retrieve_tool, tool_node
 from rag.graphs.answer.writing import caveat, failed, judged, missing, write
-from rag.reasoning.history import MAX_STANDALONE, questions_before
+from rag.reasoning.history import questions_before
 from rag.reasoning.messages import call_for, exchanges_of, said
 from rag.reasoning.questions import is_small_talk, question_problem
 from rag.reasoning.reasoner import following
 from rag.retrieval.answerable import REFUSE
 from rag.retrieval.ledger import LEG
 from rag.runs.kept import decided, notice_of, record
+from rag.runs.nodes import completed, summed_up
 from rag.runs.usage import BUDGET_CODES
-from rag.types import Citation, Exchange, Notice, Passage
+from rag.types import Citation, Notice, Passage
 
 log = logging.getLogger(__name__)
 
@@ -67,33 +67,24 @@ async def condense(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
 
     Without one it stays as it is, and is searched for with the questions before it.
     """
-    context, question = runtime.context, state["question"]
-    summary, dropped = await summed_up(state, context)
-    update = LoopState(summary=summary, messages=list(dropped))
+    context, question, said_so_far = runtime.context, state["question"], state["messages"][:-1]
+    budget, memory = context.budget, context.options.remembers
+    summary, dropped = await summed_up(
+        said_so_far, state.get("summary", ""), context.summariser, budget, memory, budget.end
+    )
+    update = LoopState(summary=summary, messages=dropped)
     if is_small_talk(question) or state["standalone"]:
         return update, decided("stands_alone")
-    history = exchanges_of(state["messages"][len(dropped) : -1])
-    standalone = await _completed(question, history, summary, context)
+    history = exchanges_of(said_so_far[len(dropped) :])
+    standalone = await completed(question, history, summary, context.condenser, budget, memory=memory, keep=budget.end)
     if not standalone:
-        before = questions_before(history)
+        told = history or exchanges_of(said_so_far)  # words can be searched for where a summary says less of them
+        before = questions_before(told[memory.begins(told) :])
         return {**update, "before": before}, decided("followed", before=before)
     update["messages"] = [*dropped, said(question, standalone, state["messages"][-1].id)]
     runtime.stream_writer({"standalone": standalone})
     decision = "stands_alone" if standalone == question else "condensed"
     return {**update, "standalone": standalone}, decided(decision, question=standalone)
-
-
-async def _completed(question: str, history: Sequence[Exchange], summary: str, context: LoopContext) -> str:
-    """The question as a model completes it; empty where none does."""
-    if context.condenser is None:
-        return ""
-    try:
-        with context.budget.keeping_end():
-            standalone = await context.condenser.condense(question, history, summary)
-    except ModelError as error:
-        log.info("a follow-up is not completed (%s)", error.code)
-        return ""
-    return " ".join(standalone.split())[:MAX_STANDALONE] or question
 
 
 async def agent(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
@@ -117,7 +108,7 @@ async def agent(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
 
 async def _decide(state: LoopState, context: LoopContext) -> tuple[Wish, str]:
     """Ask, ask again if the call made no sense, and search for the question itself if it still makes none."""
-    question, history = state["question"], conversation(state)
+    question, history = state["question"], conversation(state, context.options.remembers)
     plain = Wish((question,))
     tools = [retrieve_tool()]
     try:

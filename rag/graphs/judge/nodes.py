@@ -18,7 +18,7 @@ from rag.graphs.judge.tree import answers, grown, next_levels, normal, rows_of
 from rag.reasoning.messages import said
 from rag.reasoning.questions import question_problem
 from rag.runs.kept import decided, record
-from rag.runs.nodes import Result, completed
+from rag.runs.nodes import Result, taken_up
 from rag.store.conversation_table import Change
 from rag.types import Notice
 
@@ -38,15 +38,15 @@ async def enter(state: TreeState, runtime: Running) -> Result:
     if problem := question_problem(question):
         return {**update, "outcome": "failed", "notice": record(problem)}, decided("refused", reason=problem.code)
     context = runtime.context
-    standalone = " ".join(context.options.standalone.split())
-    if not (standalone or state.get("begun")):
-        standalone = await completed(question, state, context.condenser, context.budget, CALLS_KEPT)
+    given, before = " ".join(context.options.standalone.split()), {} if state.get("begun") else state
+    standalone, remembered = await taken_up(given, before, context, CALLS_KEPT)
     if standalone and standalone != question:
         runtime.stream_writer({"standalone": standalone})
         update["standalone"] = standalone
     nodes = update["nodes"].value
     nodes = [{**nodes[0], "question": nodes[0]["question"] or standalone or question}, *nodes[1:]]
-    update |= {"messages": [said(question, standalone)], "nodes": Overwrite(nodes)}
+    messages = [*remembered["messages"], said(question, standalone)]
+    update |= remembered | {"messages": messages, "nodes": Overwrite(nodes)}
     return update, decided("begin")
 
 

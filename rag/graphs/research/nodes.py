@@ -48,7 +48,7 @@ from rag.reasoning.research import Aspect, Choice, Progress, Query, Reading, Sub
 from rag.retrieval.answerable import DOUBT
 from rag.retrieval.ledger import LEG
 from rag.runs.kept import NoticeRecord, decided, record
-from rag.runs.nodes import Result, completed, either
+from rag.runs.nodes import Result, either, taken_up
 from rag.store.conversation_table import Change
 from rag.store.records import now
 from rag.text import question_language, terms
@@ -68,11 +68,11 @@ async def enter(state: ResearchState, runtime: Running) -> Result:
         return {**update, "outcome": "failed", "notice": record(problem)}, decided("refused", reason=problem.code)
     context = runtime.context
     given = " ".join(context.options.standalone.split())
-    standalone = given or await completed(question, state, context.condenser, context.budget, CALLS_KEPT)
+    standalone, remembered = await taken_up(given, state, context, CALLS_KEPT)
     if standalone and standalone != question:
         runtime.stream_writer({"standalone": standalone})
         update["standalone"] = standalone
-    update["messages"] = [said(question, standalone)]
+    update |= remembered | {"messages": [*remembered["messages"], said(question, standalone)]}
     return update, decided("begin")
 
 

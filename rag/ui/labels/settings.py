@@ -102,6 +102,7 @@ LABELS: dict[str, tuple[str, str]] = {
     "prompt_mend": ("Put sentences right", "改正句子"),
     "prompt_phrasings": ("Other phrasings", "换种说法"),
     "prompt_test_question": ("Write a test question", "出测试题"),
+    "prompt_score": ("Answer with a score", "作答并打分"),
     "prompt_refine": ("Refine a draft", "完善草稿"),
     "prompt_rewrite": ("Rewrite a query", "改写检索词"),
     "prompt_suggest": ("Questions to ask next", "推荐问题"),

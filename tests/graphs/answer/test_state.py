@@ -14,7 +14,7 @@ from rag.conversations.conversations import Asking, Conversations
 from rag.errors import ModelError
 from rag.graphs import MODES
 from rag.graphs.answer.state import LoopState, conversation, leftovers
-from rag.reasoning.history import searched_with
+from rag.reasoning.history import Memory, searched_with
 from rag.reasoning.messages import exchanges_of, messages_of, said
 from rag.runs.options import Question
 from rag.runs.runs import Runs
@@ -44,7 +44,8 @@ def test_what_tools_said_goes_and_what_was_asked_stays() -> None:
 def test_a_model_sees_questions_and_answers_in_turn() -> None:
     told = [Exchange("What is tea?", ""), Exchange("And coffee?", "A drink.")]
     state = LoopState(messages=[*messages_of(told), said("And milk?")])
-    assert [one.text for one in conversation(state)] == ["And coffee?", "A drink."]
+    assert [one.text for one in conversation(state, Memory())] == ["And coffee?", "A drink."]
+    assert conversation(state, Memory("window", window=0)) == []
 
 
 @pytest.fixture

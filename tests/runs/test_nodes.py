@@ -1,0 +1,63 @@
+"""A conversation is remembered as was chosen for it, in every mode, and the choice can change."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rag.models.sparse import SparseEncoder
+from rag.reasoning.extractive import ExtractiveReasoner
+from rag.reasoning.history import MemoryKind
+from rag.runs.options import RunOptions
+from tests.conversations.test_conversations import Talk
+from tests.reasoning.test_over_http import _reasoner
+from tests.support.chat_rules import rules
+from tests.support.chat_server import ChatServer, Reply, Request
+
+SUMMARY = "They spoke of a volcano and of a bridge."
+EARLY = "When did Mount Aso erupt?"
+QUOTER = ExtractiveReasoner(SparseEncoder(), lambda terms: dict.fromkeys(terms, 1.0))
+
+
+class Model:
+    """Sums up, leaves follow-ups as they are, and does all else by rules; `told` is what follow-ups come with."""
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+
+    def __call__(self, request: Request) -> Reply:
+        if "running summary" in str(request.messages[0]["content"]):
+            return Reply(SUMMARY)
+        before, _, last = request.last.partition("\n\nLast question: ")
+        if not last:
+            return rules(request)
+        self.told.append(before)
+        return Reply(last)
+
+
+@pytest.mark.parametrize("mode", ["fast", "deep", "research", "judge"])
+def test_a_conversation_is_remembered_as_was_chosen(tmp_path: Path, mode: str) -> None:
+    talk, model, conversation_id = Talk(tmp_path), Model(), ""
+
+    def ask(question: str, memory: MemoryKind, *, mode: str = mode) -> str:
+        nonlocal conversation_id
+        options = RunOptions(memory=memory, window=1)
+        how = {"mode": mode, "options": options, "conversation_id": conversation_id, "quoter": QUOTER}
+        asked, turn = talk.ask(question, _reasoner(server), **how)
+        assert turn.answer and turn.answer.outcome in ("answered", "caveat"), turn.answer
+        conversation_id = asked.conversation_id
+        return model.told[-1] if model.told else ""
+
+    with ChatServer(model) as server:
+        for question in (EARLY, "When was the bridge opened?"):
+            ask(question, "recent", mode="fast")
+        told = ask("When was the bridge opened again?", "summary")
+        assert SUMMARY in told and EARLY not in told
+        told = ask("When was the bridge opened then?", "window")
+        assert SUMMARY not in told and EARLY not in told and "opened again?" in told
+        told = ask("When was the bridge opened at last?", "buffer")
+        assert SUMMARY not in told and EARLY in told and "opened again?" in told and "opened then?" in told
+        told = ask("When did Mount Aso erupt then?", "recent")
+        assert SUMMARY not in told and told.count("Person: ") == 4, "what fits is as it was said"
+    talk.close()
