@@ -15,7 +15,7 @@ Decision = Literal["", "retry", "add_anyway", "keep_both", "refresh", "skip"]
 Fate = Literal["merged", "same_text", "says_less"]
 Verdict = Literal["supported", "partly", "unsupported"]
 CheckedBy = Literal["model", "local", "rules"]
-EventKind = Literal["step", "standalone", "plan", "tree", "token", "reset", "waiting", "answer"]
+EventKind = Literal["route", "step", "standalone", "plan", "tree", "token", "reset", "waiting", "answer"]
 Stage = Literal["waiting", "fetching", "reading", "chunking", "embedding", "storing", "done"]
 
 
@@ -305,10 +305,10 @@ class Event:
     """One thing that happened in a run; `seq` counts from 0.
 
     `data` is for `step` {"node", "state": "started"} or {"node", "state": "finished", "ms", "detail"},
-    for `standalone` what a follow-up was understood as, for `plan` {"steps", "used", "most"}, for `token` a piece
-    of text, for `reset` an empty text (discard the tokens so far), for `waiting` the Waits of a person, and for
-    `answer`, always the last, the Answer. `path` names the nodes in whose nested graphs it happened, outermost first;
-    none for the mode's own graph.
+    for `route` the way that a message goes, where it is no plain question, for `standalone` what a follow-up was
+    understood as, for `plan` {"steps", "used", "most"}, for `token` a piece of text, for `reset` an empty text (discard
+    the tokens so far), for `waiting` the Waits of a person, and for `answer`, always the last, the Answer. `path` names
+    the nodes in whose nested graphs it happened, outermost first; none for the mode's own graph.
     """
 
     seq: int

@@ -61,6 +61,11 @@ class RunOptions:
     frequency_penalty: float | None = None
     seed: int | None = None
     stop: tuple[str, ...] = ()
+    route: str = ""
+    saving: str = ""
+    confirmed: bool = False
+    first: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
 
     @property
     def sampling(self) -> dict[str, Any]:

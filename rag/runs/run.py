@@ -11,7 +11,7 @@ import threading
 import time
 import traceback
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast, get_args, runtime_checkable
@@ -214,7 +214,7 @@ class Hooks:
 
     `done` gets the answer before `Runs.wait` returns, `text` the text so far about once a second, `waits` what a
     person is asked, with what the run has spent, `spans` what happened, whenever it ends or waits. `changes` is what
-    a person changed since it began, oldest first.
+    a person changed since it began, oldest first. `direct` chooses the way that a message goes whose options name none.
     """
 
     done: Callable[[Answer], object] | None = None
@@ -222,6 +222,7 @@ class Hooks:
     waits: Callable[[Sequence[Wait], Spent], object] | None = None
     spans: Callable[[Sequence[Span]], object] | None = None
     changes: Callable[[], Sequence[Change]] = tuple
+    direct: Callable[[Run], Awaitable[None]] | None = None
 
 
 @dataclass(slots=True)
@@ -242,6 +243,7 @@ class Run:
     verifier: Verifier | None = None
     thread: str = ""
     saver: Callable[[], Any] | None = None
+    modes: Mapping[str, Mode] = field(default_factory=dict)
     counter: CallCounter | None = None
     trace: Trace = field(default_factory=Trace)
     spent: Spent = field(default_factory=Spent)
@@ -261,6 +263,13 @@ class Run:
     replied: asyncio.Event = field(default_factory=asyncio.Event)
     done: threading.Event = field(default_factory=threading.Event)
     work: Future[None] | None = None  # kept, because an event loop holds its tasks only weakly
+
+    def turn_to(self, question: Question, searcher: Searcher) -> None:
+        """Answer this question instead, in its own mode."""
+        self.question, self.mode, self.shelf = question, self.modes[question.mode], Shelf(searcher)
+        calls = self.mode.calls(question.options, talks=bool(self.history or self.thread))
+        if question.options.calls is None:
+            self.budget.raise_by(max(0, calls - self.budget.limit), 0)
 
     def add(self, kind: EventKind, data: Any, path: tuple[str, ...] = ()) -> None:
         with self.changed:
@@ -303,6 +312,8 @@ async def drive(run: Run) -> None:
     """Run the mode's graph until it ends, or waits for a person, and turn what it streams into events."""
     run.counter = run.counter or await asyncio.to_thread(counter_of, run.budget, run.trace)
     run.trace.activate()
+    if run.hooks.direct is not None and not run.question.options.route:
+        await run.hooks.direct(run)
     prepared = await run.mode.prepare(run)
     given = await asyncio.to_thread(_resuming, run.reply) if run.reply else prepared.given
     durability = {"durability": "exit"} if run.thread and not run.mode.keeps_history else {}

@@ -122,6 +122,7 @@ class Runs:
             reply=resumed.reply,
             goes_on=resumed.cut_off,
             trace=Trace(resumed.spans),
+            modes=self._modes,
         )
         with self._lock:
             self._forget_old()
