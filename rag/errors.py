@@ -6,6 +6,7 @@ RagError
 │   ├── StoreBusyError     another process has the embedded folder open
 │   └── ModelMismatchError the library was made with another embedding model
 ├── ModelError         an embedding or chat model cannot be loaded or does not answer
+├── ToolError          a tool of a conversation cannot do what it was called for
 ├── WebSearchError     a search service of the open web does not answer as it should
 └── IngestError        one source cannot become a page; the others go on
     └── FetchError         its address cannot be fetched
@@ -52,6 +53,10 @@ class ModelMismatchError(StoreError):
 
 class ModelError(RagError):
     """An embedding or chat model cannot be loaded, or does not answer."""
+
+
+class ToolError(RagError):
+    """A tool of a conversation cannot do what it was called for."""
 
 
 class WebSearchError(RagError):

@@ -27,7 +27,7 @@ LEVELS: tuple[tuple[str, ...], ...] = (
     ("rag.graphs",),
     ("rag.runs",),
     ("rag.reasoning",),
-    ("rag.checking", "rag.ingest", "rag.retrieval"),
+    ("rag.checking", "rag.ingest", "rag.retrieval", "rag.tools"),
     ("rag.reading", "rag.store"),
     ("rag.models", "rag.prompts", "rag.web"),
     ("rag.dates",),

@@ -28,6 +28,7 @@ from rag.messages import (
     search,
     store,
     strategies,
+    tools,
     transfer,
     versions,
 )
@@ -53,6 +54,7 @@ MESSAGES: dict[str, tuple[str, str]] = {
     **research.MESSAGES,
     **conversations.MESSAGES,
     **evaluation.MESSAGES,
+    **tools.MESSAGES,
 }
 
 

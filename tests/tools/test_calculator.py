@@ -1,0 +1,103 @@
+"""Arithmetic and units in both languages: what is one as a whole, and what it comes to, in time."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from rag.errors import ToolError
+from rag.tools.calculator import TOOL, expression_of
+from rag.tools.tool import Work
+
+WORK = Work("en", datetime(2026, 11, 23, tzinfo=UTC), lambda _: (), lambda: (), lambda _: "")
+
+
+@pytest.mark.parametrize(
+    ("said", "result"),
+    [
+        ("What is 15 percent of 240?", "15% * 240 = 36"),
+        ("240 + 15%", "240 + 15% = 276"),
+        ("100 - 10%", "100 - 10% = 90"),
+        ("2 + 3 * 4 - 6 / 3", "2 + 3 * 4 - 6 / 3 = 12"),
+        ("2^3^2", "2^3^2 = 512"),
+        ("-2^2", "-2^2 = -4"),
+        ("0.1+0.2", "0.1 + 0.2 = 0.3"),
+        ("2^100", "2^100 = 1267650600228229401496703205376"),
+        ("1/3*3 - 1/3", "1 / 3 * 3 - 1 / 3 ≈ 0.666666666667"),
+        ("what is the square root of 144", "sqrt 144 = 12"),
+        ("can you tell me what's 7 x 8 please", "7 * 8 = 56"),
+        ("max(1, 2(3+4)) mod 5", "max(1, 2 (3 + 4)) mod 5 = 4"),
+        ("how much is 24/7", "24 / 7 ≈ 3.42857142857"),
+        ("how many miles are in 5 km?", "5 km in miles ≈ 3.10685596119 mi"),
+        ("72 degrees fahrenheit in celsius", "72 degrees fahrenheit in celsius ≈ 22.2222222222 °C"),
+        ("5 ft 3 in to cm", "5 ft 3 in in cm = 160.02 cm"),
+        ("72 km/h in m/s", "72 km / h in m/s = 20 m/s"),
+        ("60 km / 2 h", "60 km / 2 h = 30 km/h"),
+        ("20 is what percent of 80", "20 / 80 in % = 25%"),
+        ("三百二十五加十等于多少？", "325 + 10 = 335"),
+        ("80的15%是多少", "80 * 15% = 12"),
+        ("百分之十五乘以240", "15% * 240 = 36"),
+        ("三分之二加一", "(2 / 3) + 1 ≈ 1.66666666667"),
+        ("请帮我算一下 （3＋4）×2", "(3 + 4) * 2 = 14"),
+        ("把5公里换算成英里", "5 公里 in 英里 ≈ 3.10685596119 mi"),
+        ("一斤是多少克", "1 斤 in 克 = 500 g"),
+        ("30华氏度是多少摄氏度", "30 华氏度 in 摄氏度 ≈ -1.11111111111 °C"),
+        ("3万除以4", "30000 / 4 = 7500"),
+        ("20占80的百分之几", "20 / 80 in % = 25%"),
+        ("根号16", "sqrt 16 = 4"),
+    ],
+)
+def test_results(said: str, result: str) -> None:
+    shown = expression_of(said)
+    assert shown is not None
+    assert TOOL.run(shown, WORK).text == result
+    assert TOOL.run(said, WORK).text == result
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        *"what is 24/7 support?|what is 24/7?|ISO 9001|2024-11-14|3.2|what is 3.2|9/11|2020-2024|555-1234".split("|"),
+        *"1-800-555-1234|5 km|50%|100% cotton|GB 50011-2010|192.168.1.1/24|1:30 - 2:30|C++|I/O|what is km/h?".split(
+            "|"
+        ),
+        *"is 3 in 10 bad?|e=mc^2|COVID-19|how many pages do I have?|how many miles from A to B|7-Eleven||?".split("|"),
+        *"十|三月|3月5日|第三章|5公里|什么是三加二模式".split("|"),
+    ],
+)
+def test_anything_else_is_none(said: str) -> None:
+    assert expression_of(said) is None
+
+
+@pytest.mark.parametrize(
+    ("said", "code"),
+    [
+        ("9**9**9**9", "expression_large"),
+        ("1" + "+1" * 5000, "expression_long"),
+        ("(" * 200 + "1+1" + ")" * 200, "expression_deep"),
+        ("-" * 400 + "1", "expression_deep"),
+        ("1" + "^1" * 200, "expression_deep"),
+        ("999999999!", "expression_large"),
+        ("exp(10^30)", "expression_large"),
+        ("1/0", "expression_by_zero"),
+        ("5 mod 0", "expression_by_zero"),
+        ("0/0", "expression_undefined"),
+        ("sqrt(-1)", "expression_undefined"),
+        ("tan(1e300) * ln(0 - 1)", "expression_undefined"),
+        ("round(1, 10^20)", "expression_large"),
+        ("5 kg in metres", "expression_units"),
+        ("2^(3 km)", "expression_units"),
+        ("1<<99999999999", "expression_unreadable"),
+        ("__import__('os').system('id')", "expression_unreadable"),
+        ("call the calculator", "expression_unreadable"),
+    ],
+)
+def test_what_cannot_be_worked_out(said: str, code: str) -> None:
+    with pytest.raises(ToolError) as caught:
+        TOOL.run(said, WORK)
+    assert caught.value.code == code
+
+
+def test_the_longest_in_a_text_is_worked_out() -> None:
+    assert TOOL.run("I had 3 + 4 apples, and then 3 + 4 * 5 of them", WORK).text == "3 + 4 * 5 = 23"
