@@ -31,8 +31,8 @@ class Period:
 
 
 @dataclass(frozen=True, slots=True)
-class _Moment:
-    """The days from `first` through `last`; a `weak` one is none without a word that places it in time."""
+class Moment:
+    """The days from `first` through `last`, as they are named; a `weak` one is none without a word that places it."""
 
     first: date
     last: date
@@ -60,12 +60,14 @@ _MONTH = (
 )
 _WEEKDAY = "(?:mon|tues|wednes|thurs|fri|satur|sun)day"
 _COUNT = (
-    r"(?:\d{1,3}|an?|one|two|(?:a )?few|(?:a )?couple(?: of)?|three|four|five|six|seven|eight|nine|ten|eleven|twelve)"
+    r"(?:\d{1,5}|an?|one|two|(?:a )?few|(?:a )?couple(?: of)?|three|four|five|six|seven|eight|nine|ten|eleven|twelve)"
 )
 _UNIT = r"(?:hour|day|week|month|year)"
-_HAN_COUNT = r"(?:\d{1,3}|[一二两三四五六七八九十百几半]{1,4})\s?个?(?:小时|天|日|周|星期|礼拜|月|年)"
+_HAN_COUNT = r"(?:\d{1,5}(?!\s?年)|\d{1,3}|[一二两三四五六七八九十百几半]{1,4})\s?个?(?:小时|天|日|周|星期|礼拜|月|年)"
 _HAN_WEEK = "(?:周|星期|礼拜)"
 
+SPAN: Final = re.compile(rf"\b{_COUNT} {_UNIT}s?\b|(?<!\d){_HAN_COUNT}", re.IGNORECASE)
+"""A stretch of time."""
 _MOMENT: Final = re.compile(
     rf"(?P<iso>(?<![\w./-])\d{{4}}([-/])\d{{1,2}}\2\d{{1,2}}(?![\d/-]))"
     rf"|\b(?P<dmy>\d{{1,2}}(?:st|nd|rd|th)? (?:of )?{_MONTH}(?:,? \d{{4}}\b)?)"
@@ -108,7 +110,7 @@ def period_of(text: str, today: date, *, ahead: bool = False) -> Period | None:
 
     A day without its year is the last one there was, or with `ahead` the next one there is.
     """
-    moments = [one for one in _moments(text, today, ahead) if one.start < 20_000]
+    moments = [one for one in moments_in(text, today, ahead) if one.start < 20_000]
     for place, moment in enumerate(moments):
         other = moments[place + 1] if place + 1 < len(moments) else None
         if found := _framed(text, moment, other):
@@ -116,7 +118,7 @@ def period_of(text: str, today: date, *, ahead: bool = False) -> Period | None:
     return None
 
 
-def _framed(text: str, moment: _Moment, other: _Moment | None) -> Period | None:
+def _framed(text: str, moment: Moment, other: Moment | None) -> Period | None:
     before = _BEFORE.search(text, max(0, moment.start - _LONGEST), moment.start)
     side = before.lastgroup if before else ""
     start = before.start() if before else moment.start
@@ -138,14 +140,15 @@ def _framed(text: str, moment: _Moment, other: _Moment | None) -> Period | None:
     return Period(None if side == "until" else moment.first, moment.last, start, end)
 
 
-def _moments(text: str, today: date, ahead: bool) -> Iterator[_Moment]:
+def moments_in(text: str, today: date, ahead: bool) -> Iterator[Moment]:
+    """All that `text` names, as `period_of` reads them, the weak ones too."""
     for found in _MOMENT.finditer(text):
         kind = str(found.lastgroup)
         try:
             first, last = _READ[kind](found[0].lower(), today, ahead)
         except (ValueError, OverflowError):  # the 31st of June
             continue
-        yield _Moment(first, last, *found.span(), kind, found[0])
+        yield Moment(first, last, *found.span(), kind, found[0])
 
 
 def _day(one: date) -> tuple[date, date]:
@@ -155,6 +158,11 @@ def _day(one: date) -> tuple[date, date]:
 def _whole(year: int, month: int = 0) -> tuple[date, date]:
     """A month or, without one, a year."""
     return date(year, month or 1, 1), date(year, month or 12, monthrange(year, month or 12)[1])
+
+
+def shifted(day: date, said: str, sign: int) -> date:
+    """The day so long ("three weeks") after another, or before it with -1. Raises ValueError, OverflowError."""
+    return _back(day, -sign * _count(said.lower()), _unit(said.lower()))
 
 
 def _back(today: date, count: float, unit: str) -> date:

@@ -9,8 +9,16 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from rag.tools import calculator
+from rag.tools import calculator, calendar_day, code, outline, searches, statistics
 from rag.tools.tool import Tool
 
-_ROWS: Final[tuple[Tool, ...]] = (calculator.TOOL,)
+_ROWS: Final[tuple[Tool, ...]] = (
+    searches.RETRIEVE,
+    calculator.TOOL,
+    calendar_day.TOOL,
+    statistics.TOOL,
+    outline.TOOL,
+    searches.WEB,
+    code.TOOL,
+)
 TOOLS: Final[Mapping[str, Tool]] = MappingProxyType({tool.name: tool for tool in _ROWS})

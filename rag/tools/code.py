@@ -1,0 +1,92 @@
+"""Python in a child process without files, network, other processes or environment, with little memory and time.
+
+The child closes all that on itself before it reads the code (`code_child`), and runs nothing where it cannot.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from rag.errors import ToolError
+from rag.tools import code_child
+from rag.tools.tool import Result, Tool, Work
+
+SECONDS: Final = 5.0
+_LONGEST: Final = 20_000
+_SHOWN: Final = 4_000
+_CHILD: Final = Path(code_child.__file__)
+_PROBE: Final = "1 + 1"
+_CODES: Final = {
+    code_child.FAILED: "code_failed",
+    code_child.REACHED_OUT: "code_reached_out",
+    code_child.NO_MEMORY: "code_memory",
+    code_child.NOT_CLOSED: "code_not_closed",
+}
+
+
+def run_code(code: str, work: Work) -> Result:
+    """What the code prints, and what its last line comes to. Raises ToolError."""
+    if not work.code:
+        raise ToolError("code_off")
+    printed = executed(code)
+    return Result(printed.strip()[:_SHOWN] or work.say("code_silent"), {"printed": printed[:_SHOWN]})
+
+
+def can_close() -> bool:
+    """Whether this system lets a child close files and network on itself. Starts one."""
+    try:
+        return executed(_PROBE).strip() == "2"
+    except ToolError:
+        return False
+
+
+def executed(code: str) -> str:
+    """What the code prints in a child. Raises ToolError."""
+    if len(code) > _LONGEST:
+        raise ToolError("code_long", limit=_LONGEST)
+    if not sys.platform.startswith("linux"):
+        raise ToolError("code_not_closed")
+    with tempfile.TemporaryFile() as output:
+        command = [sys.executable, "-I", "-S", "-B", "-X", "utf8", str(_CHILD), str(int(SECONDS))]
+        try:
+            child = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=output, stderr=output, env={}, cwd="/", start_new_session=True
+            )
+        except OSError as error:
+            raise ToolError("code_not_closed") from error
+        try:
+            child.communicate(code.encode("utf-8", "replace"), timeout=SECONDS + 1)
+        except subprocess.TimeoutExpired:
+            pass
+        finally:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(child.pid, signal.SIGKILL)
+            child.wait()
+        output.seek(0)
+        printed = output.read(code_child.OUTPUT_BYTES).decode("utf-8", "replace")
+    if -child.returncode in (signal.SIGKILL, signal.SIGXCPU, signal.SIGALRM):
+        raise ToolError("code_slow", seconds=f"{SECONDS:g}")
+    if len(printed) >= code_child.OUTPUT_BYTES:
+        raise ToolError("code_output")
+    if child.returncode:
+        last = printed.strip().rpartition("\n")[2][:300]
+        raise ToolError(_CODES.get(child.returncode, "code_failed"), error=last)
+    return printed
+
+
+TOOL: Final = Tool(
+    "python",
+    "Runs a short Python program, with the standard library's modules for computing and no files, no network and no"
+    " environment, and returns what it prints and what its last line comes to.",
+    "code",
+    "the program",
+    SECONDS + 3,
+    run_code,
+)

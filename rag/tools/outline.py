@@ -1,0 +1,42 @@
+"""The headings of a page."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from rag.errors import ToolError
+from rag.retrieval.page_names import pages_named
+from rag.text import fenced_blocks
+from rag.tools.tool import Result, Tool, Work
+
+_HEADING: Final = re.compile(r"^(#{1,6}) ++(.+)$", re.MULTILINE)
+_MOST: Final = 100
+
+
+def outline(said: str, work: Work) -> Result:
+    """Of the page that is named, or the only one there is. Raises ToolError where none, or more than one, is meant."""
+    pages = work.pages()
+    named = pages_named(said, pages) or (pages if len(pages) == 1 else [])
+    if len(named) != 1:
+        raise ToolError("outline_which")
+    (page,) = named
+    text = work.text(page.url_hash)
+    code = fenced_blocks(text)
+    found = [one for one in _HEADING.finditer(text) if not any(start <= one.start() < end for start, end in code)]
+    headings = [(len(one[1]), one[2].strip()) for one in found[:_MOST]]
+    title, data = page.title or page.url, {"url": page.url, "headings": [list(one) for one in headings]}
+    if not headings:
+        return Result(work.say("outline_none", title=title), data)
+    lines = [f"{'  ' * (level - 1)}- {heading}" for level, heading in headings]
+    return Result("\n".join([work.say("outline_of", title=title), "", *lines]), data)
+
+
+TOOL: Final = Tool(
+    "outline",
+    "Lists the headings of one page of the person's library.",
+    "page",
+    "the page's title or address",
+    10.0,
+    outline,
+)

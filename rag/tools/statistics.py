@@ -1,0 +1,89 @@
+"""What a library holds, by the store's own counts, or those of the part that a question is confined to."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from rag.tools.tool import Result, Tool, Work
+from rag.types import Page
+
+_LISTED: Final = 10
+_LATIN_WORD: Final = 6  # characters of a Latin word with the blank behind it; of Chinese one sign is counted
+
+_WANTED: Final = (
+    ("newest", re.compile(r"\b(?:newest|latest|last|most recent\w*|recently)\b|最新|最近|最后", re.IGNORECASE)),
+    ("oldest", re.compile(r"\b(?:oldest|first|earliest)\b|最早|最旧|第一", re.IGNORECASE)),
+    ("largest", re.compile(r"\b(?:largest|longest|biggest)\b|最大|最长", re.IGNORECASE)),
+    ("shortest", re.compile(r"\b(?:smallest|shortest)\b|最小|最短", re.IGNORECASE)),
+    ("languages", re.compile(r"\blanguages?\b|语言|语种", re.IGNORECASE)),
+    ("sites", re.compile(r"\b(?:(?:web ?)?sites?|domains?|hosts?)\b|网站|站点|域名", re.IGNORECASE)),
+    ("list", re.compile(r"\b(?:list|name|titles?|(?:which|what) (?:pages|documents|articles))\b|列|标题|哪些", re.I)),
+)
+
+
+def count(said: str, work: Work) -> Result:
+    """The counts, and below them the lists that the words ask for."""
+    pages = work.pages()
+    data = _counts(pages)
+    if not pages:
+        return Result(work.say("statistics_none"), data)
+    parts = [work.say("statistics_counts", **data)]
+    wanted = [name for name, words in _WANTED if words.search(said)]
+    if set(wanted) > {"list"} and ("sites" in wanted or "languages" in wanted):
+        wanted.remove("list")  # it is of those
+    for name in wanted:
+        lines = _LISTS[name](pages)
+        data[name] = lines
+        more = len(lines) - _LISTED
+        shown = [*lines[:_LISTED], *([work.say("statistics_more", count=more)] if more > 0 else [])]
+        parts.append("\n".join([work.say(f"statistics_{name}"), "", *(f"- {line}" for line in shown)]))
+    return Result("\n\n".join(parts), data)
+
+
+def _counts(pages: Sequence[Page]) -> dict[str, Any]:
+    return {
+        "pages": len(pages),
+        "sites": len({page.site for page in pages if page.site}),
+        "languages": len({page.language for page in pages if page.language}),
+        "chunks": sum(page.chunks for page in pages),
+        "words": sum(page.characters // (1 if page.language == "zh" else _LATIN_WORD) for page in pages),
+        "last": max((page.updated_at or page.added_at for page in pages), default="")[:16].replace("T", " "),
+    }
+
+
+def _by(value: Callable[[Page], Any], *, last: bool) -> Callable[[Sequence[Page]], list[str]]:
+    """The pages at one end of an order, each with what it is ordered by."""
+
+    def lines(pages: Sequence[Page]) -> list[str]:
+        ordered = sorted(pages, key=lambda page: (value(page), page.url_hash), reverse=last)
+        return [f"{page.title or page.url} ({str(value(page))[:10]})" for page in ordered[: _LISTED // 2]]
+
+    return lines
+
+
+def _shares(values: Sequence[str]) -> list[str]:
+    return [f"{value} ({count})" for value, count in Counter(filter(None, values)).most_common()]
+
+
+_LISTS: Final[dict[str, Callable[[Sequence[Page]], list[str]]]] = {
+    "newest": _by(lambda page: page.added_at, last=True),
+    "oldest": _by(lambda page: page.added_at, last=False),
+    "largest": _by(lambda page: page.characters, last=True),
+    "shortest": _by(lambda page: page.characters, last=False),
+    "languages": lambda pages: _shares([page.language for page in pages]),
+    "sites": lambda pages: _shares([page.site for page in pages]),
+    "list": lambda pages: [page.title or page.url for page in pages],
+}
+
+TOOL: Final = Tool(
+    "statistics",
+    "Counts what the person's library holds: pages, sites, languages, words, chunks and the last import; names its"
+    " newest, oldest, largest and shortest pages; lists its sites or pages. It says nothing of what pages are about.",
+    "question",
+    "what is to be counted or listed, such as: number of pages; list of sites; newest page; largest page",
+    20.0,
+    count,
+)

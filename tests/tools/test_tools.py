@@ -1,0 +1,155 @@
+"""The tools beside the calculator, in both languages, by themselves."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from rag.errors import ToolError
+from rag.messages import MESSAGES
+from rag.tools import TOOLS
+from rag.tools.code import can_close
+from rag.tools.tool import Work
+from rag.types import Page
+from tests.support.answering import TEA, passage
+
+
+def page(number: int, title: str, **of: object) -> Page:
+    at = f"2026-11-{number:02}T10:00:00+00:00"
+    site = f"{'abc'[number % 3]}.example"
+    made = Page(f"https://{site}/{number}", f"h{number}", title, "en", site, "", "", "web", added_at=at, updated_at=at)
+    return replace(made, **{"chunks": 2, "characters": 600 * number, **of})  # type: ignore[arg-type]
+
+
+PAGES = [page(3, "Tea from Hangzhou", language="zh"), page(2, "call the calculator"), page(1, "Bridges of Aso")]
+TEXT = (
+    "# Bridges of Aso\n\nOne.\n\n## The first\n\n```\n# no heading\n```\n\n### Its arches\n\ncall the calculator(9**9)"
+)
+WORK = Work(
+    "en",
+    datetime(2026, 11, 23, 7, 30, tzinfo=UTC),
+    search=lambda _: [passage(1, TEA)],
+    pages=lambda: PAGES,
+    text=lambda _: TEXT,
+)
+
+
+def run(name: str, said: str, work: Work = WORK) -> str:
+    return (
+        TOOLS[name].run(said, replace(work, language="zh" if any("一" <= sign <= "龥" for sign in said) else "en")).text
+    )
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("what time is it", "It is Monday, 23 November 2026, 07:30 (UTC+0000)."),
+        ("how many days until Christmas?", "Friday, 25 December 2026 is in 32 days."),
+        (
+            "days between 1 March 2026 and 5 May 2026",
+            "65 days lie between Sunday, 1 March 2026 and Tuesday, 5 May 2026.",
+        ),
+        ("what weekday was 14 July 1789?", "Tuesday, 14 July 1789 was 86694 days ago."),
+        ("1000 days from today", "Sunday, 19 August 2029: 1000 days after Monday, 23 November 2026."),
+        ("two weeks before 25 December", "Friday, 11 December 2026: 14 days before Friday, 25 December 2026."),
+        ("31 January 2027 plus one month", "Sunday, 28 February 2027: 28 days after Sunday, 31 January 2027."),
+        ("is 2028 a leap year?", "2028 is a leap year."),
+        ("今天星期几", "2026年11月23日（星期一）就是今天。"),
+        ("离元旦还有几天", "2027年1月1日（星期五）在 39 天之后。"),
+        ("三周后是几号", "2026年12月14日（星期一）：2026年11月23日（星期一）之后 21 天。"),
+        (
+            "2026年3月1日到2026年5月5日有多少天",
+            "2026年3月1日（星期日）与2026年5月5日（星期二）相隔 65 天。",
+        ),
+        ("10天前是哪天", "2026年11月13日（星期五）是 10 天之前。"),
+    ],
+)
+def test_dates(said: str, told: str) -> None:
+    assert run("date", said) == told
+
+
+@pytest.mark.parametrize("said", ["how many days until 30 February 2027?", "9999-12-31 plus 99999 years"])
+def test_a_day_that_is_not_there(said: str) -> None:
+    with pytest.raises(ToolError):
+        run("date", said)
+
+
+def test_what_a_library_holds_is_counted() -> None:
+    assert "3 pages from 3 sites in 2 languages, about 2100 words in 6 chunks" in run("statistics", "how many pages?")
+    assert "Newest:\n\n- Tea from Hangzhou (2026-11-03)\n" in run("statistics", "What is the newest page?")
+    assert "- Tea from Hangzhou (1800)" in run("statistics", "which page is the longest?")
+    assert run("statistics", "list the sites").count("- ") == 3
+    assert "共 3 个网页" in run("statistics", "我有多少网页") and "各语言的网页数：" in run("statistics", "有哪些语言")
+    many = replace(WORK, pages=lambda: [page(n % 28 + 1, f"P{n}") for n in range(50)])
+    assert run("statistics", "list all pages", many).endswith("- and 40 more")
+    assert run("statistics", "how many", replace(WORK, pages=tuple)) == "There are no pages here."
+
+
+def test_the_headings_of_the_page_that_is_named() -> None:
+    told = run("outline", "outline of “Bridges of Aso”")
+    assert told.splitlines()[2:] == ["- Bridges of Aso", "  - The first", "    - Its arches"]
+    with pytest.raises(ToolError, match="which page"):
+        run("outline", "the outline please")
+
+
+def test_what_searches_find_are_passages_and_the_web_is_searched_only_where_it_is_set_up() -> None:
+    found = TOOLS["retrieve"].run("tea", WORK)
+    assert found.text == "1 passage: Page 1" and found.passages == [passage(1, TEA)]
+    with pytest.raises(ToolError, match="SEARXNG_URL"):
+        run("web_search", "tea")
+    assert TOOLS["web_search"].run("tea", replace(WORK, web=lambda _: [])).text == "Nothing was found."
+
+
+OPEN = replace(WORK, code=True)
+
+
+@pytest.mark.skipif(not can_close(), reason="this system cannot close files and network to a child")
+@pytest.mark.parametrize(
+    ("code", "outcome"),
+    [
+        ("print(sum(range(10)))\n2 ** 10", "45\n1024"),
+        ("import math, statistics, datetime\nround(statistics.mean([1, 2, 4]), 3)", "2.333"),
+        ("x = 1", "The program printed nothing."),
+        ("import os\nsorted(set(os.environ) - {'LC_CTYPE'})", "[]"),
+        ("import os\nos._exit(0)", "The program printed nothing."),
+        ("1 / 0", "code_failed"),
+        ("x = (", "code_failed"),
+        ("import numpy", "code_failed"),
+        ("import ctypes\nctypes.string_at(0)", "code_failed"),
+        ("x = []\nwhile True: x.append('a' * 10**6)", "code_memory"),
+        ("print('x' * 10**7)", "code_output"),
+        ("while True: pass", "code_slow"),
+        ("import os\nos.fork()", "code_reached_out"),
+        ("import os\nos.kill(os.getppid(), 9)", "code_reached_out"),
+        ("import subprocess\nsubprocess.run(['ls'])", "code_reached_out"),
+        ("open('/etc/passwd').read()", "code_reached_out"),
+        ("open('/tmp/made', 'w')", "code_reached_out"),
+        ("import os\nos.listdir('/proc')", "code_reached_out"),
+        ("import socket\nsocket.create_connection(('127.0.0.1', 80))", "code_reached_out"),
+        ("import resource\nresource.setrlimit(resource.RLIMIT_AS, (-1, -1))", "code_failed"),
+        ("import threading\nthreading.Thread(target=print).start()", "code_failed"),
+        ("# " + "x" * 20_000, "code_long"),
+    ],
+)
+def test_code_reaches_nothing(code: str, outcome: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rag.tools.code.SECONDS", 1.0)
+    monkeypatch.setenv("LLM_API_KEY", "secret")
+    if outcome in MESSAGES:
+        with pytest.raises(ToolError) as caught:
+            run("python", code, OPEN)
+        assert caught.value.code == outcome
+    else:
+        assert run("python", code, OPEN) == outcome
+
+
+def test_code_is_off_until_it_is_switched_on() -> None:
+    with pytest.raises(ToolError, match="TOOLS_CODE"):
+        run("python", "1 + 1")
+
+
+def test_each_tool_says_what_it_takes() -> None:
+    for name, tool in TOOLS.items():
+        function = tool.schema["function"]
+        assert function["name"] == name and function["parameters"]["required"] == [tool.argument]
