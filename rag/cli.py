@@ -127,8 +127,10 @@ def _add_questions(actions: argparse._SubParsersAction[argparse.ArgumentParser])
     ask.add_argument("--web", action="store_true", help=web)
     most = "searches that research and judge make at most (default 12, without a model 6)"
     ask.add_argument("--max-searches", type=_positive, metavar="N", help=most)
-    for parser in (search, ask):
-        _add_where(parser)
+    route = _command(actions, "route", "questions.route", "Say which way messages go, without a chat model.")
+    for parser in (search, ask, route):
+        if parser is not route:
+            _add_where(parser)
         what = parser.add_mutually_exclusive_group(required=True)
         what.add_argument("question", nargs="?", metavar="QUESTION")
         what.add_argument("--questions", metavar="FILE.jsonl", help='many: {"id", "question", "history"?} a line')

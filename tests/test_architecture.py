@@ -22,7 +22,7 @@ LEVELS: tuple[tuple[str, ...], ...] = (
     ("rag.commands",),
     ("rag.doctor",),
     ("rag.app",),
-    ("rag.evaluation",),
+    ("rag.evaluation", "rag.routing"),
     ("rag.conversations",),
     ("rag.graphs",),
     ("rag.runs",),

@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from rag.app.chat_models import ChatModels, ChatOptions
+from rag.app.directing import Directing, overruled
 from rag.app.evaluating import Asking as EvaluationAsking
 from rag.app.imports import Imports
 from rag.app.in_flight import InFlight
@@ -43,8 +44,10 @@ from rag.retrieval.ledger import Ledger
 from rag.retrieval.retriever import K, Retriever
 from rag.retrieval.scoped_search import ScopedSearch
 from rag.retrieval.strategies import WRITTEN, Tuning
+from rag.routing.routes import Routed
 from rag.runs.options import Question, RunOptions
-from rag.runs.runs import Runs
+from rag.runs.run import Run
+from rag.runs.runs import Runs, Searcher
 from rag.store.client import connect, rest
 from rag.store.database import Database
 from rag.store.library import Library
@@ -173,17 +176,37 @@ class App:
         person: str = "",
         chat: ChatOptions | None = None,
         settings: Mapping[str, Any] | None = None,
+        files: Sequence[tuple[str, bytes]] = (),
     ) -> Asked:
         """The same within a conversation, a new one without `conversation_id`, which keeps the answer.
+
+        The message goes the way that it asks for, unless its options name one. `files` (name, content) that came with
+        it are saved first; StoreError where they are too many.
 
         `person` is whose answers are counted, nobody's where it is empty: RagError("too_many_answers") when too many
         are under way. `settings` (JSON values) are kept with it beside the mode.
         """
+        if files:
+            job = self.imports.add_files(files, library=question.library, owner=person)
+            question = replace(question, options=replace(question.options, saving=job))
         if question.options.web == "ask" and self.conversations.lets_web(conversation_id, owner):
             question = replace(question, options=replace(question.options, web="allowed"))
         asking = self._asking(question.limited(self.settings), owner, chat, conversation_id)
-        asking = replace(asking, conversation_id=conversation_id, settings={**asking.settings, **(settings or {})})
+        asking = replace(
+            asking,
+            conversation_id=conversation_id,
+            settings={**asking.settings, **(settings or {})},
+            direct=self._directing(owner, person, conversation_id).direct,
+        )
         return self._in_flight.begin(person, lambda: self.conversations.ask(asking))
+
+    def route(self, text: str, owner: str = "") -> Routed:
+        """Which way a message would go, without a chat model."""
+        return self._directing(owner).route(text)
+
+    def overrule(self, text: str, route: str, owner: str = "") -> None:
+        """Keep what a person chose for a message whose way was read wrongly: the next ones like it go that way."""
+        overruled(self._database, owner, text, route)
 
     def reply(
         self, turn_id: str, reply: Mapping[str, Any], *, owner: str = "", chat: ChatOptions | None = None
@@ -288,13 +311,12 @@ class App:
 
     def _asking(self, question: Question, owner: str, chat: ChatOptions | None, conversation_id: str = "") -> Asking:
         """All that a question is answered with."""
-        kept = self.conversations.ledger(conversation_id, owner) if not question.scope else ()
         sampling, library = question.options.sampling, self.library(question.library)
         reasoner = self.reasoner(question.library, chat, sampling)
         return Asking(
             question,
             reasoner,
-            self._scoped(question, reasoner, ledger=self._ledger(library, kept)),
+            self._scoped(question, reasoner, ledger=self._ledger(question, conversation_id, owner)),
             owner=owner,
             quoter=self.quoter(question.library),
             settings={"strategy": question.options.strategy, "model": reasoner.name, **sampling},
@@ -307,8 +329,10 @@ class App:
         """What quotes the library's pages without a model."""
         return ExtractiveReasoner(self.models.sparse, lambda terms: self.library(library).idf(terms))
 
-    def _ledger(self, library: Library, kept: Sequence[Mapping[str, Any]]) -> Ledger | None:
-        """What an earlier report was written from, for whoever asks on."""
+    def _ledger(self, question: Question, conversation_id: str, owner: str) -> Ledger | None:
+        """What an earlier report was written from, for whoever asks on without confining the search."""
+        kept = self.conversations.ledger(conversation_id, owner) if not question.scope else ()
+        library = self.library(question.library)
         return Ledger(lambda: kept_passages(kept, library), self.models.sparse, library.idf) if kept else None
 
     def _web(self, question: Question) -> WebReading | None:
@@ -318,6 +342,12 @@ class App:
             return None
         chunker = get_chunker(self.settings.chunker, self.settings.chunk_size)
         return WebReading(service, self.imports.reader, self.models, chunker)
+
+    def _directing(self, owner: str, person: str = "", conversation_id: str = "") -> Directing:
+        def searcher(asked: Question, run: Run) -> Searcher:
+            return self._scoped(asked, run.reasoner, ledger=self._ledger(asked, conversation_id, owner))
+
+        return Directing(self.imports, self._database, searcher, owner=owner, person=person)
 
     def _scoped(self, question: Question, reasoner: Reasoner, **options: Any) -> ScopedSearch:
         """Searches for one question, as its options say; `options` are those of `Retriever.search`."""
@@ -329,6 +359,7 @@ class App:
             question.text,
             filters=question.scope,
             web=self._web(question),
+            first=chosen.first,
             strategy=chosen.strategy,
             **{**numbers, **options},
         )

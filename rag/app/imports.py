@@ -57,16 +57,25 @@ class Imports:
     # `owner` is the person whose job it is; StoreError("too_many_jobs") where too many of theirs have not ended.
 
     def add_urls(
-        self, urls: Sequence[str], *, library: str, owner: str = "", force: bool = False, chunker: str = ""
+        self,
+        urls: Sequence[str],
+        *,
+        library: str,
+        owner: str = "",
+        force: bool = False,
+        chunker: str = "",
+        **options: Any,
     ) -> str:
-        """Queue an import of addresses; returns the job's id."""
+        """Queue an import of addresses; returns the job's id. `options` are those of `Jobs.submit`."""
         sources = [web_source(url) for url in urls]
-        return self.submit(sources, library=library, owner=owner, force=force, chunker=chunker)
+        return self.submit(sources, library=library, owner=owner, force=force, chunker=chunker, **options)
 
-    def add_files(self, files: Sequence[tuple[str, bytes]], *, library: str, owner: str = "", chunker: str = "") -> str:
+    def add_files(
+        self, files: Sequence[tuple[str, bytes]], *, library: str, owner: str = "", chunker: str = "", **options: Any
+    ) -> str:
         """Queue an import of uploaded files (name, content); returns the job's id."""
         chosen = chunker or self._settings.chunker
-        return self.jobs.submit_files(files, library=library, owner=owner, chunker=chosen)
+        return self.jobs.submit_files(files, library=library, owner=owner, chunker=chosen, **options)
 
     def add_examples(self, *, library: str, owner: str = "", chunker: str = "") -> str:
         """Queue an import of the sample pages; returns the job's id."""
@@ -80,11 +89,18 @@ class Imports:
         return self.jobs.submit_site(start, kind, library=library, owner=owner, chunker=chosen, **limits)
 
     def submit(
-        self, sources: Sequence[Source], *, library: str, owner: str = "", force: bool = False, chunker: str = ""
+        self,
+        sources: Sequence[Source],
+        *,
+        library: str,
+        owner: str = "",
+        force: bool = False,
+        chunker: str = "",
+        **options: Any,
     ) -> str:
         """Queue an import; without `chunker` the one of the settings cuts its pages."""
         chosen = chunker or self._settings.chunker
-        return self.jobs.submit(sources, library=library, owner=owner, force=force, chunker=chosen)
+        return self.jobs.submit(sources, library=library, owner=owner, force=force, chunker=chosen, **options)
 
     def ingestor(self, library: str) -> Ingestor:
         """What takes pages into the library. Loads the embedding model; raises ModelMismatchError."""

@@ -55,6 +55,16 @@ def search(settings: Settings, options: argparse.Namespace) -> int:
     return 0
 
 
+def route(settings: Settings, options: argparse.Namespace) -> int:
+    with closing(App(settings)) as app:
+        for row in _questions(options):
+            routed = app.route(row.question)
+            reason = say(routed.reason, question_language(row.question))
+            printed = {"id": row.id, "route": routed.route, "by": routed.by, "reason": reason}
+            put(options, printed, f"{routed.route:14} {reason}  ({row.question})")
+    return 0
+
+
 def ask(settings: Settings, options: argparse.Namespace) -> int:
     status = 0
     with closing(App(settings)) as app:

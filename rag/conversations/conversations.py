@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from typing import Any, Final
 from uuid import uuid4
 
@@ -18,7 +20,7 @@ from rag.errors import RagError
 from rag.reasoning.questions import question_problem
 from rag.reasoning.reasoner import Quoter, Reasoner
 from rag.runs.options import Question
-from rag.runs.run import Hooks
+from rag.runs.run import Hooks, Run
 from rag.runs.runs import FRESH, Resumed, Runs, Searcher
 from rag.runs.usage import Spent, sum_of
 from rag.store.conversation_table import Conversation, Turn, TurnState
@@ -52,6 +54,7 @@ class Asking:
     `settings` is kept with the turn (mode, strategy, model, scope …; JSON values). `stamps` tells which
     versions of pages (by url_hash) are in the library now; `likely` how likely passages answer a
     question. `suggest` proposes further questions once the answer is there; `kept` is told of it, with its turn's id.
+    `direct` sets a run on the way that its message goes, and tells of it (JSON values).
     """
 
     question: Question
@@ -65,6 +68,7 @@ class Asking:
     likely: Likely | None = None
     suggest: bool = True
     kept: Callable[[str, Answer], object] | None = None
+    direct: Callable[[Run], AsyncIterator[dict[str, Any]]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +84,8 @@ class TurnView:
 
     `stamps` are the pages of its citations as they were; `suggestions` come some time after the answer.
     `searches` is how many `Conversations.searches` knows. A running one with `waits` goes on at a person's reply.
-    `scores` are the metrics of an answer that was scored.
+    `scores` are the metrics of an answer that was scored. `route` is what was told of its
+    way, empty for a plain question.
     """
 
     id: str
@@ -98,6 +103,7 @@ class TurnView:
     waits: tuple[Wait, ...] = ()
     can_go_on: bool = False
     scores: Mapping[str, float] = field(default_factory=dict)
+    route: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Conversations:
@@ -227,11 +233,19 @@ class Conversations:
                 waits=lambda waits, spent: self._table.put_aside(turn_id, _aside(waits, spent)),
                 spans=lambda spans: self._spans.save(turn_id, spans),
                 changes=lambda: self._changes.of_turn(turn_id),
+                direct=partial(self._directed, turn_id, asking.direct) if asking.direct else None,
             ),
             resumed=resumed,
         )
         self._table.touch_turn(turn_id, "", run_id=run_id)
         return Asked(conversation_id, turn_id, run_id)
+
+    async def _directed(self, turn_id: str, direct: Callable[[Run], AsyncIterator[dict[str, Any]]], run: Run) -> None:
+        """Set the run on its way; what is told of that is kept with the turn before the run goes on."""
+        async for told in direct(run):
+            kept = {"route": told, "asked": asdict(run.question), "settings": {"mode": run.question.mode}}
+            await asyncio.to_thread(self._table.add_extra, turn_id, kept)
+            run.add("route", told)
 
     def _finish(self, conversation_id: str, turn_id: str, asking: Asking, answer: Answer) -> None:
         """Store the answer, with the versions of the pages that it cites; then propose what to ask next."""
@@ -363,6 +377,7 @@ class Conversations:
             searches=extra.get("searches", 0),
             waits=tuple(Wait(**one) for one in turn.waits.get("asks", ())),
             scores=extra.get("scores", {}),
+            route=extra.get("route", {}),
             can_go_on=turn.state == "interrupted" and self._runs.can_go_on(_mode_of(turn)),
         )
 

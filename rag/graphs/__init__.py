@@ -9,6 +9,7 @@ from typing import Final
 from rag.graphs.answer.mode import LoopMode
 from rag.graphs.judge.mode import JudgeMode
 from rag.graphs.research.mode import ResearchMode
+from rag.graphs.saving import SaveMode
 from rag.graphs.shallow import ShallowMode
 from rag.runs.run import Mode
 
@@ -17,6 +18,7 @@ _ROWS: Final[tuple[Mode, ...]] = (
     LoopMode("deep", max_calls=12),
     ResearchMode(),
     JudgeMode(),
+    SaveMode(),
 )
 MODES: Final[Mapping[str, Mode]] = MappingProxyType({mode.name: mode for mode in _ROWS})
 

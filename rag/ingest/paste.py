@@ -69,6 +69,20 @@ def find_urls(pasted: str, limit: int | None = MAX_URLS) -> tuple[list[str], int
     return urls[:limit], max(0, len(urls) - (limit or len(urls)))
 
 
+def located_urls(text: str) -> list[tuple[int, int, str]]:
+    """The web addresses in a short text, and from where to where each stands there as it is written."""
+    found = []
+    for match in _CANDIDATE.finditer(text[:_MAX_TEXT]):
+        end = match.start()
+        for address in _addresses(match):
+            written = address if address in match.group() else address.partition("://")[2]
+            start = max(end, text.find(written, end, match.end()))
+            if address.lower().startswith(("http://", "https://")):
+                end = start + len(written) if text.startswith(written, start) else match.end()
+                found.append((start, end, address))
+    return found
+
+
 def _addresses(match: re.Match[str]) -> list[str]:
     if match["alone"]:
         return [match["alone"]]

@@ -70,9 +70,9 @@ class Ingestor:
         self._chunker = chunker
         self._recipe = recipe_of(chunker)
 
-    def with_chunker(self, name: str) -> Ingestor:
-        """The same with another chunker of the same size. Raises KeyError for a name that is not in CHUNKERS."""
-        chunker = get_chunker(name, self._chunker.maximum)
+    def with_chunker(self, name: str = "", maximum: float = 0) -> Ingestor:
+        """The same with another chunker, another size, or both. Raises KeyError for a name that is not in CHUNKERS."""
+        chunker = get_chunker(name or self._chunker.name, maximum or self._chunker.maximum)
         return Ingestor(self.library, self._model, self._sparse, self._fetcher, self._parser, chunker)
 
     def warm(self) -> None:

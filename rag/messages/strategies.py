@@ -48,6 +48,7 @@ MESSAGES: dict[str, tuple[str, str]] = {
     "translated_zh": ("Also searched in Chinese for “{query}”.", "还用中文检索了“{query}”。"),
     # The part of the library that the question names
     "scope_named": ("Searched only where the question says: {names}.", "仅在问题指定的范围内检索：{names}。"),
+    "scope_saved": ("Searched in the pages that came with the message.", "在随消息保存的网页中检索。"),
     "scope_empty": (
         "Nothing was found where the question says ({names}), so all pages were searched.",
         "在问题指定的范围（{names}）内没有找到内容，因此检索了全部网页。",

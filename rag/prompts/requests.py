@@ -44,6 +44,11 @@ def decide(texts: PromptTexts, question: str) -> Prompt:
     return made([texts.of("decide", question)], question)
 
 
+def route(texts: PromptTexts, message: str) -> Prompt:
+    """Ask which way a message goes."""
+    return made([texts.of("route", message)], message)
+
+
 def grade(texts: PromptTexts, question: str, passages: Sequence[Passage]) -> Prompt:
     block, marker = passage_block(passages)
     return made([texts.of("grade", question)], _under(block, question), count=len(passages), marker=marker)

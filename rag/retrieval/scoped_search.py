@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rag.retrieval.answerable import REFUSE
 from rag.retrieval.filters import Filters
 from rag.retrieval.ledger import Held, Ledger
 from rag.retrieval.page_names import MOST_PAGES, is_whole, on_site, slug, words
@@ -81,10 +82,13 @@ class ScopedSearch:
         filters: Filters | None = None,
         web: Callable[[str], Sequence[Passage]] | None = None,
         ledger: Ledger | None = None,
+        first: Sequence[str] = (),
         **options: Any,
     ) -> None:
         """`web` searches beyond the library, where that is set up and the person allowed it; `ledger` is what an
-        earlier report was written from, which is looked into first."""
+        earlier report was written from, which is looked into first, and `first` names pages that are searched before
+        the others."""
+        self._first = Filters(pages=tuple(first))
         self.web = web
         self._ledger = ledger
         self._make = make
@@ -108,6 +112,10 @@ class ScopedSearch:
             return held
         scope = self._scope(question)
         own = replace(self._filters, sections=tuple(sections)) if sections else self._filters
+        if self._first.pages and not scope.names:
+            found = self._find(question, own.within(self._first), before, how)
+            if found.passages and found.answerable >= REFUSE:
+                return _noted(found, "scope_saved", "")
         found = self._find(scope.question, own.within(scope.filters), before, how)
         if not scope.names:
             return found

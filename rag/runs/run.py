@@ -316,7 +316,8 @@ async def drive(run: Run) -> None:
         await run.hooks.direct(run)
     prepared = await run.mode.prepare(run)
     given = await asyncio.to_thread(_resuming, run.reply) if run.reply else prepared.given
-    durability = {"durability": "exit"} if run.thread and not run.mode.keeps_history else {}
+    kept = run.thread and prepared.graph.checkpointer is not None
+    durability = {"durability": "exit"} if kept and not run.mode.keeps_history else {}
     how = {"context": prepared.context, "stream_mode": ["custom", "values"], "subgraphs": True, **durability}
     run.waits, began = (), run.goes_on
     async for namespace, kind, part in prepared.graph.astream(given, run.config(), **how):

@@ -100,9 +100,8 @@ class Runs:
     ) -> str:
         """Begin to answer `question` and return the run's id at once.
 
-        `history` holds the earlier (question, answer) pairs of the conversation, oldest first. `quoter` is what a run
-        falls back on when its budget is spent. With a `thread` the saver keeps the conversation, and `history` counts
-        only if it knows none. `resumed` is what a run goes on with whose process has ended.
+        `history` holds earlier (question, answer) pairs, oldest first. `quoter` is what a run falls back on when its
+        budget is spent. With a `thread` the saver keeps the conversation, and `history` counts only if it knows none.
         """
         mode = self._modes[question.mode]
         run = Run(

@@ -9,6 +9,7 @@ from rag.store.evaluation_table import CaseTable, LabelTable, RunTable
 from rag.store.feedback_table import FeedbackTable
 from rag.store.item_table import ItemTable, JobItem
 from rag.store.job_table import FileTable, Job, JobTable
+from rag.store.route_table import RouteTable
 from rag.store.schedule_table import Schedule, ScheduleTable
 from rag.store.sqlite_file import SqliteFile
 
@@ -29,6 +30,7 @@ class Database(SqliteFile):
         self.changes = ChangeTable(self)
         self.spans = SpanTable(self)
         self.feedback = FeedbackTable(self)
+        self.routes = RouteTable(self)
         self.cases = CaseTable(self)
         self.evaluations = RunTable(self)
         self.labels = LabelTable(self)

@@ -236,6 +236,15 @@ VERSIONS = (
     );
     CREATE INDEX evaluation_labels_by_library ON evaluation_labels (library, label);
     """,
+    """
+    CREATE TABLE route_choices (
+        owner TEXT NOT NULL,
+        created_at TEXT NOT NULL,
+        text TEXT NOT NULL,
+        route TEXT NOT NULL
+    );
+    CREATE INDEX route_choices_by_owner ON route_choices (owner);
+    """,
 )
 
 

@@ -86,7 +86,8 @@ class Jobs:
         title: str = "",
         **options: Any,
     ) -> str:
-        """Queue a job for `sources`; returns its id. Without `chunker` the ingestor's own is used.
+        """Queue a job for `sources`; returns its id. Without `chunker` the ingestor's own is used, and its size unless
+        `chunk_size` is among the `options`.
 
         Of sources with the same address the first is taken in. Pages that the library has are fetched
         again only by `force`.
@@ -96,12 +97,12 @@ class Jobs:
         return self._create(library, owner, list(new_items(sources)), title=name, options=kept)
 
     def submit_files(
-        self, files: Sequence[tuple[str, bytes]], *, library: str, owner: str = "", chunker: str = ""
+        self, files: Sequence[tuple[str, bytes]], *, library: str, owner: str = "", chunker: str = "", **options: Any
     ) -> str:
         """Queue a job for what files (name, content) hold; returns its id at once: the worker looks into them."""
-        options = {"force": False, **({"chunker": chunker} if chunker else {})}
+        kept = {"force": False, **({"chunker": chunker} if chunker else {}), **options}
         name = files[0][0] if files else ""
-        return self._create(library, owner, [], title=name, options=options, files=files)
+        return self._create(library, owner, [], title=name, options=kept, files=files)
 
     def submit_site(
         self,
@@ -267,8 +268,9 @@ class Jobs:
 
     def _steps(self, job: Job) -> Steps:
         ingestor = self._open_ingestor(job.library)
-        if chunker := job.options.get("chunker"):
-            ingestor = ingestor.with_chunker(str(chunker))
+        chunker, size = str(job.options.get("chunker") or ""), float(job.options.get("chunk_size") or 0)
+        if chunker or size:
+            ingestor = ingestor.with_chunker(chunker, size)
         if job.kind not in ("sitemap", "crawl", "feed"):
             files = Unpacking(job.id, self._database, self._bounds) if job.kind == "pages" else None
             return Steps(job, ingestor, self._items, files=files)

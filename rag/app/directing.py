@@ -1,0 +1,178 @@
+"""The way of a message: read, told before anything is done, and set on its run; what is to be saved is saved first."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import asdict, replace
+from datetime import date
+from typing import Any, Final
+
+from rag.app.imports import Imports
+from rag.errors import RagError
+from rag.ingest.jobs import JobItem
+from rag.reasoning.chat import ChatReasoner
+from rag.routing.message import read_message
+from rag.routing.model import asked_of
+from rag.routing.router import Router
+from rag.routing.routes import ROUTES, Routed
+from rag.routing.saving import question_of
+from rag.routing.wishes import Wishes, read_wishes
+from rag.runs.options import Question
+from rag.runs.run import Run, Searcher
+from rag.store.database import Database
+from rag.types import Notice
+
+MOST_UNASKED: Final = 5
+"""Addresses of one message that are saved without another word."""
+_MODE_OF: Final = {
+    "save": "save",
+    "summarise": "summary",
+    "what_changed": "summary",
+    **dict.fromkeys(("statistics", "calculate", "date", "web", "small_talk", "unknown"), "tool"),
+}
+_LOOK_EVERY: Final = 0.25  # seconds
+_SAVED: Final = frozenset({"added", "updated", "unchanged", "duplicate"})
+_TOLD: Final = 50  # sources that a turn tells of
+
+
+class Directing:
+    """Chooses ways for one person's messages."""
+
+    def __init__(
+        self,
+        imports: Imports,
+        database: Database,
+        searcher: Callable[[Question, Run], Searcher],
+        *,
+        owner: str = "",
+        person: str = "",
+    ) -> None:
+        """`searcher` makes what a question searches with; `person` is whose jobs count."""
+        self._imports, self._searcher = imports, searcher
+        self._owner, self._person = owner, person
+        self._router = Router(lambda: database.routes.of(owner))  # type: ignore[arg-type,return-value]
+
+    def route(self, text: str, *, attached: bool = False) -> Routed:
+        """The way of a message, without a chat model."""
+        return self._router.route(text, attached=attached)
+
+    async def direct(self, run: Run) -> AsyncIterator[dict[str, Any]]:
+        """Set the run on its way; what is told of it, more as it goes on. Nothing for a plain question.
+
+        Raises RagError where what is to be saved cannot be begun.
+        """
+        question = run.question
+        routed = await self._routed(run)
+        if _MODE_OF.get(routed.route, question.mode) not in run.modes:
+            routed = replace(routed, route="ask")
+        saves = routed.route in ("save", "save_then_ask")
+        text = question_of(routed.rest) or question.text if routed.addresses and saves else question.text
+        wishes = await asyncio.to_thread(read_wishes, text, date.today(), saves=saves, without=question.options.without)
+        question = self._turned(question, routed, wishes)
+        if routed.route == "ask" and not wishes.found:
+            run.question = question
+            return
+        run.turn_to(question, self._searcher(question, run))
+        told = _told(routed, wishes)
+        yield told
+        if saves:
+            async for more in self._saved(run, question, routed, wishes):
+                yield {**told, **more}
+
+    async def _saved(
+        self, run: Run, question: Question, routed: Routed, wishes: Wishes
+    ) -> AsyncIterator[dict[str, Any]]:
+        """Save what came with the message, and answer from that first; where nothing was saved, say so."""
+        telling = replace(question, mode="save")
+        if len(routed.addresses) > MOST_UNASKED and not question.options.confirmed:
+            run.turn_to(telling, self._searcher(telling, run))
+            yield {"confirm": len(routed.addresses)}
+            return
+        job = await asyncio.to_thread(self._begun, question, routed, wishes)
+        yield {"job": job}
+        items = await self._ended(job)
+        run.state["saved"] = [_row(item) for item in items]
+        saved = tuple(item.result.url_hash for item in items if item.result and item.result.status in _SAVED)
+        asked = replace(question, options=replace(question.options, first=saved))
+        after = asked if saved and routed.route == "save_then_ask" else telling
+        run.turn_to(after, self._searcher(after, run))
+        yield {"job": job, "saved": run.state["saved"]}
+
+    async def _routed(self, run: Run) -> Routed:
+        question, reasoner = run.question, run.reasoner
+        attached = bool(question.options.saving)
+        model = asked_of(reasoner) if isinstance(reasoner, ChatReasoner) else None
+        if model is None:
+            routed = await asyncio.to_thread(self._router.route, question.text, attached=attached)
+        else:
+            routed = await self._router.ask(question.text, model, attached=attached)
+        follows = bool(run.history) and routed.by == "classifier" and routed.route in ("unknown", "small_talk")
+        return replace(routed, route="ask") if follows else routed
+
+    def _turned(self, question: Question, routed: Routed, wishes: Wishes) -> Question:
+        """The question with its way, and with what the message wished for."""
+        found, scope = wishes.found, question.scope
+        since, until = found.get("days", (None, None))
+        scope = replace(
+            scope,
+            languages=(found["language"],) if "language" in found else scope.languages,
+            since=since.isoformat() if since else scope.since,
+            until=until.isoformat() if until else scope.until,
+        )
+        options = replace(
+            question.options, route=routed.route, strategy=found.get("strategy") or question.options.strategy
+        )
+        asks = routed.route in ("ask", "save_then_ask")
+        mode = found.get("mode", question.mode) if asks else _MODE_OF[routed.route]
+        return replace(question, text=wishes.rest, mode=mode, scope=scope, options=options)
+
+    def _begun(self, question: Question, routed: Routed, wishes: Wishes) -> str:
+        if question.options.saving:
+            return question.options.saving
+        chosen = {"chunk_size": wishes.found["chunk_size"]} if "chunk_size" in wishes.found else {}
+        return self._imports.add_urls(
+            routed.addresses,
+            library=question.library,
+            owner=self._person,
+            chunker=wishes.found.get("chunker", ""),
+            **chosen,
+        )
+
+    async def _ended(self, job: str) -> Sequence[JobItem]:
+        # It lies in SQLite, and another process may be at it.
+        while (await asyncio.to_thread(self._imports.jobs.job, job)).state == "running":  # noqa: ASYNC110
+            await asyncio.sleep(_LOOK_EVERY)
+        return await asyncio.to_thread(self._imports.jobs.items, job, 0, _TOLD)
+
+
+def _told(routed: Routed, wishes: Wishes) -> dict[str, Any]:
+    """What is kept with the turn, as JSON values."""
+    return {
+        "route": routed.route,
+        "by": routed.by,
+        "reason": asdict(routed.reason),
+        "addresses": list(routed.addresses),
+        "wishes": dict(wishes.words),
+    }
+
+
+def _row(item: JobItem) -> dict[str, Any]:
+    result = item.result
+    if result is None:
+        return {"source": item.source, "url": item.url, "url_hash": item.url_hash, "status": "", "notice": None}
+    notice = asdict(Notice(result.reason, result.params))
+    return {
+        "source": result.source,
+        "url": result.url,
+        "url_hash": result.url_hash,
+        "status": result.status,
+        "notice": notice,
+    }
+
+
+def overruled(database: Database, owner: str, text: str, route: str) -> None:
+    """Keep what a person chose for a message whose way was read wrongly. Raises RagError("route_unknown_name")."""
+    if route not in ROUTES:
+        raise RagError("route_unknown_name", route=route)
+    database.routes.add(owner, read_message(text).masked, route)

@@ -1,0 +1,81 @@
+"""The route of a message: rules where it is plain, a classifier elsewhere, the fast chat model where that is unsure."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import replace
+from typing import Final
+
+from rag.errors import ModelError
+from rag.reasoning.questions import is_small_talk
+from rag.routing.classifier import because, chosen_before, likelihoods
+from rag.routing.message import Message, read_message
+from rag.routing.routes import Route, RouteBy, Routed
+from rag.tools.calculator import expression_of
+from rag.types import Notice
+
+log = logging.getLogger(__name__)
+
+SURE: Final = 0.5
+"""How likely a route must be that is taken in the place of a question."""
+_SURE_OF: Final[dict[Route, float]] = {"web": 0.6, "unknown": 0.6}
+"""Where a question would leave the house for nothing, or be refused."""
+_UNSURE: Final = 0.8
+_WORD: Final = re.compile(r"\w")
+
+AskModel = Callable[[Message], Awaitable[tuple[Route, str]]]
+"""What a chat model says: a route, and why in a few words. Raises ModelError."""
+
+
+class Router:
+    """Routes messages; `chosen` tells what people chose for earlier ones, as (masked text, route), latest first."""
+
+    def __init__(self, chosen: Callable[[], Iterable[tuple[str, Route]]] = tuple) -> None:
+        self._chosen = chosen
+
+    def route(self, text: str, *, attached: bool = False) -> Routed:
+        """The route without a chat model. May block."""
+        message = read_message(text, attached=attached)
+        return self._ruled(message) or self._likely(message)
+
+    async def ask(self, text: str, model: AskModel, *, attached: bool = False) -> Routed:
+        """The same, where it is unsure as the model says."""
+        routed = self.route(text, attached=attached)
+        if routed.by != "classifier" or routed.confidence >= _UNSURE:
+            return routed
+        try:
+            route, why = await model(read_message(text, attached=attached))
+        except ModelError as error:
+            log.info("a message is routed without the model (%s)", error.code)
+            return routed
+        return replace(routed, route=route, by="model", reason=Notice("route_model", {"why": why}), confidence=1.0)
+
+    def _ruled(self, message: Message) -> Routed | None:
+        if message.wordless and (message.addresses or message.attached):
+            return _routed(message, "save", "rules", "route_only_addresses", count=len(message.addresses))
+        if earlier := chosen_before(message, self._chosen()):
+            return _routed(message, earlier, "person", "route_chosen_before")
+        if message.addresses or message.attached:
+            return None
+        if not _WORD.search(message.text):
+            return _routed(message, "unknown", "rules", "route_no_words")
+        if expression := expression_of(message.text):
+            return _routed(message, "calculate", "rules", "route_expression", expression=expression)
+        return _routed(message, "small_talk", "rules", "route_greeting") if is_small_talk(message.text) else None
+
+    def _likely(self, message: Message) -> Routed:
+        likely = likelihoods(message)
+        best = max(likely, key=lambda route: likely[route])
+        if best != "ask" and likely[best] < _SURE_OF.get(best, SURE) and likely["ask"] > 0:
+            best = "ask"
+        words = because(message, best)
+        code = f"route_{best}" if words or best == "ask" else "route_likely"
+        return _routed(message, best, "classifier", code, likely[best], words=", ".join(f"“{word}”" for word in words))
+
+
+def _routed(
+    message: Message, route: Route, by: RouteBy, code: str, confidence: float = 1.0, **params: object
+) -> Routed:
+    return Routed(route, by, Notice(code, params), confidence, message.addresses, message.words)

@@ -1,0 +1,139 @@
+"""Ways of messages: right for nearly all that somebody else wrote, and never wrong where it costs most."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from rag.errors import ModelError
+from rag.routing.classifier import TRAINING, digest, fitted_on
+from rag.routing.message import Message, read_message
+from rag.routing.router import Router
+from rag.routing.routes import ROUTES, Route
+from rag.routing.saving import question_of
+from rag.routing.wishes import read_wishes
+
+HERE = Path(__file__).parent
+TODAY = date(2026, 11, 23)
+
+
+def utterances(name: str) -> list[tuple[str, str]]:
+    with (HERE / name).open(encoding="utf-8") as lines:
+        return [(row["question"], row["route"]) for row in map(json.loads, lines)]
+
+
+@pytest.mark.parametrize("name", ["utterances.jsonl", "kept_back.jsonl"])
+def test_messages_that_somebody_else_wrote_go_their_way(name: str) -> None:
+    rows, router = utterances(name), Router()
+    told = [router.route(text).route for text, _ in rows]
+    right = Counter(route for (_, route), said in zip(rows, told, strict=True) if route == said)
+    meant, said = Counter(route for _, route in rows), Counter(told)
+    assert sum(2 * right[route] / (meant[route] + said[route]) for route in ROUTES) / len(ROUTES) >= 0.9
+    wrong = [(route, said) for (_, route), said in zip(rows, told, strict=True) if route != said]
+    assert not [pair for pair in wrong if pair[1] == "save" and pair[0] != "save_then_ask"]
+    assert not [pair for pair in wrong if pair[1] == "web"]
+    assert not [pair for pair in wrong if pair[0] == "ask" and pair[1] in ("unknown", "small_talk")]
+
+
+def test_the_weights_are_those_of_the_training_file() -> None:
+    assert fitted_on() == digest(TRAINING), "fit them anew: python -m benchmarks.routing --fit"
+
+
+def test_no_message_of_the_tests_was_learned_from() -> None:
+    with TRAINING.open(encoding="utf-8") as lines:
+        learned = {json.loads(line)["question"].strip().lower() for line in lines}
+    held = {text.strip().lower() for name in ("utterances.jsonl", "kept_back.jsonl") for text, _ in utterances(name)}
+    assert not learned & held
+
+
+@pytest.mark.parametrize(
+    ("text", "route", "by"),
+    [
+        ("https://a.example/x", "save", "rules"),
+        ("https://a.example/x\nwww.b.example/y、c.example.org/z。", "save", "rules"),
+        ("12 * 7", "calculate", "rules"),
+        ("…", "unknown", "rules"),
+        ("你好", "small_talk", "rules"),
+    ],
+)
+def test_plain_cases_are_ruled(text: str, route: str, by: str) -> None:
+    routed = Router().route(text)
+    assert (routed.route, routed.by) == (route, by)
+
+
+def test_nothing_is_saved_that_holds_no_address_and_no_file() -> None:
+    assert Router().route("save this page").route not in ("save", "save_then_ask")
+    assert Router().route("save it please", attached=True).route == "save"
+    assert Router().route("", attached=True).route == "save"
+
+
+def test_what_a_person_chose_holds_for_messages_like_it() -> None:
+    text = "Wie viele Seiten, was kosten sie?"
+    router = Router(lambda: [(read_message(text).masked, "statistics")])
+    assert (router.route(text).route, router.route(text).by) == ("statistics", "person")
+    assert router.route("What does the premium plan cost?").by != "person"
+
+
+async def test_a_model_is_asked_only_where_it_is_unsure_and_may_fail() -> None:
+    asked: list[str] = []
+
+    async def model(message: Message) -> tuple[Route, str]:
+        asked.append(message.text)
+        return "statistics", "counts pages"
+
+    async def broken(message: Message) -> tuple[Route, str]:
+        raise ModelError("chat_unreachable")
+
+    assert (await Router().ask("What is the refund deadline for cancelled courses?", model)).route == "ask"
+    assert not asked
+    unsure = "现在库有多大了"
+    assert Router().route(unsure).confidence < 0.8
+    assert (await Router().ask(unsure, model)).by == "model"
+    assert (await Router().ask(unsure, broken)) == Router().route(unsure)
+
+
+@pytest.mark.parametrize(
+    ("text", "rest", "found"),
+    [
+        ("In deep mode, why did it fail?", "why did it fail?", {"mode": "deep"}),
+        ("用关键词检索 NAS 备份", "NAS 备份", {"strategy": "keyword"}),
+        ("只看中文网页，票价多少", "票价多少", {"language": "zh"}),
+        ("What is deep mode?", "What is deep mode?", {}),
+        ("Does semantic search work offline?", "Does semantic search work offline?", {}),
+        ("按语义切分", "按语义切分", {}),
+    ],
+)
+def test_wishes_are_read_and_taken_out(text: str, rest: str, found: dict[str, object]) -> None:
+    wishes = read_wishes(text, TODAY)
+    assert (wishes.rest, dict(wishes.found)) == (rest, found)
+
+
+def test_a_wish_that_was_taken_off_stays_in_the_question() -> None:
+    text = "In deep mode, why did it fail?"
+    assert read_wishes(text, TODAY, without=["mode"]).rest == text
+
+
+def test_how_pages_are_cut_is_read_where_they_are_saved() -> None:
+    text = "read this in with chunk size 500 and semantic chunking"
+    assert dict(read_wishes(text, TODAY, saves=True).found) == {"chunk_size": 500, "chunker": "semantic"}
+    assert read_wishes(text, TODAY).rest == text
+    days = read_wishes("只看最近一周保存的网页，价格是多少？", TODAY)
+    assert days.rest == "价格是多少？"
+    assert days.found["days"][0] <= date(2026, 11, 17)
+
+
+@pytest.mark.parametrize(
+    ("rest", "question"),
+    [
+        ("Save and then tell me the price", "tell me the price"),
+        ("保存，然后告诉我价格", "告诉我价格"),
+        ("看一下。它的价格是多少？", "看一下。它的价格是多少？"),
+        ("what does say about refunds?", "what does say about refunds?"),
+    ],
+)
+def test_a_question_is_asked_without_the_words_that_save(rest: str, question: str) -> None:
+    assert question_of(rest) == question

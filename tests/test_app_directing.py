@@ -1,0 +1,113 @@
+"""What is typed into the one box goes its way: saved, saved and asked, asked with its wishes, or asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from rag.app import App, Question, RunOptions
+from rag.config import load_settings
+from rag.conversations.conversations import TurnView
+from tests.support.page_server import PageServer
+
+TEA = "<html><title>Tea of the Harbour</title><article><h1>Tea</h1><p>{}</p></article></html>".format(
+    "Longjing tea is sold in the harbour shop for 42 crowns a tin. The shop is open from nine to five. " * 3
+)
+
+
+@pytest.fixture
+def app(tmp_path: Path, page_server: PageServer) -> Iterator[App]:
+    page_server.add("/tea", TEA)
+    settings = load_settings(
+        None,
+        rag_data_dir=tmp_path,
+        qdrant_url="",
+        llm_model="",
+        llm_base_url="",
+        fetch_allow_private_hosts=f"{page_server.host}:{page_server.port}",
+    )
+    with closing(App(settings)) as one:
+        one.imports.start()
+        yield one
+
+
+def asked(app: App, text: str, **options: object) -> TurnView:
+    begun = app.converse(Question(text, ("main",), options=RunOptions(**options)))  # type: ignore[arg-type]
+    app.wait(begun.run_id, 60)
+    return app.conversations.turn(begun.turn_id)
+
+
+def test_an_address_alone_is_saved_and_the_turn_tells_of_it(app: App, page_server: PageServer) -> None:
+    turn = asked(app, page_server.url("/tea"))
+    assert [page.title for page in app.library("main").pages()] == ["Tea of the Harbour"]
+    assert turn.answer is not None
+    assert (turn.answer.mode, turn.answer.outcome, turn.answer.text) == (
+        "save",
+        "conversation",
+        "Saved 1 of 1 sources.",
+    )
+    assert (turn.route["route"], turn.route["by"], len(turn.route["saved"])) == ("save", "rules", 1)
+
+
+def test_a_question_that_came_with_an_address_is_answered_from_its_page_first(
+    app: App, page_server: PageServer
+) -> None:
+    turn = asked(app, f"Save {page_server.url('/tea')} and then tell me what a tin of Longjing tea is sold for")
+    assert turn.answer is not None
+    assert "42 crowns" in turn.answer.text
+    assert {one.url for one in turn.answer.citations} == {page_server.url("/tea")}
+    assert turn.answer.question == "tell me what a tin of Longjing tea is sold for"
+    assert app.conversations.searches(turn.id)[-1].notes["scope"]["code"] == "scope_saved"
+
+
+def test_a_page_that_cannot_be_saved_is_told_of_and_not_asked_about(app: App, page_server: PageServer) -> None:
+    page_server.add("/gone", "no", status=404)
+    turn = asked(app, f"{page_server.url('/gone')} what does it say about prices?")
+    assert turn.answer is not None
+    assert turn.answer.mode == "save"
+    assert turn.answer.text.startswith("Saved 0 of 1 sources.")
+    assert page_server.url("/gone") in turn.answer.text
+
+
+def test_many_addresses_are_asked_about_first(app: App, page_server: PageServer) -> None:
+    text = "\n".join(page_server.url(f"/tea?{number}") for number in range(6))
+    turn = asked(app, text)
+    assert turn.route["confirm"] == 6
+    assert not app.library("main").pages()
+    assert asked(app, text, confirmed=True).route["saved"]
+    assert app.library("main").pages()
+
+
+def test_files_are_saved_and_then_asked(app: App) -> None:
+    files = [("harbour.txt", b"The harbour master of Veld is Ines Okafor. She has held the office since 2019. " * 4)]
+    begun = app.converse(Question("Who is the harbour master of Veld?", ("main",)), files=files)
+    answer = app.wait(begun.run_id, 60)
+    assert "Ines Okafor" in answer.text
+    assert app.conversations.turn(begun.turn_id).route["route"] == "save_then_ask"
+
+
+def test_wishes_are_followed_and_told_and_can_be_taken_off(app: App, page_server: PageServer) -> None:
+    asked(app, page_server.url("/tea"))
+    text = "In deep mode, use keyword search: where is Longjing tea sold?"
+    turn = asked(app, text)
+    assert turn.answer is not None
+    assert (turn.answer.mode, turn.answer.question) == ("deep", "where is Longjing tea sold?")
+    assert set(turn.route["wishes"]) == {"mode", "strategy"}
+    without = asked(app, text, without=("mode", "strategy"))
+    assert without.route == {}
+    assert without.answer is not None
+    assert without.answer.mode == "fast"
+
+
+def test_a_plain_question_starts_at_once_and_nothing_is_told(app: App) -> None:
+    assert asked(app, "Where is Longjing tea sold?").route == {}
+
+
+def test_what_a_person_chose_holds_for_the_next_message_of_theirs_alone(app: App) -> None:
+    text = "The tally of it all, by site"
+    app.overrule(text, "ask", owner="ann")
+    assert app.route(text, "ann").by == "person"
+    assert app.route(text, "bob").by != "person"
