@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-RunMode = Literal["fast", "deep", "research", "judge"]
+RunMode = Literal["fast", "deep", "research", "judge", "summary"]
 Outcome = Literal["answered", "caveat", "not_in_pages", "failed", "conversation"]
 IngestStatus = Literal["added", "unchanged", "updated", "duplicate", "held", "gone", "skipped", "failed"]
 PageStatus = Literal["active", "gone"]

@@ -65,6 +65,19 @@ def test_nobody_else_reads_what_it_keeps(app: App) -> None:
     assert not [path for path in files if path.lstat().st_mode & 0o077]
 
 
+@pytest.mark.parametrize(
+    ("wish", "title"), [("Summarise the travel policy", "Travel"), ("总结《临江地铁票价与乘车指南》", "地铁")]
+)
+def test_a_page_is_summarised_and_its_summary_kept(app: App, wish: str, title: str) -> None:
+    answer = ask(app, wish, "summary")
+    assert (answer.outcome, answer.model_calls) == ("answered", 0)
+    assert len(answer.citations) >= 8 and all(title in one.title for one in answer.citations)
+    check_citations(app, answer)
+    again = ask(app, wish, "summary")
+    assert again.notice and again.notice.code == "summary_kept"
+    assert (again.text, again.citations) == (answer.text, answer.citations)
+
+
 @pytest.mark.parametrize("mode", ["fast", "deep"])
 @pytest.mark.parametrize(
     ("question", "gold"),

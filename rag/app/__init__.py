@@ -23,6 +23,7 @@ from rag.app.models import Models
 from rag.app.transfer import Transfers
 from rag.app.upkeep import Upkeep
 from rag.app.web_reading import WebReading
+from rag.app.whole_pages import WholePages
 from rag.checking.verifier import LocalVerifier
 from rag.config import Settings
 from rag.conversations.checkpoints import Checkpoints
@@ -135,6 +136,11 @@ class App:
         """Hide a library; for a day `libraries.restore` brings all of it back. What runs into it is paused."""
         self.libraries.remove(name)
         self.imports.jobs.pause_all(name)
+
+    def remove_pages(self, name: str, url_hashes: Sequence[str]) -> int:
+        """Remove pages with all that was made of them; returns how many there were."""
+        self._database.summaries.forget(name, url_hashes)
+        return self.library(name).remove(url_hashes)
 
     def tidy(self) -> None:
         """Let idle libraries rest, and delete for good what was removed a day ago.
@@ -360,6 +366,7 @@ class App:
             filters=question.scope,
             web=self._web(question),
             first=chosen.first,
+            reader=WholePages(self.library(library), question.scope, self._database.summaries),
             strategy=chosen.strategy,
             **{**numbers, **options},
         )

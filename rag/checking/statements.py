@@ -34,6 +34,10 @@ LONGEST = 5_000
 """Characters of a sentence. What is longer was never ended, and nothing bears it out."""
 _LONGEST_TRANSITION = 3  # content words of a line that only leads on to the next
 
+_HEADING_WITHOUT_TEXT = re.compile(r"^(#{1,6}) [^\n]*\n*+(?=(?!\1#)#{1,6} |\Z)", re.MULTILINE)
+_EMPTY_ITEM = re.compile(r"^[^\S\n]*+(?:[-*•]|\d++[.)])[^\S\n]*+$\n?", re.MULTILINE)
+_BLANK_LINES = re.compile(r"\n{3,}")
+
 Kind = Literal["statement", "excused", "nothing"]
 _SOURCE: Final = (
     r"\b(?:passages?|pages?|sources?|texts?|articles?|documents?|excerpts?|snippets?|context|search results?|materials?"
@@ -194,3 +198,13 @@ def is_remark(sentence: str) -> bool:
 def declines(text: str) -> bool:
     """Whether a text says that the answer is not in the passages."""
     return is_on_sources(text) or bool(_NOTHING_FOUND.search(text))
+
+
+def without(text: str, spans: Sequence[tuple[int, int]]) -> str:
+    """The text without these sentences, and without headings and marks of a list that have nothing left below them."""
+    for start, stop in sorted(spans, reverse=True):
+        text = text[:start].rstrip(" ") + text[stop:]
+    text = _EMPTY_ITEM.sub("", text)
+    while (shorter := _HEADING_WITHOUT_TEXT.sub("", text)) != text:
+        text = shorter
+    return _BLANK_LINES.sub("\n\n", text).strip()

@@ -57,7 +57,7 @@ def remove(settings: Settings, options: argparse.Namespace) -> int:
     status = 0
     with closing(App(settings)) as app:
         for url in options.urls:
-            removed = app.library().remove([url_hash(url)])
+            removed = app.remove_pages(settings.rag_library, [url_hash(url)])
             status = status if removed else 1
             put(
                 options,

@@ -11,6 +11,7 @@ from rag.graphs.judge.mode import JudgeMode
 from rag.graphs.research.mode import ResearchMode
 from rag.graphs.saving import SaveMode
 from rag.graphs.shallow import ShallowMode
+from rag.graphs.summary.mode import SummaryMode
 from rag.runs.run import Mode
 
 _ROWS: Final[tuple[Mode, ...]] = (
@@ -19,6 +20,7 @@ _ROWS: Final[tuple[Mode, ...]] = (
     ResearchMode(),
     JudgeMode(),
     SaveMode(),
+    SummaryMode(),
 )
 MODES: Final[Mapping[str, Mode]] = MappingProxyType({mode.name: mode for mode in _ROWS})
 

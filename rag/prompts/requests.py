@@ -95,6 +95,17 @@ def notes(texts: PromptTexts, question: str, numbered: Sequence[Numbered]) -> Pr
     return made([texts.of("notes", question)], _under(block, question), marker=marker, missing=NOT_IN_PAGES)
 
 
+def section_notes(texts: PromptTexts, question: str, numbered: Sequence[Numbered]) -> Prompt:
+    """Ask for what matters most of each passage, one fact a line, each with its passage's number."""
+    block, marker = _block(numbered)
+    return made([texts.of("section_notes", question)], _under(block, question), marker=marker, missing=NOT_IN_PAGES)
+
+
+def summary(texts: PromptTexts, question: str, headings: Sequence[str], numbered: Sequence[Numbered]) -> Prompt:
+    """Ask for a summary, from passages that keep their numbers."""
+    return _by_headings(texts, "summary", question, headings, numbered)
+
+
 def hypothetical(texts: PromptTexts, question: str) -> Prompt:
     """Ask for a passage such as a page would hold that answers; it is searched with and never shown as an answer."""
     return made([texts.of("hypothetical", question)], _asked(question))
@@ -192,10 +203,17 @@ def go_on(
 
 def report(texts: PromptTexts, question: str, headings: Sequence[str], numbered: Sequence[Numbered]) -> Prompt:
     """Ask for the report, from passages that keep their numbers."""
+    return _by_headings(texts, "report", question, headings, numbered)
+
+
+def _by_headings(
+    texts: PromptTexts, job: str, question: str, headings: Sequence[str], numbered: Sequence[Numbered]
+) -> Prompt:
     block, marker = _block(numbered)
     parts = "标题" if is_chinese(question) else "Headings"
-    user = f"{block}\n\n{parts}:\n{_lines(headings)}\n\n{_asked(question)}"
-    return made([texts.of("report", question)], user, marker=marker, count=len(numbered), missing=NOT_IN_PAGES)
+    listed = _defused(_lines(headings), marker)
+    user = f"{block}\n\n{parts}:\n{listed}\n\n{_asked(question)}"
+    return made([texts.of(job, question)], user, marker=marker, count=len(numbered), missing=NOT_IN_PAGES)
 
 
 def mend(texts: PromptTexts, question: str, sentences: Sequence[str], passages: Sequence[Passage]) -> Prompt:

@@ -102,7 +102,7 @@ async def composed(writer: Writer, question: str, passages: Sequence[Passage], p
 
 
 async def _stuff(writer: Writer, question: str, numbered: Sequence[Numbered], plan: Plan) -> AsyncIterator[str]:
-    fitting = _fitted(numbered, plan.room)
+    fitting = fitted(numbered, plan.room)
     async for piece in writer.stream(requests.answer(writer.texts, question, fitting, deep=plan.deep)):
         yield piece
 
@@ -133,12 +133,12 @@ async def _map_reduce(writer: Writer, question: str, numbered: Sequence[Numbered
     async def notes_on(group: Sequence[Numbered]) -> list[Numbered]:
         async with gate:
             lines = await writer.lines(requests.notes(writer.texts, question, group))
-        return _notes(group, lines)
+        return notes_of(group, lines)
 
     groups = grouped(numbered, replace(plan, calls=plan.calls - 1))
     noted = [note for notes in await asyncio.gather(*map(notes_on, groups)) for note in notes]
     if noted:
-        fitting = _fitted(noted, plan.room)
+        fitting = fitted(noted, plan.room)
         async for piece in writer.stream(requests.answer(writer.texts, question, fitting, deep=plan.deep)):
             yield piece
 
@@ -168,10 +168,10 @@ def grouped(numbered: Sequence[Numbered], plan: Plan) -> list[list[Numbered]]:
     """Passages in their order, one a request as long as there are calls for that, else as many as need be."""
     size = -(-len(numbered) // max(1, plan.calls))
     groups = [list(numbered[at : at + size]) for at in range(0, len(numbered), size)]
-    return [_fitted(group, plan.room) for group in groups]
+    return [fitted(group, plan.room) for group in groups]
 
 
-def _fitted(numbered: Sequence[Numbered], room: int) -> list[Numbered]:
+def fitted(numbered: Sequence[Numbered], room: int) -> list[Numbered]:
     """The passages as far as they fit, each cut alike where they do not."""
     share = share_that_fits([passage for _, passage in numbered], room)
     if share >= 1.0:
@@ -181,7 +181,7 @@ def _fitted(numbered: Sequence[Numbered], room: int) -> list[Numbered]:
     ]
 
 
-def _notes(group: Sequence[Numbered], lines: Sequence[str]) -> list[Numbered]:
+def notes_of(group: Sequence[Numbered], lines: Sequence[str]) -> list[Numbered]:
     """The passages with what was noted of each as their text, without those of which nothing was."""
     known = dict(group)
     texts: dict[int, list[str]] = {}

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 from qdrant_client import models
+
+from rag.types import Page
 
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 
@@ -53,6 +55,13 @@ class Filters:
             return None
         return models.Filter(must=must or None, must_not=aside if self.without else None)
 
+    def holds(self, page: Page, *, dated: bool = True) -> bool:
+        """Whether a page is within it, `dated` also when it was added; headings are not looked at."""
+        chosen = ((self.pages, page.url_hash), (self.sites, page.site), (self.languages, page.language))
+        if page.url_hash in self.without or any(wanted and own not in wanted for wanted, own in chosen):
+            return False
+        return not dated or between(page.added_at, self.since, self.until)
+
     def within(self, other: Filters) -> Filters:
         """Both at once. Where no value of a field stands in both, this one's count."""
 
@@ -68,6 +77,19 @@ class Filters:
             self.until or other.until,
             tuple(dict.fromkeys((*self.without, *other.without))),
         )
+
+
+def between(moment: str, since: str, until: str) -> bool:
+    """Whether a moment (ISO 8601) lies between two others, or dates, each of which may be empty."""
+    at = _utc(moment) if moment else None
+    after = at is not None and (not since or at >= _utc(since))
+    end = _utc(until) + timedelta(days=bool(_DATE.fullmatch(until))) if until else None
+    return after and (end is None or (at is not None and at <= end))
+
+
+def _utc(moment: str) -> datetime:
+    read = datetime.fromisoformat(moment)
+    return read if read.tzinfo else read.replace(tzinfo=UTC)
 
 
 def _between(since: str, until: str) -> models.DatetimeRange:

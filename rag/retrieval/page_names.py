@@ -105,6 +105,13 @@ def pages_named(text: str, pages: Sequence[Page]) -> list[Page]:
     return list(named.values())
 
 
+def names_alone(text: str, page: Page) -> bool:
+    """Whether a message says nothing but the page's name beside the words that frame a wish."""
+    own = {token for name in (page.title, slug(page)) for token in _tokens(name)}
+    rest = _QUOTED.sub(" ", _ADDRESS.sub(" ", text))
+    return all(not token or token in own or _joins(token, page.title) for token in _tokens(rest))
+
+
 def words(text: str) -> frozenset[str]:
     """The words of a name without little ones, in the singular, roughly."""
     return frozenset(_singular(word) for word in terms(text) if word not in _LITTLE)

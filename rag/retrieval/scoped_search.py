@@ -83,13 +83,15 @@ class ScopedSearch:
         web: Callable[[str], Sequence[Passage]] | None = None,
         ledger: Ledger | None = None,
         first: Sequence[str] = (),
+        reader: Any = None,
         **options: Any,
     ) -> None:
         """`web` searches beyond the library, where that is set up and the person allowed it; `ledger` is what an
         earlier report was written from, which is looked into first, and `first` names pages that are searched before
-        the others."""
+        the others. `reader` gives whole pages to who asks for it."""
         self._first = Filters(pages=tuple(first))
         self.web = web
+        self.reader = reader
         self._ledger = ledger
         self._make = make
         self._pages = pages
@@ -130,14 +132,8 @@ class ScopedSearch:
 
     def titles(self) -> list[str]:
         """Those of the pages within the scope that was chosen."""
-        wanted = self._filters
-        return [
-            page.title
-            for page in self._pages()
-            if page.title
-            and (not wanted.pages or page.url_hash in wanted.pages)
-            and (not wanted.sites or page.site in wanted.sites)
-        ]
+        wanted = Filters(self._filters.pages, self._filters.sites)
+        return [page.title for page in self._pages() if page.title and wanted.holds(page, dated=False)]
 
     def vector(self, question: str) -> NDArray[np.float32]:
         """The unit vector (d,) of a question."""

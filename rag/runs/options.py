@@ -22,7 +22,8 @@ Leave = Literal["", "ask", "allowed"]
 class RunOptions:
     """Choices and limits of one run; None means the mode's own or none.
 
-    `strategy` is how it searches, by default as the settings say. `standalone` is the question as the person
+    `route` is what the message was taken for, empty for a question. `strategy` is how it searches, by default as the
+    settings say. `standalone` is the question as the person
     corrected it: it is searched for and answered. `compose`
     says how an answer is put together from many passages, `distill` whether they are cut down to the
     sentences that bear on the question first (None: when they do not fit). With `approve` a plan waits for the

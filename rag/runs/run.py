@@ -14,6 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast, get_args, runtime_checkable
 
 from rag.checking.verifier import Verifier
@@ -32,6 +33,8 @@ from rag.types import (
     Exchange,
     Notice,
     Outcome,
+    Page,
+    PageVersion,
     Passage,
     Retrieval,
     Statement,
@@ -103,6 +106,38 @@ class Holds(Protocol):
         ...
 
 
+class PageReader(Protocol):
+    """Gives pages whole, and keeps what was made of them. All calls may block, and raise StoreError."""
+
+    def listed(self, *, dated: bool = True) -> Sequence[Page]:
+        """The pages within the scope that take part in answers, newest first, without their text.
+
+        Not `dated`, whenever they were added.
+        """
+        ...
+
+    def read(self, url_hash: str) -> Page | None:
+        """The page with its text."""
+        ...
+
+    def passages(self, url_hash: str) -> Sequence[Passage]: ...
+    def versions(self, url_hash: str) -> Sequence[PageVersion]: ...
+
+    def kept(self, page: Page, language: str, by: str) -> Mapping[str, Any] | None:
+        """The summary of this very text, with `made`, when it was."""
+        ...
+
+    def keep(self, page: Page, language: str, by: str, summary: Mapping[str, Any]) -> object: ...
+
+
+@runtime_checkable
+class ReadsPages(Protocol):
+    @property
+    def reader(self) -> PageReader | None:
+        """Gives whole pages, where what searches knows them."""
+        ...
+
+
 class Shelf:
     """The passages that a run has in hand: steps that read them again cost no second visit to the store.
 
@@ -149,6 +184,11 @@ class Shelf:
     def vector(self) -> Callable[[str], NDArray[np.float32]] | None:
         """The unit vector of a question, where what searches has a model."""
         return self._retriever.vector if isinstance(self._retriever, Embeds) else None
+
+    @property
+    def reader(self) -> PageReader | None:
+        """Gives whole pages, where that is known."""
+        return self._retriever.reader if isinstance(self._retriever, ReadsPages) else None
 
     def answerable(self) -> float:
         """How likely the library holds the answer, by the best of the searches; 1 before the first."""
@@ -206,6 +246,23 @@ class Mode(ABC):
     async def remember(self, run: Run) -> None:
         """Add what a broken-off run had written to its conversation."""
         return
+
+
+class DrivenMode(Mode):
+    """One whose graph is made in the module `driving` beside its own, which knows LangGraph: that takes a second to
+    import the first time."""
+
+    @property
+    def driving(self) -> Any:
+        return import_module(f"{type(self).__module__.rpartition('.')[0]}.driving")
+
+    def warm(self, saver: Any) -> None:
+        self.driving.graph_of(saver)
+
+    async def prepare(self, run: Run) -> Prepared:
+        driving = await asyncio.to_thread(lambda: self.driving)
+        prepared: Prepared = await driving.prepared(run)
+        return prepared
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Jobs, schedules, conversations, feedback and evaluations in one SQLite file under the data folder."""
+"""Jobs, schedules, conversations, feedback, evaluations and summaries in one SQLite file under the data folder."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from rag.store.job_table import FileTable, Job, JobTable
 from rag.store.route_table import RouteTable
 from rag.store.schedule_table import Schedule, ScheduleTable
 from rag.store.sqlite_file import SqliteFile
+from rag.store.summary_table import SummaryTable
 
 __all__ = ["Change", "Conversation", "Database", "Job", "JobItem", "Schedule", "Turn"]
 
@@ -34,10 +35,11 @@ class Database(SqliteFile):
         self.cases = CaseTable(self)
         self.evaluations = RunTable(self)
         self.labels = LabelTable(self)
+        self.summaries = SummaryTable(self)
 
     def forget_library(self, library: str) -> None:
         """Remove all that is kept of a library, everybody's."""
         evaluations = ("evaluation_labels", "evaluation_runs", "evaluation_sets")
         with self.transaction() as db:
-            for table in ("feedback", "conversations", "schedules", "jobs", *evaluations):
+            for table in ("feedback", "conversations", "schedules", "jobs", "summaries", *evaluations):
                 db.execute(f"DELETE FROM {table} WHERE library = ?", (library,))

@@ -245,6 +245,19 @@ VERSIONS = (
     );
     CREATE INDEX route_choices_by_owner ON route_choices (owner);
     """,
+    """
+    CREATE TABLE summaries (
+        library TEXT NOT NULL,
+        url_hash TEXT NOT NULL,
+        text_hash TEXT NOT NULL,
+        language TEXT NOT NULL,
+        author TEXT NOT NULL,
+        created_at TEXT NOT NULL,
+        data TEXT NOT NULL,
+        PRIMARY KEY (library, url_hash, text_hash, language, author)
+    );
+    CREATE INDEX summaries_by_time ON summaries (created_at);
+    """,
 )
 
 

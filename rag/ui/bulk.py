@@ -151,7 +151,7 @@ def _confirm_remove(app: App, library: str, pages: Sequence[Page], language: Lan
         st.markdown("\n".join(names))
         st.markdown(label("page_remove_sentence", language))
         if st.button(label("library_remove_go", language), type="primary", key=f"{key}-remove-go"):
-            app.library(library).remove([page.url_hash for page in pages])
+            app.remove_pages(library, [page.url_hash for page in pages])
             forget_picks()
             set_param("page", "")
             session().notes.append(label("page_removed", language))

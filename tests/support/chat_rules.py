@@ -85,6 +85,8 @@ def _about_the_conversation(request: Request) -> str:
         )
         labels = re.findall(r"^\[\d+\] (.+)$", request.last, re.MULTILINE)
         return "\n".join(ask.format(label.split(" › ")[-1]) for label in dict.fromkeys(labels))
+    if "who will write a summary" in system or "为撰写摘要" in system:
+        return _first_sentences(_passages(request.last))
     if "take notes" in system or "做笔记" in system:
         wanted = _terms(_question(request.last))
         notes = [
@@ -122,6 +124,8 @@ def _answer(request: Request, question: str, passages: Sequence[tuple[int, str]]
         return Reply(
             " ".join(dict.fromkeys(_terms(question))) + (" 说明" if _CHINESE.search(question) else " overview")
         )
+    if "You write a summary" in system or "写一份摘要" in system:
+        return Reply(_first_sentences(passages))
     if "You write a report" in system or "写一份回答问题的报告" in system:
         return Reply(_report(request, passages))
     wanted = _terms(question)
@@ -135,6 +139,13 @@ def _answer(request: Request, question: str, passages: Sequence[tuple[int, str]]
     if not shared:
         return Reply("NOT_IN_PAGES" if "NOT_IN_PAGES" in system else "The passages do not say.")
     return Reply(f"{sentence} [{-number}]")
+
+
+def _first_sentences(passages: Sequence[tuple[int, str]]) -> str:
+    """The first sentence of each passage that is no heading."""
+    found = ((number, [one.strip() for one in _SENTENCE.findall(text)]) for number, text in passages)
+    said = ((number, [one for one in sentences if len(one) > 12 and one[0] != "#"]) for number, sentences in found)
+    return "\n".join(f"{sentences[0]} [{number}]" for number, sentences in said if sentences)
 
 
 def _report(request: Request, passages: Sequence[tuple[int, str]]) -> str:

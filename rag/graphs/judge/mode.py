@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from typing import Any
 
 from rag.runs.kept import citations_of, notice_of, passage_of, statements_of
-from rag.runs.run import Mode, Prepared, Run, answer_of
+from rag.runs.run import DrivenMode, Run, answer_of
 from rag.types import Answer, Notice, Outcome
 
 
-class JudgeMode(Mode):
+class JudgeMode(DrivenMode):
     """Judges each passage by itself, asks on for what one lacks, and answers from what the tree holds."""
 
     name = "judge"
@@ -20,29 +19,14 @@ class JudgeMode(Mode):
     max_tokens = 60_000
     keeps_history = True
 
-    def warm(self, saver: Any) -> None:
-        _driving().graph_of(saver)
-
-    async def prepare(self, run: Run) -> Prepared:
-        driving = await asyncio.to_thread(_driving)
-        prepared: Prepared = await driving.prepared(run)
-        return prepared
-
     async def finish(self, run: Run, broken: Notice | None) -> Answer:
         """From the run's last state; where it broke off, with what its levels had found."""
         state, told = run.state, broken or notice_of(run.state.get("notice"))
         if broken is not None and not state.get("outcome") and state.get("ledger"):
-            state = await _driving().rescued(state, _driving().context_of(run))
+            state = await self.driving.rescued(state, self.driving.context_of(run))
         outcome: Outcome = state.get("outcome") or "failed"
         passages = [passage_of(kept) for kept in state.get("passages", ())]
         answer = answer_of(
             run, outcome, told, state.get("text", ""), citations_of(state), passages, statements_of(state)
         )
-        return replace(answer, trail=await asyncio.to_thread(_driving().trail, run, state))
-
-
-def _driving() -> Any:
-    """What knows LangGraph, which takes a second to import the first time."""
-    from rag.graphs.judge import driving
-
-    return driving
+        return replace(answer, trail=await asyncio.to_thread(self.driving.trail, run, state))

@@ -7,13 +7,13 @@ from dataclasses import replace
 from typing import Any, Final
 
 from rag.runs.kept import citations_of, notice_of, passage_of, statements_of
-from rag.runs.run import Mode, Prepared, Run, answer_of
+from rag.runs.run import DrivenMode, Run, answer_of
 from rag.types import Answer, Notice, Outcome
 
 _KEPT: Final = ("aspects", "plan", "decisions", "gain", "stop", "struck", "notes")
 
 
-class ResearchMode(Mode):
+class ResearchMode(DrivenMode):
     """Plans, searches in parallel, reads, decides how to go on, and writes a report that is checked."""
 
     name = "research"
@@ -22,19 +22,11 @@ class ResearchMode(Mode):
     max_tokens = 60_000
     keeps_history = True
 
-    def warm(self, saver: Any) -> None:
-        _driving().graph_of(saver)
-
-    async def prepare(self, run: Run) -> Prepared:
-        driving = await asyncio.to_thread(_driving)
-        prepared: Prepared = await driving.prepared(run)
-        return prepared
-
     async def finish(self, run: Run, broken: Notice | None) -> Answer:
         """From the run's last state; where it broke off, with what its ledger holds."""
         state, told = run.state, broken or notice_of(run.state.get("notice"))
         if broken is not None and not state.get("outcome"):
-            state = await _driving().rescued(run)
+            state = await self.driving.rescued(run)
         outcome: Outcome = state.get("outcome") or "failed"
         answer = answer_of(
             run,
@@ -46,13 +38,6 @@ class ResearchMode(Mode):
             statements_of(state),
         )
         return replace(answer, trail=await asyncio.to_thread(_trail, state))
-
-
-def _driving() -> Any:
-    """What knows LangGraph, which takes a second to import the first time."""
-    from rag.graphs.research import driving
-
-    return driving
 
 
 def _trail(state: Any) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any, Final
@@ -11,6 +10,7 @@ from typing import Any, Final
 from langchain_core.messages import AIMessage
 
 from rag.checking.citations import Check, consulted
+from rag.checking.statements import without
 from rag.errors import ModelError
 from rag.graphs.research.nodes import Running
 from rag.graphs.research.state import (
@@ -32,9 +32,6 @@ from rag.types import Notice, Passage
 _SOUND: Final = frozenset({"research_complete", "research_plan_done"})
 _SOUND_BY_RULES: Final = _SOUND | {"research_budget_searches"}
 """By rules there is nearly always another name to follow: that the searches are used up says nothing of the report."""
-_HEADING_WITHOUT_TEXT: Final = re.compile(r"^#{1,6} [^\n]*\n*(?=#{1,6} |\Z)", re.MULTILINE)
-_EMPTY_ITEM: Final = re.compile(r"^[^\S\n]*+(?:[-*•]|\d++[.)])[^\S\n]*+$\n?", re.MULTILINE)
-_BLANK_LINES: Final = re.compile(r"\n{3,}")
 
 
 def handed(state: ResearchState, context: ResearchContext) -> list[Passage]:
@@ -106,7 +103,7 @@ async def verify(state: ResearchState, runtime: Running) -> Result:
         check = await _mended(check, passages, question, context)
     struck = [check.text[start:stop] for start, stop in check.doubtful()]
     if struck:
-        check = await _checked(_without(check.text, check.doubtful()), passages, question, context, ask=False)
+        check = await _checked(without(check.text, check.doubtful()), passages, question, context, ask=False)
     result = check.result()
     update: dict[str, Any] = {
         "text": result.text,
@@ -156,16 +153,6 @@ async def quoted(state: ResearchState, context: ResearchContext) -> dict[str, An
         "statements": [asdict(one) for one in result.statements],
         "outcome": "caveat" if result.text else "failed",
     }
-
-
-def _without(text: str, spans: Sequence[tuple[int, int]]) -> str:
-    """The text without these sentences, and without headings and marks of a list that have nothing left below them."""
-    for start, stop in sorted(spans, reverse=True):
-        text = text[:start].rstrip(" ") + text[stop:]
-    text = _EMPTY_ITEM.sub("", text)
-    while (shorter := _HEADING_WITHOUT_TEXT.sub("", text)) != text:
-        text = shorter
-    return _BLANK_LINES.sub("\n\n", text).strip()
 
 
 def _missing(code: str) -> dict[str, Any]:

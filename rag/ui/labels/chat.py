@@ -13,6 +13,11 @@ LABELS: dict[str, tuple[str, str]] = {
     "mode_deep": ("Deep", "深入"),
     "mode_research": ("Research", "研究"),
     "mode_judge": ("Judge", "评判"),
+    "mode_summary": ("Summary", "摘要"),
+    "mode_summary_hint": (
+        "Tells what pages say, section by section; every sentence leads to its place.",
+        "逐节概述网页内容，每句话都可回到原文。",
+    ),
     "mode_judge_hint": (
         "Judges each passage by itself, asks on for what one lacks, and shows the tree of questions.",
         "逐段评判，对段落所缺的内容继续追问，并展示问题树。",
@@ -70,6 +75,8 @@ LABELS: dict[str, tuple[str, str]] = {
     "step_search": ("Search the pages", "检索网页"),
     "step_judge": ("Judge the passages", "评判段落"),
     "step_close": ("Close the level", "结束这一层"),
+    "step_read": ("Read the pages", "阅读网页"),
+    "step_note": ("Take notes", "做笔记"),
     "step_verify": ("Check every sentence", "逐句核对"),
     "detail_query": ("“{query}”", "“{query}”"),
     "detail_found_one": ("1 passage", "1 段"),

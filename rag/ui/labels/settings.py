@@ -106,6 +106,8 @@ LABELS: dict[str, tuple[str, str]] = {
     "prompt_refine": ("Refine a draft", "完善草稿"),
     "prompt_rewrite": ("Rewrite a query", "改写检索词"),
     "prompt_suggest": ("Questions to ask next", "推荐问题"),
+    "prompt_summary": ("Summarise pages", "总结网页"),
+    "prompt_section_notes": ("Note what sections say", "记下各部分内容"),
     "prompt_summarise": ("Summarise a conversation", "概括对话"),
     "prompt_translation": ("Translate a query", "翻译检索词"),
 }

@@ -1,0 +1,1 @@
+"""Summaries of a page, of several, of a library, and of what changed in it."""

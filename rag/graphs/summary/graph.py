@@ -1,0 +1,51 @@
+"""A summary put together: who follows whom."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, Literal
+
+from langgraph.graph import END, START, StateGraph
+from langgraph.types import Send
+
+from rag.graphs.summary import nodes, writing
+from rag.graphs.summary.state import NoteInput, SummaryContext, SummaryState, wish
+from rag.runs.nodes import timed
+
+
+def build(checkpointer: Any = None) -> Any:
+    """enter → read → notes side by side, where it takes several requests → write → verify."""
+    builder = StateGraph(SummaryState, context_schema=SummaryContext)
+    builder.add_node("enter", timed("enter", nodes.enter))
+    builder.add_node("read", timed("read", nodes.read))
+    builder.add_node("note", timed("note", nodes.note))
+    builder.add_node("write", timed("write", writing.write))
+    builder.add_node("verify", timed("verify", writing.verify))
+    builder.add_edge(START, "enter")
+    builder.add_conditional_edges("enter", _after_enter, ["read", END])
+    builder.add_conditional_edges("read", _after_read, ["note", "write", END])
+    builder.add_edge("note", "write")
+    builder.add_edge("write", "verify")
+    builder.add_edge("verify", END)
+    return builder.compile(checkpointer=checkpointer)
+
+
+@cache
+def graph_of(saver: Any = None) -> Any:
+    """The graph, built on first use and shared by all runs; `saver` keeps its checkpoints."""
+    return build(saver)
+
+
+def _after_enter(state: SummaryState) -> Literal["read", "__end__"]:
+    return "__end__" if state["outcome"] else "read"
+
+
+def _after_read(state: SummaryState) -> list[Send] | Literal["write", "__end__"]:
+    if state["outcome"]:
+        return "__end__"
+    passages = state["passages"]
+    given = [
+        NoteInput(question=wish(state), passages=[passages[n - 1] for n in numbers], numbers=numbers)
+        for numbers in state["batches"]
+    ]
+    return [Send("note", one) for one in given] or "write"

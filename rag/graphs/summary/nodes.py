@@ -1,0 +1,123 @@
+"""The steps of a summary. Each returns what changes in the state, and what it decided, for the trace."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any, Final
+
+from langgraph.runtime import Runtime
+
+from rag.errors import ModelError
+from rag.graphs.summary.gathering import ROUTE, Gathered, changes, chosen_pages, gather, since_of
+from rag.graphs.summary.state import NoteInput, SummaryContext, SummaryState, fresh, wish
+from rag.prompts import requests
+from rag.reasoning.composing import tokens_of
+from rag.reasoning.messages import said
+from rag.reasoning.questions import question_problem
+from rag.retrieval.page_names import names_alone
+from rag.runs.kept import decided, passage_of, record
+from rag.runs.nodes import Result, taken_up
+from rag.text import question_language
+from rag.types import Notice, Passage
+
+CALLS_KEPT: Final = 5
+"""For writing, and for the checks."""
+_RULES_AND_REPLY: Final = 1_600  # tokens of a request that are not passages
+
+Running = Runtime[SummaryContext]
+
+
+async def enter(state: SummaryState, runtime: Running) -> Result:
+    """Begin a question: nothing of what was before stays but the conversation."""
+    question, context = state["question"].strip(), runtime.context
+    update = fresh(question)
+    if problem := question_problem(question):
+        return {**update, "outcome": "failed", "notice": record(problem)}, decided("refused", reason=problem.code)
+    given = " ".join(context.options.standalone.split())
+    standalone, remembered = await taken_up(given, state, context, CALLS_KEPT)
+    if standalone and standalone != question:
+        runtime.stream_writer({"standalone": standalone})
+        update["standalone"] = standalone
+    messages = [*remembered["messages"], said(question, standalone)]
+    return {**update, **remembered, "messages": messages}, decided("begin")
+
+
+async def read(state: SummaryState, runtime: Running) -> Result:
+    """Find the pages and read them; the summary of a page that is kept serves at once."""
+    context = runtime.context
+    made, kept, notice = await asyncio.to_thread(_gathered, wish(state), context)
+    if kept:
+        ended = _kept(made, kept)
+        runtime.stream_writer({"token": ended["text"], **ended})
+        return ended, decided("summary_kept")
+    update: dict[str, Any] = {"told": record(notice) if notice else None}
+    if not any(part["quotes"] for part in made.parts):
+        outcome = "answered" if notice else "not_in_pages"
+        return {"outcome": outcome, "notice": record(notice or Notice("summary_nothing"))}, decided("nothing_found")
+    batches = _batches(made.passages, context) if context.model else []
+    if batches and batches[-1][-1] < len(made.passages):
+        read = sum(len(one.text) for one in made.passages[: batches[-1][-1]])
+        notice = Notice("summary_part", {"percent": 100 * read // sum(len(one.text) for one in made.passages)})
+        update["told"] = record(notice)
+    alone = made.page is not None and names_alone(wish(state), made.page)
+    update |= {
+        "page": made.page.url_hash if made.page and alone else "",
+        "parts": made.parts,
+        "passages": [asdict(one) for one in made.passages],
+        "batches": batches if len(batches) > 1 else [],
+    }
+    runtime.stream_writer({"parts": made.parts, "passages": update["passages"], "told": update["told"]})
+    return update, decided("summary_read", passages=len(made.passages), of=made.of)
+
+
+def _gathered(wished: str, context: SummaryContext) -> tuple[Gathered, Mapping[str, Any] | None, Notice | None]:
+    """What is told of, the summary of it that is kept, and what a person should know of its reach."""
+    reader, asked = context.reader, context.asked
+    if reader is None:
+        return Gathered(), None, None
+    pages, language = chosen_pages(wished, asked, reader), question_language(wished)
+    if asked.options.route == ROUTE:
+        made = changes(pages, asked, reader, language)
+        return made, None, made.notice if made.of else Notice("summary_unchanged", {"since": since_of(asked)[:10]})
+    made = gather(pages, reader)
+    alone = made.page is not None and names_alone(wished, made.page)
+    return made, reader.kept(made.page, language, context.writer) if made.page and alone else None, made.notice
+
+
+def _kept(made: Gathered, kept: Mapping[str, Any]) -> dict[str, Any]:
+    """The end of a run that a kept summary answers."""
+    assert made.page is not None, "only the summaries of single pages are kept"
+    passages = [{**one, "text": made.page.text[one["start"] : one["end"]]} for one in kept["passages"]]
+    told = Notice("summary_kept", {"when": str(kept["made"])[:10]})
+    same = {name: kept[name] for name in ("text", "composed", "citations", "statements")}
+    return {**same, "passages": passages, "outcome": "answered", "notice": record(told)}
+
+
+def _batches(passages: Sequence[Passage], context: SummaryContext) -> list[list[int]]:
+    """The numbers of the passages that a request has room for, for each of the requests that may be made."""
+    room = max(1_000, context.options.context_tokens - _RULES_AND_REPLY)
+    found: list[list[int]] = [[]]
+    left = room
+    for number, passage in enumerate(passages, 1):
+        size = tokens_of([passage])
+        if found[-1] and size > left:
+            found.append([])
+            left = room
+        found[-1].append(number)
+        left -= size
+    return found[: max(1, context.budget.left - CALLS_KEPT)]
+
+
+async def note(state: NoteInput, runtime: Running) -> Result:
+    """Have the model note what some passages say; where it fails, they are told by their own sentences."""
+    context, passages = runtime.context, [passage_of(one) for one in state["passages"]]
+    assert context.model is not None, "notes are taken by a model"
+    numbered = list(zip(state["numbers"], passages, strict=True))
+    try:
+        with context.budget.share(1):
+            lines = await context.model.lines(requests.section_notes(context.model.texts, state["question"], numbered))
+    except ModelError as error:
+        return {}, decided("failed", reason=error.code)
+    return {"notes": lines}, decided("summary_noted", passages=len(passages))
