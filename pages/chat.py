@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from rag.conversations.conversations import TurnView
+from rag.ingest.sources import FILE_TYPES
 from rag.types import RunMode
 from rag.ui.answers import answer_of
 from rag.ui.asking import ask_first
@@ -96,6 +97,8 @@ def _question_box(app: App, library: str, language: Language, running: TurnView 
             key="question",
             max_chars=_LONGEST_QUESTION,
             disabled=running is not None,
+            accept_file="multiple",
+            file_type=[ending.lstrip(".") for ending in (*FILE_TYPES, ".zip")],
             on_submit=_ask_typed,
             args=(app, library),
         )
@@ -119,9 +122,13 @@ def _choices(app: App, library: str, language: Language) -> None:
 
 
 def _ask_typed(app: App, library: str) -> None:
-    question = (st.session_state["question"] or "").strip()
-    if question:
-        ask_first(app, library, question)
+    """Files alone are a message too: they are saved."""
+    typed = st.session_state["question"]
+    question = (typed.text or "").strip() if typed else ""
+    files = [(file.name, file.getvalue()) for file in typed.files] if typed else []
+    if question or files:
+        named = question or " ".join(name for name, _ in files)
+        ask_first(app, library, named, files=files, **({} if question else {"route": "save"}))
 
 
 def _choose_mode() -> None:

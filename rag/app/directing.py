@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import asdict, replace
 from datetime import date
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from rag.app.imports import Imports
 from rag.errors import RagError
 from rag.ingest.jobs import JobItem
 from rag.reasoning.chat import ChatReasoner
-from rag.routing.message import read_message
+from rag.routing.message import pasted, read_message
 from rag.routing.model import asked_of
 from rag.routing.router import Router
-from rag.routing.routes import ROUTES, Routed
+from rag.routing.routes import ROUTES, Route, Routed
 from rag.routing.saving import question_of
 from rag.routing.wishes import Wishes, read_wishes
 from rag.runs.options import Question
@@ -62,26 +63,27 @@ class Directing:
 
         Raises RagError where what is to be saved cannot be begun.
         """
-        question = run.question
-        routed = await self._routed(run)
+        head, body = pasted(run.question.text) if not run.question.options.saving else (run.question.text, "")
+        question = replace(run.question, text=head)
+        routed = await self._routed(run, question, attached=bool(body or question.options.saving))
         if _MODE_OF.get(routed.route, question.mode) not in run.modes:
             routed = replace(routed, route="ask")
         saves = routed.route in ("save", "save_then_ask")
-        text = question_of(routed.rest) or question.text if routed.addresses and saves else question.text
+        text = question_of(routed.rest) or question.text if saves else question.text
         wishes = await asyncio.to_thread(read_wishes, text, date.today(), saves=saves, without=question.options.without)
         question = self._turned(question, routed, wishes)
         if routed.route == "ask" and not wishes.found:
             run.question = question
             return
         run.turn_to(question, self._searcher(question, run))
-        told = _told(routed, wishes)
+        told = _told(routed, wishes, question)
         yield told
         if saves:
-            async for more in self._saved(run, question, routed, wishes):
+            async for more in self._saved(run, question, routed, wishes, body):
                 yield {**told, **more}
 
     async def _saved(
-        self, run: Run, question: Question, routed: Routed, wishes: Wishes
+        self, run: Run, question: Question, routed: Routed, wishes: Wishes, body: str
     ) -> AsyncIterator[dict[str, Any]]:
         """Save what came with the message, and answer from that first; where nothing was saved, say so."""
         telling = replace(question, mode="save")
@@ -89,7 +91,7 @@ class Directing:
             run.turn_to(telling, self._searcher(telling, run))
             yield {"confirm": len(routed.addresses)}
             return
-        job = await asyncio.to_thread(self._begun, question, routed, wishes)
+        job = await asyncio.to_thread(self._begun, question, routed, wishes, body)
         yield {"job": job}
         items = await self._ended(job)
         run.state["saved"] = [_row(item) for item in items]
@@ -99,9 +101,11 @@ class Directing:
         run.turn_to(after, self._searcher(after, run))
         yield {"job": job, "saved": run.state["saved"]}
 
-    async def _routed(self, run: Run) -> Routed:
-        question, reasoner = run.question, run.reasoner
-        attached = bool(question.options.saving)
+    async def _routed(self, run: Run, question: Question, *, attached: bool) -> Routed:
+        reasoner = run.reasoner
+        if chosen := question.options.route:
+            message = read_message(question.text, attached=attached)
+            return Routed(cast(Route, chosen), "person", Notice("route_person"), 1.0, message.addresses, message.words)
         model = asked_of(reasoner) if isinstance(reasoner, ChatReasoner) else None
         if model is None:
             routed = await asyncio.to_thread(self._router.route, question.text, attached=attached)
@@ -127,17 +131,16 @@ class Directing:
         mode = found.get("mode", question.mode) if asks else _MODE_OF[routed.route]
         return replace(question, text=wishes.rest, mode=mode, scope=scope, options=options)
 
-    def _begun(self, question: Question, routed: Routed, wishes: Wishes) -> str:
+    def _begun(self, question: Question, routed: Routed, wishes: Wishes, body: str) -> str:
+        """The job that saves what came with the message; files were handed to theirs before."""
         if question.options.saving:
             return question.options.saving
-        chosen = {"chunk_size": wishes.found["chunk_size"]} if "chunk_size" in wishes.found else {}
-        return self._imports.add_urls(
-            routed.addresses,
-            library=question.library,
-            owner=self._person,
-            chunker=wishes.found.get("chunker", ""),
-            **chosen,
-        )
+        how: dict[str, Any] = {name: wishes.found[name] for name in ("chunker", "chunk_size") if name in wishes.found}
+        how |= {"library": question.library, "owner": self._person}
+        if body:
+            name = re.sub(r"[^\w -]+", " ", body.partition("\n")[0])[:60].strip() or "text"
+            return self._imports.add_files([(f"{name}.txt", body.encode())], **how)
+        return self._imports.add_urls(routed.addresses, **how)
 
     async def _ended(self, job: str) -> Sequence[JobItem]:
         # It lies in SQLite, and another process may be at it.
@@ -146,7 +149,7 @@ class Directing:
         return await asyncio.to_thread(self._imports.jobs.items, job, 0, _TOLD)
 
 
-def _told(routed: Routed, wishes: Wishes) -> dict[str, Any]:
+def _told(routed: Routed, wishes: Wishes, question: Question) -> dict[str, Any]:
     """What is kept with the turn, as JSON values."""
     return {
         "route": routed.route,
@@ -154,6 +157,7 @@ def _told(routed: Routed, wishes: Wishes) -> dict[str, Any]:
         "reason": asdict(routed.reason),
         "addresses": list(routed.addresses),
         "wishes": dict(wishes.words),
+        "without": list(question.options.without),
     }
 
 

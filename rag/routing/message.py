@@ -8,6 +8,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from rag.ingest.paste import located_urls
+from rag.routing.features import only_saves
 
 ADDRESS: Final = "\u27e8url\u27e9"
 SITE: Final = "\u27e8site\u27e9"
@@ -15,6 +16,9 @@ _WORD: Final = re.compile(r"\w")
 _AROUND: Final = (
     " \t\r\n,;:|<>()[]\"'\u2018\u2019\u201c\u201d\uff0c\u3001\uff1b\uff1a\uff08\uff09\u3010\u3011\u300a\u300b"
 )
+_PASTED: Final = 300  # characters from which on a text is worth keeping
+_HEAD: Final = re.compile(r"\s*(?P<head>[^\n:：]{2,200})(?:[:：]|\n)")
+_HEAD_END: Final = re.compile(r"[,，.。;；]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +53,15 @@ def read_message(text: str, *, attached: bool = False) -> Message:
     rest = " ".join(part.strip(_AROUND) for part in (*words, text[end:]))
     addresses = tuple(dict.fromkeys(address for _, _, address in found))
     return Message(text, addresses, " ".join(rest.split()), "".join((*masked, text[end:])), attached)
+
+
+def pasted(text: str) -> tuple[str, str]:
+    """A wish to save what stands below or behind it, and that text; the whole message and nothing for any other."""
+    first = _HEAD.match(text)
+    body = text[first.end() :].strip() if first else ""
+    if first is None or len(body) < _PASTED or not only_saves(_HEAD_END.split(first["head"])[0]):
+        return text, ""
+    return first["head"], body
 
 
 def _is_site(address: str) -> bool:

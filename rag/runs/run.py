@@ -271,7 +271,7 @@ class Hooks:
 
     `done` gets the answer before `Runs.wait` returns, `text` the text so far about once a second, `waits` what a
     person is asked, with what the run has spent, `spans` what happened, whenever it ends or waits. `changes` is what
-    a person changed since it began, oldest first. `direct` chooses the way that a message goes whose options name none.
+    a person changed since it began, oldest first. `direct` sets it on the way that its message goes.
     """
 
     done: Callable[[Answer], object] | None = None
@@ -369,7 +369,7 @@ async def drive(run: Run) -> None:
     """Run the mode's graph until it ends, or waits for a person, and turn what it streams into events."""
     run.counter = run.counter or await asyncio.to_thread(counter_of, run.budget, run.trace)
     run.trace.activate()
-    if run.hooks.direct is not None and not run.question.options.route:
+    if run.hooks.direct is not None and not (run.reply or run.goes_on):
         await run.hooks.direct(run)
     prepared = await run.mode.prepare(run)
     given = await asyncio.to_thread(_resuming, run.reply) if run.reply else prepared.given

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -26,9 +26,9 @@ def ask(app: App, library: str, question: str, mode: RunMode | None = None, **ho
     st.rerun()
 
 
-def ask_first(app: App, library: str, question: str) -> None:
+def ask_first(app: App, library: str, question: str, **how: Any) -> None:
     """For callbacks: they run before anything is drawn, so that the question stands on the page at once."""
-    start(app, library, question)
+    start(app, library, question, **how)
 
 
 def start(
@@ -39,12 +39,13 @@ def start(
     *,
     conversation: str | None = None,
     standalone: str = "",
+    files: Sequence[tuple[str, bytes]] = (),
     **options: Any,
 ) -> bool:
     """Begin to answer `question` in the open conversation, or another; an empty id begins one.
 
     `standalone` is what a follow-up means, as the person put it right; `options` are those of `RunOptions` that hold
-    for this question alone. What stands in the way is said in passing.
+    for this question alone. `files` (name, content) came with it. What stands in the way is said in passing.
     """
     state = session()
     state.mode = mode or state.mode
@@ -56,6 +57,7 @@ def start(
             person=whose(),
             chat=state.chat,
             settings=_kept(state),
+            files=files,
         )
     except RagError as error:
         state.notes.append(say(error.notice, "zh" if state.language == "zh" else "en"))

@@ -33,6 +33,7 @@ from rag.ui.tree import draw_live_tree, draw_tree
 from rag.ui.tree_branch import draw_origin
 from rag.ui.turn_actions import draw_actions, draw_again, draw_suggestions
 from rag.ui.understood import draw_understood, understood_line
+from rag.ui.way import draw_way
 from rag.ui.why import draw_why
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ def _draw_turn(
     answer = answer_of(app, library, turn)
     if answer is None:
         every = min(_SLOWEST_POLL, max(_POLL_SECONDS, _SHARE * app.going_on()))
-        st.fragment(_draw_running, run_every=every)(app, turn, language)
+        st.fragment(_draw_running, run_every=every)(app, library, turn, language)
     else:
         _draw_answer(app, library, turn, answer, language, turns, newest=newest)
 
@@ -133,7 +134,7 @@ def _followed(app: App, turn: TurnView, language: Language) -> TurnView:
     return turn
 
 
-def _draw_running(app: App, turn: TurnView, language: Language) -> None:
+def _draw_running(app: App, library: str, turn: TurnView, language: Language) -> None:
     live = session().live.setdefault(turn.id, LiveRun())
     try:
         live.absorb(app.events(turn.run_id, since=live.next_seq))
@@ -142,6 +143,8 @@ def _draw_running(app: App, turn: TurnView, language: Language) -> None:
         return
     if live.answer is not None:
         _end(app, turn)
+    if live.route:
+        draw_way(app, library, turn, live.route, language)
     if line := understood_line(turn.question, live.standalone, live.steps, language):
         st.caption(line)
     if live.plan:
@@ -207,6 +210,8 @@ def _draw_answer(
     *,
     newest: bool,
 ) -> None:
+    if turn.route:
+        draw_way(app, library, turn, turn.route, language)
     draw_understood(app, library, turn, answer, language)
     draw_origin(answer, language)
     _draw_outcome(turn, answer, language)

@@ -18,7 +18,7 @@ class LiveRun:
 
     `current` is the node at work, or empty. `standalone` is what a follow-up was understood as. `plan` are
     the steps of a mode that plans, `tree` the rows of one that asks on, `used` and `most` what it may use, `waits`
-    what a person is asked. `answer` is there once the run has ended.
+    what a person is asked, `route` what is told of the way of its message. `answer` is there once the run has ended.
     """
 
     next_seq: int = 0
@@ -31,6 +31,7 @@ class LiveRun:
     used: dict[str, float] = field(default_factory=dict)
     most: dict[str, float] = field(default_factory=dict)
     waits: tuple[Wait, ...] = ()
+    route: dict[str, Any] = field(default_factory=dict)
     answer: Answer | None = None
 
     def absorb(self, events: Iterable[Event]) -> None:
@@ -55,6 +56,8 @@ class LiveRun:
             self._planned(data)
         elif kind == "tree":
             self.tree, self.used, self.most = list(data["rows"]), dict(data["used"]), dict(data["most"])
+        elif kind == "route":
+            self.route = dict(data)
         elif kind == "waiting":
             self.waits = tuple(data)
         elif kind == "answer":
