@@ -54,7 +54,7 @@ from rag.store.database import Database
 from rag.store.library import Library
 from rag.store.private import keep_private
 from rag.store.registry import list_libraries
-from rag.types import Answer, Event, Notice, Retrieval
+from rag.types import Answer, Event, Notice, Page, Retrieval
 
 if TYPE_CHECKING:
     from langchain_core.vectorstores import VectorStore
@@ -136,6 +136,10 @@ class App:
         """Hide a library; for a day `libraries.restore` brings all of it back. What runs into it is paused."""
         self.libraries.remove(name)
         self.imports.jobs.pause_all(name)
+
+    def summary(self, library: str, page: Page, language: str) -> Mapping[str, Any] | None:
+        """What is kept of a summary of the page's present text, the newest, with when it was `made` and `by` what."""
+        return WholePages(self.library(library), Filters(), self._database.summaries).kept(page, language)
 
     def remove_pages(self, name: str, url_hashes: Sequence[str]) -> int:
         """Remove pages with all that was made of them; returns how many there were."""

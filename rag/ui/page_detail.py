@@ -17,6 +17,7 @@ from rag.ui.passages import passage_markdown
 from rag.ui.schedules import draw_page_schedule
 from rag.ui.session import session, set_param
 from rag.ui.strings import Language, counted, label
+from rag.ui.summary import draw_summary
 from rag.ui.versions import draw_versions
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ def _draw_aliases(page: Page, language: Language) -> None:
 
 
 def _draw_view(app: App, library: str, page: Page, language: Language) -> None:
-    views = ["text", "chunks", "versions", "cited"]
+    views = ["text", "summary", "chunks", "versions", "cited"]
     view = st.segmented_control(
         label("page_view", language),
         views,
@@ -103,7 +104,9 @@ def _draw_view(app: App, library: str, page: Page, language: Language) -> None:
         key="page-view",
         label_visibility="collapsed",
     )
-    if view == "versions":
+    if view == "summary":
+        draw_summary(app, library, page, language)
+    elif view == "versions":
         draw_versions(app, library, page, language)
     elif view == "chunks":
         _draw_chunks(app.library(library).chunks(page.url_hash), page, language)

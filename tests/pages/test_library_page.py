@@ -190,6 +190,24 @@ def test_a_changed_page_shows_what_changed(open_page: Open, app: FakeApp, langua
     assert "<del>four</del><ins>six</ins>" in drawn_html(page)
 
 
+@BOTH
+def test_a_summary_is_made_with_a_click_and_gone_with_the_text(open_page: Open, app: FakeApp, language: str) -> None:
+    library = app.filled().library("main")
+    own = library.stored[0 if language == "en" else 1]
+    page = open_page("library", language, page=own.url_hash)
+    page.button_group(key="page-view").set_value("summary").run()
+    assert label("summary_none", language) in words(page)
+    page.button(key="summary-make").click().run()
+    page.run()
+    assert not page.exception
+    shown = label("summary_rules", language)
+    assert shown in words(page) and "summary-make" not in {button.key for button in page.button}
+    assert len([one for one in page.markdown if "-badge[1]" in one.value]) == 1, "a card for the mark"
+    at = library.stored.index(own)
+    library.stored[at] = replace(own, text=f"{own.text} More.", text_hash="other")
+    assert shown not in words(page.run())
+
+
 def test_a_page_tells_what_is_known_of_it(open_page: Open, app: FakeApp) -> None:
     library = app.filled().library("main")
     library.stored[0] = replace(

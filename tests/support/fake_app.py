@@ -6,10 +6,11 @@ An import moves one stage with each look at it; a run shows as many of its event
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from tempfile import mkdtemp
+from types import SimpleNamespace
 from typing import Any, BinaryIO, get_args
 
 from qdrant_client import QdrantClient
@@ -435,6 +436,28 @@ class FakeApp:
 
     def remove_library(self, name: str) -> None:
         self.libraries.remove(name)
+
+    def remove_pages(self, name: str, url_hashes: list[str]) -> int:
+        return self.library(name).remove(url_hashes)
+
+    def summary(self, library: str, page: Page, language: str) -> Mapping[str, Any] | None:
+        found = self.database.summaries.find(library, page.url_hash, page.text_hash, language)
+        return {**found["data"], "made": found["created_at"], "by": found["author"]} if found else None
+
+    def reasoner(self, library: str, chat: Any = None) -> Any:
+        return SimpleNamespace(name="extractive")
+
+    def ask(self, question: Question, **how: Any) -> str:
+        """Keep what would be the summary of the page, and begin a run."""
+        self.asked.append({"question": question.text, "library": question.library, "mode": question.mode})
+        run_id = self.runs.start(question, hooks=Hooks())
+        answer = self.runs.answers[run_id]
+        page = self.library(question.library).page(question.scope.pages[0])
+        kept = {"text": answer.text, "citations": [asdict(one) for one in answer.citations], "statements": []}
+        language = "zh" if "总结" in question.text else "en"
+        where = (question.library, page.url_hash, page.text_hash, language)
+        self.database.summaries.save(*where, "extractive", kept)
+        return run_id
 
     # questions
 
