@@ -95,7 +95,7 @@ class Directing:
         yield {"job": job}
         items = await self._ended(job)
         run.state["saved"] = [_row(item) for item in items]
-        saved = tuple(item.result.url_hash for item in items if item.result and item.result.status in _SAVED)
+        saved = tuple(row["url_hash"] for row in run.state["saved"] if row["status"] in _SAVED)
         asked = replace(question, options=replace(question.options, first=saved))
         after = asked if saved and routed.route == "save_then_ask" else telling
         run.turn_to(after, self._searcher(after, run))
@@ -166,10 +166,11 @@ def _row(item: JobItem) -> dict[str, Any]:
     if result is None:
         return {"source": item.source, "url": item.url, "url_hash": item.url_hash, "status": "", "notice": None}
     notice = asdict(Notice(result.reason, result.params))
+    twin = result.params.get("url_hash", "") if result.status == "duplicate" else ""
     return {
         "source": result.source,
         "url": result.url,
-        "url_hash": result.url_hash,
+        "url_hash": twin or result.url_hash,
         "status": result.status,
         "notice": notice,
     }

@@ -415,9 +415,10 @@ def _mode_of(turn: Turn) -> str:
 def _exchanges(turns: Sequence[TurnView]) -> list[Exchange]:
     """What was said, for a conversation of which the checkpointer knows nothing.
 
-    What nothing answered stays as a question: the next may point back to it.
+    What nothing answered stays as a question: the next may point back to it. What was only saved asked nothing.
     """
-    asked = [turn.answer for turn in turns if turn.answer is not None and not question_problem(turn.answer.question)]
+    asked = [turn.answer for turn in turns if turn.answer is not None and turn.answer.mode != "save"]
+    asked = [one for one in asked if not question_problem(one.question)]
     return [Exchange(one.question, one.text if one.outcome in _SPOKEN else "", one.standalone) for one in asked]
 
 

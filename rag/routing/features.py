@@ -17,6 +17,9 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
+ADDRESS: Final = "\u27e8url\u27e9"
+SITE: Final = "\u27e8site\u27e9"
+"""What stands in a message in the place of an address."""
 BUCKETS: Final = 1 << 14
 _LONGEST: Final = 400  # characters: a wish is told at the beginning
 _GRAMS: Final = range(1, 5)
@@ -108,7 +111,7 @@ def fields_of(masked: str) -> list[bool]:
     """Whether it touches each field."""
     text = masked[:_LONGEST].lower()
     touched = [pattern.search(text) is not None for pattern in _PATTERNS.values()]
-    rest = text.replace("\u27e8url\u27e9", " ").replace("\u27e8site\u27e9", " ")
+    rest = text.replace(ADDRESS, " ").replace(SITE, " ")
     for name, pattern in _PATTERNS.items():
         rest = pattern.sub(" ", rest) if name not in ("asks",) else rest
     rest = _REST.sub(" ", _PATTERNS["asks"].sub(" ", rest))
@@ -118,8 +121,8 @@ def fields_of(masked: str) -> list[bool]:
     lengths = [size <= 2, 2 < size <= 6, 12 < size <= 25, size > 25]
     return [
         *touched,
-        "\u27e8url\u27e9" in text,
-        "\u27e8site\u27e9" in text,
+        ADDRESS in text,
+        SITE in text,
         _begins(text, "search"),
         *steps,
         *lengths,
@@ -129,7 +132,8 @@ def fields_of(masked: str) -> list[bool]:
 def matched(masked: str, field: str) -> str:
     """The words of the message that touch the field; empty for a field that has none."""
     pattern = _PATTERNS.get(field)
-    found = pattern.search(masked[:_LONGEST]) if pattern else None
+    bare = masked[:_LONGEST].replace(ADDRESS, " ").replace(SITE, " ")
+    found = pattern.search(bare) if pattern else None
     return found.group().strip() if found else ""
 
 

@@ -8,10 +8,8 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from rag.ingest.paste import located_urls
-from rag.routing.features import only_saves
+from rag.routing.features import ADDRESS, SITE, only_saves
 
-ADDRESS: Final = "\u27e8url\u27e9"
-SITE: Final = "\u27e8site\u27e9"
 _WORD: Final = re.compile(r"\w")
 _AROUND: Final = (
     " \t\r\n,;:|<>()[]\"'\u2018\u2019\u201c\u201d\uff0c\u3001\uff1b\uff1a\uff08\uff09\u3010\u3011\u300a\u300b"
