@@ -47,6 +47,7 @@ class Settings(BaseSettings):
     verifier_model: str = ""
     searxng_url: str = ""
     tavily_api_key: SecretStr = SecretStr("")
+    tools_code: bool = False
     llm_model: str = ""
     llm_base_url: str = ""
     llm_api_key: SecretStr = SecretStr("")

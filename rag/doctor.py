@@ -10,6 +10,7 @@ from rag.errors import RagError
 from rag.messages import say
 from rag.models.embedding import EmbeddingModel
 from rag.models.verifier import Pair
+from rag.tools.code import can_close
 from rag.types import Notice
 
 
@@ -31,6 +32,7 @@ def examine(app: App) -> Iterator[Finding]:
     yield _embedding(app)
     yield _chat(app)
     yield _verifier(app)
+    yield _code(app)
 
 
 def _database(app: App) -> Finding:
@@ -73,6 +75,13 @@ def _verifier(app: App) -> Finding:
         return Finding("verifier", True, True, say(Notice("doctor_verifier_none"), "en"))
     sample = [Pair("The bridge was opened in 1910.", ("It was opened to traffic in 1910.",))]
     return _tried("verifier", False, Notice("doctor_verifier", {"name": model.name}), lambda: model.supports(sample))
+
+
+def _code(app: App) -> Finding:
+    if not app.settings.tools_code:
+        return Finding("code", True, True, say(Notice("code_off"), "en"))
+    closed = can_close()
+    return Finding("code", closed, not closed, say(Notice("doctor_code" if closed else "code_not_closed"), "en"))
 
 
 def _tried(part: str, fallback: bool, notice: Notice, test: Callable[[], object]) -> Finding:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-RunMode = Literal["fast", "deep", "research", "judge", "summary"]
+RunMode = Literal["fast", "deep", "research", "judge", "summary", "tool"]
 Outcome = Literal["answered", "caveat", "not_in_pages", "failed", "conversation"]
 IngestStatus = Literal["added", "unchanged", "updated", "duplicate", "held", "gone", "skipped", "failed"]
 PageStatus = Literal["active", "gone"]
@@ -251,6 +251,17 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True)
+class ToolUse:
+    """A tool that was called in a run, with what it was given and what it said; `failed` is why it said nothing."""
+
+    name: str
+    argument: str
+    result: str = ""
+    seconds: float = 0.0
+    failed: Notice | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """The end of a run. `text` carries marks like `[1]` that point at `citations` by their `n`.
 
@@ -259,7 +270,8 @@ class Answer:
     `notice` says why an answer carries a caveat, is
     missing, or failed. An answer from the `conversation` alone has no citations. `standalone` is what a
     follow-up was understood as, empty for a question that stands by itself; `composed` how the answer
-    was put together from the passages. `trail` is what a mode tells of its way beside that, as plain data.
+    was put together from the passages. `trail` is what a mode tells of its way beside that, as plain data. `tools` are
+    those that were called for it.
     """
 
     question: str
@@ -280,6 +292,7 @@ class Answer:
     composed: str = ""
     usage: Usage = Usage()
     trail: Mapping[str, Any] = field(default_factory=dict)
+    tools: tuple[ToolUse, ...] = ()
 
     @property
     def quoted(self) -> bool:

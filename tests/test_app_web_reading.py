@@ -59,11 +59,14 @@ def test_the_web_is_read_only_where_it_is_allowed(
     with closing(App(settings)) as app:
         assert ask(app, web=False).outcome == "not_in_pages" and not service.asked
         answer = ask(app, web=True)
+        tool = Question(QUESTION, ("main",), "tool", options=RunOptions(route="web"))
+        told = app.wait(app.ask(tool), 120)
         if forbidden:
+            assert told.notice and told.notice.code == "web_tool_off"
             assert answer.outcome == "not_in_pages" and not service.asked
             return
-        assert "Ingrid Solheim" in answer.text
-        assert answer.citations[0].url == url
+        assert "Ingrid Solheim" in answer.text and "Ingrid Solheim" in told.text
+        assert answer.citations[0].url == told.citations[0].url == url and told.tools[0].name == "web_search"
         assert [one["source"] for one in answer.trail["ledger"]] == ["web"] * len(answer.trail["ledger"])
         assert len(app.library().pages()) == 0
 

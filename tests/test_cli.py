@@ -184,11 +184,26 @@ def test_the_chunker_is_chosen(
     assert taken[1]["chunks"] > taken[0]["chunks"] == 5
 
 
+def test_tools_tell_what_no_page_does(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
+    status, (row,) = run(capsys, folder, "ask", "--json", "--mode", "tool", "80的15%是多少？")
+    assert (status, row["answer"], row["tools"][0]["name"]) == (0, "80 * 15% = 12", "calculator")
+    capsys.readouterr()
+    assert main(["--data-dir", str(folder / "data"), "ask", "--mode", "tool", "1/0"]) == 1
+    assert "That would divide by zero" in capsys.readouterr().out
+
+
 def test_doctor_tells_what_is_a_fall_back(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
     status, rows = run(capsys, folder, "doctor", "--json")
     assert status == 0
-    assert {row["part"] for row in rows} == {"settings", "database", "embedding model", "chat model", "verifier"}
-    assert all(row["fallback"] for row in rows if row["part"] in ("chat model", "verifier"))
+    assert {row["part"] for row in rows} == {
+        "settings",
+        "database",
+        "embedding model",
+        "chat model",
+        "verifier",
+        "code",
+    }
+    assert all(row["fallback"] for row in rows if row["part"] in ("chat model", "verifier", "code"))
 
 
 def test_doctor_tries_the_verifier_out(

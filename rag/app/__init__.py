@@ -348,7 +348,8 @@ class App:
     def _web(self, question: Question) -> WebReading | None:
         """What searches beyond the library: with a service, the person's leave, and the operator's for this library."""
         service, forbidden = self.imports.web_search, self.settings.web_search_except
-        if service is None or not question.options.web or question.library in forbidden:
+        asked_for = question.options.web or question.options.route == "web"
+        if service is None or not asked_for or question.library in forbidden:
             return None
         chunker = get_chunker(self.settings.chunker, self.settings.chunk_size)
         return WebReading(service, self.imports.reader, self.models, chunker)

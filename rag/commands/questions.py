@@ -20,7 +20,8 @@ from rag.retrieval.explain import explained, explanation
 from rag.retrieval.filters import Filters
 from rag.retrieval.scoped_search import site_filters
 from rag.text import question_language
-from rag.types import Answer, Exchange, Passage
+from rag.tools import use_line
+from rag.types import Answer, Exchange, Passage, ToolUse
 from rag.web.url_key import url_hash
 
 
@@ -137,8 +138,14 @@ def _answer(answer: Answer) -> dict[str, Any]:
         "searches": len(answer.searches),
         "seconds": round(answer.seconds, 3),
         "answerable": answer.answerable,
+        **({"tools": [_use(use) for use in answer.tools]} if answer.tools else {}),
         **answer.trail,
     }
+
+
+def _use(use: ToolUse) -> dict[str, Any]:
+    failed = {"failed": use.failed.code} if use.failed else {}
+    return {"name": use.name, "argument": use.argument, "result": use.result, "seconds": use.seconds, **failed}
 
 
 def _hits_as_text(question: str, hits: Iterable[dict[str, Any]]) -> str:
@@ -150,6 +157,7 @@ def _hits_as_text(question: str, hits: Iterable[dict[str, Any]]) -> str:
 def _answer_as_text(answer: Answer) -> str:
     lines = [f"? {answer.question}", answer.text]
     lines += [f"  [{c.n}] {c.title}  {c.url}\n      {shorten(c.quote)}" for c in answer.citations]
+    lines += [f"  {use_line(use, question_language(answer.question))}" for use in answer.tools]
     if answer.notice:
         lines.append(f"  ({say(answer.notice, question_language(answer.question))})")
     return "\n".join(filter(None, lines)) + "\n"

@@ -22,6 +22,7 @@ from rag.messages import say
 from rag.store.conversation_table import Conversation
 from rag.store.records import now
 from rag.text import is_chinese, without_surrogates
+from rag.tools import use_line
 from rag.types import Answer, Citation, Notice
 
 Kind = Literal["md", "html", "docx", "json"]
@@ -243,7 +244,13 @@ def _appendix(answer: Answer, language: Language) -> list[tuple[str, list[tuple[
         " — ".join(filter(None, (one["title"], one["url"], " … ".join(one["distilled"]), one["fetched_at"])))
         for one in trail.get("ledger", ())
     ]
-    found = (("export_gaps", gaps), ("export_struck", list(trail.get("struck", ()))), ("export_ledger", ledger))
+    uses = [use_line(use, language) for use in answer.tools]
+    found = (
+        ("export_tools", uses),
+        ("export_gaps", gaps),
+        ("export_struck", list(trail.get("struck", ()))),
+        ("export_ledger", ledger),
+    )
     flat = [(code, [(0, line) for line in lines]) for code, lines in found]
     tree = [line for node in nodes_of(trail.get("tree", ())) for line in _node_lines(node, language)]
     return [(_words(code, language), lines) for code, lines in (*flat, ("export_tree", tree)) if lines]

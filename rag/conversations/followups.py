@@ -44,6 +44,9 @@ class Suggester(Protocol):
 
 async def suggestions(answer: Answer, reasoner: object, likely: Likely | None = None) -> list[str]:
     """Propose up to three questions after `answer`; `likely` says how likely its passages answer one. It may block."""
+    if answer.notice and answer.notice.code == "wish_unknown":
+        language = "zh" if is_chinese(answer.question) else "en"
+        return [say(Notice(f"wish_{place}"), language) for place in ("first", "second", "third")]
     if answer.outcome in ("failed", "conversation") or not answer.passages:
         return []
     question = answer.standalone or answer.question

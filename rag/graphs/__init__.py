@@ -12,6 +12,7 @@ from rag.graphs.research.mode import ResearchMode
 from rag.graphs.saving import SaveMode
 from rag.graphs.shallow import ShallowMode
 from rag.graphs.summary.mode import SummaryMode
+from rag.graphs.tools.mode import ToolMode
 from rag.runs.run import Mode
 
 _ROWS: Final[tuple[Mode, ...]] = (
@@ -19,6 +20,7 @@ _ROWS: Final[tuple[Mode, ...]] = (
     LoopMode("deep", max_calls=12),
     ResearchMode(),
     JudgeMode(),
+    ToolMode(),
     SaveMode(),
     SummaryMode(),
 )

@@ -79,6 +79,7 @@ MESSAGES: dict[str, tuple[str, str]] = {
     "export_question": ("Question", "问题"),
     "export_standalone": ("Understood as", "理解为"),
     "export_sources": ("Sources", "出处"),
+    "export_tools": ("Tools that were called", "调用的工具"),
     "export_gaps": ("What is missing", "还缺什么"),
     "export_struck": ("Struck from the report", "从报告中删去"),
     "export_ledger": ("All that was read", "读过的全部段落"),

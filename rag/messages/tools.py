@@ -1,6 +1,14 @@
 """Sentences of rag/tools and rag/graphs/tools."""
 
 MESSAGES: dict[str, tuple[str, str]] = {
+    # Their names
+    "tool_retrieve": ("Search of the pages", "检索网页"),
+    "tool_calculator": ("Calculator", "计算器"),
+    "tool_date": ("Calendar", "日历"),
+    "tool_statistics": ("Count of the library", "资料库统计"),
+    "tool_outline": ("Outline", "目录"),
+    "tool_web_search": ("Web search", "网络搜索"),
+    "tool_python": ("Python", "Python"),
     # The calculator
     "expression_unreadable": (
         "That cannot be read as arithmetic; write it such as 15% * 240 or 5 km in miles.",
@@ -40,6 +48,7 @@ MESSAGES: dict[str, tuple[str, str]] = {
     "date_no_leap": ("{year} is no leap year.", "{year}年不是闰年。"),
     # Statistics
     "statistics_none": ("There are no pages here.", "这里没有网页。"),
+    "statistics_of": ("Of the pages: {part}", "其中：{part}"),
     "statistics_counts": (
         "{pages:page|pages} from {sites:site|sites} in {languages:language|languages}, about {words:word|words} in"
         " {chunks:chunk|chunks}. The last import was {last} UTC.",
@@ -90,8 +99,9 @@ MESSAGES: dict[str, tuple[str, str]] = {
     ),
     "doctor_code": ("runs with files, network and processes closed to it", "运行时文件、网络和进程均已关闭"),
     # The run
-    "tool_slow": ("The tool {name} did not answer within {seconds} s.", "工具 {name} 未在 {seconds} 秒内完成。"),
-    "tool_unknown": ("There is no tool {name}.", "没有名为 {name} 的工具。"),
+    "chat_no_tools": ("{model} takes no tools; they were chosen by rules.", "{model} 不支持工具；已由规则选择工具。"),
+    "tool_timeout": ("The tool {name} did not answer within {seconds} s.", "工具 {name} 未在 {seconds} 秒内完成。"),
+    "tool_missing": ("There is no tool {name}.", "没有名为 {name} 的工具。"),
     "wish_unknown": (
         "I can't tell what is wanted. You could ask something of your pages, or one of these:",
         "没有明白您的意思。您可以就您的网页提问，或者试试下面这些：",

@@ -49,6 +49,11 @@ def route(texts: PromptTexts, message: str) -> Prompt:
     return made([texts.of("route", message)], message)
 
 
+def tools(texts: PromptTexts, question: str, now: str) -> Prompt:
+    """The rules for calling tools, and for saying what came of it."""
+    return made([texts.of("tools", question)], question, now=now)
+
+
 def grade(texts: PromptTexts, question: str, passages: Sequence[Passage]) -> Prompt:
     block, marker = passage_block(passages)
     return made([texts.of("grade", question)], _under(block, question), count=len(passages), marker=marker)

@@ -37,6 +37,7 @@ Filled = TypeVar("Filled", bound=BaseModel)
 StructuredCall = Callable[["BaseChatModel", type[BaseModel], Sequence["BaseMessage"]], Awaitable[Any]]
 
 _MAX_ANSWER: Final = 40_000  # characters; a model that goes round in circles is cut off there
+NO_TOOLS: Final = "chat_no_tools"
 _STREAMS_A_REASON: Final = "openai-chat"
 
 
@@ -80,22 +81,42 @@ class ChatReasoner:
 
     async def decide(self, question: str, history: Sequence[BaseMessage], tools: Sequence[BaseTool]) -> AIMessage:
         """Ask with the tools bound. A server that takes none is not asked again: the question is searched."""
-        if not (self._takes_tools and takes_tools(self._fast)):
+        prompt = requests.decide(self.texts, question)
+        try:
+            return await self.choose(prompt, [*history, _messages(prompt)[1]], tools, model=self._fast)
+        except ModelError as error:
+            if error.code != NO_TOOLS:
+                raise
             return call_for([question])
+
+    async def choose(
+        self,
+        prompt: Prompt,
+        messages: Sequence[BaseMessage],
+        tools: Sequence[Any],
+        *,
+        model: BaseChatModel | None = None,
+    ) -> AIMessage:
+        """The next message of a conversation, under the prompt's rules, with these tools bound, if there are any.
+
+        Raises ModelError; its code is NO_TOOLS for a service that takes none, which is not asked again.
+        """
+        model = model or self._model
+        if tools and not (self._takes_tools and takes_tools(model)):
+            raise ModelError(NO_TOOLS, model=self.name)
         refusals: tuple[type[Exception], ...] = (*failures(), NotImplementedError)
-        rules, asked = _messages(requests.decide(self.texts, question))
         with _failures_named():
             try:
-                reply = await self._fast.bind_tools(tools).ainvoke([rules, *history, asked])
+                reply = await (model.bind_tools(tools) if tools else model).ainvoke([_messages(prompt)[0], *messages])
             except ValidationError:  # arguments that are JSON but no object: langchain makes no message of them
                 return unreadable_call()
             except refusals as error:
-                if not refuses_tools(error, self._fast):
+                if not (tools and refuses_tools(error, model)):
                     raise
-                log.info("%s takes no tools; questions are searched for as they stand", self.name)
+                log.info("%s takes no tools; rules choose", self.name)
                 self._takes_tools = False
-                remember_no_tools(self._fast)
-                return call_for([question])
+                remember_no_tools(model)
+                raise ModelError(NO_TOOLS, model=self.name) from error
         return reply.model_copy(update={"content": reply_text(reply.text)})
 
     async def grade(self, question: str, passages: Sequence[Passage]) -> list[bool]:

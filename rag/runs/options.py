@@ -63,6 +63,7 @@ class RunOptions:
     seed: int | None = None
     stop: tuple[str, ...] = ()
     route: str = ""
+    code: bool = False
     saving: str = ""
     confirmed: bool = False
     first: tuple[str, ...] = ()
@@ -102,6 +103,7 @@ class Question:
             own,
             strategy=own.strategy or settings.strategy,
             context_tokens=settings.llm_context_tokens,
+            code=settings.tools_code,
             calls=settings.answer_max_calls if own.calls is None else own.calls,
             tokens=settings.answer_max_tokens if own.tokens is None else own.tokens,
             seconds=settings.answer_max_seconds if own.seconds is None else own.seconds,

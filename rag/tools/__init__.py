@@ -9,8 +9,10 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
+from rag.messages import MESSAGES, say
 from rag.tools import calculator, calendar_day, code, outline, searches, statistics
 from rag.tools.tool import Tool
+from rag.types import Notice, ToolUse
 
 _ROWS: Final[tuple[Tool, ...]] = (
     searches.RETRIEVE,
@@ -22,3 +24,15 @@ _ROWS: Final[tuple[Tool, ...]] = (
     code.TOOL,
 )
 TOOLS: Final[Mapping[str, Tool]] = MappingProxyType({tool.name: tool for tool in _ROWS})
+
+_LINE: Final = 300
+_TELLS_ALL: Final = frozenset({"calculator", "date"})
+"""What these say holds what they were given."""
+
+
+def use_line(use: ToolUse, language: str) -> str:
+    """`Calculator: 15% * 240 = 36`: what was called, and the first line of what it said."""
+    told = (say(use.failed, language) if use.failed else use.result).strip().partition("\n")[0]
+    name = say(Notice(f"tool_{use.name}"), language) if f"tool_{use.name}" in MESSAGES else use.name
+    given = "" if use.name in _TELLS_ALL else f" “{' '.join(use.argument.split())[: _LINE // 3]}”"
+    return f"{name}{given}: {told[:_LINE]}"

@@ -7,12 +7,19 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+from rag.dates import period_of
+from rag.retrieval.page_names import on_site
 from rag.tools.tool import Result, Tool, Work
 from rag.types import Page
 
 _LISTED: Final = 10
 _LATIN_WORD: Final = 6  # characters of a Latin word with the blank behind it; of Chinese one sign is counted
 
+_HOST: Final = re.compile(r"\b(?:[a-z0-9-]{1,63}\.){1,8}[a-z]{2,24}\b", re.IGNORECASE)
+_LANGUAGES: Final = {
+    "en": re.compile(r"\benglish\b|英[文语]", re.IGNORECASE),
+    "zh": re.compile(r"\bchinese\b|[中汉][文语]", re.IGNORECASE),
+}
 _WANTED: Final = (
     ("newest", re.compile(r"\b(?:newest|latest|last|most recent\w*|recently)\b|最新|最近|最后", re.IGNORECASE)),
     ("oldest", re.compile(r"\b(?:oldest|first|earliest)\b|最早|最旧|第一", re.IGNORECASE)),
@@ -26,11 +33,12 @@ _WANTED: Final = (
 
 def count(said: str, work: Work) -> Result:
     """The counts, and below them the lists that the words ask for."""
-    pages = work.pages()
+    pages, part = _part(said, work)
     data = _counts(pages)
     if not pages:
         return Result(work.say("statistics_none"), data)
-    parts = [work.say("statistics_counts", **data)]
+    parts = [work.say("statistics_of", part=part)] if part else []
+    parts.append(work.say("statistics_counts", **data))
     wanted = [name for name, words in _WANTED if words.search(said)]
     if set(wanted) > {"list"} and ("sites" in wanted or "languages" in wanted):
         wanted.remove("list")  # it is of those
@@ -41,6 +49,23 @@ def count(said: str, work: Work) -> Result:
         shown = [*lines[:_LISTED], *([work.say("statistics_more", count=more)] if more > 0 else [])]
         parts.append("\n".join([work.say(f"statistics_{name}"), "", *(f"- {line}" for line in shown)]))
     return Result("\n\n".join(parts), data)
+
+
+def _part(said: str, work: Work) -> tuple[Sequence[Page], str]:
+    """The pages that are meant, by when they were added, their site and their language, and how that was put."""
+    pages, parts = work.pages(), []
+    if period := period_of(said, work.now.date()):
+        since, until = (day.isoformat() if day else "" for day in (period.since, period.until))
+        pages = [page for page in pages if since <= page.added_at[:10] and (not until or page.added_at[:10] <= until)]
+        parts.append(said[period.start : period.end])
+    if host := _HOST.search(said):
+        pages = on_site(host[0], pages)
+        parts.append(host[0])
+    for language, words in _LANGUAGES.items():
+        if named := words.search(said):
+            pages = [page for page in pages if page.language == language]
+            parts.append(named[0])
+    return pages, " · ".join(parts)
 
 
 def _counts(pages: Sequence[Page]) -> dict[str, Any]:

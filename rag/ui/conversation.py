@@ -28,6 +28,7 @@ from rag.ui.scripts import tell_browser
 from rag.ui.session import session
 from rag.ui.sources import anchor_of, draw_sources
 from rag.ui.strings import Language, label
+from rag.ui.tools import draw_tools
 from rag.ui.trace import doing_line, draw_live_trace, draw_trace
 from rag.ui.tree import draw_live_tree, draw_tree
 from rag.ui.tree_branch import draw_origin
@@ -220,6 +221,7 @@ def _draw_answer(
         draw_checked(answer, anchor_of(turn.id), language)
         with st.container(key=f"answer-{turn.id}"):
             st.markdown(_answer_markdown(answer, turn.id, language), anchors=False)
+    draw_tools(answer, language, key=turn.id)
     draw_sources(app, library, answer, turn.id, language, states=pages_now(app, library, turn))
     if answer.outcome in ("not_in_pages", "caveat") and not cut_off:
         _draw_missing(app, library, turn, answer, language, newest=newest)
@@ -257,7 +259,8 @@ def _draw_outcome(turn: TurnView, answer: Answer, language: Language) -> None:
         st.caption(f":material/pause_circle: {label('outcome_unfinished', language)}")
     else:
         color, icon = _OUTCOMES[answer.outcome]
-        worth = "quoted" if answer.quoted and answer.outcome == "answered" else answer.outcome
+        told = answer.tools and not answer.citations and answer.outcome == "answered"
+        worth = "told" if told else "quoted" if answer.quoted and answer.outcome == "answered" else answer.outcome
         st.badge(label(f"outcome_{worth}", language), icon=f":material/{icon}:", color=color)  # type: ignore[arg-type]
     if answer.notice:
         st.caption(escape_line(say(answer.notice, language)))

@@ -5,18 +5,19 @@ from __future__ import annotations
 import io
 import json
 import re
-from dataclasses import replace
+from dataclasses import asdict, replace
 from html.parser import HTMLParser
 from typing import Any
 
 import pytest
 from docx import Document
 
+from rag.conversations.answer_record import revived
 from rag.conversations.conversations import TurnView
 from rag.conversations.export import export, file_name
 from rag.errors import RagError
 from rag.store.conversation_table import Conversation
-from rag.types import Answer, Citation, Notice, Statement
+from rag.types import Answer, Citation, Notice, Statement, ToolUse
 from tests.support.tree_rows import five
 
 EVIL = '<script>alert(1)</script><img src=x onerror="alert(2)">'
@@ -62,6 +63,17 @@ def test_a_doubtful_statement_is_told_from_a_supported_one(kind: str, language: 
     plain = re.sub(r"\\|<[^>]*>", "", made)
     assert f"In 1953. [1] It sleeps. ({word}) It is high. [1] (" in plain
     assert plain.count(word) == 1 and ("1 of 3" in plain or "3 句中有 1 句" in plain)
+
+
+@pytest.mark.parametrize("kind", ["md", "html", "docx", "json"])
+def test_tools_that_were_called_come_along(kind: str) -> None:
+    uses = (ToolUse("calculator", "15% * 240", "15% * 240 = 36"), ToolUse("python", "x", failed=Notice("code_off")))
+    made, _ = export(TALK, [_turn(replace(_answer(), tools=uses))], kind)
+    if isinstance(made, bytes):
+        made = "\n".join(one.text for one in Document(io.BytesIO(made)).paragraphs)
+    plain = made.replace("\\", "").replace("&lt;", "<")
+    assert "15% * 240 = 36" in plain and ("TOOLS_CODE" in plain or kind == "json")
+    assert revived(json.loads(json.dumps(asdict(replace(_answer(), tools=uses))))).tools == uses
 
 
 @pytest.mark.parametrize("kind", ["md", "html", "json"])

@@ -1,0 +1,83 @@
+"""Tool mode put together, and what a run of it is driven with."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from functools import cache
+from typing import Any, Literal
+
+from langgraph.graph import END, START, StateGraph
+from langgraph.runtime import Runtime
+
+from rag.checking.verifier import Verifier
+from rag.graphs.tools import nodes
+from rag.graphs.tools.state import ToolContext, ToolState
+from rag.reasoning.extractive import ExtractiveReasoner
+from rag.reasoning.reasoner import Condenser
+from rag.runs.nodes import prepared as driven
+from rag.runs.nodes import timed
+from rag.runs.run import Prepared, Run
+from rag.text import is_chinese
+from rag.tools.tool import Work
+
+
+@cache
+def graph_of(saver: Any = None) -> Any:
+    """enter → call → write, or enter → talk; built on first use and shared by all runs."""
+    builder = StateGraph(ToolState, context_schema=ToolContext)
+    for name, node in (("enter", nodes.enter), ("talk", nodes.talk), ("call", nodes.call), ("write", nodes.write)):
+        builder.add_node(name, timed(name, node))
+    builder.add_edge(START, "enter")
+    builder.add_conditional_edges("enter", _after_enter, ["talk", "call", END])
+    builder.add_edge("talk", END)
+    builder.add_edge("call", "write")
+    builder.add_edge("write", END)
+    return builder.compile(checkpointer=saver)
+
+
+def _after_enter(state: ToolState, runtime: Runtime[ToolContext]) -> Literal["talk", "call", "__end__"]:
+    if state["outcome"]:
+        return "__end__"
+    return "talk" if runtime.context.options.route in ("small_talk", "unknown") else "call"
+
+
+async def prepared(run: Run) -> Prepared:
+    async def nothing(_: Any) -> dict[str, Any]:
+        return {}
+
+    return await driven(run, graph_of, _context, nothing)
+
+
+def _context(run: Run) -> ToolContext:
+    reasoner, options = run.reasoner, run.question.options
+    rules = run.quoter if isinstance(run.quoter, ExtractiveReasoner) else reasoner
+    if not isinstance(rules, ExtractiveReasoner):
+        raise TypeError("tools need what quotes, beside what writes")
+    return ToolContext(
+        work=_work(run),
+        reasoner=reasoner,
+        rules=rules,
+        budget=run.budget,
+        condenser=reasoner if isinstance(reasoner, Condenser) else None,
+        verifiers=[one for one in (reasoner, run.verifier) if isinstance(one, Verifier)],
+        options=options,
+    )
+
+
+def _work(run: Run) -> Work:
+    shelf, options = run.shelf, run.question.options
+    reader = shelf.reader
+
+    def text(url_hash: str) -> str:
+        page = reader.read(url_hash) if reader else None
+        return page.text if page else ""
+
+    return Work(
+        language="zh" if is_chinese(run.question.text) else "en",
+        now=datetime.now().astimezone(),
+        search=shelf.search,
+        pages=reader.listed if reader else tuple,
+        text=text,
+        web=shelf.web if options.web == "allowed" or options.route == "web" else None,
+        code=options.code,
+    )
