@@ -17,6 +17,8 @@ from rag.text import split_sentences, weigh
 LARGEST = 10
 """Sections of each depth that a summary tells of."""
 _LONGEST = 3_500  # characters of a section in one piece: what a model reads of a passage
+_SHORTEST = 500
+_SENTENCES = 6  # about so many, where there are few parts
 _ALL = 16  # parts that are all told of
 _FEW = 3  # headings; a text with no more is told of in even parts
 _SAYS_ENOUGH = 25  # Latin characters' worth
@@ -33,11 +35,14 @@ class Section:
 
 
 def sections_of(text: str) -> list[Section]:
-    """The sections in order: what stands below each heading, headings of nothing aside; long ones in pieces."""
+    """The sections in order: what stands below each heading, headings of nothing aside; long ones in pieces, which
+    begin with a paragraph where they can."""
     found: list[Section] = []
     units: list[Unit] = []
+    enough = max(_SHORTEST, len(text) // (LARGEST + 2))
     for unit in split_units(text, MAXIMUM):
-        if units and (unit.kind == "heading" or unit.end - units[0].start > _LONGEST):
+        size = unit.end - units[0].start if units else 0
+        if unit.kind == "heading" or size > _LONGEST or (unit.paragraph and size > enough):
             found += _section(units)
             units = []
         units.append(unit)
@@ -45,7 +50,7 @@ def sections_of(text: str) -> list[Section]:
 
 
 def _section(units: Sequence[Unit]) -> list[Section]:
-    has_body = any(unit.kind != "heading" for unit in units)
+    has_body = any(unit.kind != "heading" for unit in units)  # also of none
     return [Section(units[0].section, units[0].start, units[-1].end)] if has_body else []
 
 
@@ -85,6 +90,17 @@ def leading(text: str, count: int) -> list[Quotable]:
     sentences = [one for one in can if not one.is_code and all(map(is_statement, one.lines))]
     whole = [one for one in sentences if _SAYS_ENOUGH <= weigh(one.text) <= _SAYS_TOO_MUCH]
     return (whole or sentences or can)[:count]
+
+
+def telling(texts: Sequence[str], parts: int) -> list[list[Quotable]]:
+    """What tells a part of a summary that has so many: of each of its texts the sentences that stand for it."""
+    left = wanted = -(-_SENTENCES // parts)
+    found: list[list[Quotable]] = []
+    for text in texts:
+        most = min(left, -(-wanted // len(texts)))
+        found.append(leading(text, most) if most else [])
+        left -= len(found[-1])
+    return found
 
 
 def sentences_at(text: str, spans: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:

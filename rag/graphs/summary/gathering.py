@@ -13,7 +13,7 @@ from typing import Final, Literal
 from rag.graphs.summary.state import PartRecord
 from rag.ingest.diff import page_diff
 from rag.messages import say
-from rag.reasoning.summarising import Section, leading, sections_of, sentences_at, told
+from rag.reasoning.summarising import Section, sections_of, sentences_at, telling, told
 from rag.retrieval.filters import between
 from rag.retrieval.page_names import pages_named
 from rag.runs.options import Question
@@ -26,7 +26,6 @@ DAYS: Final = 7
 MOST_PAGES: Final = 40
 """Pages that a summary tells of; the others are counted."""
 _PARTS: Final = 12  # of all pages together, at least one of each
-_SENTENCES: Final = 6  # about so many, where there are few parts
 _CHANGES: Final = 3  # sentences that are told of one page that changed
 
 Kind = Literal["new", "changed", "shortened", "gone"]
@@ -55,14 +54,13 @@ class Gathered:
             return Notice("summary_some", {"pages": self.pages, "of": self.of})
         return Notice("summary_all", {"pages": self.pages}) if self.pages > 1 else None
 
-    def add(self, page: Page, pieces: Sequence[Section], heading: str, quotes: int) -> None:
-        """A part of these pieces of a page, told by so many of their first sentences."""
+    def add(self, page: Page, pieces: Sequence[Section], heading: str, parts: int) -> None:
+        """A part, one of so many, of these pieces of a page."""
         first, said = len(self.passages) + 1, list[str]()
-        for number, piece in enumerate(pieces, first):
+        texts = [page.text[piece.start : piece.end] for piece in pieces]
+        for number, (piece, quotes) in enumerate(zip(pieces, telling(texts, parts), strict=True), first):
             self.passages.append(_passage(page, piece))
-            most = min(-(-quotes // len(pieces)), quotes - len(said))
-            for one in leading(page.text[piece.start : piece.end], most) if most > 0 else ():
-                said.append("\n\n".join(f"{line} [{number}]" for line in one.lines))
+            said += [f"{line} [{number}]" for one in quotes for line in one.lines]
         numbers = list(range(first, first + len(pieces)))
         self.parts.append({"heading": heading, "numbers": numbers, "quotes": "\n\n".join(said)})
 
@@ -82,7 +80,7 @@ def gather(pages: Sequence[Page], reader: PageReader) -> Gathered:
     made, above = Gathered(of=len(pages)), ""
     for page in sorted(told_of, key=lambda page: sites.index(page.site)):
         heading = f"## {_plain(page.site) or '–'}\n\n" if len(sites) > 1 and page.site != above else ""
-        if _add_page(made, page, reader, heading, max(1, _PARTS // len(told_of))):
+        if _add_page(made, page, reader, heading, len(told_of)):
             above = page.site
     return made
 
@@ -96,9 +94,7 @@ def _of_page(page: Page | None, reader: PageReader) -> Gathered:
     parts = told(sections)
     for places in parts:
         name = " › ".join(step for step in sections[places[0]].path if step != page.title)
-        made.add(
-            page, [sections[n] for n in places], f"## {_plain(name)}" if name else "", -(-_SENTENCES // len(parts))
-        )
+        made.add(page, [sections[n] for n in places], f"## {_plain(name)}" if name else "", len(parts))
     return _identified(made, {page.url_hash: reader.passages(page.url_hash)})
 
 
@@ -112,14 +108,14 @@ def _by_site(pages: Sequence[Page]) -> list[Page]:
     return [pages[place] for place in sorted(range(len(pages)), key=turns.__getitem__)]
 
 
-def _add_page(made: Gathered, listed: Page, reader: PageReader, above: str, most: int) -> bool:
-    """A part for a page, by the largest of its sections; False where there is nothing to tell."""
+def _add_page(made: Gathered, listed: Page, reader: PageReader, above: str, parts: int) -> bool:
+    """A part for a page, one of so many, by the largest of its sections; False where there is nothing to tell."""
     page = reader.read(listed.url_hash)
     sections = sections_of(page.text) if page else []
     if page is None or not sections:
         return False
-    pieces = [sections[places[0]] for places in told(sections)[:most]]
-    made.add(page, pieces, f"{above}### {_plain(page.title or page.url)}", max(1, most))
+    pieces = [sections[places[0]] for places in told(sections)[: max(1, _PARTS // parts)]]
+    made.add(page, pieces, f"{above}### {_plain(page.title or page.url)}", parts)
     made.pages += 1
     _identified(made, {page.url_hash: reader.passages(page.url_hash)})
     return True
@@ -149,11 +145,11 @@ def changes(pages: Sequence[Page], question: Question, reader: PageReader, langu
         above = f"## {say(Notice(f'summary_{kind}'), language)}\n\n"
         for page, touched in its[: MOST_PAGES - made.pages]:
             if touched:
-                made.add(page, touched, f"{above}### {_plain(page.title or page.url)}", len(touched))
+                made.add(page, touched, f"{above}### {_plain(page.title or page.url)}", 1)
                 made.pages += 1
                 _identified(made, {page.url_hash: reader.passages(page.url_hash)})
                 above = ""
-            elif _add_page(made, page, reader, above, 1):
+            elif _add_page(made, page, reader, above, _PARTS):
                 above = ""
     return made
 
