@@ -10,6 +10,7 @@ from datetime import date
 from typing import Any, Final, cast
 
 from rag.app.imports import Imports
+from rag.dates import period_of
 from rag.errors import RagError
 from rag.ingest.jobs import JobItem
 from rag.reasoning.chat import ChatReasoner
@@ -22,6 +23,7 @@ from rag.routing.wishes import Wishes, read_wishes
 from rag.runs.options import Question
 from rag.runs.run import Run, Searcher
 from rag.store.database import Database
+from rag.text import question_language
 from rag.types import Notice
 
 MOST_UNASKED: Final = 5
@@ -66,8 +68,6 @@ class Directing:
         head, body = pasted(run.question.text) if not run.question.options.saving else (run.question.text, "")
         question = replace(run.question, text=head)
         routed = await self._routed(run, question, attached=bool(body or question.options.saving))
-        if _MODE_OF.get(routed.route, question.mode) not in run.modes:
-            routed = replace(routed, route="ask")
         saves = routed.route in ("save", "save_then_ask")
         text = question_of(routed.rest) or question.text if saves else question.text
         wishes = await asyncio.to_thread(read_wishes, text, date.today(), saves=saves, without=question.options.without)
@@ -118,6 +118,8 @@ class Directing:
         """The question with its way, and with what the message wished for."""
         found, scope = wishes.found, question.scope
         since, until = found.get("days", (None, None))
+        if routed.route == "what_changed" and (period := period_of(question.text, date.today())):
+            since, until = period.since, period.until
         scope = replace(
             scope,
             languages=(found["language"],) if "language" in found else scope.languages,
@@ -125,7 +127,10 @@ class Directing:
             until=until.isoformat() if until else scope.until,
         )
         options = replace(
-            question.options, route=routed.route, strategy=found.get("strategy") or question.options.strategy
+            question.options,
+            route=routed.route,
+            strategy=found.get("strategy") or question.options.strategy,
+            locale=question_language(routed.rest) if routed.rest.strip() else question.options.locale,
         )
         asks = routed.route in ("ask", "save_then_ask")
         mode = found.get("mode", question.mode) if asks else _MODE_OF[routed.route]

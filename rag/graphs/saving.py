@@ -44,8 +44,11 @@ def _graph(run: Run) -> Any:
     from langgraph.config import get_stream_writer
     from langgraph.graph import END, START, StateGraph
 
+    options = run.question.options
+    language = options.locale or question_language(run.question.text)
+
     def tell(state: State) -> State:
-        get_stream_writer()({"token": told(run.state.get("saved"), question_language(state["question"]))})
+        get_stream_writer()({"token": told(run.state.get("saved"), language)})
         return state
 
     builder = StateGraph(State)

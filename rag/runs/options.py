@@ -68,6 +68,7 @@ class RunOptions:
     confirmed: bool = False
     first: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
+    locale: str = ""
 
     @property
     def sampling(self) -> dict[str, Any]:

@@ -71,7 +71,7 @@ def _question(text: str, library: str, standalone: str, more: Mapping[str, Any])
     """The words, with what was chosen in this tab beside them."""
     state, chosen = session(), search_options()
     given = {"strategy": chosen.get("strategy", ""), "standalone": standalone, **state.choices.options(), **more}
-    options = RunOptions(web="ask", **given)
+    options = RunOptions(web="ask", locale="zh" if state.language == "zh" else "en", **given)
     return Question(text, (library,), state.mode, chosen.get("filters") or Filters(), options)
 
 

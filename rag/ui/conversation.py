@@ -255,6 +255,8 @@ def _code(answer: Answer) -> str:
 
 
 def _draw_outcome(turn: TurnView, answer: Answer, language: Language) -> None:
+    if answer.mode == "save" and answer.outcome == "conversation":
+        return
     if _cut_off(turn, answer):
         st.caption(f":material/pause_circle: {label('outcome_unfinished', language)}")
     else:
