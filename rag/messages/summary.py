@@ -10,13 +10,17 @@ MESSAGES: dict[str, tuple[str, str]] = {
         "{percent} % of the text was read; the rest is not in this summary.",
         "只阅读了正文的 {percent}%，其余部分未包括在摘要中。",
     ),
+    "summary_sections": (
+        "Tells of the {parts} largest parts of the page; {aside} more sections are not in it.",
+        "涵盖该网页最大的 {parts} 个部分，另有 {aside} 个小节未包括在内。",
+    ),
     "summary_struck": (
         "Left out: {count:sentence|sentences} that the pages do not bear out.",
         "略去了 {count} 句没有网页支持的话。",
     ),
     "summary_kept": (
-        "Taken from the summary of this page that was made on {when}; its text is still the same.",
-        "取自 {when} 生成的该网页摘要，正文此后没有变化。",
+        "Taken from the summary of this page that was made on {when}; its text is still the same.{reach_en}",
+        "取自 {when} 生成的该网页摘要，正文此后没有变化。{reach_zh}",
     ),
     "summary_nothing": (
         "There is nothing to summarise: no page that was chosen holds sentences.",

@@ -11,6 +11,7 @@ from rag.conversations.answer_record import revived
 from rag.errors import RagError
 from rag.messages import say
 from rag.retrieval.filters import Filters
+from rag.runs.kept import notice_of
 from rag.runs.options import Question
 from rag.types import Answer, Page
 from rag.ui.escape import escape_line
@@ -47,6 +48,8 @@ def _draw_kept(app: App, library: str, page: Page, kept: Mapping[str, Any], lang
     answer = revived({"question": "", "mode": "summary", "outcome": "answered", "passages": (), **_shown(kept)})
     by = label("summary_rules", language) if kept["by"] == _RULES else escape_line(kept["by"])
     st.caption(label("summary_by", language, when=moment(kept["made"]), by=by))
+    if told := notice_of(kept.get("told")):
+        st.caption(escape_line(say(told, language)))
     anchor = f"summary{page.url_hash}"
     with st.container(key=f"answer-{anchor}"):
         marks = [one.n for one in answer.citations]

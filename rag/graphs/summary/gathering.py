@@ -35,21 +35,20 @@ _KINDS: Final[tuple[Kind, ...]] = ("new", "changed", "shortened", "gone")
 @dataclass(slots=True)
 class Gathered:
     """Passages in order, the parts that they make up, how many pages of how many they are of, and `page` where it is
-    but one, with the characters of its sections."""
+    but one, with how many sections of it are `aside`."""
 
     passages: list[Passage] = field(default_factory=list)
     parts: list[PartRecord] = field(default_factory=list)
     pages: int = 0
     of: int = 0
     page: Page | None = None
-    characters: int = 0
+    aside: int = 0
 
     @property
     def notice(self) -> Notice | None:
         """What a person should know of its reach."""
-        read = sum(len(one.text) for one in self.passages)
-        if self.page is not None and read < self.characters:
-            return Notice("summary_part", {"percent": 100 * read // self.characters})
+        if self.aside:
+            return Notice("summary_sections", {"parts": len(self.parts), "aside": self.aside})
         if self.pages < self.of:
             return Notice("summary_some", {"pages": self.pages, "of": self.of})
         return Notice("summary_all", {"pages": self.pages}) if self.pages > 1 else None
@@ -71,10 +70,13 @@ def chosen_pages(wished: str, question: Question, reader: PageReader) -> list[Pa
     return listed if question.scope.pages or question.scope.sites else pages_named(wished, listed) or listed
 
 
-def gather(pages: Sequence[Page], reader: PageReader) -> Gathered:
-    """Of one page its sections; of several some of each, by site, so that each site is told of."""
+def gather(pages: Sequence[Page], reader: PageReader, *, whole: bool) -> Gathered:
+    """Of one page its sections; of several some of each, by site, so that each site is told of.
+
+    All that a page says, if it is read as a `whole`, in passages behind those of the parts.
+    """
     if len(pages) == 1:
-        return _of_page(reader.read(pages[0].url_hash), reader)
+        return _of_page(reader.read(pages[0].url_hash), reader, whole)
     told_of = _by_site(pages)[:MOST_PAGES]
     sites = list(dict.fromkeys(page.site for page in told_of))
     made, above = Gathered(of=len(pages)), ""
@@ -85,16 +87,18 @@ def gather(pages: Sequence[Page], reader: PageReader) -> Gathered:
     return made
 
 
-def _of_page(page: Page | None, reader: PageReader) -> Gathered:
+def _of_page(page: Page | None, reader: PageReader, whole: bool) -> Gathered:
     made = Gathered(pages=1, of=1, page=page)
     if page is None:
         return made
     sections = sections_of(page.text)
-    made.characters = sum(one.end - one.start for one in sections)
     parts = told(sections)
+    aside = sorted({*range(len(sections))}.difference(*parts))
     for places in parts:
         name = " › ".join(step for step in sections[places[0]].path if step != page.title)
         made.add(page, [sections[n] for n in places], f"## {_plain(name)}" if name else "", len(parts))
+    made.passages += [_passage(page, sections[n]) for n in aside if whole]
+    made.aside = 0 if whole else len(aside)
     return _identified(made, {page.url_hash: reader.passages(page.url_hash)})
 
 

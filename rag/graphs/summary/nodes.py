@@ -12,12 +12,13 @@ from langgraph.runtime import Runtime
 from rag.errors import ModelError
 from rag.graphs.summary.gathering import ROUTE, Gathered, changes, chosen_pages, gather, since_of
 from rag.graphs.summary.state import NoteInput, SummaryContext, SummaryState, fresh, wish
+from rag.messages import say
 from rag.prompts import requests
 from rag.reasoning.composing import tokens_of
 from rag.reasoning.messages import said
 from rag.reasoning.questions import question_problem
 from rag.retrieval.page_names import names_alone
-from rag.runs.kept import decided, passage_of, record
+from rag.runs.kept import decided, notice_of, passage_of, record
 from rag.runs.nodes import Result, taken_up
 from rag.text import question_language
 from rag.types import Notice, Passage
@@ -81,7 +82,7 @@ def _gathered(wished: str, context: SummaryContext) -> tuple[Gathered, Mapping[s
     if asked.options.route == ROUTE:
         made = changes(pages, asked, reader, language)
         return made, None, made.notice if made.of else Notice("summary_unchanged", {"since": since_of(asked)[:10]})
-    made = gather(pages, reader)
+    made = gather(pages, reader, whole=context.model is not None)
     alone = made.page is not None and names_alone(wished, made.page)
     return made, reader.kept(made.page, language, context.writer) if made.page and alone else None, made.notice
 
@@ -90,9 +91,11 @@ def _kept(made: Gathered, kept: Mapping[str, Any]) -> dict[str, Any]:
     """The end of a run that a kept summary answers."""
     assert made.page is not None, "only the summaries of single pages are kept"
     passages = [{**one, "text": made.page.text[one["start"] : one["end"]]} for one in kept["passages"]]
-    told = Notice("summary_kept", {"when": str(kept["made"])[:10]})
+    reach = notice_of(kept.get("told"))
+    reached = {f"reach_{language}": f" {say(reach, language)}" if reach else "" for language in ("en", "zh")}
+    told = Notice("summary_kept", {"when": str(kept["made"])[:10], **reached})
     same = {name: kept[name] for name in ("text", "composed", "citations", "statements")}
-    return {**same, "passages": passages, "outcome": "answered", "notice": record(told)}
+    return {**same, "passages": passages, "outcome": "caveat" if reach else "answered", "notice": record(told)}
 
 
 def _batches(passages: Sequence[Passage], context: SummaryContext) -> list[list[int]]:

@@ -146,7 +146,7 @@ def _ended(state: SummaryState, check: Check, struck: int) -> dict[str, Any]:
     told, problem = state["told"], state["notice"]
     if not check.weighed:
         return {"outcome": "not_in_pages", "notice": problem or record(Notice("summary_nothing"))}
-    partly = told is not None and told["code"] in ("summary_some", "summary_part")
+    partly = told is not None and told["code"] in ("summary_some", "summary_part", "summary_sections")
     left_out = record(Notice("summary_struck", {"count": struck})) if struck and state["composed"] != "quoted" else None
     return {"outcome": "caveat" if problem or partly else "answered", "notice": problem or told or left_out}
 
@@ -162,7 +162,8 @@ def _keep(state: SummaryState, made: Mapping[str, Any], context: SummaryContext)
     kept = {name: made[name] for name in ("text", "citations", "statements")}
     passages = [{**one, "text": ""} for one in made["passages"]]
     language = question_language(wish(state))
-    context.reader.keep(page, language, context.writer, {**kept, "composed": state["composed"], "passages": passages})
+    kept |= {"told": state["told"], "composed": state["composed"], "passages": passages}
+    context.reader.keep(page, language, context.writer, kept)
 
 
 async def rescued(state: SummaryState) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from rag.config import load_settings
+from rag.messages import say
 from rag.models.chat import build_chat_model
 from rag.models.sparse import SparseEncoder
 from rag.reasoning.chat import ChatReasoner
@@ -135,10 +136,14 @@ def test_a_page_is_told_section_by_section(
 
 def test_of_ten_large_sections_nearly_all_are_told(runs: Runs) -> None:
     texts = [f"## Part {n}\n\n" + f"Rule {n} says what holds in case {n}. " * (n + 2) for n in range(60)]
-    answer = ask(runs, Pages([page("Long rules", "\n\n".join(texts))]), "Summarise the long rules")
+    pages = Pages([page("Long rules", "\n\n".join(texts))])
+    answer = ask(runs, pages, "Summarise the long rules")
     told = {one.section[-1] for one in answer.citations}
     assert len(told & {f"Part {n}" for n in range(50, 60)}) >= 8
-    assert answer.notice and answer.notice.code == "summary_part"
+    assert answer.notice and answer.notice.code == "summary_sections"
+    again = ask(runs, pages, "Summarise the long rules")
+    assert again.outcome == "caveat" and again.notice and answer.notice.params["aside"] == 50
+    assert "50 more sections" in say(again.notice, "en") and "50 个小节" in say(again.notice, "zh")
 
 
 def test_notes_are_taken_side_by_side_and_what_is_not_borne_out_is_left_out(runs: Runs) -> None:
@@ -156,11 +161,23 @@ def test_notes_are_taken_side_by_side_and_what_is_not_borne_out_is_left_out(runs
     with model(invents) as (reasoner, server):
         answer = ask(runs, pages, "Summarise the travel policy", reasoner, context_tokens=2_800)
         noted = [one for one in server.requests if "who will write a summary" in str(one.messages[0].get("content"))]
-    assert len(noted) >= 2
+    assert 2 <= len(noted) <= 11
     assert sum(step.node == "note" for step in answer.steps) == len(noted)
     assert "900" not in answer.text and "Here is" not in answer.text
     assert {one.section[-1] for one in answer.citations} >= set(PARTS)
     assert answer.notice and answer.notice.code == "summary_struck"
+
+
+def test_a_page_that_is_too_long_is_read_as_far_as_calls_go_and_says_so(runs: Runs) -> None:
+    texts = [f"## Part {n}\n\n" + f"Rule {n} says what holds in case {n}. " * 80 for n in range(60)]
+    with model() as (reasoner, _):
+        answer = ask(
+            runs, Pages([page("Rules", "\n\n".join(texts))]), "Summarise the rules", reasoner, context_tokens=3_000
+        )
+        whole = ask(runs, Pages([page("Rules", "\n\n".join(texts))]), "Summarise the rules", reasoner)
+    assert answer.notice and answer.notice.code == "summary_part" and 10 < answer.notice.params["percent"] < 90
+    assert answer.model_calls <= 16
+    assert (whole.outcome, whole.notice) == ("answered", None)
 
 
 def test_a_library_is_told_page_by_page_within_bounds(runs: Runs) -> None:
