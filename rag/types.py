@@ -302,11 +302,15 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """A question and its answer. `standalone` is what the question was understood as, empty if as it stands."""
+    """A question and its answer. `standalone` is what the question was understood as, empty if as it stands.
+
+    An `aside` asked nothing of pages: no search takes it in.
+    """
 
     question: str
     answer: str
     standalone: str = ""
+    aside: bool = False
 
     @property
     def meant(self) -> str:

@@ -111,3 +111,15 @@ def test_what_a_person_chose_holds_for_the_next_message_of_theirs_alone(app: App
     app.overrule(text, "ask", owner="ann")
     assert app.route(text, "ann").by == "person"
     assert app.route(text, "bob").by != "person"
+
+
+def test_what_was_reckoned_is_no_question_that_the_next_one_follows_on(app: App, page_server: PageServer) -> None:
+    first = asked(app, page_server.url("/tea"))
+    for text in ("12 * 7", "Where is Longjing tea sold?"):
+        begun = app.converse(Question(text, ("main",)), conversation_id=first.conversation_id)
+        answer = app.wait(begun.run_id, 60)
+    assert [step.detail["before"] for step in answer.steps if step.detail.get("before")] == []
+    reckoned = app.conversations.turns(first.conversation_id)[1]
+    assert reckoned.answer is not None
+    assert (reckoned.answer.mode, reckoned.route["route"]) == ("tool", "calculate")
+    assert "84" in reckoned.answer.text

@@ -34,6 +34,8 @@ _MODE_OF: Final = {
     "what_changed": "summary",
     **dict.fromkeys(("statistics", "calculate", "date", "web", "small_talk", "unknown"), "tool"),
 }
+_CERTAIN: Final = 0.85
+"""How sure it must be that a message within a conversation is no short question that follows on what was said."""
 _LOOK_EVERY: Final = 0.25  # seconds
 _SAVED: Final = frozenset({"added", "updated", "unchanged", "duplicate"})
 _TOLD: Final = 50  # sources that a turn tells of
@@ -111,8 +113,8 @@ class Directing:
             routed = await asyncio.to_thread(self._router.route, question.text, attached=attached)
         else:
             routed = await self._router.ask(question.text, model, attached=attached)
-        follows = bool(run.history) and routed.by == "classifier" and routed.route in ("unknown", "small_talk")
-        return replace(routed, route="ask") if follows else routed
+        follows = run.history and routed.by == "classifier" and routed.route in ("unknown", "small_talk")
+        return replace(routed, route="ask") if follows and routed.confidence < _CERTAIN else routed
 
     def _turned(self, question: Question, routed: Routed, wishes: Wishes) -> Question:
         """The question with its way, and with what the message wished for."""

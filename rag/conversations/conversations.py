@@ -417,9 +417,13 @@ def _exchanges(turns: Sequence[TurnView]) -> list[Exchange]:
 
     What nothing answered stays as a question: the next may point back to it. What was only saved asked nothing.
     """
-    asked = [turn.answer for turn in turns if turn.answer is not None and turn.answer.mode != "save"]
-    asked = [one for one in asked if not question_problem(one.question)]
-    return [Exchange(one.question, one.text if one.outcome in _SPOKEN else "", one.standalone) for one in asked]
+    asked = [turn for turn in turns if turn.answer is not None and not question_problem(turn.answer.question)]
+    return [_exchange(turn.answer, str(turn.route.get("route", ""))) for turn in asked if turn.answer]
+
+
+def _exchange(answer: Answer, route: str) -> Exchange:
+    aside = answer.mode == "save" or (answer.mode == "tool" and route != "web")
+    return Exchange(answer.question, answer.text if answer.outcome in _SPOKEN else "", answer.standalone, aside)
 
 
 def outdated(turn: TurnView, now: Mapping[str, PageStamp]) -> dict[str, str]:

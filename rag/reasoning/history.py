@@ -127,8 +127,9 @@ def _asks_for_the_answer(question: str) -> bool:
 
 
 def questions_before(history: Sequence[Exchange]) -> list[str]:
-    """The last questions that a search takes in, oldest first, without small talk, each as it was understood."""
-    return [one.meant[:MAX_STANDALONE] for one in history if not is_small_talk(one.meant)][-TURNS:]
+    """The last questions that a search takes in, oldest first, without asides, each as it was understood."""
+    asked = [one.meant for one in history if not one.aside and not is_small_talk(one.meant)]
+    return [question[:MAX_STANDALONE] for question in asked][-TURNS:]
 
 
 def searched_with(steps: Sequence[Step]) -> list[str]:

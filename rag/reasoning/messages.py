@@ -17,14 +17,21 @@ if TYPE_CHECKING:
 
 RETRIEVE: Final = "retrieve"
 _MEANT: Final = "standalone"
+_ASIDE: Final = "aside"
 
 
-def said(question: str, standalone: str = "", id: str | None = None) -> HumanMessage:  # noqa: A002 - the message's name
+def said(
+    question: str,
+    standalone: str = "",
+    id: str | None = None,  # noqa: A002 - the message's name
+    *,
+    aside: bool = False,
+) -> HumanMessage:
     """The person's message, with what it was understood as where that differs; an `id` replaces the one that has it."""
     from langchain_core.messages import HumanMessage
 
     understood = {_MEANT: standalone} if standalone and standalone != question else {}
-    return HumanMessage(question, additional_kwargs=understood, id=id)
+    return HumanMessage(question, additional_kwargs={**understood, **({_ASIDE: True} if aside else {})}, id=id)
 
 
 def messages_of(exchanges: Sequence[Exchange]) -> list[AnyMessage]:
@@ -33,7 +40,7 @@ def messages_of(exchanges: Sequence[Exchange]) -> list[AnyMessage]:
 
     messages: list[AnyMessage] = []
     for one in exchanges:
-        messages.append(said(one.question, one.standalone))
+        messages.append(said(one.question, one.standalone, aside=one.aside))
         if one.answer.strip():
             messages.append(AIMessage(one.answer))
     return messages
@@ -48,8 +55,9 @@ class Spoken:
 
     @property
     def exchange(self) -> Exchange:
-        meant = str(self.asked.additional_kwargs.get(_MEANT, ""))
-        return Exchange(self.asked.text, self.answered.text if self.answered else "", meant)
+        kept = self.asked.additional_kwargs
+        answer = self.answered.text if self.answered else ""
+        return Exchange(self.asked.text, answer, str(kept.get(_MEANT, "")), bool(kept.get(_ASIDE)))
 
     @property
     def messages(self) -> list[AnyMessage]:

@@ -45,7 +45,8 @@ async def enter(state: ToolState, runtime: Running) -> Result:
     if standalone and standalone != question:
         runtime.stream_writer({"standalone": standalone})
         update["standalone"] = standalone
-    update |= remembered | {"messages": [*remembered["messages"], said(question, standalone)]}
+    asked = said(question, standalone, aside=context.options.route != "web")
+    update |= remembered | {"messages": [*remembered["messages"], asked]}
     return update, decided("begin")
 
 
