@@ -27,10 +27,13 @@ Command = Callable[[Settings, argparse.Namespace], int]
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns its exit status."""
-    options = _parser().parse_args(arguments)
+    parser = _parser()
+    options = parser.parse_args(arguments)
     _log_to_stderr(options.verbose)
-    given = {"rag_data_dir": "data_dir", "rag_library": "library", "chunker": "chunker"}
-    overrides = {setting: getattr(options, option, None) for setting, option in given.items()}
+    if len(options.library) > 1 and options.run not in ("questions.search", "questions.ask"):
+        parser.error("only search and ask take several libraries")
+    overrides = {"rag_data_dir": options.data_dir, "chunker": getattr(options, "chunker", None)}
+    overrides["rag_library"] = options.library[0][0] if options.library else None
     try:
         settings = load_settings(**{name: value for name, value in overrides.items() if value})
         return _loaded(options.run)(settings, options)
@@ -73,7 +76,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=__version__)
     parser.add_argument("--data-dir", metavar="DIR", help="the data folder, instead of RAG_DATA_DIR")
-    parser.add_argument("--library", metavar="NAME", help="the library, instead of RAG_LIBRARY")
+    text = "the library, instead of RAG_LIBRARY; search and ask take several, each NAME or NAME=WEIGHT"
+    parser.add_argument("--library", metavar="NAME", type=_weighed, action="append", default=[], help=text)
     parser.add_argument("--verbose", action="store_true", help="log what happens")
     actions = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     _add_ingestion(actions)
@@ -207,6 +211,18 @@ def _moment(text: str) -> str:
     except ValueError as error:
         raise argparse.ArgumentTypeError("must be a date such as 2026-01-31") from error
     return text
+
+
+def _weighed(text: str) -> tuple[str, float]:
+    """A library, and what it counts beside others."""
+    name, _, weight = text.partition("=")
+    try:
+        value = float(weight or 1.0)
+    except ValueError:
+        value = -1.0
+    if not 0.0 <= value < float("inf"):
+        raise argparse.ArgumentTypeError("must be NAME or NAME=WEIGHT, such as docs=0.5")
+    return name, value
 
 
 def _positive(text: str) -> int:

@@ -104,7 +104,8 @@ class Passage:
     white space before it in the page, so that neighbours can be put together again. `parent` is the span
     of the page that is to be handed on in its place, under `parent_id`; one that was widened to it has none.
     `date` is when its page says it was last changed or published, or empty; `fetched_at` when the page was read from
-    the web for one question (ISO 8601), empty for those of the library.
+    the web for one question (ISO 8601), empty for those of the library. `library` is where it is from, where several
+    were searched.
     """
 
     id: str
@@ -125,6 +126,7 @@ class Passage:
     parent_id: str = ""
     date: str = ""
     fetched_at: str = ""
+    library: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +195,10 @@ class IngestResult:
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """A quote that supports a statement: `quote == page.text[start:end]`; `n` is its mark in the answer."""
+    """A quote that supports a statement: `quote == page.text[start:end]`; `n` is its mark in the answer.
+
+    `library` is where its page is, where several were searched.
+    """
 
     n: int
     url: str
@@ -203,6 +208,7 @@ class Citation:
     start: int
     end: int
     section: tuple[str, ...] = ()
+    library: str = ""
 
 
 @dataclass(frozen=True, slots=True)

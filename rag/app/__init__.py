@@ -40,6 +40,7 @@ from rag.reasoning.expander import expander_for
 from rag.reasoning.extractive import ExtractiveReasoner
 from rag.reasoning.reasoner import Reasoner
 from rag.retrieval.answerable import held_by
+from rag.retrieval.ensemble import EnsembleRetriever, Reading, Shelves
 from rag.retrieval.filters import Filters
 from rag.retrieval.ledger import Ledger
 from rag.retrieval.retriever import K, Retriever
@@ -59,6 +60,8 @@ from rag.types import Answer, Event, Notice, Page, Retrieval
 if TYPE_CHECKING:
     from langchain_core.vectorstores import VectorStore
 
+    from rag.models.embedding import EmbeddingModel
+    from rag.retrieval.ensemble import Searches
     from rag.retrieval.langchain import LibraryRetriever
 
 __all__ = ["App", "ChatOptions", "Event", "JobItem", "JobView", "Question", "RunOptions"]
@@ -132,6 +135,15 @@ class App:
         """The library for reading; its own embedding model counts, whichever is set now."""
         return self.libraries.get(name)
 
+    def reading(self, names: str | Sequence[str]) -> Reading:
+        """One library, or several as one, for reading. Raises StoreError for one that is not there."""
+        found = [self.library(name) for name in dict.fromkeys([names] if isinstance(names, str) else names)]
+        return found[0] if len(found) == 1 else Shelves(found)
+
+    def page(self, library: str, url_hash: str) -> Page | None:
+        """None for one that is not there, or a library that is not."""
+        return self.library(library).page(url_hash) if self.libraries.has(library) else None
+
     def remove_library(self, name: str) -> None:
         """Hide a library; for a day `libraries.restore` brings all of it back. What runs into it is paused."""
         self.libraries.remove(name)
@@ -172,8 +184,8 @@ class App:
         Raises ModelError for a chat model that is set up wrong.
         """
         question = question.limited(self.settings)
-        reasoner = reasoner or self.reasoner(question.library, chat, question.options.sampling)
-        quoter = self.quoter(question.library)
+        reasoner = reasoner or self.reasoner(question.libraries, chat, question.options.sampling)
+        quoter = self.quoter(question.libraries)
         retriever = self._scoped(question, reasoner)
         return self._runs.start(question, reasoner=reasoner, retriever=retriever, history=history, quoter=quoter)
 
@@ -254,19 +266,22 @@ class App:
         question: str,
         *,
         library: str,
+        others: Sequence[str] = (),
+        weights: Mapping[str, float] = MappingProxyType({}),
         chat: ChatOptions | None = None,
         strategy: str = "",
         filters: Filters | None = None,
         before: Sequence[str] = (),
         **options: Any,
     ) -> Retrieval:
-        """Search without asking; `before` and `options` are those of `Retriever.search`.
+        """Search without asking, in `others` too; `before` and `options` are those of `Retriever.search`.
 
         No chat model is called, unless the strategy is one that searches with written texts.
         """
         strategy = strategy or self.settings.strategy
-        reasoner = self.reasoner(library, chat) if strategy in WRITTEN else self.quoter(library)
-        asked = Question(question, (library,), scope=filters or Filters(), options=RunOptions(strategy=strategy))
+        libraries, chosen = (library, *others), RunOptions(strategy=strategy, weights=weights)
+        reasoner = self.reasoner(libraries, chat) if strategy in WRITTEN else self.quoter(libraries)
+        asked = Question(question, libraries, scope=filters or Filters(), options=chosen)
         found = self._scoped(asked, reasoner, **options).search(question, before)
         assert isinstance(found, Retrieval), "only a conversation has a ledger"
         return found
@@ -276,11 +291,27 @@ class App:
 
         Loads the embedding model; raises ModelMismatchError.
         """
-        models, expander = self.models, expander_for(reasoner or self.quoter(library))
-        working = self.libraries.working(library)
-        tuning = tuning_of(self.settings)
-        return Retriever(
-            working, models.embedding, models.sparse, expander=expander, reranker=models.reranker, tuning=tuning
+        return self._retriever(self.libraries.working(library), self.models.embedding, reasoner)
+
+    def _retriever(self, library: Library, model: EmbeddingModel, reasoner: Reasoner | None) -> Retriever:
+        expander = expander_for(reasoner or self.quoter(library.name))
+        how: dict[str, Any] = {"reranker": self.models.reranker, "tuning": tuning_of(self.settings)}
+        return Retriever(library, model, self.models.sparse, expander=expander, **how)
+
+    def _searching(self, question: Question, reasoner: Reasoner) -> Searches:
+        """What searches the libraries of a question: one, or several, each with the model that it was made with."""
+        if len(set(question.libraries)) == 1:
+            return self.retriever(question.library, reasoner)
+        libraries = {name: self.library(name) for name in question.libraries}
+        return EnsembleRetriever(
+            {
+                name: self._retriever(one, self.models.of_library(one.embedding_model), reasoner)
+                for name, one in libraries.items()
+            },
+            Shelves(list(libraries.values())).idf,
+            self.models.sparse,
+            question.options.weights,
+            self.settings.context_characters,
         )
 
     def as_retriever(self, library: str, *, k: int = K, **options: Any) -> LibraryRetriever:
@@ -300,14 +331,17 @@ class App:
         return self.libraries.working(library).vector_store(dense, sparse)
 
     def reasoner(
-        self, library: str, chat: ChatOptions | None = None, sampling: Mapping[str, Any] = MappingProxyType({})
+        self,
+        libraries: str | Sequence[str],
+        chat: ChatOptions | None = None,
+        sampling: Mapping[str, Any] = MappingProxyType({}),
     ) -> Reasoner:
         """The chat model of the session or of the settings, else the extractive reasoner.
 
         `sampling` holds for the answer alone: verdicts and queries need their whole form. Raises ModelError.
         """
         if chat is None and not self.settings.has_chat_model:
-            return self.quoter(library)
+            return self.quoter(libraries)
         model, fast = self.chats.chat(chat), self.chats.fast_chat(chat)
         return ChatReasoner(with_sampling(model, sampling), fast=fast or model, texts=self.chats.prompts)
 
@@ -321,35 +355,35 @@ class App:
 
     def _asking(self, question: Question, owner: str, chat: ChatOptions | None, conversation_id: str = "") -> Asking:
         """All that a question is answered with."""
-        sampling, library = question.options.sampling, self.library(question.library)
-        reasoner = self.reasoner(question.library, chat, sampling)
+        sampling, library = question.options.sampling, self.reading(question.libraries)
+        reasoner = self.reasoner(question.libraries, chat, sampling)
         return Asking(
             question,
             reasoner,
             self._scoped(question, reasoner, ledger=self._ledger(question, conversation_id, owner)),
             owner=owner,
-            quoter=self.quoter(question.library),
+            quoter=self.quoter(question.libraries),
             settings={"strategy": question.options.strategy, "model": reasoner.name, **sampling},
             stamps=lambda hashes: {key: PageStamp.of(page) for key, page in library.known(hashes).items()},
             likely=lambda asked, passages: held_by(passages, asked, self.models.sparse, library.idf),
-            kept=lambda turn_id, answer: self.evaluation.score_shown(library.name, turn_id, answer),
+            kept=lambda turn_id, answer: self.evaluation.score_shown(question.library, turn_id, answer),
         )
 
-    def quoter(self, library: str) -> ExtractiveReasoner:
-        """What quotes the library's pages without a model."""
-        return ExtractiveReasoner(self.models.sparse, lambda terms: self.library(library).idf(terms))
+    def quoter(self, libraries: str | Sequence[str]) -> ExtractiveReasoner:
+        """What quotes the libraries' pages without a model."""
+        return ExtractiveReasoner(self.models.sparse, lambda terms: self.reading(libraries).idf(terms))
 
     def _ledger(self, question: Question, conversation_id: str, owner: str) -> Ledger | None:
         """What an earlier report was written from, for whoever asks on without confining the search."""
         kept = self.conversations.ledger(conversation_id, owner) if not question.scope else ()
-        library = self.library(question.library)
+        library = self.reading(question.libraries)
         return Ledger(lambda: kept_passages(kept, library), self.models.sparse, library.idf) if kept else None
 
     def _web(self, question: Question) -> WebReading | None:
         """What searches beyond the library: with a service, the person's leave, and the operator's for this library."""
         service, forbidden = self.imports.web_search, self.settings.web_search_except
         asked_for = question.options.web or question.options.route == "web"
-        if service is None or not asked_for or question.library in forbidden:
+        if service is None or not asked_for or set(question.libraries) & set(forbidden):
             return None
         chunker = get_chunker(self.settings.chunker, self.settings.chunk_size)
         return WebReading(service, self.imports.reader, self.models, chunker)
@@ -362,16 +396,16 @@ class App:
 
     def _scoped(self, question: Question, reasoner: Reasoner, **options: Any) -> ScopedSearch:
         """Searches for one question, as its options say; `options` are those of `Retriever.search`."""
-        library, chosen = question.library, question.options
+        chosen = question.options
         numbers = {name: number for name, number in (("k", chosen.k), ("fetch_k", chosen.fetch_k)) if number}
         return ScopedSearch(
-            lambda: self.retriever(library, reasoner),
-            self.library(library).pages,
+            lambda: self._searching(question, reasoner),
+            self.reading(question.libraries).pages,
             question.text,
             filters=question.scope,
             web=self._web(question),
             first=chosen.first,
-            reader=WholePages(self.library(library), question.scope, self._database.summaries),
+            reader=WholePages(self.library(question.library), question.scope, self._database.summaries),
             strategy=chosen.strategy,
             **{**numbers, **options},
         )

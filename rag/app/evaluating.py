@@ -86,4 +86,4 @@ class Asking:
         return self._app.library(library).pages()
 
     def page(self, library: str, url_hash: str) -> Page | None:
-        return self._app.library(library).page(url_hash)
+        return self._app.page(library, url_hash)

@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 from rag.conversations.answer_record import revive
-from rag.store.library import Library
+from rag.retrieval.ensemble import Reading
 from rag.types import Passage
 
 
-def kept_passages(kept: Sequence[Mapping[str, Any]], library: Library) -> list[Passage]:
+def kept_passages(kept: Sequence[Mapping[str, Any]], library: Reading) -> list[Passage]:
     """The passages of a trail's ledger: those of the web as they were kept, the library's from its pages.
 
     What the library does not hold any more, or in another text, is left out.

@@ -29,6 +29,7 @@ class Models:
         self._settings = settings
         self._lock = threading.Lock()
         self._embedding: EmbeddingModel | None = None
+        self._others: dict[str, EmbeddingModel] = {}
         self._problem: Notice | None = None
 
     @property
@@ -38,16 +39,26 @@ class Models:
             if self._embedding is None:
                 self._problem = None
                 try:
-                    self._embedding = self._load()
+                    self._embedding = self._load(self._settings.embedding_model)
                 except ModelError as error:
                     self._problem = error.notice
                     raise
             return self._embedding
 
-    def _load(self) -> EmbeddingModel:
+    def of_library(self, name: str) -> EmbeddingModel:
+        """The embedding model that a library was made with, by its `name` there: that of the settings, or another one
+        beside it, which stays loaded. Raises ModelError for one that lies in a folder, whose name tells not where."""
+        if name == self.embedding.name:
+            return self.embedding
+        with self._lock:
+            if name not in self._others:
+                self._others[name] = self._load(name)
+            return self._others[name]
+
+    def _load(self, name: str) -> EmbeddingModel:
         """Raises ModelError, whatever it is that fails: a broken install, a full disk, a card without memory."""
         try:
-            return load_embedding_model(self._settings.embedding_model)
+            return load_embedding_model(name)
         except _LOAD_FAULTS as error:
             log.exception("The embedding model could not be loaded")
             raise ModelError("model_failed") from error

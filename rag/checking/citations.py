@@ -241,6 +241,9 @@ class _Numbering:
             n = self._numbers[key] = len(self.citations) + 1
             words = quote.text
             self.citations.append(
-                Citation(n, passage.url, passage.url_hash, passage.title, words, start, end, passage.section)
+                Citation(
+                    *(n, passage.url, passage.url_hash, passage.title, words),
+                    *(start, end, passage.section, passage.library),
+                )
             )
         return self._numbers[key]

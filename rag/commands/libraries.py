@@ -35,10 +35,9 @@ def feedback(settings: Settings, options: argparse.Namespace) -> int:
     """Write what people thought of answers as a set of questions and pages, everybody's."""
     folder = Path(options.folder)
     with closing(App(settings)) as app:
-        page_of = app.library(settings.rag_library).page
-        questions = app.feedback.questions(settings.rag_library, page_of)
+        questions = app.feedback.questions(settings.rag_library, app.page)
         _write(folder / "questions.jsonl", questions)
-        _write(folder / "pages.jsonl", app.feedback.pages(settings.rag_library, page_of))
+        _write(folder / "pages.jsonl", app.feedback.pages(settings.rag_library, app.page))
     put(options, {"folder": options.folder, "questions": len(questions)}, f"{len(questions)} questions in {folder}")
     return 0
 

@@ -6,7 +6,7 @@ import argparse
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from rag.app import App, Question, RunOptions
@@ -45,7 +45,8 @@ def search(settings: Settings, options: argparse.Namespace) -> int:
         how = {**_how(options, app), "k": options.k}
         for row in _questions(options):
             before = questions_before([Exchange(*one) for one in row.history])
-            found = app.search(row.question, library=settings.rag_library, before=before, **how)
+            where: dict[str, Any] = {"library": settings.rag_library, "others": tuple(_weights(options))[1:]}
+            found = app.search(row.question, **where, weights=_weights(options), before=before, **how)
             hits = [_hit(rank, passage) for rank, passage in enumerate(found.passages, 1)]
             asked = {"id": row.id, "question": row.question}
             printed: dict[str, Any] = {**asked, "answerable": found.answerable, "hits": hits}
@@ -71,14 +72,23 @@ def ask(settings: Settings, options: argparse.Namespace) -> int:
     with closing(App(settings)) as app:
         how = _how(options, app)
         chosen = RunOptions(
-            strategy=how["strategy"] or "", searches=options.max_searches, web="allowed" if options.web else ""
+            strategy=how["strategy"] or "",
+            searches=options.max_searches,
+            web="allowed" if options.web else "",
+            weights=_weights(options),
         )
+        libraries = tuple(_weights(options)) or (settings.rag_library,)
         for row in _questions(options):
-            question = Question(row.question, (settings.rag_library,), options.mode, how["filters"], chosen)
+            question = Question(row.question, libraries, options.mode, how["filters"], chosen)
             answer = app.wait(app.ask(question, history=row.history))
             status = 1 if answer.outcome == "failed" else status
             put(options, {"id": row.id, **_answer(answer)}, _answer_as_text(answer))
     return status
+
+
+def _weights(options: argparse.Namespace) -> dict[str, float]:
+    """The libraries that were named, in order, with what each counts; none where that of the settings is meant."""
+    return dict(options.library)
 
 
 def _how(options: argparse.Namespace, app: App) -> dict[str, Any]:
@@ -86,7 +96,7 @@ def _how(options: argparse.Namespace, app: App) -> dict[str, Any]:
     sites: tuple[str, ...] = ()
     pages = tuple(url_hash(url) for url in options.page)
     for name in options.site:
-        on_site = site_filters(name, app.library().pages())
+        on_site = site_filters(name, app.reading(list(_weights(options)) or app.settings.rag_library).pages())
         sites, pages = (*sites, *on_site.sites), (*pages, *on_site.pages)
     since, until = options.since or "", options.until or ""
     filters = Filters(pages, sites, tuple(options.language), tuple(options.heading), since, until)
@@ -116,12 +126,18 @@ def _hit(rank: int, passage: Passage) -> dict[str, Any]:
         "start": passage.start,
         "end": passage.end,
         "score": round(passage.score, 6),
+        **_home(passage.library),
     }
+
+
+def _home(library: str) -> dict[str, str]:
+    """Where a source is from, where several libraries were searched."""
+    return {"library": library} if library else {}
 
 
 def _answer(answer: Answer) -> dict[str, Any]:
     citations = [
-        {"n": c.n, "url": c.url, "title": c.title, "quote": c.quote, "start": c.start, "end": c.end}
+        {"n": c.n, "url": c.url, "title": c.title, "quote": c.quote, "start": c.start, "end": c.end, **_home(c.library)}
         for c in answer.citations
     ]
     steps = [{"node": step.node, "ms": step.ms, **step.detail} for step in answer.steps]
@@ -148,15 +164,19 @@ def _use(use: ToolUse) -> dict[str, Any]:
     return {"name": use.name, "argument": use.argument, "result": use.result, "seconds": use.seconds, **failed}
 
 
+def _shown(source: Mapping[str, Any]) -> str:
+    return " › ".join(filter(None, (source.get("library"), source["title"])))
+
+
 def _hits_as_text(question: str, hits: Iterable[dict[str, Any]]) -> str:
     parts = [f"? {question}"]
-    parts += [f"{h['rank']:3}  {h['score']:.3f}  {h['title']}  {h['url']}\n     {shorten(h['text'])}" for h in hits]
+    parts += [f"{h['rank']:3}  {h['score']:.3f}  {_shown(h)}  {h['url']}\n     {shorten(h['text'])}" for h in hits]
     return "\n".join(parts)
 
 
 def _answer_as_text(answer: Answer) -> str:
     lines = [f"? {answer.question}", answer.text]
-    lines += [f"  [{c.n}] {c.title}  {c.url}\n      {shorten(c.quote)}" for c in answer.citations]
+    lines += [f"  [{c.n}] {_shown(asdict(c))}  {c.url}\n      {shorten(c.quote)}" for c in answer.citations]
     lines += [f"  {use_line(use, question_language(answer.question))}" for use in answer.tools]
     if answer.notice:
         lines.append(f"  ({say(answer.notice, question_language(answer.question))})")

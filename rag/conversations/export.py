@@ -113,7 +113,7 @@ def _marked_text(text: str) -> str:
 
 
 def _markdown_source(citation: Citation) -> str:
-    title = _bare(citation.title or citation.url)
+    title = _bare(_named(citation))
     link = (
         f"[{title}](<{_safe(citation.url).replace('<', '%3C').replace('>', '%3E')}>)" if _safe(citation.url) else title
     )
@@ -174,7 +174,7 @@ def _html_block(block: str, answer: Answer, place: int) -> str:
 
 
 def _html_source(citation: Citation, place: int) -> str:
-    title, url = escape(citation.title or citation.url), _safe(citation.url)
+    title, url = escape(_named(citation)), _safe(citation.url)
     link = f'<a href="{escape(url)}" rel="noopener noreferrer nofollow">{title}</a>' if url else title
     quote = escape(" ".join(citation.quote.split()))
     return f'<li id="s{place}-{citation.n}" value="{citation.n}">{link}<blockquote>{quote}</blockquote></li>'
@@ -213,7 +213,7 @@ def _docx_answer(document: Any, answer: Answer, language: Language) -> None:
     if answer.citations:
         document.add_heading(_words("export_sources", language), 2)
     for one in answer.citations:
-        document.add_paragraph(_printable(f"[{one.n}] {one.title or one.url}"))
+        document.add_paragraph(_printable(f"[{one.n}] {_named(one)}"))
         document.add_paragraph(_printable(" ".join(one.quote.split())), style="Quote")
         document.add_paragraph(_printable(_safe(one.url)))
     for heading_, lines in _appendix(answer, language):
@@ -286,6 +286,12 @@ def _with_doubts(answer: Answer, language: Language) -> str:
             at = marks.end() if marks else one.end
             text = f"{text[:at]} ({_words(f'export_{word}', language)}){text[at:]}"
     return text
+
+
+def _named(citation: Citation) -> str:
+    """The page's title, with its library where several were searched."""
+    title = citation.title or citation.url
+    return f"{title} ({citation.library})" if citation.library else title
 
 
 def _safe(url: str) -> str:

@@ -18,7 +18,8 @@ from rag.types import Answer, Page
 REASONS: Final = ("wrong", "incomplete", "wrong_source", "not_in_pages", "outdated", "language", "other")
 """Why an answer was of no use; the screens have a label for each."""
 
-PageOf = Callable[[str], Page | None]
+PageOf = Callable[[str, str], Page | None]
+"""The page of a library, by the names of both."""
 
 
 class Feedback:
@@ -76,9 +77,8 @@ class Feedback:
     def pages(self, library: str, page_of: PageOf, owner: str | None = None) -> Iterator[dict[str, str]]:
         """The rows of `pages.jsonl`: the pages that the answers were written from, as they are now."""
         said = self._database.feedback.of_library(library, owner)
-        hashes = [one for kept in said for one in kept["data"].get("pages", ())]
-        for url_hash in dict.fromkeys(hashes):
-            if (page := page_of(url_hash)) is not None:
+        for place in dict.fromkeys(place for kept in said for place in _places(kept)):
+            if (page := page_of(*place)) is not None:
                 yield {"url": page.url, "title": page.title, "lang": page.language, "text": page.text}
 
 
@@ -93,8 +93,15 @@ def _of_answer(answer: Answer | None) -> dict[str, Any]:
         "reasoner": answer.reasoner,
         "passages": [passage.id for passage in answer.passages],
         "pages": list(dict.fromkeys(passage.url_hash for passage in answer.passages)),
+        "homes": {passage.url_hash: passage.library for passage in answer.passages if passage.library},
         "evidence": [{"url": one.url, "quote": one.quote} for one in answer.citations],
     }
+
+
+def _places(kept: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The pages that an answer was written from: the library of each, and its url_hash."""
+    homes = kept["data"].get("homes", {})
+    return [(homes.get(url_hash, kept["library"]), url_hash) for url_hash in kept["data"].get("pages", ())]
 
 
 def _row(kept: Mapping[str, Any], page_of: PageOf | None) -> dict[str, Any]:
@@ -103,7 +110,7 @@ def _row(kept: Mapping[str, Any], page_of: PageOf | None) -> dict[str, Any]:
     correction, good = data.get("correction", ""), kept["rating"] > 0
     evidence = list(data.get("evidence", ())) if good and not correction else []
     if correction and page_of is not None:
-        evidence = _holding(correction, [page_of(one) for one in data.get("pages", ())])
+        evidence = _holding(correction, [page_of(*place) for place in _places(kept)])
     answers = [correction] if correction else [one["quote"] for one in evidence]
     return {
         "id": kept["id"],

@@ -93,7 +93,7 @@ class Evaluation:
         What nobody corrected or confirmed is a draft: it has no answer to be held against.
         """
         known = {case.id for case in self.sets.cases(set_id)}
-        rows = self._feedback.questions(library, lambda one: self._app.page(library, one), owner)
+        rows = self._feedback.questions(library, self._app.page, owner)
         found = [case for case in of_feedback(rows) if case.id not in known]
         self.sets.put(set_id, found)
         return len(found)

@@ -14,10 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rag.retrieval.answerable import REFUSE
+from rag.retrieval.ensemble import Searches
 from rag.retrieval.filters import Filters
 from rag.retrieval.ledger import Held, Ledger
 from rag.retrieval.page_names import MOST_PAGES, is_whole, on_site, slug, words
-from rag.retrieval.retriever import K, Retriever
+from rag.retrieval.retriever import K
 from rag.text import is_chinese
 from rag.types import Page, Passage, Retrieval
 
@@ -67,7 +68,7 @@ _LEFT_OVER = " \t,，、:：。"
 
 
 class ScopedSearch:
-    """Searches one library for one question and for the queries that are made of it.
+    """Searches a library, or several, for one question and for the queries that are made of it.
 
     The retriever is made at each search, so that a run begins before the models are loaded; `pages` lists
     the library and is asked only when a question has the form that names some.
@@ -75,7 +76,7 @@ class ScopedSearch:
 
     def __init__(
         self,
-        make: Callable[[], Retriever],
+        make: Callable[[], Searches],
         pages: Callable[[], Sequence[Page]],
         question: str,
         *,

@@ -34,6 +34,7 @@ class RunOptions:
     `memory` is what is carried along of the conversation before the question, `window` how many exchanges of it, where
     that is chosen. `context_tokens` is what the chat model takes in at once. `calls`, `tokens` and `seconds` end the
     run with the best answer so far. A search hands on `k` passages of `fetch_k` candidates; 0 is as many as usual.
+    `weights` are those of libraries, by name, where several are searched; 1 where none is given.
     From `max_tokens`, of the answer alone, to `stop` they are the chat model's: see `rag.models.sampling`.
     """
 
@@ -54,6 +55,7 @@ class RunOptions:
     tokens: int | None = None
     seconds: float | None = None
     prices: Prices = field(default_factory=Prices)
+    weights: Mapping[str, float] = field(default_factory=dict)
     k: int = 0
     fetch_k: int = 0
     max_tokens: int | None = None
@@ -84,7 +86,7 @@ class RunOptions:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What a person asks: in which libraries (one as yet), in which mode, confined to which part of them, and how."""
+    """What a person asks: in which libraries, in which mode, confined to which part of them, and how."""
 
     text: str
     libraries: tuple[str, ...] = ()
@@ -94,8 +96,8 @@ class Question:
 
     @property
     def library(self) -> str:
-        (library,) = self.libraries
-        return library
+        """The first, which the conversation belongs to."""
+        return self.libraries[0]
 
     def limited(self, settings: Settings) -> Question:
         """The same with the strategy, sizes, prices and limits of the settings, where no other was chosen."""

@@ -241,10 +241,10 @@ class ConversationTable:
         """The owner's turns whose answers cite the page, latest first."""
         rows = self._file.rows(
             # Most answers are passed over by the cheap look for the hash, which their passages may hold, too.
-            "SELECT * FROM turns WHERE library = ? AND owner = ? AND instr(answer, ?) > 0 AND EXISTS"
-            " (SELECT 1 FROM json_each(answer, '$.citations') c WHERE json_extract(c.value, '$.url_hash') = ?)"
-            " ORDER BY rowid DESC LIMIT ?",
-            *(library, owner, url_hash, url_hash, limit),
+            "SELECT * FROM turns WHERE owner = ? AND instr(answer, ?) > 0 AND EXISTS"
+            " (SELECT 1 FROM json_each(answer, '$.citations') c WHERE json_extract(c.value, '$.url_hash') = ?"
+            " AND coalesce(nullif(json_extract(c.value, '$.library'), ''), library) = ?) ORDER BY rowid DESC LIMIT ?",
+            *(owner, url_hash, url_hash, library, limit),
         )
         return [_turn(row) for row in rows]
 

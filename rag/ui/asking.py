@@ -70,9 +70,11 @@ def start(
 def _question(text: str, library: str, standalone: str, more: Mapping[str, Any]) -> Question:
     """The words, with what was chosen in this tab beside them."""
     state, chosen = session(), search_options()
-    given = {"strategy": chosen.get("strategy", ""), "standalone": standalone, **state.choices.options(), **more}
+    given = {"strategy": chosen.get("strategy", ""), "weights": chosen.get("weights", {}), "standalone": standalone}
+    given |= {**state.choices.options(), **more}
     options = RunOptions(web="ask", locale="zh" if state.language == "zh" else "en", **given)
-    return Question(text, (library,), state.mode, chosen.get("filters") or Filters(), options)
+    libraries = (library, *chosen.get("others", ()))
+    return Question(text, libraries, state.mode, chosen.get("filters") or Filters(), options)
 
 
 def branch(app: App, library: str, conversation_id: str, turn_id: str, question: str, *, first: bool) -> None:

@@ -55,7 +55,8 @@ def draw_filters(app: App, library: str, language: Language) -> None:
 
 
 def _draw_choices(app: App, library: str, scope: Scope, language: Language) -> None:
-    pages = app.library(library).pages()
+    _libraries(app, library, scope, language)
+    pages = app.reading((library, *_there(app, scope))).pages()
     titles = {page.url_hash: page.title or page.url for page in pages}
     _several("pages", list(titles), scope.pages, titles.__getitem__, language)
     left, right = st.columns(2)
@@ -76,6 +77,37 @@ def _draw_choices(app: App, library: str, scope: Scope, language: Language) -> N
         with column:
             _day(name, getattr(scope, name), language)
     _strategy(app.settings.strategy, scope, language)
+
+
+def _there(app: App, scope: Scope) -> list[str]:
+    """Those of the libraries chosen that are still there."""
+    known = {info.name for info in app.libraries.infos()} if scope.libraries else set()
+    return [name for name in scope.libraries if name in known]
+
+
+def _libraries(app: App, library: str, scope: Scope, language: Language) -> None:
+    """The libraries to search beside the open one, and, once there are some, what each counts."""
+    titles = {info.name: info.shown for info in app.libraries.infos()}
+    others = [name for name in titles if name != library]
+    if not others:
+        return
+    _several("libraries", others, scope.libraries, titles.__getitem__, language)
+    chosen = [library, *_there(app, scope)]
+    for place, name in enumerate(chosen if len(chosen) > 1 else ()):
+        _set(f"weight-{place}", float(scope.weights.get(name, 1.0)))
+        st.slider(
+            label("filters_weight", language, name=escape_line(titles.get(name, name))),
+            *(0.0, 3.0),
+            step=0.1,
+            key=f"filter-weight-{place}",
+            on_change=_weigh,
+            args=(place, name),
+        )
+
+
+def _weigh(place: int, name: str) -> None:
+    scope = session().scope
+    session().scope = replace(scope, weights={**scope.weights, name: st.session_state[f"filter-weight-{place}"]})
 
 
 def _several(name: str, options: list[str], chosen: Iterable[str], told: Any, language: Language) -> None:
@@ -141,8 +173,12 @@ def _take(name: str, standard: str = "") -> None:
 
 
 def chips_of(scope: Scope, titles: dict[str, str], language: Language) -> list[Chip]:
-    """What is active, in words that are outside text still; `titles` of pages by url_hash."""
-    chips = [Chip("pages", page, titles.get(page, page[:8])) for page in scope.pages]
+    """What is active, in words that are outside text still; `titles` of pages by url_hash, of libraries by name."""
+    chips = [
+        Chip("libraries", name, label("chip_library", language, value=titles.get(name, name)))
+        for name in scope.libraries
+    ]
+    chips += [Chip("pages", page, titles.get(page, page[:8])) for page in scope.pages]
     chips += [Chip("sites", site, site) for site in scope.sites]
     chips += [Chip("languages", tag, language_name(tag, language)) for tag in scope.languages]
     for name in ("section", "since", "until"):
@@ -182,9 +218,10 @@ def _keep(scope: Scope) -> None:
 
 
 def titles_of(app: App, library: str, scope: Scope) -> dict[str, str]:
-    """The titles of the pages that the scope names."""
-    known = app.library(library).known(scope.pages) if scope.pages else {}
-    return {url_hash: page.title or page.url for url_hash, page in known.items()}
+    """The titles of the pages and the libraries that the scope names."""
+    known = app.reading((library, *_there(app, scope))).known(scope.pages) if scope.pages else {}
+    titles = {url_hash: page.title or page.url for url_hash, page in known.items()}
+    return titles | {name: app.libraries.title(name) for name in scope.libraries}
 
 
 def _distinct(values: Iterable[str]) -> list[str]:

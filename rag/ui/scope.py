@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import date, datetime, time, timedelta, timezone
 from typing import TYPE_CHECKING, Any
 
@@ -13,9 +13,15 @@ if TYPE_CHECKING:
     from rag.retrieval.filters import Filters
 
 
+_WIDE = ("strategy", "libraries", "weights")
+
+
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What the reader chose; what is empty confines nothing. `pages` are url_hashes, dates the reader's days."""
+    """What the reader chose; what is empty confines nothing. `pages` are url_hashes, dates the reader's days.
+
+    `libraries` are searched beside the open one, and `weights` are theirs and its own, 1 where none is given.
+    """
 
     pages: tuple[str, ...] = ()
     sites: tuple[str, ...] = ()
@@ -24,11 +30,13 @@ class Scope:
     since: date | None = None
     until: date | None = None
     strategy: str = ""
+    libraries: tuple[str, ...] = ()
+    weights: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def confines(self) -> int:
         """How many filters are active."""
-        return sum(bool(getattr(self, one.name)) for one in fields(self) if one.name != "strategy")
+        return sum(bool(getattr(self, one.name)) for one in fields(self) if one.name not in _WIDE)
 
     def without(self, name: str, value: str = "") -> Scope:
         """This scope without one filter, or without one of its several values."""
@@ -39,12 +47,12 @@ class Scope:
         return replace(self, **{name: left})
 
     def unconfined(self) -> Scope:
-        """This scope without its filters; the strategy stays."""
-        return Scope(strategy=self.strategy)
+        """This scope without its filters; the strategy and the libraries stay."""
+        return Scope(strategy=self.strategy, libraries=self.libraries, weights=self.weights)
 
     def unstrategic(self) -> Scope:
         """This scope's filters alone."""
-        return replace(self, strategy="")
+        return replace(self, strategy="", libraries=(), weights={})
 
     def plain(self) -> dict[str, Any]:
         """What was chosen, as JSON values."""
@@ -77,7 +85,13 @@ class Scope:
 
     def options(self, minutes_behind: int = 0) -> dict[str, Any]:
         """The arguments for `App.search`; what was not chosen is left to their defaults."""
-        chosen = {"strategy": self.strategy, "filters": self.filters(minutes_behind)}
+        weights = dict(self.weights) if self.libraries else {}
+        chosen = {
+            "strategy": self.strategy,
+            "filters": self.filters(minutes_behind),
+            "others": self.libraries,
+            "weights": weights,
+        }
         return {name: value for name, value in chosen.items() if value}
 
 

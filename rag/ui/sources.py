@@ -9,7 +9,7 @@ import streamlit as st
 
 from rag.checking.fragments import text_fragment
 from rag.types import Answer, Citation, Page, Passage
-from rag.ui.answers import PageNow
+from rag.ui.answers import PageNow, home_of
 from rag.ui.escape import escape_line, is_web_url, web_link
 from rag.ui.highlight import best_window, term_spans
 from rag.ui.parts import site_of
@@ -46,8 +46,8 @@ def draw_sources(
 ) -> None:
     """A card for each citation; `states` say, by url_hash, which pages are not what the answer was written from."""
     if answer.citations:
-        stored = app.library(library)
-        pages = {url_hash: stored.page(url_hash) for url_hash in {one.url_hash for one in answer.citations}}
+        homes = {(home_of(app, library, one), one.url_hash) for one in answer.citations}
+        pages = {home: app.library(home[0]).page(home[1]) for home in homes}
         st.markdown(f"## {label('sources', language)}", anchors=False)
         for citation in answer.citations:
             _draw_citation(
@@ -60,13 +60,14 @@ def _draw_citation(
     library: str,
     answer: Answer,
     citation: Citation,
-    pages: Mapping[str, Page | None],
+    pages: Mapping[tuple[str, str], Page | None],
     run_id: str,
     language: Language,
     state: PageNow | None,
 ) -> None:
     key = f"{run_id}-{citation.n}"
-    page = pages.get(citation.url_hash)
+    home = home_of(app, library, citation)
+    page = pages.get((home, citation.url_hash))
     passage = _passage_of(answer, citation)
     section = passage.section if passage and not citation.section else citation.section
     with st.container(border=True, key=f"source-{key}"):
@@ -74,13 +75,14 @@ def _draw_citation(
         st.html(f'<span class="place" id="{anchor_of(run_id)}-{citation.n}"></span>')
         beyond = page is None and passage is not None and bool(passage.fetched_at)
         told = _mark("beyond", language) if beyond else _state(page, citation, language, state)
-        _draw_head(f":green-badge[{citation.n}] ", citation.title, citation.url, section, told)
+        within = app.libraries.title(citation.library) if citation.library else ""
+        _draw_head(f":green-badge[{citation.n}] ", citation.title, citation.url, section, told, within)
         with st.container(key=f"quote-{key}"):
             st.markdown(_quote_in_context(citation, passage, page))
         if is_web_url(citation.url):
             live = web_link(label("source_live", language), live_address(citation, page, passage))
             st.markdown(f":small[:material/my_location: {live}]")
-        draw_reader(app, library, citation, passage, key, language)
+        draw_reader(app, home, citation, passage, key, language)
 
 
 def live_address(citation: Citation, page: Page | None, passage: Passage | None) -> str:
@@ -112,10 +114,11 @@ def draw_passage(
 ) -> None:
     """A card for a passage, the words of `question` highlighted; `place` is its number, if it has one."""
     with st.container(border=True, key=f"source-{key}"):
-        _draw_head(f":green-badge[{place}] " if place else "", passage.title, passage.url, passage.section)
+        within = app.libraries.title(passage.library) if passage.library else ""
+        _draw_head(f":green-badge[{place}] " if place else "", passage.title, passage.url, passage.section, "", within)
         with st.container(key=f"quote-{key}"):
             st.markdown(_beginning(passage.text, question))
-        draw_reader(app, library, passage, passage, key, language)
+        draw_reader(app, home_of(app, library, passage), passage, passage, key, language)
 
 
 def _beginning(text: str, question: str) -> str:
@@ -126,11 +129,12 @@ def _beginning(text: str, question: str) -> str:
     return passage_markdown(shown, *term_spans(question, shown))
 
 
-def _draw_head(badge: str, title: str, url: str, section: tuple[str, ...], state: str = "") -> None:
+def _draw_head(badge: str, title: str, url: str, section: tuple[str, ...], state: str = "", library: str = "") -> None:
+    """`library` is its title, where several were searched."""
     st.markdown(f"{badge}**{web_link(title or url, url)}**{state}")
     path = " › ".join(escape_line(part) for part in section)
-    site = escape_line(site_of(url))
-    st.caption(f"{site} · {path}" if path else site)
+    within = f":material/menu_book: {escape_line(library)}" if library else ""
+    st.caption(" · ".join(filter(None, (within, escape_line(site_of(url)), path))))
 
 
 def _quote_in_context(citation: Citation, passage: Passage | None, page: Page | None = None) -> str:

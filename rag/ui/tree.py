@@ -11,6 +11,7 @@ from rag.checking.fragments import text_fragment
 from rag.conversations.trees import State, TreeNode, nodes_of
 from rag.messages import MESSAGES, say
 from rag.types import Answer, Citation, Notice
+from rag.ui.answers import libraries_of
 from rag.ui.budget import draw_end_or_more, draw_used
 from rag.ui.escape import escape_line, is_web_url, web_link
 from rag.ui.live import LiveRun
@@ -113,7 +114,7 @@ def _draw_inside(app: App, library: str, turn: TurnView, node: TreeNode, languag
     row = node.row
     if node.completes:
         st.caption(label("tree_completes", language, title=escape_line(node.completes)))
-    texts = app.library(library).texts([one["url_hash"] for one in node.judged])
+    texts = app.reading(libraries_of(app, library, turn)).texts([one["url_hash"] for one in node.judged])
     for place, one in enumerate(node.judged):
         key, text = f"{turn.id}-{node.number}-{place}", texts.get(one["url_hash"], "")
         with st.container(key=f"verdict-{key}", gap=None):

@@ -82,7 +82,7 @@ def _send(app: App, turn: TurnView, language: Language) -> None:
 
 def draw_feedback_export(app: App, library: str, language: Language) -> None:
     """How many answers this person judged, and two files of test cases, made only once asked for."""
-    page_of, owner = app.library(library).page, session().owner
+    page_of, owner = app.page, session().owner
     rows = app.feedback.questions(library, page_of, owner)
     if not rows:
         st.caption(label("feedback_none", language))

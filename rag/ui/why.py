@@ -72,6 +72,8 @@ def _line(cells: Sequence[str]) -> str:
 def _about(row: Row, marks: Marks, language: Language) -> str:
     """The passage's name, how it begins, and what became of it."""
     parts = [f"**{escape_line(passage_name(row.passage))}**", escape_line(opening(row.passage.text))]
+    if row.passage.library:
+        parts.append(f":gray-badge[{escape_line(row.passage.library)}]")
     if cited := marks.cited.get(row.passage.id):
         numbers = " ".join(f"[{n}]" for n in cited)
         parts.append(f":green-badge[{label('candidate_cited', language, marks=escape_line(numbers))}]")

@@ -23,8 +23,8 @@ def talk(tmp_path: Path) -> Iterator[Talk]:
     one.close()
 
 
-def _page(url_hash: str) -> Page | None:
-    return PAGE if url_hash == "hash1" else None
+def _page(library: str, url_hash: str) -> Page | None:
+    return PAGE if (library, url_hash) == ("main", "hash1") else None
 
 
 def test_a_good_answer_is_a_case_with_its_quotes(talk: Talk) -> None:

@@ -395,3 +395,22 @@ def test_without_a_chat_model_only_the_time_can_be_limited(open_page: Open, app:
     page = opened(open_page("chat"), "options")
     assert [one.key for one in page.number_input] == ["option-seconds"]
     assert not page.exception
+
+
+@BOTH
+def test_other_libraries_are_chosen_beside_the_question(open_page: Open, app: FakeApp, language: str) -> None:
+    app.filled()
+    name = app.libraries.create("Boats & ferries")
+    page = opened(open_page("chat", language), "filters")
+    page.multiselect(key="filter-libraries").set_value([name]).run()
+    page.slider(key="filter-weight-1").set_value(0.5).run()
+    assert "Boats" in page.button(key="chip-0").label
+    asked(page)
+    (sent,) = app.asked
+    assert (sent["libraries"], sent["weights"]) == (("main", name), {name: 0.5})
+    app.libraries.remove(name)
+    asked(page)
+    assert app.asked[-1]["libraries"] == ("main", name), "what is gone is refused when it is asked"
+    page.button(key="chip-0").click().run()
+    asked(page)
+    assert (app.asked[-1]["libraries"], app.asked[-1]["weights"]) == (("main",), {})

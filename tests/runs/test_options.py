@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-
 from rag.config import load_settings
 from rag.runs.options import Question, RunOptions
 from rag.runs.usage import Prices
@@ -24,7 +22,5 @@ def test_what_was_chosen_goes_before_the_settings() -> None:
     assert limited == replace(chosen, seconds=60, prices=Prices(2, None), context_tokens=9_000)
 
 
-def test_one_library_is_asked_as_yet() -> None:
-    assert Question("What?", ("main",)).library == "main"
-    with pytest.raises(ValueError, match="too many"):
-        _ = Question("What?", ("main", "other")).library
+def test_the_first_library_is_the_conversations() -> None:
+    assert Question("What?", ("main", "other")).library == "main"

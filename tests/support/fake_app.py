@@ -25,6 +25,7 @@ from rag.conversations.feedback import Feedback
 from rag.errors import ModelError, RagError, StoreError
 from rag.ingest.paste import find_urls
 from rag.ingest.schedule import ScheduleView
+from rag.retrieval.ensemble import Shelves
 from rag.runs.options import Question
 from rag.runs.run import Hooks
 from rag.store.database import Database, Schedule
@@ -434,6 +435,12 @@ class FakeApp:
     def library(self, name: str | None = None) -> FakeLibrary:
         return self.stored.setdefault(name or "main", FakeLibrary())
 
+    def reading(self, names: str | Sequence[str]) -> Any:
+        return Shelves([self.library(name) for name in ([names] if isinstance(names, str) else names)])  # type: ignore[misc]
+
+    def page(self, library: str, url_hash: str) -> Page | None:
+        return self.library(library).page(url_hash)
+
     def remove_library(self, name: str) -> None:
         self.libraries.remove(name)
 
@@ -486,6 +493,7 @@ class FakeApp:
         asked = {"question": question.text, "library": question.library, "mode": question.mode}
         asked |= {"owner": owner, "person": person, "conversation_id": conversation_id, "filters": question.scope}
         options = {one.name: getattr(question.options, one.name) for one in fields(question.options)}
+        options["libraries"] = question.libraries
         self.asked.append({**asked, **options, **how})
         known = self.library(question.library).known
         asking = Asking(

@@ -1,6 +1,9 @@
 """Words about searching: the Search page, filters and strategies, why a passage is there."""
 
 LABELS: dict[str, tuple[str, str]] = {
+    "filters_libraries": ("Search these libraries too", "同时检索这些资料库"),
+    "filters_weight": ("Weight of {name}", "{name} 的权重"),
+    "chip_library": ("Library: {value}", "资料库：{value}"),
     "search_title": ("Search only", "仅检索"),
     "search_lead": (
         "The passages that a question finds, and why. No answer is written.",

@@ -1,0 +1,148 @@
+"""Several libraries searched as one: each by its own retriever, with its own model; what they find is fused by weights.
+
+Scores of different libraries do not compare: each is relative to the best there. How likely a library holds the answer
+does, and says how much its scores count. Chosen beside reciprocal ranks and plain scores (`benchmarks.several`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rag.models.sparse import SparseEncoder
+from rag.retrieval.context import assemble
+from rag.retrieval.following import term_weights
+from rag.retrieval.retriever import K
+from rag.retrieval.spans import BUDGET
+from rag.store.library import Library
+from rag.types import Candidate, Page, Passage, Retrieval
+
+Worth = Callable[[Retrieval, int, Passage], float]
+"""What a passage counts beside those of other libraries, by what its own found and its place there from 1."""
+
+
+class Searches(Protocol):
+    """What a `Retriever` does."""
+
+    @property
+    def search(self) -> Callable[..., Retrieval]: ...
+
+    def passages(self, ids: Sequence[str]) -> list[Passage]: ...
+
+    def vector(self, question: str) -> NDArray[np.float32]: ...
+
+
+def by_likelihood(found: Retrieval, _: int, passage: Passage) -> float:
+    return found.answerable * passage.score
+
+
+@dataclass(frozen=True)
+class EnsembleRetriever:
+    """`retrievers` by the name of their library, that of the conversation first; `weights` are 1 where none is given.
+
+    `idf` tells how rare terms are in all of them together. Passages say which library they are from. Of a page that
+    two libraries hold, the text of the one counts that found it better.
+    """
+
+    retrievers: Mapping[str, Searches]
+    idf: Callable[[Sequence[int]], Mapping[int, float]]
+    sparse: SparseEncoder
+    weights: Mapping[str, float] = field(default_factory=dict)
+    characters: int = BUDGET
+    worth: Worth = by_likelihood
+
+    def search(self, question: str, *, k: int = K, before: Sequence[str] = (), **how: Any) -> Retrieval:
+        """As `Retriever.search`: at most k passages of all libraries together, in `characters`."""
+        found = {name: one.search(question, k=k, before=before, **how) for name, one in self.retrievers.items()}
+        ranked = _at_home([one for name, each in found.items() for one in self._weighed(name, each)])
+        chosen = [one.passage for one in ranked if one.place is not None or one.fate]
+        weights = term_weights(question, before, self.sparse)
+        asked = {term: weights[term] * idf for term, idf in self.idf(sorted(weights)).items()}
+        context = assemble(chosen, asked, self.sparse, k, self.characters)
+        places = {one.id: place for place, one in enumerate(context.passages, 1)}
+        likeliest = max(found.values(), key=lambda each: each.answerable)
+        return replace(
+            likeliest,
+            passages=context.passages,
+            candidates=tuple(
+                replace(
+                    one,
+                    place=places.get(one.passage.id),
+                    fate=context.fates.get(one.passage.id),
+                    into=context.into.get(one.passage.id),
+                )
+                for one in ranked
+            ),
+            legs=tuple(dict.fromkeys(leg for each in found.values() for leg in each.legs)),
+            ms=_summed(each.ms for each in found.values()),
+        )
+
+    def _weighed(self, name: str, found: Retrieval) -> Iterable[Candidate]:
+        """The candidates of one library with the scores that they have among all."""
+        weight = self.weights.get(name, 1.0)
+        for place, one in enumerate(sorted(found.candidates, key=lambda one: -one.passage.score), 1):
+            score = weight * self.worth(found, place, one.passage)
+            scores = {**one.passage.scores, "fused": score}
+            yield replace(one, passage=replace(one.passage, library=name, score=score, scores=scores))
+
+    def passages(self, ids: Sequence[str]) -> list[Passage]:
+        """Read them again, each from the first library that has it."""
+        read = {
+            passage.id: replace(passage, library=name)
+            for name, one in reversed(list(self.retrievers.items()))
+            for passage in one.passages(ids)
+        }
+        return [read[wanted] for wanted in ids if wanted in read]
+
+    def vector(self, question: str) -> NDArray[np.float32]:
+        """The unit vector (d,) of a question, in the first library's model."""
+        return next(iter(self.retrievers.values())).vector(question)
+
+
+@dataclass(frozen=True, slots=True)
+class Shelves:
+    """What is read of several libraries as of one; of a page that two hold, that of the first."""
+
+    libraries: Sequence[Library]
+
+    def pages(self) -> list[Page]:
+        return [page for one in self.libraries for page in one.pages()]
+
+    def known(self, url_hashes: Sequence[str]) -> dict[str, Page]:
+        return {key: page for one in reversed(self.libraries) for key, page in one.known(url_hashes).items()}
+
+    def texts(self, url_hashes: Sequence[str]) -> dict[str, str]:
+        return {key: text for one in reversed(self.libraries) for key, text in one.texts(url_hashes).items()}
+
+    def passages(self, ids: Sequence[str]) -> list[Passage]:
+        return list({passage.id: passage for one in self.libraries for passage in one.passages(ids)}.values())
+
+    def idf(self, terms: Sequence[int]) -> dict[int, float]:
+        """Of each term the least: what is common in one library tells little there."""
+        each = [one.idf(terms) for one in self.libraries]
+        return {term: min(one[term] for one in each) for term in terms}
+
+
+Reading = Library | Shelves
+"""One library, or several, for reading."""
+
+
+def _at_home(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Best first; of each page those of the library that found it best."""
+    ranked = sorted(candidates, key=lambda one: -one.passage.score)
+    homes: dict[str, str] = {}
+    for one in ranked:
+        homes.setdefault(one.passage.url_hash, one.passage.library)
+    return [one for one in ranked if homes[one.passage.url_hash] == one.passage.library]
+
+
+def _summed(each: Iterable[Mapping[str, float]]) -> dict[str, float]:
+    total: dict[str, float] = {}
+    for one in each:
+        for stage, ms in one.items():
+            total[stage] = round(total.get(stage, 0.0) + ms, 2)
+    return total
