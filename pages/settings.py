@@ -12,6 +12,7 @@ from rag.ui.in_use import draw_in_use
 from rag.ui.language import current_language, language_switch
 from rag.ui.parts import page_head
 from rag.ui.prompt_form import draw_prompts
+from rag.ui.remembered import draw_remembered
 from rag.ui.session import current_library
 from rag.ui.shell import open_app
 from rag.ui.strings import Language, label
@@ -33,6 +34,7 @@ def draw() -> None:
     st.markdown(f"## {label('settings_chat', language)}", anchors=False)
     draw_chat_form(app, language)
     draw_spending(app, language)
+    draw_remembered(app, language)
     draw_prompts(app, language)
     st.markdown(f"## {label('settings_feedback', language)}", anchors=False)
     st.markdown(label("settings_feedback_lead", language))

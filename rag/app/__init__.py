@@ -27,13 +27,15 @@ from rag.app.whole_pages import WholePages
 from rag.checking.verifier import LocalVerifier
 from rag.config import Settings
 from rag.conversations.checkpoints import Checkpoints
-from rag.conversations.conversations import Asked, Asking, Conversations, PageStamp
+from rag.conversations.conversations import WISH, Asked, Asking, Conversations, PageStamp
 from rag.conversations.feedback import Feedback
+from rag.conversations.remembered import Remembered, wish_of
 from rag.errors import ConfigError
 from rag.evaluation.evaluation import Evaluation
 from rag.graphs import EVALUATED
 from rag.ingest.chunking import get_chunker
 from rag.ingest.jobs import JobItem, JobView
+from rag.messages import say
 from rag.models.sampling import with_sampling
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.expander import expander_for
@@ -55,6 +57,7 @@ from rag.store.database import Database
 from rag.store.library import Library
 from rag.store.private import keep_private
 from rag.store.registry import list_libraries
+from rag.text import is_chinese
 from rag.types import Answer, Event, Notice, Page, Retrieval
 
 if TYPE_CHECKING:
@@ -102,6 +105,7 @@ class App:
         self._runs = Runs(EVALUATED, saver=checkpoints.saver, verifier=self.verifier)
         self.conversations = Conversations(self._database, self._runs, checkpoints)
         self.feedback = Feedback(self._database, self.conversations)
+        self.remembered = Remembered(settings.rag_data_dir / "remembered.sqlite3")
         self.evaluation = Evaluation(self._database, EvaluationAsking(self), self.feedback, settings.evaluate_answers)
         self._in_flight = InFlight(self._runs.goes_on, settings.answers_per_person)
         self._upkeep = Upkeep(self.tidy)
@@ -126,6 +130,7 @@ class App:
         self._runs.close()
         self.conversations.close()
         self.imports.close()
+        self.remembered.close()
         self._database.close()
         self._client.close()
 
@@ -208,12 +213,20 @@ class App:
         `person` is whose answers are counted, nobody's where it is empty: RagError("too_many_answers") when too many
         are under way. `settings` (JSON values) are kept with it beside the mode.
         """
+        note, rest = wish_of(question.text) if person and not files else ("", "")
+        if note:
+            kept = self.remembered.add(person, note, lasting=person == owner)
+            settings = {**(settings or {}), "remembered": kept}
+            if not rest:
+                return self.conversations.put(question, _granted(question, note), owner, conversation_id, settings)
+            meant = question.options.standalone or rest
+            question = replace(question, options=replace(question.options, standalone=meant))
         if files:
             job = self.imports.add_files(files, library=question.library, owner=person)
             question = replace(question, options=replace(question.options, saving=job))
         if question.options.web == "ask" and self.conversations.lets_web(conversation_id, owner):
             question = replace(question, options=replace(question.options, web="allowed"))
-        asking = self._asking(question.limited(self.settings), owner, chat, conversation_id)
+        asking = self._asking(question.limited(self.settings), owner, chat, conversation_id, person or owner)
         asking = replace(
             asking,
             conversation_id=conversation_id,
@@ -335,6 +348,7 @@ class App:
         libraries: str | Sequence[str],
         chat: ChatOptions | None = None,
         sampling: Mapping[str, Any] = MappingProxyType({}),
+        notes: Sequence[str] = (),
     ) -> Reasoner:
         """The chat model of the session or of the settings, else the extractive reasoner.
 
@@ -343,7 +357,7 @@ class App:
         if chat is None and not self.settings.has_chat_model:
             return self.quoter(libraries)
         model, fast = self.chats.chat(chat), self.chats.fast_chat(chat)
-        return ChatReasoner(with_sampling(model, sampling), fast=fast or model, texts=self.chats.prompts)
+        return ChatReasoner(with_sampling(model, sampling), fast=fast or model, texts=self.chats.prompts, notes=notes)
 
     def test_database(self) -> Notice:
         """Ask the database for its libraries. Raises StoreError."""
@@ -351,12 +365,14 @@ class App:
 
     def _asking_again(self, turn_id: str, owner: str, chat: ChatOptions | None) -> Asking:
         conversation_id = self.conversations.turn(turn_id, owner).conversation_id
-        return self._asking(self.conversations.question(turn_id, owner), owner, chat, conversation_id)
+        return self._asking(self.conversations.question(turn_id, owner), owner, chat, conversation_id, owner)
 
-    def _asking(self, question: Question, owner: str, chat: ChatOptions | None, conversation_id: str = "") -> Asking:
-        """All that a question is answered with."""
+    def _asking(
+        self, question: Question, owner: str, chat: ChatOptions | None, conversation_id: str, person: str
+    ) -> Asking:
+        """All that a question is answered with; `person` is whose notes the model is told."""
         sampling, library = question.options.sampling, self.reading(question.libraries)
-        reasoner = self.reasoner(question.libraries, chat, sampling)
+        reasoner = self.reasoner(question.libraries, chat, sampling, self.remembered.told(person))
         return Asking(
             question,
             reasoner,
@@ -409,6 +425,12 @@ class App:
             strategy=chosen.strategy,
             **{**numbers, **options},
         )
+
+
+def _granted(question: Question, note: str) -> Answer:
+    """What is said of a wish that was granted."""
+    told = say(Notice("remembered", {"note": note}), "zh" if is_chinese(question.text) else "en")
+    return Answer(question.text, question.mode, "conversation", told, reasoner=WISH)
 
 
 def _prepare(folder: Path) -> None:

@@ -31,6 +31,8 @@ from rag.types import Answer, Exchange, Notice, Page, Retrieval, Usage, Wait
 log = logging.getLogger(__name__)
 
 _MARK: Final = re.compile(r"(?<!\s)\s*+\[\d+\]")
+WISH: Final = "wish"
+"""The reasoner of an answer to a message that asks nothing, but that something be remembered."""
 _SPOKEN: Final = frozenset({"answered", "caveat", "conversation"})
 
 
@@ -138,19 +140,33 @@ class Conversations:
 
         Raises RagError("turn_running") while the conversation's last question is being answered.
         """
-        conversation_id = asking.conversation_id or uuid4().hex
-        turns = self.turns(conversation_id, asking.owner) if asking.conversation_id else []
-        if turns and turns[-1].state == "running":
-            raise RagError("turn_running")
-        turn_id = self._table.begin_turn(
-            *(conversation_id, asking.question.library, asking.owner, asking.question.text.strip()),
-            process=self._process.name,
-            extra={
-                "settings": {"mode": asking.question.mode, **asking.settings},
-                "asked": asdict(asking.question),
-            },
+        conversation_id, turn_id, turns = self._add(
+            asking.question, asking.owner, asking.conversation_id, asking.settings
         )
         return self._begin(asking, conversation_id, turn_id, turns)
+
+    def put(
+        self, question: Question, answer: Answer, owner: str, conversation_id: str, settings: Mapping[str, Any]
+    ) -> Asked:
+        """Keep a message whose answer is there already; no run makes it. Raises as `ask` does."""
+        conversation_id, turn_id, _ = self._add(question, owner, conversation_id, settings)
+        self._table.finish_turn(turn_id, plain(answer))
+        return Asked(conversation_id, turn_id, "")
+
+    def _add(
+        self, question: Question, owner: str, conversation_id: str, settings: Mapping[str, Any]
+    ) -> tuple[str, str, list[TurnView]]:
+        """Add a turn; returns the ids of its conversation and its own, and the turns before it."""
+        turns = self.turns(conversation_id, owner) if conversation_id else []
+        if turns and turns[-1].state == "running":
+            raise RagError("turn_running")
+        conversation_id = conversation_id or uuid4().hex
+        turn_id = self._table.begin_turn(
+            *(conversation_id, question.library, owner, question.text.strip()),
+            process=self._process.name,
+            extra={"settings": {"mode": question.mode, **settings}, "asked": asdict(question)},
+        )
+        return conversation_id, turn_id, turns
 
     def reply(self, turn_id: str, reply: Mapping[str, Any], asking: Asking) -> Asked:
         """Go on with a turn that waits for a person: an answer (JSON values) to each of its `waits`, by their ids.
@@ -417,8 +433,9 @@ def _exchanges(turns: Sequence[TurnView]) -> list[Exchange]:
 
     What nothing answered stays as a question: the next may point back to it. What was only saved asked nothing.
     """
-    asked = [turn for turn in turns if turn.answer is not None and not question_problem(turn.answer.question)]
-    return [_exchange(turn.answer, str(turn.route.get("route", ""))) for turn in asked if turn.answer]
+    told = [(turn.answer, str(turn.route.get("route", ""))) for turn in turns if turn.answer is not None]
+    asked = [one for one in told if not question_problem(one[0].question) and one[0].reasoner != WISH]
+    return [_exchange(*one) for one in asked]
 
 
 def _exchange(answer: Answer, route: str) -> Exchange:

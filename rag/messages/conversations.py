@@ -14,6 +14,14 @@ MESSAGES: dict[str, tuple[str, str]] = {
         "您上一个问题是“{question}”，当时的回答是：{answer}",
     ),
     "recall_all": ("So far we have spoken of:", "到目前为止我们谈过："),
+    "remembered": (
+        "I will remember that in your conversations: “{note}” Settings lists it.",
+        "我会在您的对话中记住：“{note}”。可在“设置”页查看。",
+    ),
+    "remembered_full": (
+        "There is room for {most:note|notes}. Forget one on the Settings page first.",
+        "最多可以记住 {most} 条。请先在“设置”页忘记一条。",
+    ),
     # Budgets
     "too_many_answers": (
         "{most} of your questions are being answered, which is as many as one person may have at a time. Wait for one, "

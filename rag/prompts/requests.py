@@ -111,6 +111,16 @@ def summary(texts: PromptTexts, question: str, headings: Sequence[str], numbered
     return _by_headings(texts, "summary", question, headings, numbered)
 
 
+def beside(texts: PromptTexts, prompt: Prompt, notes: Sequence[str]) -> Prompt:
+    """The request with what the person asked to be remembered, quoted between tags of its own."""
+    if not notes:
+        return prompt
+    rule, marker = texts.of("remembered", prompt.system), f"note-{secrets.token_hex(6)}"
+    told = "\n".join(f"- {_one_line(note).replace('<', '‹')}" for note in notes)
+    system = prompt.system + rule.filled({"marker": marker})
+    return Prompt(system, f"<{marker}>\n{told}\n</{marker}>\n\n{prompt.user}", f"{prompt.version} {rule.version}")
+
+
 def hypothetical(texts: PromptTexts, question: str) -> Prompt:
     """Ask for a passage such as a page would hold that answers; it is searched with and never shown as an answer."""
     return made([texts.of("hypothetical", question)], _asked(question))

@@ -71,7 +71,10 @@ class ChatReasoner:
         name: str = "",
         structured: StructuredCall | None = None,
         texts: PromptTexts = SHIPPED,
+        notes: Sequence[str] = (),
     ) -> None:
+        """`notes` are what the person asked to be remembered: whoever writes an answer is told."""
+        self._notes = notes
         self.texts = texts
         self.name = name or _model_name(model)
         self._model = model
@@ -154,7 +157,7 @@ class ChatReasoner:
     async def stream(self, prompt: Prompt) -> AsyncIterator[str]:
         """Stream an answer. Raises ModelError after the pieces so far when it is not whole."""
         shown = ShownText(NOT_IN_PAGES)
-        source = _Source(self._model, _messages(prompt))
+        source = _Source(self._model, _messages(requests.beside(self.texts, prompt, self._notes)))
         with _failures_named():
             async for piece in shown.of(joined(source.pieces())):
                 yield piece

@@ -24,7 +24,7 @@ class SqliteFile:
         self.path = path
         self._lock = RLock()
         self._depth = 0
-        with self._failures():
+        with failures(self.path):
             path.parent.mkdir(parents=True, exist_ok=True)
             self._db = sqlite3.connect(path, timeout=_BUSY_MS / 1000, check_same_thread=False)
             self._db.row_factory = sqlite3.Row
@@ -39,13 +39,13 @@ class SqliteFile:
             self._db.close()
 
     def rows(self, statement: str, *values: Any) -> list[sqlite3.Row]:
-        with self._lock, self._failures():
+        with self._lock, failures(self.path):
             return self._db.execute(statement, values).fetchall()
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
         """All of the block or nothing; a transaction inside another belongs to that one."""
-        with self._lock, self._failures():
+        with self._lock, failures(self.path):
             if self._depth:
                 yield self._db
                 return
@@ -56,14 +56,21 @@ class SqliteFile:
             finally:
                 self._depth -= 1
 
-    @contextmanager
-    def _failures(self) -> Iterator[None]:
-        try:
-            yield
-        except (sqlite3.Error, OSError) as error:
-            if "full" in str(error) or "No space left" in str(error):
-                raise StoreError("store_disk_full", path=str(self.path)) from error
-            raise StoreError("database_failed", path=str(self.path), detail=str(error)) from error
+
+@contextmanager
+def failures(path: Path) -> Iterator[None]:
+    """Turn what the file at `path` fails with into StoreError."""
+    try:
+        yield
+    except (sqlite3.Error, OSError) as error:
+        if "full" in str(error) or "No space left" in str(error):
+            raise StoreError("store_disk_full", path=str(path)) from error
+        raise StoreError("database_failed", path=str(path), detail=str(error)) from error
+
+
+def connected(path: Path) -> sqlite3.Connection:
+    """A file for a library that keeps its own tables and transactions there, and shares it between threads."""
+    return sqlite3.connect(path, timeout=_BUSY_MS / 1000, check_same_thread=False, isolation_level=None)
 
 
 def dump(data: Mapping[str, Any] | list[Any]) -> str:

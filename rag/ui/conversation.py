@@ -21,6 +21,7 @@ from rag.ui.escape import escape, escape_line
 from rag.ui.live import LiveRun
 from rag.ui.missing import draw_missing
 from rag.ui.navigation import go
+from rag.ui.remembered import draw_kept
 from rag.ui.render import answer_markdown
 from rag.ui.research import draw_go_on, draw_live_plan, draw_report, draw_wait
 from rag.ui.scope import Scope
@@ -88,6 +89,7 @@ def _draw_turn(
         every = min(_SLOWEST_POLL, max(_POLL_SECONDS, _SHARE * app.going_on()))
         st.fragment(_draw_running, run_every=every)(app, library, turn, language)
     else:
+        draw_kept(app, turn, language)
         _draw_answer(app, library, turn, answer, language, turns, newest=newest)
 
 

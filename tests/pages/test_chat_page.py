@@ -414,3 +414,17 @@ def test_other_libraries_are_chosen_beside_the_question(open_page: Open, app: Fa
     page.button(key="chip-0").click().run()
     asked(page)
     assert (app.asked[-1]["libraries"], app.asked[-1]["weights"]) == (("main",), {})
+
+
+@BOTH
+def test_what_was_remembered_is_said_and_undone_with_one_click(
+    open_page: Open, app: FakeApp, language: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rag.ui.remembered.whose", lambda: "ann")
+    app.filled()
+    page = asked(open_page("chat", language))
+    note = app.remembered.add("ann", "I work in Berlin", lasting=True)
+    app.database.conversations.add_extra(app.newest, {"settings": {"remembered": note}})
+    assert label("remembered_kept", language, note="I work in Berlin") in words(page.run())
+    page.button(key=f"remembered-undo-{app.newest}").click().run()
+    assert app.remembered.notes("ann") == [] and label("remembered_gone", language) in words(page)

@@ -202,3 +202,21 @@ def test_only_who_administers_sees_the_rules(open_page: Open, app: FakeApp, monk
     assert label("settings_prompts", "en") not in words(open_page("settings"))
     app.settings = app.settings.model_copy(update={"auth_admins": (ANN["email"],)})
     assert label("settings_prompts", "en") in words(open_page("settings"))
+
+
+@BOTH
+def test_what_was_asked_to_be_remembered_is_listed_edited_and_forgotten(
+    open_page: Open, app: FakeApp, language: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rag.ui.remembered.whose", lambda: "ann")
+    page = open_page("settings", language)
+    assert label("remembered_none", language) in words(page)
+    notes = [app.remembered.add("ann", text, lasting=True) for text in ("I work in Berlin", "[x](javascript:1)")]
+    app.remembered.add("bob", "secret", lasting=True)
+    page.run()
+    assert label("remembered_no_model", language) in words(page) and "secret" not in words(page)
+    page.text_input(key=f"note-{notes[0]}").set_value("I work in Paris").run()
+    page.button(key=f"save-note-{notes[0]}").click().run()
+    page.button(key=f"forget-note-{notes[1]}").click().run()
+    assert [one.text for one in app.remembered.notes("ann")] == ["I work in Paris"]
+    assert not page.exception and len(app.remembered.notes("bob")) == 1

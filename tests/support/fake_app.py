@@ -22,6 +22,7 @@ from rag.app.transfer import Transfer
 from rag.config import Settings
 from rag.conversations.conversations import Asked, Asking, Conversations, PageStamp, TurnView
 from rag.conversations.feedback import Feedback
+from rag.conversations.remembered import Remembered
 from rag.errors import ModelError, RagError, StoreError
 from rag.ingest.paste import find_urls
 from rag.ingest.schedule import ScheduleView
@@ -474,6 +475,7 @@ class FakeApp:
         self.conversations = Conversations(self.database, self.runs, _Forgetful())  # type: ignore[arg-type]
         self.feedback = Feedback(self.database, self.conversations)
         self.chats = FakeChats(self.settings)
+        self.remembered = Remembered(Path(mkdtemp()) / "remembered.sqlite3")
         models = Models(self.settings)  # loads nothing: the built-in model's dimension is known
         self.libraries = Libraries(QdrantClient(":memory:"), self.settings, models)
 

@@ -1,0 +1,98 @@
+"""What is asked to be remembered: read narrowly, kept for one person, bounded, and let go of."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from rag.conversations import remembered
+from rag.conversations.remembered import LONGEST, MOST, Remembered, wish_of
+from rag.errors import RagError, StoreError
+
+BERLIN = "I work in the Berlin office"
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> Iterator[Remembered]:
+    made = Remembered(tmp_path / "remembered.sqlite3")
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize(
+    ("message", "note", "rest"),
+    [
+        (f"Remember that {BERLIN}", BERLIN, ""),
+        (f"please remember: {BERLIN}.", f"{BERLIN}.", ""),
+        (f"Remember that {BERLIN}. I like tea. When does it open?", f"{BERLIN}. I like tea.", "When does it open?"),
+        ("记住我在柏林办公室工作", "我在柏林办公室工作", ""),
+        ("请记住：我在柏林办公室工作。它几点开门？", "我在柏林办公室工作。", "它几点开门？"),
+        ("请帮我记住，我吃素", "我吃素", ""),
+    ],
+)
+def test_a_wish_is_told_from_what_is_asked(message: str, note: str, rest: str) -> None:
+    assert wish_of(message) == (note, rest)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Remember when the bridge was opened?",
+        "Remember that page about tea?",
+        "Do you remember that I asked about tea?",
+        "What should I remember that day?",
+        "remember that ",
+        "记住了吗？",
+        "怎样记住密码？",
+        "The guide says: remember that keys expire.",
+        "",
+    ],
+)
+def test_a_question_is_no_wish(message: str) -> None:
+    assert wish_of(message) == ("", message)
+
+
+def test_notes_are_one_persons_and_can_be_edited_and_forgotten(kept: Remembered) -> None:
+    first, second = (kept.add("ann", text, lasting=True) for text in (BERLIN, "I like tea"))
+    kept.add("bob", "secret", lasting=False)
+    assert [one.text for one in kept.notes("ann")] == [BERLIN, "I like tea"] == kept.told("ann")
+    kept.change("ann", first, "I work  in Paris", lasting=True)
+    kept.change("bob", first, "mine now", lasting=True)
+    kept.forget("bob", second)
+    assert [one.text for one in kept.notes("ann")] == ["I work in Paris", "I like tea"]
+    kept.change("ann", second, "  ", lasting=True)
+    assert [one.text for one in kept.notes("ann")] == ["I work in Paris"]
+    assert [one.text for one in kept.notes("bob")] == ["secret"] and kept.notes("") == []
+
+
+def test_they_are_bounded_and_outlive_the_process(kept: Remembered, tmp_path: Path) -> None:
+    for number in range(MOST):
+        kept.add("ann", f"{number} " + "x" * (LONGEST - 5), lasting=True)
+    with pytest.raises(RagError) as error:
+        kept.add("ann", "one more", lasting=True)
+    assert error.value.code == "remembered_full"
+    told = kept.told("ann")
+    assert sum(map(len, told)) <= 2_000 and told[-1].startswith(f"{MOST - 1} ")
+    kept.close()
+    again = Remembered(tmp_path / "remembered.sqlite3")
+    assert len(again.notes("ann")) == MOST
+    again.close()
+
+
+def test_a_browsers_notes_go_when_nobody_reads_them(kept: Remembered, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(remembered, "MINUTES", -1.0)
+    kept.add("browser", BERLIN, lasting=False)
+    kept.add("ann", BERLIN, lasting=True)
+    with sqlite3.connect(kept._path) as db:
+        assert [row[0] for row in db.execute("SELECT prefix FROM store")] == ["remembered.ann"]
+
+
+def test_a_file_that_fails_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "broken").write_text("no database", encoding="utf-8")
+    broken = Remembered(tmp_path / "broken")
+    with pytest.raises(StoreError) as error:
+        broken.notes("ann")
+    assert error.value.code == "database_failed"
