@@ -109,6 +109,7 @@ LABELS: dict[str, tuple[str, str]] = {
     "prompt_condense": ("Complete a follow-up", "补全追问"),
     "prompt_dates": ("Sources that disagree", "来源不一致"),
     "prompt_decide": ("Search or small talk", "检索还是闲聊"),
+    "prompt_route": ("Tell what a message wants", "判断消息的意图"),
     "prompt_tools": ("Call tools", "调用工具"),
     "prompt_grade": ("Grade passages", "评判段落"),
     "prompt_hypothetical": ("Imagined passage", "假想段落"),
