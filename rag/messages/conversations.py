@@ -15,8 +15,8 @@ MESSAGES: dict[str, tuple[str, str]] = {
     ),
     "recall_all": ("So far we have spoken of:", "到目前为止我们谈过："),
     "remembered": (
-        "I will remember that in your conversations: “{note}” Settings lists it.",
-        "我会在您的对话中记住：“{note}”。可在“设置”页查看。",
+        "I will remember this in all your conversations; Settings lists it: “{note}”",
+        "我会在您的所有对话中记住（可在“设置”页查看）：“{note}”",
     ),
     "remembered_full": (
         "There is room for {most:note|notes}. Forget one on the Settings page first.",

@@ -91,7 +91,7 @@ def _libraries(app: App, library: str, scope: Scope, language: Language) -> None
     others = [name for name in titles if name != library]
     if not others:
         return
-    _several("libraries", others, scope.libraries, titles.__getitem__, language)
+    _several("libraries", others, scope.libraries, titles.__getitem__, language, "filters_libraries_none")
     chosen = [library, *_there(app, scope)]
     for place, name in enumerate(chosen if len(chosen) > 1 else ()):
         _set(f"weight-{place}", float(scope.weights.get(name, 1.0)))
@@ -110,14 +110,16 @@ def _weigh(place: int, name: str) -> None:
     session().scope = replace(scope, weights={**scope.weights, name: st.session_state[f"filter-weight-{place}"]})
 
 
-def _several(name: str, options: list[str], chosen: Iterable[str], told: Any, language: Language) -> None:
+def _several(
+    name: str, options: list[str], chosen: Iterable[str], told: Any, language: Language, none: str = "filters_any"
+) -> None:
     _set(name, [one for one in chosen if one in options])
     st.multiselect(
         label(f"filters_{name}", language),
         options,
         key=f"filter-{name}",
         format_func=told,
-        placeholder=label("filters_any", language),
+        placeholder=label(none, language),
         on_change=_take,
         args=(name,),
     )

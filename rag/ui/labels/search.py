@@ -2,6 +2,7 @@
 
 LABELS: dict[str, tuple[str, str]] = {
     "filters_libraries": ("Search these libraries too", "同时检索这些资料库"),
+    "filters_libraries_none": ("none", "无"),
     "filters_weight": ("Weight of {name}", "{name} 的权重"),
     "chip_library": ("Library: {value}", "资料库：{value}"),
     "search_title": ("Search only", "仅检索"),
