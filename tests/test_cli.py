@@ -187,6 +187,8 @@ def test_the_chunker_is_chosen(
 def test_tools_tell_what_no_page_does(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
     status, (row,) = run(capsys, folder, "ask", "--json", "--mode", "tool", "80的15%是多少？")
     assert (status, row["answer"], row["tools"][0]["name"]) == (0, "80 * 15% = 12", "calculator")
+    _, (row,) = run(capsys, folder, "ask", "--json", "--mode", "tool", "How many pages do I have?")
+    assert row["answer"].startswith("2 pages") and row["tools"][0]["name"] == "statistics"
     capsys.readouterr()
     assert main(["--data-dir", str(folder / "data"), "ask", "--mode", "tool", "1/0"]) == 1
     assert "That would divide by zero" in capsys.readouterr().out

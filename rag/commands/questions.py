@@ -6,7 +6,7 @@ import argparse
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from rag.app import App, Question, RunOptions
@@ -23,6 +23,8 @@ from rag.text import question_language
 from rag.tools import use_line
 from rag.types import Answer, Exchange, Passage, ToolUse
 from rag.web.url_key import url_hash
+
+_OF_TOOLS = frozenset({"calculate", "date", "statistics", "web", "small_talk", "unknown"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +81,8 @@ def ask(settings: Settings, options: argparse.Namespace) -> int:
         )
         libraries = tuple(_weights(options)) or (settings.rag_library,)
         for row in _questions(options):
-            question = Question(row.question, libraries, options.mode, how["filters"], chosen)
+            way = replace(chosen, route=_tool_route(row.question, options, app))
+            question = Question(row.question, libraries, options.mode, how["filters"], way)
             answer = app.wait(app.ask(question, history=row.history))
             status = 1 if answer.outcome == "failed" else status
             put(options, {"id": row.id, **_answer(answer)}, _answer_as_text(answer))
@@ -89,6 +92,12 @@ def ask(settings: Settings, options: argparse.Namespace) -> int:
 def _weights(options: argparse.Namespace) -> dict[str, float]:
     """The libraries that were named, in order, with what each counts; none where that of the settings is meant."""
     return dict(options.library)
+
+
+def _tool_route(question: str, options: argparse.Namespace, app: App) -> str:
+    """What tools are to tell; the web only where it was allowed. Empty in other modes, and where it can be anything."""
+    route = app.route(question).route if options.mode == "tool" else ""
+    return route if route in _OF_TOOLS and (route != "web" or options.web) else ""
 
 
 def _how(options: argparse.Namespace, app: App) -> dict[str, Any]:
@@ -177,7 +186,8 @@ def _hits_as_text(question: str, hits: Iterable[dict[str, Any]]) -> str:
 def _answer_as_text(answer: Answer) -> str:
     lines = [f"? {answer.question}", answer.text]
     lines += [f"  [{c.n}] {_shown(asdict(c))}  {c.url}\n      {shorten(c.quote)}" for c in answer.citations]
-    lines += [f"  {use_line(use, question_language(answer.question))}" for use in answer.tools]
-    if answer.notice:
-        lines.append(f"  ({say(answer.notice, question_language(answer.question))})")
+    lines += [f"  {use_line(use, question_language(answer.question), answer.text)}" for use in answer.tools]
+    notice = say(answer.notice, question_language(answer.question)) if answer.notice else ""
+    if notice and notice != answer.text:
+        lines.append(f"  ({notice})")
     return "\n".join(filter(None, lines)) + "\n"

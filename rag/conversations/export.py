@@ -244,7 +244,7 @@ def _appendix(answer: Answer, language: Language) -> list[tuple[str, list[tuple[
         " — ".join(filter(None, (one["title"], one["url"], " … ".join(one["distilled"]), one["fetched_at"])))
         for one in trail.get("ledger", ())
     ]
-    uses = [use_line(use, language) for use in answer.tools]
+    uses = [use_line(use, language, answer.text) for use in answer.tools]
     found = (
         ("export_tools", uses),
         ("export_gaps", gaps),

@@ -25,14 +25,21 @@ _ROWS: Final[tuple[Tool, ...]] = (
 )
 TOOLS: Final[Mapping[str, Tool]] = MappingProxyType({tool.name: tool for tool in _ROWS})
 
-_LINE: Final = 300
+_LINE: Final = 160
 _TELLS_ALL: Final = frozenset({"calculator", "date"})
 """What these say holds what they were given."""
 
 
-def use_line(use: ToolUse, language: str) -> str:
-    """`Calculator: 15% * 240 = 36`: what was called, and the first line of what it said."""
-    told = (say(use.failed, language) if use.failed else use.result).strip().partition("\n")[0]
+def use_line(use: ToolUse, language: str, answer: str = "") -> str:
+    """`Calculator: 15% * 240 = 36`: what was called, and the beginning of what it said, on one line.
+
+    What is the whole `answer` is not said again.
+    """
+    told = " ".join((say(use.failed, language) if use.failed else use.result).split())
     name = say(Notice(f"tool_{use.name}"), language) if f"tool_{use.name}" in MESSAGES else use.name
-    given = "" if use.name in _TELLS_ALL else f" “{' '.join(use.argument.split())[: _LINE // 3]}”"
-    return f"{name}{given}: {told[:_LINE]}"
+    if use.name in _TELLS_ALL and not use.failed:
+        return f"{name}: {told[:_LINE]}"
+    given = f"{name} “{' '.join(use.argument.split())[: _LINE // 2]}”"
+    if use.result.strip() == answer.strip():
+        return given
+    return f"{given}: {told[:_LINE]}{'…' * (len(told) > _LINE)}"

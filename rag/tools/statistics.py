@@ -32,13 +32,13 @@ _WANTED: Final = (
 
 
 def count(said: str, work: Work) -> Result:
-    """The counts, and below them the lists that the words ask for."""
+    """The lists that the words ask for, and the counts below them."""
     pages, part = _part(said, work)
     data = _counts(pages)
     if not pages:
         return Result(work.say("statistics_none"), data)
     parts = [work.say("statistics_of", part=part)] if part else []
-    parts.append(work.say("statistics_counts", **data))
+    counted = work.say("statistics_counts", **data)
     wanted = [name for name, words in _WANTED if words.search(said)]
     if set(wanted) > {"list"} and ("sites" in wanted or "languages" in wanted):
         wanted.remove("list")  # it is of those
@@ -48,7 +48,7 @@ def count(said: str, work: Work) -> Result:
         more = len(lines) - _LISTED
         shown = [*lines[:_LISTED], *([work.say("statistics_more", count=more)] if more > 0 else [])]
         parts.append("\n".join([work.say(f"statistics_{name}"), "", *(f"- {line}" for line in shown)]))
-    return Result("\n\n".join(parts), data)
+    return Result("\n\n".join([*parts, counted]), data)
 
 
 def _part(said: str, work: Work) -> tuple[Sequence[Page], str]:

@@ -28,7 +28,7 @@ from rag.ui.scope import Scope
 from rag.ui.scripts import tell_browser
 from rag.ui.session import session
 from rag.ui.sources import anchor_of, draw_sources
-from rag.ui.strings import Language, label
+from rag.ui.strings import LANGUAGES, Language, label
 from rag.ui.tools import draw_tools
 from rag.ui.trace import doing_line, draw_live_trace, draw_trace
 from rag.ui.tree import draw_live_tree, draw_tree
@@ -266,7 +266,7 @@ def _draw_outcome(turn: TurnView, answer: Answer, language: Language) -> None:
         told = answer.tools and not answer.citations and answer.outcome == "answered"
         worth = "told" if told else "quoted" if answer.quoted and answer.outcome == "answered" else answer.outcome
         st.badge(label(f"outcome_{worth}", language), icon=f":material/{icon}:", color=color)  # type: ignore[arg-type]
-    if answer.notice:
+    if answer.notice and answer.text not in (say(answer.notice, one) for one in LANGUAGES):
         st.caption(escape_line(say(answer.notice, language)))
     if answer.passages and all(LEG in one.ranks for one in answer.passages):
         st.caption(f":material/inventory_2: {label('research_in_hand', language)}")

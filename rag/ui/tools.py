@@ -17,4 +17,4 @@ def draw_tools(answer: Answer, language: Language, *, key: str) -> None:
     with st.container(key=f"tools-{key}", gap="xsmall"):
         for use in answer.tools:
             icon = "error" if use.failed else "build"
-            st.caption(f":material/{icon}: {escape_line(use_line(use, language))}")
+            st.caption(f":material/{icon}: {escape_line(use_line(use, language, answer.text))}")

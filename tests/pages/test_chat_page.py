@@ -4,7 +4,7 @@ from dataclasses import replace
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from rag.types import Usage
+from rag.types import ToolUse, Usage
 from rag.ui.choices import Choices
 from rag.ui.parts import duration
 from rag.ui.scope import Scope
@@ -169,6 +169,20 @@ def test_a_models_answer_is_rendered_safely(open_page: Open, app: FakeApp) -> No
     assert "](https://evil" not in answer
     assert f"[1](#{anchor_of(app.newest)}-1)" in answer
     assert not any(part.allow_html for part in page.markdown)
+
+
+@BOTH
+def test_what_tools_were_called_stands_under_the_answer(open_page: Open, app: FakeApp, language: str) -> None:
+    app.filled()
+    app.answer_text = "36"
+    called = ToolUse("retrieve", "x", "1 passage: ![go](https://evil.example/x.png)")
+    app.tools = (ToolUse("calculator", "15% * 240", "15% * 240 = 36"), called)
+    page = asked(open_page("chat", language), ASKED[language][0])
+    lines = [str(one.value) for one in page.caption]
+    name = "Calculator" if language == "en" else "计算器"
+    assert label("outcome_told", language) in words(page)
+    assert any(name in line and "240 = 36" in line for line in lines)
+    assert not any("![go](" in line for line in lines)
 
 
 def asked(page: AppTest, *questions: str) -> AppTest:

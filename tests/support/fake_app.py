@@ -42,6 +42,7 @@ from rag.types import (
     Passage,
     Retrieval,
     Stage,
+    ToolUse,
     Usage,
 )
 from rag.web.search import WebSearch
@@ -415,6 +416,7 @@ class FakeApp:
     released: int = 1000
     outcome: Outcome = "answered"
     answer_text: str = ""
+    tools: tuple[ToolUse, ...] = ()
     asked: list[dict[str, Any]] = field(default_factory=list)
     searched: list[dict[str, Any]] = field(default_factory=list)
     standalone: str = ""
@@ -530,6 +532,8 @@ class FakeApp:
             return Answer(question, mode, outcome, "", passages=passages, notice=notice, searches=searches)
         quotes = CHINESE_QUOTES if chinese else ENGLISH_QUOTES
         marked = [f"{quote} [{number}]" for number, quote in enumerate(quotes, 1)]
+        if self.tools:
+            return Answer(question, "tool", "answered", self.answer_text, tools=self.tools)
         text = self.answer_text or ("" if chinese else " ").join(marked)
         return Answer(
             question, mode, self.outcome, text,

@@ -58,6 +58,7 @@ def _context(run: Run) -> ToolContext:
         reasoner=reasoner,
         rules=rules,
         budget=run.budget,
+        answerable=run.shelf.answerable,
         condenser=reasoner if isinstance(reasoner, Condenser) else None,
         verifiers=[one for one in (reasoner, run.verifier) if isinstance(one, Verifier)],
         options=options,

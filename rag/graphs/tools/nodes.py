@@ -20,6 +20,7 @@ from rag.prompts import requests
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.messages import said
 from rag.reasoning.questions import question_problem
+from rag.retrieval.answerable import DOUBT, REFUSE
 from rag.runs.kept import decided, notice_of, passage_of, record
 from rag.runs.nodes import Result, collect, take, taken_up
 from rag.tools.calculator import expression_of
@@ -37,7 +38,7 @@ async def enter(state: ToolState, runtime: Running) -> Result:
     """Begin a question: nothing of the one before it stays but the conversation."""
     question, context = state["question"].strip(), runtime.context
     update = fresh(question)
-    if problem := question_problem(question):
+    if (problem := question_problem(question)) and context.options.route != "unknown":
         return {**update, "outcome": "failed", "notice": record(problem)}, decided("refused", reason=problem.code)
     given = " ".join(context.options.standalone.split())
     alone = context.options.route in _TALK or expression_of(question)
@@ -105,17 +106,22 @@ async def write(state: ToolState, runtime: Running) -> Result:
     if not told:
         failed = next(use["failed"] for use in state["uses"])
         sentence = say(notice_of(failed) or Notice("run_failed"), context.work.language)
-        nothing: dict[str, Any] = {"outcome": "failed", "notice": failed, "messages": [AIMessage(sentence)]}
+        take(sentence, runtime, [])
+        nothing = {"text": sentence, "outcome": "failed", "notice": failed, "messages": [AIMessage(sentence)]}
         return nothing, decided("failed", reason=failed["code"] if failed else "")
     pieces: list[str] = []
     if state["drafted"]:
         take(state["drafted"], runtime, pieces)
+    elif passages and context.answerable() < REFUSE:
+        pass  # there is nothing to quote
     elif passages:
         await collect(context.rules.answer(asked(state), passages), runtime, pieces)
     else:
         take("\n\n".join(use["result"] for use in told), runtime, pieces)
     update = await _checked("".join(pieces), passages, state, context)
     outcome, notice = _ended(update["text"], bool(update["citations"]), passages, state)
+    if outcome == "answered" and passages and not state["drafted"] and context.answerable() < DOUBT:
+        outcome, notice = "caveat", record(Notice("in_doubt"))
     update |= {"outcome": outcome, "notice": notice or problem, "messages": [AIMessage(update["text"])]}
     if problem and outcome == "answered":
         update["outcome"] = "caveat"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
@@ -59,6 +59,7 @@ class ToolContext:
     reasoner: Reasoner
     rules: ExtractiveReasoner
     budget: CallBudget
+    answerable: Callable[[], float] = lambda: 1.0
     condenser: Condenser | None = None
     verifiers: Sequence[Verifier] = ()
     options: RunOptions = field(default_factory=RunOptions)

@@ -88,6 +88,7 @@ def test_rules_call_the_tool_of_the_route(runs: Runs, question: str, route: str,
     (use,) = answer.tools
     language = "zh" if any("一" <= sign <= "龥" for sign in question) else "en"
     assert use_line(use, language).startswith(told) and answer.text == use.result
+    assert use_line(use, language, answer.text) == (told if use.name != "statistics" else told.partition(":")[0])
 
 
 def test_what_a_search_finds_is_quoted_and_cited(runs: Runs) -> None:
@@ -103,7 +104,9 @@ def test_what_a_search_finds_is_quoted_and_cited(runs: Runs) -> None:
 def test_what_a_tool_cannot_do_is_one_sentence(runs: Runs, question: str, code: str) -> None:
     answer, _ = asked(runs, question, "calculate", [])
     assert answer.outcome == "failed" and answer.notice and answer.notice.code == (code or "expression_undefined")
-    assert answer.tools[0].failed == answer.notice and answer.model_calls == 0
+    assert (
+        answer.text == say(answer.notice, "en") and answer.tools[0].failed == answer.notice and answer.model_calls == 0
+    )
 
 
 def test_a_model_chains_tools_and_says_the_answer(runs: Runs) -> None:
@@ -179,7 +182,7 @@ def test_small_talk_calls_no_tool(runs: Runs) -> None:
 
 
 async def test_an_unknown_wish_gets_three_things_that_can_be_done(runs: Runs) -> None:
-    for question, first in (("blorp", "Summarise the pages in this library"), ("咕噜", "总结这个资料库里的网页")):
+    for question, first in (("...", "Summarise the pages in this library"), ("咕噜", "总结这个资料库里的网页")):
         answer, _ = asked(runs, question, "unknown", [])
         assert (answer.outcome, answer.model_calls, answer.tools) == ("conversation", 0, ())
         assert (await suggestions(answer, QUOTER))[0] == first
