@@ -1,0 +1,77 @@
+"""Everything is typed into one box: each way is seen with its name and its outcome, and one click chooses another."""
+
+from __future__ import annotations
+
+import re
+from contextlib import ExitStack
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from rag.ui.strings import Language, label
+from tests.e2e.conftest import OpenTab, settled
+from tests.e2e.test_hostile_answers import connect
+from tests.support.chat_rules import rules
+from tests.support.chat_server import ChatServer
+
+pytestmark = pytest.mark.usefixtures("samples")
+
+REFUSED = "http://127.0.0.1:9/skiff"
+TYPED: dict[Language, tuple[tuple[str, str, str], ...]] = {
+    "en": (
+        ("save", REFUSED, "Saved 0 of 1"),
+        ("save_then_ask", f"{REFUSED} what does the team plan cost?", "Saved 0 of 1"),
+        ("summarise", "Summarise the travel policy", "Before you book"),
+        ("what_changed", "What has changed since last Monday?", "Skiff"),
+        ("statistics", "How many pages do I have?", "12"),
+        ("calculate", "what is 15% of 240?", "36"),
+        ("date", "What day is it today?", r"20\d\d"),
+        ("web", "search the web for tram strikes in Vienna", "SEARXNG_URL"),
+        ("small_talk", "hello", r"\w"),
+        ("unknown", "book me a flight to Oslo", r"\w"),
+    ),
+    "zh": (
+        ("save", REFUSED, "已保存 1 个来源中的 0 个"),
+        ("save_then_ask", f"看一下 {REFUSED} ，团队版多少钱？", "已保存 1 个来源中的 0 个"),
+        ("summarise", "总结一下地铁票价", "单程票价"),
+        ("what_changed", "最近一周有哪些页面更新了？", "票价"),
+        ("statistics", "资料库里有多少个页面？", "12"),
+        ("calculate", "三百二十加上八十是多少", "400"),
+        ("date", "今天星期几？", "星期"),
+        ("web", "上网查一下台北天气", "SEARXNG_URL"),
+        ("small_talk", "你好", r"\w"),
+        ("unknown", "帮我订一张机票", r"\w"),
+    ),
+}  # fmt: skip
+
+
+def say(page: Page, text: str, number: int) -> None:
+    """Type it, and wait until the turn of this number has ended."""
+    box = page.get_by_test_id("stChatInputTextArea")
+    settled(page)
+    box.fill(text)
+    box.press("Enter")
+    expect(page.locator("[class*='st-key-actions-']")).to_have_count(number)
+    settled(page)
+
+
+@pytest.mark.parametrize("model", [False, True], ids=["no-model", "model"])
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_each_way_is_told_and_another_is_a_click_away(open_tab: OpenTab, language: Language, model: bool) -> None:
+    with ExitStack() as stack:
+        page = open_tab(language, "/settings" if model else "/")
+        if model:
+            connect(page, stack.enter_context(ChatServer(rules)), language)
+        for number, (route, text, outcome) in enumerate(TYPED[language], 1):
+            say(page, text, number)
+            way = page.locator("[class*='st-key-way-']").filter(has_text=label(f"way_{route}", language)).last
+            expect(way).to_be_visible()
+            expect(page.get_by_test_id("stMain")).to_contain_text(re.compile(outcome))
+        page.locator("[class*='st-key-way-other-'] button").last.click()
+        page.locator("[class*='st-key-way-ask-'] button").last.click()
+        expect(page.locator("[class*='st-key-actions-']")).to_have_count(len(TYPED[language]) + 1)
+        settled(page)
+        asked = TYPED[language][-1][1]
+        expect(page.locator("[class*='st-key-question-']").last).to_contain_text(asked)
+        if not model:
+            expect(page.get_by_text(label("outcome_not_in_pages", language)).last).to_be_visible()
