@@ -63,6 +63,13 @@ def test_a_question_that_came_with_an_address_is_answered_from_its_page_first(
     assert app.conversations.searches(turn.id)[-1].notes["scope"]["code"] == "scope_saved"
 
 
+def test_a_summary_that_came_with_an_address_is_of_its_page(app: App, page_server: PageServer) -> None:
+    turn = asked(app, f"Save {page_server.url('/tea')} and then summarise it for me")
+    assert turn.answer is not None
+    assert turn.answer.mode == "summary"
+    assert {one.url for one in turn.answer.citations} == {page_server.url("/tea")}
+
+
 def test_a_page_that_cannot_be_saved_is_told_of_and_not_asked_about(app: App, page_server: PageServer) -> None:
     page_server.add("/gone", "no", status=404)
     turn = asked(app, f"{page_server.url('/gone')} what does it say about prices?")

@@ -98,10 +98,15 @@ class Directing:
         items = await self._ended(job)
         run.state["saved"] = [_row(item) for item in items]
         saved = tuple(row["url_hash"] for row in run.state["saved"] if row["status"] in _SAVED)
-        asked = replace(question, options=replace(question.options, first=saved))
-        after = asked if saved and routed.route == "save_then_ask" else telling
+        after = self._of_saved(question, saved) if saved and routed.route == "save_then_ask" else telling
         run.turn_to(after, self._searcher(after, run))
         yield {"job": job, "saved": run.state["saved"]}
+
+    def _of_saved(self, question: Question, saved: tuple[str, ...]) -> Question:
+        """What is asked of pages that were just saved: a summary of them, or a question that they answer first."""
+        if self._router.route(question.text).route == "summarise":
+            return replace(question, mode=_MODE_OF["summarise"], scope=replace(question.scope, pages=saved))
+        return replace(question, options=replace(question.options, first=saved))
 
     async def _routed(self, run: Run, question: Question, *, attached: bool) -> Routed:
         reasoner = run.reasoner
