@@ -64,6 +64,13 @@ class Gathered:
         self.parts.append({"heading": heading, "numbers": numbers, "quotes": "\n\n".join(said)})
 
 
+def stands_alone(question: Question, reader: PageReader | None) -> bool:
+    """Whether it tells by itself what is wanted: what changed in the library, or pages that it names."""
+    if question.options.route == ROUTE or question.scope.pages or reader is None:
+        return True
+    return bool(pages_named(question.text, list(reader.listed(dated=True))))
+
+
 def chosen_pages(wished: str, question: Question, reader: PageReader) -> list[Page]:
     """Those of the scope, without their text; by name, where the person chose none beside the question."""
     listed = list(reader.listed(dated=question.options.route != ROUTE))

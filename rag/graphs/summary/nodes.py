@@ -10,7 +10,7 @@ from typing import Any, Final
 from langgraph.runtime import Runtime
 
 from rag.errors import ModelError
-from rag.graphs.summary.gathering import ROUTE, Gathered, changes, chosen_pages, gather, since_of
+from rag.graphs.summary.gathering import ROUTE, Gathered, changes, chosen_pages, gather, since_of, stands_alone
 from rag.graphs.summary.state import NoteInput, SummaryContext, SummaryState, fresh, wish
 from rag.messages import say
 from rag.prompts import requests
@@ -37,7 +37,8 @@ async def enter(state: SummaryState, runtime: Running) -> Result:
     if problem := question_problem(question):
         return {**update, "outcome": "failed", "notice": record(problem)}, decided("refused", reason=problem.code)
     given = " ".join(context.options.standalone.split())
-    standalone, remembered = await taken_up(given, state, context, CALLS_KEPT)
+    alone = await asyncio.to_thread(stands_alone, context.asked, context.reader)
+    standalone, remembered = await taken_up(given, {} if alone else state, context, CALLS_KEPT)
     if standalone and standalone != question:
         runtime.stream_writer({"standalone": standalone})
         update["standalone"] = standalone
