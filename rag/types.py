@@ -9,6 +9,8 @@ from typing import Any, Literal
 RunMode = Literal["fast", "deep", "research", "judge", "summary", "tool"]
 Outcome = Literal["answered", "caveat", "not_in_pages", "failed", "conversation"]
 IngestStatus = Literal["added", "unchanged", "updated", "duplicate", "held", "gone", "skipped", "failed"]
+SAVED: frozenset[IngestStatus] = frozenset({"added", "updated", "unchanged", "duplicate"})
+"""After these the library holds the text of the source."""
 PageStatus = Literal["active", "gone"]
 PageSource = Literal["web", "file", "import"]
 Decision = Literal["", "retry", "add_anyway", "keep_both", "refresh", "skip"]

@@ -24,7 +24,7 @@ from rag.runs.options import Question
 from rag.runs.run import Run, Searcher
 from rag.store.database import Database
 from rag.text import question_language
-from rag.types import Notice
+from rag.types import SAVED, Notice
 
 MOST_UNASKED: Final = 5
 """Addresses of one message that are saved without another word."""
@@ -34,10 +34,10 @@ _MODE_OF: Final = {
     "what_changed": "summary",
     **dict.fromkeys(("statistics", "calculate", "date", "web", "small_talk", "unknown"), "tool"),
 }
+_SAVING: Final = ("save", "save_then_ask")
 _CERTAIN: Final = 0.85
 """How sure it must be that a message within a conversation is no short question that follows on what was said."""
 _LOOK_EVERY: Final = 0.25  # seconds
-_SAVED: Final = frozenset({"added", "updated", "unchanged", "duplicate"})
 _TOLD: Final = 50  # sources that a turn tells of
 
 
@@ -54,8 +54,7 @@ class Directing:
         person: str = "",
     ) -> None:
         """`searcher` makes what a question searches with; `person` is whose jobs count."""
-        self._imports, self._searcher = imports, searcher
-        self._owner, self._person = owner, person
+        self._imports, self._searcher, self._person = imports, searcher, person
         self._router = Router(lambda: database.routes.of(owner))  # type: ignore[arg-type,return-value]
 
     def route(self, text: str, *, attached: bool = False) -> Routed:
@@ -67,10 +66,12 @@ class Directing:
 
         Raises RagError where what is to be saved cannot be begun.
         """
-        head, body = pasted(run.question.text) if not run.question.options.saving else (run.question.text, "")
+        options, text = run.question.options, run.question.text
+        splits = not options.saving and options.route in ("", *_SAVING)
+        head, body = pasted(text) if splits else (text, "")
         question = replace(run.question, text=head)
         routed = await self._routed(run, question, attached=bool(body or question.options.saving))
-        saves = routed.route in ("save", "save_then_ask")
+        saves = routed.route in _SAVING
         text = question_of(routed.rest) or question.text if saves else question.text
         wishes = await asyncio.to_thread(read_wishes, text, date.today(), saves=saves, without=question.options.without)
         question = self._turned(question, routed, wishes)
@@ -95,9 +96,9 @@ class Directing:
             return
         job = await asyncio.to_thread(self._begun, question, routed, wishes, body)
         yield {"job": job}
-        items = await self._ended(job)
+        items = await self._ended(job, run)
         run.state["saved"] = [_row(item) for item in items]
-        saved = tuple(row["url_hash"] for row in run.state["saved"] if row["status"] in _SAVED)
+        saved = tuple(row["url_hash"] for row in run.state["saved"] if row["status"] in SAVED)
         after = self._of_saved(question, saved) if saved and routed.route == "save_then_ask" else telling
         run.turn_to(after, self._searcher(after, run))
         yield {"job": job, "saved": run.state["saved"]}
@@ -154,10 +155,12 @@ class Directing:
             return self._imports.add_files([(f"{name}.txt", body.encode())], **how)
         return self._imports.add_urls(routed.addresses, **how)
 
-    async def _ended(self, job: str) -> Sequence[JobItem]:
+    async def _ended(self, job: str, run: Run) -> Sequence[JobItem]:
+        """What became of the sources. Waiting for them costs none of the run's seconds."""
         # It lies in SQLite, and another process may be at it.
-        while (await asyncio.to_thread(self._imports.jobs.job, job)).state == "running":  # noqa: ASYNC110
+        while (await asyncio.to_thread(self._imports.jobs.job, job)).state == "running":
             await asyncio.sleep(_LOOK_EVERY)
+            run.waited += _LOOK_EVERY
         return await asyncio.to_thread(self._imports.jobs.items, job, 0, _TOLD)
 
 

@@ -9,9 +9,7 @@ from typing import Any, TypedDict
 from rag.messages import say
 from rag.runs.run import Mode, Prepared, Run, answer_of
 from rag.text import question_language
-from rag.types import Answer, Notice
-
-_SAVED = frozenset({"added", "updated", "unchanged", "duplicate"})
+from rag.types import SAVED, Answer, Notice
 
 
 class State(TypedDict):
@@ -33,9 +31,9 @@ def told(rows: Sequence[Mapping[str, Any]] | None, language: str) -> str:
     """A sentence on all sources, and one on each that was not saved."""
     if rows is None:
         return say(Notice("saving_asks"), language)
-    saved = sum(row["status"] in _SAVED for row in rows)
+    saved = sum(row["status"] in SAVED for row in rows)
     notice = Notice("saving_done", {"saved": saved, "all": len(rows)})
-    failed = [row for row in rows if row["status"] not in _SAVED and row["notice"]]
+    failed = [row for row in rows if row["status"] not in SAVED and row["notice"]]
     problems = (f"- {row['source']}: {say(Notice(**row['notice']), language)}" for row in failed)
     return "\n".join([say(notice, language), "", *problems]).strip()
 

@@ -10,7 +10,7 @@ import streamlit as st
 
 from rag.errors import RagError
 from rag.messages import say
-from rag.types import Notice
+from rag.types import SAVED, Notice
 from rag.ui.asking import ask_first
 from rag.ui.doing import attempt
 from rag.ui.escape import escape_line, shorten
@@ -37,7 +37,6 @@ _ICONS = {
     "unknown": "help",
 }
 _SAVING = ("save", "save_then_ask")
-_GOOD = frozenset({"added", "updated", "unchanged", "duplicate"})
 _LONGEST, _SHOWN = 60, 5
 _STOP_SECONDS = 2.0
 
@@ -118,7 +117,7 @@ def _draw_saving(app: App, turn: TurnView, told: Mapping[str, Any], language: La
         return
     rows = told.get("saved", ())
     for place, row in enumerate(rows[:_SHOWN]):
-        good = row["status"] in _GOOD
+        good = row["status"] in SAVED
         icon = ":green[:material/check:]" if good else ":orange[:material/error:]"
         sentence = escape_line(say(Notice(**row["notice"]), language)) if row["notice"] else ""
         with st.container(horizontal=True, vertical_alignment="center", gap="small", key=f"saved-{place}-{turn.id}"):
