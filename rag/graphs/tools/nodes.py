@@ -41,7 +41,7 @@ async def enter(state: ToolState, runtime: Running) -> Result:
     if (problem := question_problem(question)) and context.options.route != "unknown":
         return {**update, "outcome": "failed", "notice": record(problem)}, decided("refused", reason=problem.code)
     given = " ".join(context.options.standalone.split())
-    alone = context.options.route in _TALK or expression_of(question)
+    alone = context.options.route in (*_TALK, "statistics") or expression_of(question)
     standalone, remembered = await taken_up(given, {} if alone else state, context, CALLS_KEPT)
     if standalone and standalone != question:
         runtime.stream_writer({"standalone": standalone})
@@ -79,13 +79,15 @@ async def _small_talk(question: str, state: ToolState, context: ToolContext) -> 
 
 
 async def call(state: ToolState, runtime: Running) -> Result:
-    """Have the model call tools, or rules where there is none, it fails, or the message is arithmetic as a whole.
+    """Have the model call tools, or rules where there is none, it fails, or the route's own tool knows.
 
     What a model says without a tool is its own opinion, and not believed.
     """
     context, question = runtime.context, asked(state)
     calls, drafted, problem = Calls(question, context), "", None
-    if isinstance(context.reasoner, ChatReasoner) and not expression_of(question):
+    no_web = context.options.route == "web" and context.work.web is None
+    plain = no_web or expression_of(question)
+    if isinstance(context.reasoner, ChatReasoner) and not plain:
         try:
             drafted = await calls.by_model(context.reasoner, state["messages"][:-1])
         except ModelError as error:
