@@ -28,7 +28,8 @@ class RunOptions:
     says how an answer is put together from many passages, `distill` whether they are cut down to the
     sentences that bear on the question first (None: when they do not fit). With `approve` a plan waits for the
     person before it is carried out, where the mode makes one; `searches` is how many such a mode makes at most;
-    `web` says whether its steps may search the open web too. `judge_each` has passages judged one by one, `tree_order`
+    `web` says whether its steps may search the open web too, `code` whether a model may run code.
+    `judge_each` has passages judged one by one, `tree_order`
     says which levels of a tree come first, and `branch` names an earlier tree, and what is changed of it, that one goes
     on from: `node`, `checkpoint`, and as in `rag.graphs.judge.tree.branched`.
     `memory` is what is carried along of the conversation before the question, `window` how many exchanges of it, where

@@ -33,7 +33,11 @@ _SIGNS: Final = tuple(
         (rf"({_NUMBER})分之({_NUMBER})", r"(\2/\1)"),
         (rf"的({_NUMBER})次[方幂]", r"**\1"),
         (rf"({_NUMBER})的平方根", r"sqrt \1"),
-        (r"\b(?:the )?square root of\b|根号", "sqrt "),
+        (rf"({_NUMBER})的立方根", r"cbrt \1"),
+        (r"\b(?:the )?square root of\b|根号|√", "sqrt "),
+        (r"\b(?:the )?cube root of\b", "cbrt "),
+        (r"\bhalf of\b|半(?=[个公千平立]?[米斤克里升吨磅码时分天周小])", "0.5 * "),
+        (r"\ban? (?=[a-z])", "1 "),
         (r" ?\bto the (?:power of|power)\b|\^", "**"),
         (r" ?\bsquared\b|的平方", "**2"),
         (r" ?\bcubed\b|的立方", "**3"),
@@ -41,6 +45,7 @@ _SIGNS: Final = tuple(
         (r" ?\bper ?cent\b", "%"),
         (r"% of\b|%的", "% *"),
         (rf"的(?={_NUMBER}(?:%|倍))", " *"),
+        (r"倍(?!的)|再(?=[加减乘除])", ""),
         (r"\b(?:multiplied by|times)\b|乘以|乘|倍的|[×·✕]|(?<=\d) ?x ?(?=\d)", "*"),
         (r"\bdivided by\b|除以|[÷⁄]|(?<=[米里])每", "/"),
         (r"\bplus\b|加上|加", "+"),
@@ -49,7 +54,8 @@ _SIGNS: Final = tuple(
 )
 _TOKEN: Final = re.compile(
     r"\s*+(?:(?P<number>(?:\d{1,3}(?:,\d{3})++(?!\d)|\d++)(?:\.\d++)?(?:[eE][+-]?\d++)?|\.\d++)"
-    rf"|(?P<word>(?:square |cubic |degrees? )?[A-Za-zπ°]++|{_HAN_UNITS})|(?P<han>[{_HAN}]++(?:点[{_HAN}]++)?)"
+    rf"|(?P<word>(?:square |cubic |degrees? )?[A-Za-zπ°]++|(?:平方|立方)?(?:{_HAN_UNITS}))"
+    rf"|(?P<han>[{_HAN}]++(?:点[{_HAN}]++)?)"
     r"|(?P<sign>\*\*|[-+*/()%!,]))\s*+"
 )
 _INFIX: Final = {"+": 10, "-": 10, "*": 20, "/": 20, "mod": 20, "**": 40}
@@ -63,6 +69,7 @@ def _by_float(function: Callable[[float], float]) -> Callable[[Decimal], Decimal
 
 _FUNCTIONS: Final[Mapping[str, Callable[..., Decimal]]] = {
     "sqrt": lambda value: value.sqrt(),
+    "cbrt": lambda value: (abs(value) ** (Decimal(1) / 3)).copy_sign(value),
     "ln": lambda value: value.ln(),
     "log": lambda value: value.log10(),
     "exp": lambda value: value.exp(),
@@ -221,7 +228,9 @@ def unit_of(said: str) -> Unit | None:
         return Unit(
             f"{unit.symbol}/{per.symbol}", Quantity(unit.size.value / per.size.value, unit.size.times(per.size, -1))
         )
-    power = {"square": 2, "cubic": 3}.get(one.split()[0].lower()) if unit else None
+    han = {"平方": 2, "立方": 3}.get(one[:2]) if unit is None and not by else None
+    unit = unit_named(one[2:]) if han else unit
+    power = han or ({"square": 2, "cubic": 3}.get(one.split()[0].lower()) if unit else None)
     if by or unit is None or power is None:
         return None if by else unit
     return Unit(f"{unit.symbol}{'²' if power == 2 else '³'}", _power(unit.size, Quantity(Decimal(power))))

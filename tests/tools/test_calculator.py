@@ -46,6 +46,11 @@ WORK = Work("en", datetime(2026, 11, 23, tzinfo=UTC), lambda _: (), lambda: (), 
         ("3万除以4", "30000 / 4 = 7500"),
         ("20占80的百分之几", "20 / 80 in % = 25%"),
         ("根号16", "sqrt 16 = 4"),
+        ("cube root of -27", "cbrt - 27 = -3"),
+        ("how many grams are in a pound", "1 pound in grams = 453.59237 g"),
+        ("100平方米是多少平方英尺", "100 平方米 in 平方英尺 ≈ 1076.39104167 ft²"),
+        ("180除以12再加5", "180 / 12 + 5 = 20"),
+        ("3的5倍是多少", "3 * 5 = 15"),
     ],
 )
 def test_results(said: str, result: str) -> None:
