@@ -6,6 +6,10 @@ MESSAGES: dict[str, tuple[str, str]] = {
         "Tells of {pages} of {of:page|pages}; the others are not in it. Name some, or choose a site, for more.",
         "涵盖 {of} 个网页中的 {pages} 个，其余网页未包括在内。可以点名网页或选择网站以了解更多。",
     ),
+    "summary_changes": (
+        "New, changed or found gone since {since}: {count:page|pages}.",
+        "自 {since} 以来新增、变更或消失的网页：{count} 个。",
+    ),
     "summary_part": (
         "{percent} % of the text was read; the rest is not in this summary.",
         "只阅读了正文的 {percent}%，其余部分未包括在摘要中。",
@@ -38,5 +42,6 @@ MESSAGES: dict[str, tuple[str, str]] = {
     # What a step decided, for the trace
     "step_summary_read": ("Read what is to be summarised.", "阅读了要总结的内容。"),
     "step_summary_kept": ("Found a summary of this very text.", "找到了这份正文的现有摘要。"),
+    "step_summary_written": ("Wrote the summary.", "写出了摘要。"),
     "step_summary_noted": ("Noted what some sections say.", "记下了若干部分的内容。"),
 }

@@ -82,7 +82,9 @@ def _gathered(wished: str, context: SummaryContext) -> tuple[Gathered, Mapping[s
     pages, language = chosen_pages(wished, asked, reader), question_language(wished)
     if asked.options.route == ROUTE:
         made = changes(pages, asked, reader, language)
-        return made, None, made.notice if made.of else Notice("summary_unchanged", {"since": since_of(asked)[:10]})
+        since = {"count": made.of, "since": since_of(asked)[:10]}
+        partly = made.notice if made.pages < made.of else None
+        return made, None, partly or Notice("summary_changes" if made.of else "summary_unchanged", since)
     made = gather(pages, reader, whole=context.model is not None)
     alone = made.page is not None and names_alone(wished, made.page)
     return made, reader.kept(made.page, language, context.writer) if made.page and alone else None, made.notice

@@ -34,7 +34,7 @@ async def write(state: SummaryState, runtime: Running) -> Result:
     composed = "quoted" if problem and text == quoted else ""
     notice = record(problem) if problem else None
     runtime.stream_writer({"composed": composed})
-    return {"text": text, "composed": composed, "notice": notice}, decided("written", passages=len(passages))
+    return {"text": text, "composed": composed, "notice": notice}, decided("summary_written", passages=len(passages))
 
 
 def _by_model(state: SummaryState, passages: Sequence[Passage], context: SummaryContext) -> AsyncIterator[str] | None:
@@ -43,13 +43,19 @@ def _by_model(state: SummaryState, passages: Sequence[Passage], context: Summary
     numbered = list(enumerate(passages, 1))
     noted = notes_of(numbered, state["notes"])
     given = fitted(noted or numbered, context.options.context_tokens - 1_600)
-    headings = [_named(part) for part in state["parts"]]
-    return context.model.stream(requests.summary(context.model.texts, wish(state), headings, given))
+    prompt = requests.summary(context.model.texts, wish(state), _headings(state["parts"]), given)
+    return context.model.stream(prompt)
 
 
-def _named(part: PartRecord) -> str:
-    """A part for the model: its heading, and the passages that it is told from."""
-    return f"{part['heading'].rpartition('# ')[2]} [{part['numbers'][0]}–{part['numbers'][-1]}]"
+def _headings(parts: Sequence[PartRecord]) -> list[str]:
+    """The parts for the model: each with what stands above it, and the passages that it is told from."""
+    found, above = list[str](), ""
+    for part in parts:
+        *over, own = (line.lstrip("# ") for line in part["heading"].split("\n\n"))
+        above = over[0] if over else above
+        names = (above if part["heading"].startswith("###") or over else "", own)
+        found.append(f"{' › '.join(filter(None, names))} [{part['numbers'][0]}–{part['numbers'][-1]}]")
+    return found
 
 
 async def _streamed(text: str) -> AsyncIterator[str]:
