@@ -115,7 +115,7 @@ def test_a_plain_question_starts_at_once_and_nothing_is_told(app: App) -> None:
 
 def test_what_a_person_chose_holds_for_the_next_message_of_theirs_alone(app: App) -> None:
     text = "The tally of it all, by site"
-    app.overrule(text, "ask", owner="ann")
+    app.overrule("main", text, "ask", owner="ann")
     assert app.route(text, "ann").by == "person"
     assert app.route(text, "bob").by != "person"
 

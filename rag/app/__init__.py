@@ -239,9 +239,9 @@ class App:
         """Which way a message would go, without a chat model."""
         return self._directing(owner).route(text)
 
-    def overrule(self, text: str, route: str, owner: str = "") -> None:
+    def overrule(self, library: str, text: str, route: str, owner: str = "") -> None:
         """Keep what a person chose for a message whose way was read wrongly: the next ones like it go that way."""
-        overruled(self._database, owner, text, route)
+        overruled(self._database, library, owner, text, route)
 
     def reply(
         self, turn_id: str, reply: Mapping[str, Any], *, owner: str = "", chat: ChatOptions | None = None

@@ -191,8 +191,8 @@ def _row(item: JobItem) -> dict[str, Any]:
     }
 
 
-def overruled(database: Database, owner: str, text: str, route: str) -> None:
+def overruled(database: Database, library: str, owner: str, text: str, route: str) -> None:
     """Keep what a person chose for a message whose way was read wrongly. Raises RagError("route_unknown_name")."""
     if route not in ROUTES:
         raise RagError("route_unknown_name", route=route)
-    database.routes.add(owner, read_message(text).masked, route)
+    database.routes.add(library, owner, read_message(text).masked, route)

@@ -41,5 +41,5 @@ class Database(SqliteFile):
         """Remove all that is kept of a library, everybody's."""
         evaluations = ("evaluation_labels", "evaluation_runs", "evaluation_sets")
         with self.transaction() as db:
-            for table in ("feedback", "conversations", "schedules", "jobs", "summaries", *evaluations):
+            for table in ("route_choices", "feedback", "conversations", "schedules", "jobs", "summaries", *evaluations):
                 db.execute(f"DELETE FROM {table} WHERE library = ?", (library,))

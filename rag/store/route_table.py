@@ -14,13 +14,16 @@ class RouteTable:
     def __init__(self, file: SqliteFile) -> None:
         self._file = file
 
-    def add(self, owner: str, text: str, route: str) -> None:
-        """Keep what this person chose for the text, in the place of what they chose for the same before."""
+    def add(self, library: str, owner: str, text: str, route: str) -> None:
+        """Keep what this person chose for the text, in the place of what they chose for the same before.
+
+        It goes with the `library` that it was chosen in.
+        """
         with self._file.transaction() as db:
             db.execute("DELETE FROM route_choices WHERE owner = ? AND text = ?", (owner, text))
             db.execute(
-                "INSERT INTO route_choices (owner, created_at, text, route) VALUES (?, ?, ?, ?)",
-                (owner, now(), text, route),
+                "INSERT INTO route_choices (library, owner, created_at, text, route) VALUES (?, ?, ?, ?, ?)",
+                (library, owner, now(), text, route),
             )
             db.execute(
                 "DELETE FROM route_choices WHERE owner = ? AND rowid NOT IN"

@@ -238,6 +238,7 @@ VERSIONS = (
     """,
     """
     CREATE TABLE route_choices (
+        library TEXT NOT NULL,
         owner TEXT NOT NULL,
         created_at TEXT NOT NULL,
         text TEXT NOT NULL,

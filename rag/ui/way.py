@@ -133,7 +133,7 @@ def _draw_saving(app: App, turn: TurnView, told: Mapping[str, Any], language: La
 
 def _choose(app: App, library: str, turn: TurnView, told: Mapping[str, Any], route: str, language: Language) -> None:
     """Another way for this message, and for those like it."""
-    if attempt(lambda: app.overrule(turn.question, route, session().owner), language):
+    if attempt(lambda: app.overrule(library, turn.question, route, session().owner), language):
         _again(app, library, turn, route=route, **_kept(told))
 
 
