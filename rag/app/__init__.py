@@ -156,7 +156,7 @@ class App:
 
     def summary(self, library: str, page: Page, language: str) -> Mapping[str, Any] | None:
         """What is kept of a summary of the page's present text, the newest, with when it was `made` and `by` what."""
-        return WholePages(self.library(library), Filters(), self._database.summaries).kept(page, language)
+        return WholePages([self.library(library)], Filters(), self._database.summaries).kept(page, language)
 
     def remove_pages(self, name: str, url_hashes: Sequence[str]) -> int:
         """Remove pages with all that was made of them; returns how many there were."""
@@ -412,7 +412,7 @@ class App:
 
     def _scoped(self, question: Question, reasoner: Reasoner, **options: Any) -> ScopedSearch:
         """Searches for one question, as its options say; `options` are those of `Retriever.search`."""
-        chosen = question.options
+        chosen, libraries = question.options, [self.library(name) for name in dict.fromkeys(question.libraries)]
         numbers = {name: number for name, number in (("k", chosen.k), ("fetch_k", chosen.fetch_k)) if number}
         return ScopedSearch(
             lambda: self._searching(question, reasoner),
@@ -421,7 +421,7 @@ class App:
             filters=question.scope,
             web=self._web(question),
             first=chosen.first,
-            reader=WholePages(self.library(question.library), question.scope, self._database.summaries),
+            reader=WholePages(libraries, question.scope, self._database.summaries),
             strategy=chosen.strategy,
             **{**numbers, **options},
         )

@@ -1,8 +1,9 @@
-"""A library's pages whole, for summaries of them, which are kept here."""
+"""The pages of libraries whole, for summaries of them, which are kept here."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from rag.retrieval.filters import Filters
@@ -12,31 +13,48 @@ from rag.types import Page, PageVersion, Passage
 
 
 class WholePages:
-    """Implements PageReader."""
+    """Implements PageReader; a page that several of the libraries have is that of the first."""
 
-    def __init__(self, library: Library, scope: Filters, summaries: SummaryTable) -> None:
-        self._library = library
+    def __init__(self, libraries: Sequence[Library], scope: Filters, summaries: SummaryTable) -> None:
+        self._libraries = libraries
         self._scope = scope
         self._summaries = summaries
 
     def listed(self, *, dated: bool = True) -> Sequence[Page]:
-        aside = self._library.left_out()
-        pages = (page for page in self._library.pages() if page.url_hash not in aside)
-        return [page for page in pages if self._scope.holds(page, dated=dated)]
+        found: dict[str, Page] = {}
+        for one in self._libraries:
+            aside = one.left_out()
+            pages = (page for page in one.pages() if page.url_hash not in aside)
+            found = {**{page.url_hash: page for page in pages if self._scope.holds(page, dated=dated)}, **found}
+        return sorted(found.values(), key=lambda page: page.added_at, reverse=True)
 
     def read(self, url_hash: str) -> Page | None:
-        return self._library.page(url_hash)
+        return self._home(url_hash).page(url_hash)
 
     def passages(self, url_hash: str) -> Sequence[Passage]:
-        return self._library.chunks(url_hash)
+        """With the name of their library, where there are several."""
+        home = self._home(url_hash)
+        return [replace(one, library=self._named(home)) for one in home.chunks(url_hash)]
 
     def versions(self, url_hash: str) -> Sequence[PageVersion]:
-        return self._library.versions(url_hash)
+        return self._home(url_hash).versions(url_hash)
 
     def kept(self, page: Page, language: str, by: str = "") -> Mapping[str, Any] | None:
         """By this writer, or by any."""
-        found = self._summaries.find(self._library.name, page.url_hash, page.text_hash, language, by)
-        return {**found["data"], "made": found["created_at"], "by": found["author"]} if found else None
+        home = self._home(page.url_hash)
+        found = self._summaries.find(home.name, page.url_hash, page.text_hash, language, by)
+        if found is None:
+            return None
+        data, of = found["data"], {"library": self._named(home)}
+        data |= {name: [{**one, **of} for one in data.get(name, ())] for name in ("citations", "passages")}
+        return {**data, "made": found["created_at"], "by": found["author"]}
 
     def keep(self, page: Page, language: str, by: str, summary: Mapping[str, Any]) -> object:
-        return self._summaries.save(self._library.name, page.url_hash, page.text_hash, language, by, summary)
+        home = self._home(page.url_hash).name
+        return self._summaries.save(home, page.url_hash, page.text_hash, language, by, summary)
+
+    def _named(self, home: Library) -> str:
+        return home.name if len(self._libraries) > 1 else ""
+
+    def _home(self, url_hash: str) -> Library:
+        return next((one for one in self._libraries if one.known([url_hash])), self._libraries[0])

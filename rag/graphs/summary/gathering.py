@@ -203,15 +203,15 @@ def _passage(page: Page, piece: Section) -> Passage:
 def _identified(made: Gathered, chunks: Mapping[str, Sequence[Passage]]) -> Gathered:
     """The passages of these pages with the id of the chunk that they begin in, by which they are found again."""
     made.passages = [
-        replace(one, id=_id(one, chunks[one.url_hash])) if one.url_hash in chunks and not one.id else one
+        _beginning_in(one, chunks[one.url_hash]) if one.url_hash in chunks and not one.id else one
         for one in made.passages
     ]
     return made
 
 
-def _id(passage: Passage, chunks: Sequence[Passage]) -> str:
+def _beginning_in(passage: Passage, chunks: Sequence[Passage]) -> Passage:
     before = [one for one in chunks if one.start <= passage.start] or chunks[:1]
-    return before[-1].id if before else ""
+    return replace(passage, id=before[-1].id, library=before[-1].library) if before else passage
 
 
 def _plain(heading: str) -> str:

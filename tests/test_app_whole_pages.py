@@ -1,0 +1,33 @@
+"""Whole pages of several libraries, and the summaries that are kept of them."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+
+from rag.app.whole_pages import WholePages
+from rag.retrieval.filters import Filters
+from rag.store.database import Database
+from rag.store.edge.client import EdgeClient
+from rag.store.library import open_library
+from tests.store.support import DIMENSION, MODEL, draft
+
+
+def test_a_page_is_that_of_the_first_library_that_has_it_and_its_summary_lies_there(tmp_path: Path) -> None:
+    with closing(EdgeClient(tmp_path / "qdrant")) as client, closing(Database(tmp_path / "app.sqlite3")) as database:
+        one, two = (open_library(client, name, MODEL, DIMENSION) for name in ("one", "two"))
+        both, own = draft("both").commit(one), draft("own").commit(two)
+        draft("both", version=1).commit(two)
+        aside = draft("aside").commit(two)
+        two.set_left_out([aside.url_hash], True)
+        pages = WholePages([one, two], Filters(), database.summaries)
+        assert {page.url_hash for page in pages.listed()} == {both.url_hash, own.url_hash}
+        read = pages.read(both.url_hash)
+        assert read and "version 0" in read.text
+        assert {passage.library for passage in pages.passages(own.url_hash)} == {"two"}
+        pages.keep(own, "en", "rules", {"citations": [{"n": 1, "library": ""}]})
+        alone = WholePages([two], Filters(), database.summaries).kept(own, "en")
+        several = pages.kept(own, "en", "rules")
+        assert alone and several
+        assert [kept["citations"][0]["library"] for kept in (alone, several)] == ["", "two"]
+        assert WholePages([one], Filters(), database.summaries).kept(own, "en") is None
