@@ -17,6 +17,7 @@ from rag.ui.parts import close
 from rag.ui.session import session
 from rag.ui.strings import Language, counted, label
 from rag.ui.usage import usage_line
+from rag.ui.way import draw_ways
 
 if TYPE_CHECKING:
     from rag.app import App
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 _THUMBS = {1: 1, -1: 0, 0: None}
 _DETAILS = ("reason", "comment", "correction")
 _LONGEST = 4000
+_LONGEST_QUESTION = 10_000
 
 
 def draw_thumbs(app: App, turn: TurnView, language: Language) -> None:
@@ -108,13 +110,6 @@ def _draw_download(name: str, rows: Iterable[Mapping[str, Any]]) -> None:
     )
 
 
-if TYPE_CHECKING:
-    from rag.app import App
-    from rag.conversations.conversations import TurnView
-
-_LONGEST_QUESTION = 10_000
-
-
 def draw_actions(app: App, library: str, turn: TurnView, answer: Answer, language: Language, *, first: bool) -> None:
     """A quiet row under the answer: thumbs, another way to ask, and what the answer used."""
     with st.container(horizontal=True, vertical_alignment="center", key=f"actions-{turn.id}", gap="small"):
@@ -129,6 +124,8 @@ def draw_actions(app: App, library: str, turn: TurnView, answer: Answer, languag
         )
         with popover:
             _draw_branch(app, library, turn, language, first=first)
+            if popover.open and not turn.route:
+                draw_ways(app, library, turn, language)
         if used := usage_line(answer, language):
             st.caption(used, width="content")
 

@@ -36,6 +36,7 @@ _ICONS = {
     "small_talk": "waving_hand",
     "unknown": "help",
 }
+_PLAIN = {"route": "ask", "addresses": (), "job": ""}
 _SAVING = ("save", "save_then_ask")
 _LONGEST, _SHOWN = 60, 5
 _STOP_SECONDS = 2.0
@@ -51,26 +52,40 @@ def draw_way(app: App, library: str, turn: TurnView, told: Mapping[str, Any], la
         line = f":material/{_ICONS[route]}: **{label(f'way_{route}', language)}**"
         st.caption(f"{line} · {reason}" if reason else line, width="content")
         _draw_wishes(app, library, turn, told, language)
+        if route != "ask":
+            _draw_choice(app, library, turn, told, "ask", language)
         with st.popover(label("way_other", language), type="tertiary", key=f"way-other-{turn.id}"):
             for other in _others(told):
-                st.button(
-                    label(f"way_{other}", language),
-                    icon=f":material/{_ICONS[other]}:",
-                    type="tertiary",
-                    key=f"way-{other}-{turn.id}",
-                    on_click=_choose,
-                    args=(app, library, turn, told, other, language),
-                )
+                _draw_choice(app, library, turn, told, other, language)
     _draw_confirm(app, library, turn, told, language)
     _draw_saving(app, turn, told, language)
 
 
+def draw_ways(app: App, library: str, turn: TurnView, language: Language) -> None:
+    """The ways that a message could have gone which was taken for a plain question."""
+    st.caption(label("way_instead", language))
+    for other in _others(_PLAIN):
+        _draw_choice(app, library, turn, _PLAIN, other, language)
+
+
+def _draw_choice(
+    app: App, library: str, turn: TurnView, told: Mapping[str, Any], route: str, language: Language
+) -> None:
+    st.button(
+        label("way_ask_instead" if route == "ask" else f"way_{route}", language),
+        icon=f":material/{_ICONS[route]}:",
+        type="tertiary",
+        key=f"way-{route}-{turn.id}",
+        on_click=_choose,
+        args=(app, library, turn, told, route, language),
+    )
+
+
 def _others(told: Mapping[str, Any]) -> list[str]:
-    """The ways that the message could go instead."""
+    """The ways that the message could go instead, beside a question."""
     saves = bool(told["addresses"] or told.get("job"))
-    return [
-        one for one in _ICONS if one not in (told["route"], "small_talk", "unknown") and (saves or one not in _SAVING)
-    ]
+    possible = (one for one in _ICONS if saves or one not in _SAVING)
+    return [one for one in possible if one not in (told["route"], "ask", "small_talk", "unknown")]
 
 
 def _draw_wishes(app: App, library: str, turn: TurnView, told: Mapping[str, Any], language: Language) -> None:

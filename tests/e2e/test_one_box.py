@@ -72,7 +72,6 @@ def test_each_way_is_told_and_another_is_a_click_away(open_tab: OpenTab, languag
                 "date",
             ):  # which tools a model calls is its own choice
                 expect(page.get_by_test_id("stMain")).to_contain_text(re.compile(outcome))
-        page.locator("[class*='st-key-way-other-'] button").last.click()
         page.locator("[class*='st-key-way-ask-'] button").last.click()
         expect(page.locator("[class*='st-key-actions-']")).to_have_count(len(TYPED[language]) + 1)
         settled(page)

@@ -20,6 +20,8 @@ LABELS: dict[str, tuple[str, str]] = {
     "way_small_talk": ("Small talk", "闲聊"),
     "way_unknown": ("Not something that can be done here", "此处无法办到"),
     "way_other": ("Something else?", "不是这个意思？"),
+    "way_ask_instead": ("Ask the pages", "改为向网页提问"),
+    "way_instead": ("Or take the message as", "或将这条消息视为"),
     "way_wish_off": (
         "Read as a wish ({kind}). Click to leave it in the question.",
         "已识别为要求（{kind}）。点击则保留在问题中。",
