@@ -40,7 +40,7 @@ def test_a_short_job_does_not_wait_for_a_long_one(
     (only,) = finished(jobs, short_one).items
     whole = finished(jobs, long_one)
     assert whole.counts == {"added": 60}
-    assert sum(item.finished_at < only.finished_at for item in whole.items) <= 6  # those that were read ahead
+    assert sum(item.finished_at < only.finished_at for item in whole.items) <= 12  # those that were read ahead
 
 
 def test_jobs_of_two_libraries_go_on_side_by_side(make_jobs: MakeJobs, ingestor: Ingestor) -> None:
