@@ -54,9 +54,11 @@ class Estimate:
 def draws(groups: Sequence[Hashable], rounds: int = ROUNDS, seed: int = 0) -> Weights:
     """How often each unit is drawn, (1 + rounds, units); those of a group (a conversation, a site) come together."""
     order = {group: place for place, group in enumerate(dict.fromkeys(groups))}
+    if not order:
+        return np.ones((1 + rounds, 0))
     places = np.array([order[group] for group in groups], dtype=int)
-    drawn = np.random.default_rng(seed).multinomial(len(order), np.full(len(order), 1 / max(1, len(order))), rounds)
-    return np.vstack([np.ones(len(order)), drawn])[:, places] if len(order) else np.ones((1 + rounds, 0))
+    drawn = np.random.default_rng(seed).multinomial(len(order), np.full(len(order), 1 / len(order)), rounds)
+    return np.vstack([np.ones(len(order)), drawn])[:, places]
 
 
 def resampled(

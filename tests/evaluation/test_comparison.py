@@ -140,3 +140,8 @@ class TestGate:
         assert 'tests="2" failures="1"' in text
         assert text.count("<failure") == text.count("<system-out>") == 1
         assert "a &lt;set&gt;" in text
+
+
+def test_a_run_without_an_answer_yet_has_no_figures_and_no_differences() -> None:
+    assert figures({}) == []
+    assert compare([{}, scored()]) == [[]] and compare([scored(), {}]) == [[]]
