@@ -18,13 +18,14 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from rag.config import Settings, load_settings
 from rag.errors import RagError
-from rag.ui.browser import BrowserCookie
-from rag.ui.disclosure import NoDisclosure
-from rag.ui.headers import SecurityHeaders
-from rag.ui.hosts import AllowedHosts
-from rag.ui.session import get_app
+from rag.ui.kit.browser import BrowserCookie
+from rag.ui.kit.session import get_app
+from rag.ui.serving.disclosure import NoDisclosure
+from rag.ui.serving.first_load import FirstLoad
+from rag.ui.serving.headers import SecurityHeaders
+from rag.ui.serving.hosts import AllowedHosts
+from rag.ui.serving.uploads import Uploads
 from rag.ui.shell import draw_shell, report_unexpected
-from rag.ui.uploads import Uploads
 
 
 def open_early() -> None:
@@ -62,6 +63,7 @@ if get_script_run_ctx(suppress_warning=True) is None:
             Middleware(NoDisclosure),
             Middleware(BrowserCookie),
             Middleware(Uploads, given.upload_session_mb, given.upload_total_mb),
+            Middleware(FirstLoad),
         ],
         on_script_error=report_unexpected,
     )

@@ -24,8 +24,8 @@ import numpy as np
 
 from benchmarks.searching import built, searches
 from benchmarks.synthetic import CHUNKS_A_PAGE, World, fill
-from rag.retrieval.filters import Filters
 from rag.store.edge.client import EdgeClient
+from rag.store.filters import Filters
 from rag.store.library import Library
 
 QUESTIONS, WARM_UP = 200, 30

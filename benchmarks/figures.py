@@ -43,7 +43,7 @@ def _answering(found: Found) -> Iterator[Row]:
 
 
 def _screens(found: Found) -> Iterator[Row]:
-    yield "Enter key to the question on the screen, in Chromium", found["echo_ms"], 300.0, "ms"
+    yield "Enter key to the question on the screen, in Chromium", found["echo_ms"], 200.0, "ms"
     yield "Enter key to the first text of a quoted answer, in Chromium", found["text_ms"], 700.0, "ms"
     yield "Enter key to a quoted answer with its sources, in Chromium", found["sources_ms"], None, "ms"
 

@@ -1,11 +1,15 @@
-"""From the Enter key to what a person sees of an answer, measured inside the browser.
+"""What a person waits for on the screens, measured inside the browser: the answer, its sources, another page.
 
     python -m benchmarks.screens [--runs N] [--json]
 
 The app is served as `make run` serves it, over the sample pages and without a chat model, so that answers are quoted.
 Each run asks one of the sample questions in a new conversation: milliseconds from the key to the question on the
-screen, to the first text of the answer, and to the answer with its sources. Server and browser share the machine's
-processors. The browser is the Chromium in CHROMIUM or on the path, driven by Playwright.
+screen, to the one that the app has drawn, to the first text of the answer, and to the answer with its sources; from a
+click on a mark to the source beside the answer; from a click in the navigation to the library's list, and back to the
+conversation. Meanwhile the layout shifts that no key or click began are summed up (Cumulative Layout Shift, the
+largest session window). Before, the bytes that a browser fetches which has never seen the app. Server and browser
+share the machine's processors. The browser is the Chromium in CHROMIUM or on the path, driven by Playwright. Many
+people at once: benchmarks.streaming.
 """
 
 from __future__ import annotations
@@ -22,26 +26,61 @@ from benchmarks.serving import ROOT, serving
 from benchmarks.startup import chromium, lacking, load_samples
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import Browser, Page
 
 _BOX = '[data-testid="stChatInputTextArea"]'
 _READY = ".st-key-sidebar-foot :text('ready')"
 _IDLE = "[data-testid=stApp][data-test-script-state=notRunning]"
-_SEEN = {"echo_ms": "question", "text_ms": "answer", "sources_ms": "source"}
+_SEEN = {
+    "echo_ms": "[class*='st-key-question-']",
+    "question_ms": "[class*='st-key-question-']:not(.asked-now)",
+    "text_ms": "[class*='st-key-answer-']",
+    "sources_ms": "[class*='st-key-source-']",
+}
 # An observer is called once the page has changed and before it is painted: a frame is added by the second callback.
 _WATCH = """seen => {
     const found = window.seenAfter = {}, at = {};
     let pressed = 0;
     addEventListener('keydown', event => { if (event.key === 'Enter' && !pressed) pressed = performance.now(); }, true);
     const look = () => {
-        for (const [name, key] of Object.entries(seen)) {
-            if (at[name] || !document.querySelector(`[class*="st-key-${key}-"]`)?.innerText.trim()) continue;
+        for (const [name, selector] of Object.entries(seen)) {
+            if (at[name] || !document.querySelector(selector)?.innerText.trim()) continue;
             at[name] = true;
             requestAnimationFrame(() => setTimeout(() => { found[name] = performance.now() - pressed; }));
         }
     };
     new MutationObserver(look).observe(document.body, {subtree: true, childList: true, characterData: true});
 }"""
+# Milliseconds from now until an element of this selector is painted.
+_UNTIL = """selector => new Promise(resolve => {
+    const begun = performance.now();
+    const look = () => {
+        if (!document.querySelector(selector)) return;
+        watch.disconnect();
+        requestAnimationFrame(() => setTimeout(() => resolve(performance.now() - begun)));
+    };
+    const watch = new MutationObserver(look);
+    watch.observe(document.body, {subtree: true, childList: true, attributes: true});
+})"""
+# https://web.dev/articles/cls: windows of shifts less than a second apart, five seconds long at most.
+_SHIFTS = """() => {
+    window.cls = 0;
+    let window_ = 0, first = 0, last = 0;
+    new PerformanceObserver(list => {
+        for (const {startTime, value, hadRecentInput} of list.getEntries()) {
+            if (hadRecentInput) continue;
+            if (startTime - last > 1000 || startTime - first > 5000) { window_ = 0; first = startTime; }
+            window_ += value;
+            last = startTime;
+            window.cls = Math.max(window.cls, window_);
+        }
+    }).observe({type: 'layout-shift', buffered: true});
+}"""
+_CLICKS = {
+    "source_ms": ("[class*='st-key-answer-'] a[href^='#source-']", ".st-key-source-panel [id^='open-source-']"),
+    "library_ms": ("[data-testid=stSidebarNavLink][href$='/library']", "[data-testid=stDataFrame]"),
+    "chat_ms": ("[data-testid=stSidebarNavLink] >> nth=0", "[class*='st-key-actions-']"),
+}
 _ALL_SEEN = "count => Object.keys(window.seenAfter).length === count"
 
 
@@ -56,33 +95,67 @@ def main(arguments: list[str] | None = None) -> int:
         load_samples(Path(folder))
         with serving(Path(folder)) as served:
             served.wait()
+            first = _first_load(browser, served.address)
             page = browser.new_page(locale="en-US", viewport={"width": 1280, "height": 900})
             page.set_default_timeout(60_000)
             asked = [_asked(page, served.address, questions[n % len(questions)]) for n in range(options.runs + 1)]
-    print(json.dumps({"runs": options.runs, **_medians(asked[1:])}))  # the first one loads what is loaded late
+    # The first one loads what is loaded late.
+    print(json.dumps({"runs": options.runs, "first_load_bytes": first, **_medians(asked[1:])}))
     return 0
 
 
 def _asked(page: Page, address: str, question: str) -> dict[str, float]:
-    """Milliseconds from the key to each of `_SEEN`."""
+    """Milliseconds from the key to each of `_SEEN`, of each of `_CLICKS`, and the layout shifts meanwhile."""
     page.goto(address)
     page.locator(_READY).first.wait_for()
     page.locator(_BOX).wait_for()
     page.locator(_IDLE).wait_for()
+    page.evaluate(_SHIFTS)
     page.evaluate(_WATCH, _SEEN)
     page.locator(_BOX).fill(question)
     page.locator(_BOX).press("Enter")
     page.wait_for_function(_ALL_SEEN, arg=len(_SEEN))
     seen: dict[str, float] = page.evaluate("window.seenAfter")
-    return seen
+    page.locator(_IDLE).wait_for()
+    for name, (clicked, shown) in _CLICKS.items():
+        seen[name] = _clicked(page, clicked, shown)
+    return {**seen, "cls": page.evaluate("window.cls")}
+
+
+def _clicked(page: Page, clicked: str, shown: str) -> float:
+    """Milliseconds from the click until `shown` is on the screen."""
+    page.evaluate(f"selector => {{ window.shown = ({_UNTIL})(selector); }}", shown)
+    page.locator(clicked).first.click()
+    took: float = page.evaluate("window.shown")
+    page.locator(_IDLE).wait_for()
+    return took
+
+
+def _first_load(browser: Browser, address: str) -> int:
+    """Bytes over the network until the app is ready, with nothing in the browser's cache."""
+    page = browser.new_page(locale="en-US")
+    sizes: list[int] = []
+    network = page.context.new_cdp_session(page)
+    network.send("Network.enable")
+    network.on("Network.loadingFinished", lambda event: sizes.append(int(event["encodedDataLength"])))
+    # A binary frame is told in base64: four characters for three bytes.
+    network.on(
+        "Network.webSocketFrameReceived", lambda event: sizes.append(len(event["response"]["payloadData"]) * 3 // 4)
+    )
+    page.goto(address)
+    page.locator(_READY).first.wait_for(timeout=60_000)
+    page.locator(_IDLE).wait_for()
+    page.close()
+    return sum(sizes)
 
 
 def _medians(rows: list[dict[str, float]]) -> dict[str, object]:
     found: dict[str, object] = {}
-    for name in _SEEN:
+    for name in (*_SEEN, *_CLICKS):
         values = [row[name] for row in rows]
         found[name] = round(statistics.median(values))
         found[f"{name}_spread"] = [round(min(values)), round(max(values))]
+    found["cls"] = round(max(row["cls"] for row in rows), 3)
     return found
 
 

@@ -45,6 +45,8 @@ print(time.perf_counter() - began, count)
 app.close()
 """
 
+BROWSERS = ("chromium", "google-chrome", "chromium-headless-shell")
+
 
 def main(arguments: list[str] | None = None) -> int:
     options = _options(arguments)
@@ -85,7 +87,7 @@ def chromium() -> Iterator[Browser]:
     """An open browser. Raises FileNotFoundError where there is none."""
     from playwright.sync_api import sync_playwright
 
-    path = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+    path = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, BROWSERS)), None)
     if path is None:
         raise FileNotFoundError("no browser: install Chromium, or name one in CHROMIUM")
     with sync_playwright() as playwright:

@@ -20,11 +20,10 @@ from numpy.typing import NDArray
 from qdrant_client import QdrantClient, models
 
 from rag.models.sparse import AVERAGE_TERMS, SparseEncoder
-from rag.retrieval.filters import Filters
-from rag.store.commit import NewChunks, generation_of
 from rag.store.duplicates import sign
+from rag.store.filters import Filters
 from rag.store.library import Library
-from rag.store.records import chunk_id, chunk_payload, content_hash, page_point, walk
+from rag.store.records import Mark, chunk_id, chunk_payload, content_hash, page_point, recipe, walk
 from rag.types import Chunk, Page, SparseVector
 from rag.web.url_key import url_hash
 
@@ -126,19 +125,23 @@ def fill(library: Library, world: World, first: int, last: int) -> None:
 
 def _points(draft: Draft, model: str) -> tuple[models.PointStruct, list[models.PointStruct]]:
     hashes = [content_hash(chunk.text) for chunk in draft.chunks]
-    new = NewChunks(draft.chunks, draft.dense, [True] * len(hashes), draft.sparse, hashes)
-    page = replace(draft.page, generation=generation_of(draft.page, new, "", model), chunks=len(hashes))
-    return page_point(page, sign(page.text), left_out=False, settled=True), [
+    page = replace(draft.page, generation=recipe(draft.page.text, "", model) + "0" * 16, chunks=len(hashes))
+    return page_point(page, sign(page.text), Mark(1), left_out=False), [
         _point(
             chunk_id(page.url_hash, page.generation, chunk.index),
             {
                 "dense": draft.dense[row].tolist(),
                 "sparse": models.SparseVector.model_construct(**_columns(draft.sparse[row])),
             },
-            chunk_payload(page, chunk, hashes[row], active=True, written=0.0),
+            _let_in(chunk_payload(page, chunk, hashes[row], active=True, written=0.0)),
         )
         for row, chunk in enumerate(draft.chunks)
     ]
+
+
+def _let_in(payload: dict[str, Any]) -> dict[str, Any]:
+    """A chunk's payload with the flag that a commit sets once its page is stored."""
+    return {**payload, "metadata": {**payload["metadata"], "left_out": False}}
 
 
 def _columns(vector: SparseVector) -> dict[str, Any]:

@@ -10,17 +10,17 @@ from rag.config import CHUNKERS
 from rag.errors import RagError
 from rag.ingest.sources import FILE_TYPES
 from rag.messages import say
-from rag.ui.escape import escape_line
-from rag.ui.job_history import draw_history
-from rag.ui.jobs import draw_job
-from rag.ui.language import current_language
-from rag.ui.parts import page_head
-from rag.ui.session import current_library, set_param, whose
+from rag.ui.imports.job_history import draw_history
+from rag.ui.imports.jobs import draw_job
+from rag.ui.imports.site_form import draw_site_form
+from rag.ui.imports.web_finds import draw_web_finds
+from rag.ui.kit.escape import escape_line
+from rag.ui.kit.language import current_language
+from rag.ui.kit.parts import page_head
+from rag.ui.kit.session import current_library, set_param, whose
+from rag.ui.kit.strings import Language, counted, label
+from rag.ui.serving.uploads import bounds, release
 from rag.ui.shell import open_app
-from rag.ui.site_form import draw_site_form
-from rag.ui.strings import Language, counted, label
-from rag.ui.uploads import bounds, release
-from rag.ui.web_finds import draw_web_finds
 
 if TYPE_CHECKING:
     from rag.app import App

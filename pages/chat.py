@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
 from rag.conversations.conversations import TurnView
 from rag.ingest.sources import FILE_TYPES
 from rag.types import RunMode
-from rag.ui.answers import answer_of
-from rag.ui.asking import ask_first
-from rag.ui.composer import chosen, draw_options
-from rag.ui.conversation import draw_stop, draw_turns, show_place, watch
-from rag.ui.conversation_head import draw_head
-from rag.ui.conversations import current
-from rag.ui.escape import escape_line
-from rag.ui.examples import example_questions, sample_questions
-from rag.ui.filters import draw_chips, draw_filters
-from rag.ui.language import current_language
-from rag.ui.navigation import go
-from rag.ui.parts import page_head
-from rag.ui.session import count_pages, current_library, session, whose
+from rag.ui.chat.asking import start
+from rag.ui.chat.composer import chosen, draw_options
+from rag.ui.chat.conversation import draw_stop, draw_turns, show_place, watch
+from rag.ui.chat.conversation_head import draw_head
+from rag.ui.chat.conversations import current
+from rag.ui.chat.examples import sample_questions
+from rag.ui.chat.filters import draw_chips, draw_filters
+from rag.ui.chat.start import draw_start
+from rag.ui.kit.answers import answer_of
+from rag.ui.kit.escape import escape_line
+from rag.ui.kit.language import current_language
+from rag.ui.kit.navigation import go
+from rag.ui.kit.parts import page_head
+from rag.ui.kit.session import current_library, is_empty, session, whose
+from rag.ui.kit.source_panel import draw_panel
+from rag.ui.kit.strings import Language, label
 from rag.ui.shell import open_app
-from rag.ui.strings import Language, label
 
 if TYPE_CHECKING:
     from rag.app import App
@@ -38,13 +40,14 @@ def draw() -> None:
     library = current_library(app)
     conversation = current(app)
     turns = app.conversations.turns(conversation.id, session().owner) if conversation else []
+    draw_panel(app, language)
     newest = None
     if conversation and turns:
         show_place(conversation.id, turns)  # before there is anything to click on: a click lets go of the place
         draw_head(app, conversation, turns, language)
         newest = draw_turns(app, library, turns, language)
         watch(app, newest)
-    elif not count_pages(app, library):
+    elif is_empty(app, library):
         _empty(app, library, language)
     else:
         _hero(app, library, language)
@@ -69,18 +72,7 @@ def _hero(app: App, library: str, language: Language) -> None:
         page_head(label("chat_title", language), label("chat_lead", language))
         if not session().chat and not app.settings.has_chat_model:
             st.caption(f":material/format_quote: {label('chat_extractive', language)}")
-        _examples(app, library, language)
-
-
-def _examples(app: App, library: str, language: Language) -> None:
-    questions = example_questions(app, library, language)
-    if not questions:
-        return
-    st.markdown(f":gray[{label('chat_examples', language)}]")
-    with st.container(key="examples", gap="xsmall"):
-        for place, question in enumerate(questions):
-            key, icon = f"example-{place}", ":material/arrow_outward:"
-            st.button(question, key=key, icon=icon, on_click=ask_first, args=(app, library, question))
+        draw_start(app, library, language)
 
 
 def _question_box(app: App, library: str, language: Language, running: TurnView | None) -> None:
@@ -126,9 +118,12 @@ def _ask_typed(app: App, library: str) -> None:
     typed = st.session_state["question"]
     question = (typed.text or "").strip() if typed else ""
     files = [(file.name, file.getvalue()) for file in typed.files] if typed else []
-    if question or files:
-        named = question or " ".join(name for name, _ in files)
-        ask_first(app, library, named, files=files, **({} if question else {"route": "save"}))
+    if not question and not files:
+        return
+    named = question or " ".join(name for name, _ in files)
+    how: dict[str, Any] = {} if question else {"route": "save"}
+    if not start(app, library, named, files=files, **how):
+        st.session_state["question"] = question  # it was not asked, and is not to be typed again
 
 
 def _choose_mode() -> None:

@@ -9,11 +9,11 @@ from rag.ui.evaluation.judge import draw_judge
 from rag.ui.evaluation.runs import draw_runs
 from rag.ui.evaluation.sets import draw_sets
 from rag.ui.evaluation.side_by_side import draw_side_by_side
-from rag.ui.language import current_language
-from rag.ui.parts import page_head
-from rag.ui.session import current_library, set_param
+from rag.ui.kit.language import current_language
+from rag.ui.kit.parts import page_head
+from rag.ui.kit.session import current_library, set_param
+from rag.ui.kit.strings import label
 from rag.ui.shell import open_app
-from rag.ui.strings import label
 
 _VIEWS = {
     "sets": draw_sets,

@@ -7,21 +7,29 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from rag.types import Page
-from rag.ui.bulk import draw_bulk, draw_table, forget_picks, recheck
-from rag.ui.escape import escape_line
-from rag.ui.follow import follow_job
-from rag.ui.language import current_language
-from rag.ui.libraries import draw_care
-from rag.ui.navigation import go
-from rag.ui.page_detail import draw_page
-from rag.ui.parts import chunk_count, page_head
-from rag.ui.schedules import draw_schedules
-from rag.ui.session import current_library, session, set_param
-from rag.ui.shelf import arrange
-from rag.ui.shelf_controls import current_shelf, draw_search, draw_states, pages_with
+from rag.ui.imports.follow import follow_job
+from rag.ui.kit.escape import escape_line
+from rag.ui.kit.language import current_language
+from rag.ui.kit.navigation import go
+from rag.ui.kit.parts import chunk_count, page_head
+from rag.ui.kit.session import current_library, session, set_param
+from rag.ui.kit.strings import Language, counted, label
+from rag.ui.library.bulk import draw_bulk, draw_table, forget_picks, recheck
+from rag.ui.library.libraries import draw_care
+from rag.ui.library.map import draw_map, draw_view, made
+from rag.ui.library.page_detail import draw_page
+from rag.ui.library.page_filter import arrange
+from rag.ui.library.page_filter_controls import (
+    current_filter,
+    draw_search,
+    draw_states,
+    draw_subjects,
+    pages_with,
+    take_subject,
+)
+from rag.ui.library.schedules import draw_schedules
+from rag.ui.library.transfer import draw_exchange, draw_import, follow_transfer
 from rag.ui.shell import open_app
-from rag.ui.strings import Language, counted, label
-from rag.ui.transfer import draw_exchange, draw_import, follow_transfer
 
 if TYPE_CHECKING:
     from rag.app import App
@@ -72,14 +80,24 @@ def _empty(app: App, library: str, language: Language) -> None:
 
 def _list(app: App, library: str, pages: list[Page], language: Language) -> None:
     page_head(label("library_title", language), _lead(pages, language))
+    take_subject()
     draw_search(pages, language)
-    shelf = current_shelf()
+    colours = draw_view(language)
+    laid_out = (
+        made(app, library, pages, language) if colours or current_filter().subject else app.page_maps.at_hand(library)
+    )
+    if laid_out:
+        draw_subjects(laid_out.subjects, language)
+    wanted = current_filter()
     left_out = app.library(library).left_out()
-    found = pages_with(app, library, shelf.words, language) if shelf.in_text and shelf.words else []
-    shown = arrange(pages, shelf, left_out, found=found)
+    found = pages_with(app, library, wanted.words, language) if wanted.in_text and wanted.words else []
+    within = laid_out.pages_of(wanted.subject) if laid_out and wanted.subject else None
+    shown = arrange(pages, wanted, left_out, found=found, within=within)
     draw_states(shown.counts, language)
-    if shown.pages:
-        identity = f"{library}-{len(pages)}-{hash((shelf, tuple(found)))}"
+    if colours:
+        draw_map(laid_out, pages, shown.pages, colours, language)
+    elif shown.pages:
+        identity = f"{library}-{len(pages)}-{hash((wanted, tuple(found)))}"
         picked = draw_table(shown.pages, left_out, identity, language)
         if picked.opened is not None:
             forget_picks()
@@ -90,7 +108,7 @@ def _list(app: App, library: str, pages: list[Page], language: Language) -> None
         else:
             st.caption(label("library_pick", language))
     else:
-        told = label("library_no_match", language, text=escape_line(shelf.words)) if shelf.words else ""
+        told = label("library_no_match", language, text=escape_line(wanted.words)) if wanted.words else ""
         st.info(told or label("library_none_such", language), icon=":material/search_off:")
     follow_job(app, language)  # beside the buttons that begin them, which stand below a long table
     follow_transfer(app, language)

@@ -7,16 +7,17 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from rag.types import Retrieval
-from rag.ui.asking import start
-from rag.ui.filters import draw_chips, draw_filters, search_options
-from rag.ui.language import current_language
-from rag.ui.navigation import go
-from rag.ui.parts import duration, page_head
-from rag.ui.session import Search, count_pages, current_library, session, set_param
+from rag.ui.chat.asking import start
+from rag.ui.chat.filters import draw_chips, draw_filters, search_options
+from rag.ui.chat.search_explanation import draw_explanation_found
+from rag.ui.kit.language import current_language
+from rag.ui.kit.navigation import go
+from rag.ui.kit.parts import duration, page_head
+from rag.ui.kit.session import Search, current_library, is_empty, session, set_param
+from rag.ui.kit.source_panel import draw_panel
+from rag.ui.kit.sources import draw_passage
+from rag.ui.kit.strings import Language, counted, label
 from rag.ui.shell import open_app
-from rag.ui.sources import draw_passage
-from rag.ui.strings import Language, counted, label
-from rag.ui.why import draw_why_found
 
 if TYPE_CHECKING:
     from rag.app import App
@@ -29,7 +30,7 @@ def draw() -> None:
     page_head(label("search_title", language), label("search_lead", language))
     app = open_app(language)
     library = current_library(app)
-    if not count_pages(app, library):
+    if is_empty(app, library):
         _empty(language)
         return
     question = _question_box(language)
@@ -94,12 +95,13 @@ def _results(app: App, library: str, found: Retrieval, language: Language) -> No
             go("chat", conversation=session().conversation)
     if not found.candidates:
         return
+    draw_panel(app, language)
     passages, why = st.tabs([label("search_passages", language), label("why_title", language)])
     with passages:
         for place, passage in enumerate(found.passages, start=1):
             draw_passage(app, library, passage, found.question, language, key=f"found-{place}", place=place)
     with why:
-        draw_why_found(found, language, key="found")
+        draw_explanation_found(found, language, key="found")
 
 
 def _summary(found: Retrieval, language: Language) -> str:

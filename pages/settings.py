@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from rag.ui.chat_form import draw_chat_form
-from rag.ui.doing import draw_notice
-from rag.ui.in_use import draw_in_use
-from rag.ui.language import current_language, language_switch
-from rag.ui.parts import page_head
-from rag.ui.prompt_form import draw_prompts
-from rag.ui.remembered import draw_remembered
-from rag.ui.session import current_library
+from rag.ui.chat.remembered import draw_remembered
+from rag.ui.chat.turn_actions import draw_feedback_export
+from rag.ui.chat.usage import draw_spending
+from rag.ui.kit.attempt import draw_notice
+from rag.ui.kit.language import current_language, language_switch
+from rag.ui.kit.parts import page_head
+from rag.ui.kit.session import current_library
+from rag.ui.kit.strings import Language, label
+from rag.ui.settings.chat_form import draw_chat_form
+from rag.ui.settings.in_use import draw_in_use
+from rag.ui.settings.prompt_form import draw_prompts
 from rag.ui.shell import open_app
-from rag.ui.strings import Language, label
-from rag.ui.turn_actions import draw_feedback_export
-from rag.ui.usage import draw_spending
 
 if TYPE_CHECKING:
     from rag.app import App

@@ -198,7 +198,8 @@ def _add_inspection(actions: argparse._SubParsersAction[argparse.ArgumentParser]
         actions, "feedback", "libraries.feedback", "Write what people thought of answers as test cases."
     )
     feedback.add_argument("folder", metavar="FOLDER", help="gets questions.jsonl and pages.jsonl")
-    _command(actions, "doctor", "inspection.doctor", "Say what is real and what is a fall-back here.")
+    doctor = _command(actions, "doctor", "inspection.doctor", "Say what is real and what is a fall-back here.")
+    doctor.add_argument("--deep", action="store_true", help="look for pages without their passages, too, and repair")
 
 
 def _add_chunker(parser: argparse.ArgumentParser) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
@@ -32,6 +33,11 @@ class Settings(BaseSettings):
     rag_library: str = "main"
     qdrant_url: str = ""
     qdrant_api_key: SecretStr = SecretStr("")
+    qdrant_shards: int = Field(default=1, ge=1, le=100)
+    qdrant_replicas: int = Field(default=1, ge=1, le=20)
+    qdrant_write_consistency: int = Field(default=1, ge=1, le=20)
+    qdrant_on_disk: bool = False
+    qdrant_quantization: Literal["off", "scalar", "binary"] = "off"
     embedding_model: str = "builtin"
     chunker: str = "semantic"
     chunk_size: float = Field(default=900.0, ge=200, le=4000)
@@ -111,7 +117,15 @@ class Settings(BaseSettings):
             raise ConfigError("setting_invalid", name="DENSE_WEIGHT", value="0", problem=problem)
         return self
 
-    @field_validator("qdrant_url", "llm_base_url", "searxng_url")
+    @field_validator("qdrant_url")
+    @classmethod
+    def _nodes(cls, value: str) -> str:
+        nodes = [cls._http_url(one) for one in filter(None, re.split(r"[\s,]+", value))]
+        if len({urlsplit(one).path for one in nodes}) > 1:
+            raise ValueError("must be nodes of one cluster, with the same path")
+        return ",".join(nodes)
+
+    @field_validator("llm_base_url", "searxng_url")
     @classmethod
     def _http_url(cls, value: str) -> str:
         if value and not re.fullmatch(r"https?://[^\s/]+.*", value, re.ASCII):
@@ -172,6 +186,11 @@ class Settings(BaseSettings):
                 raise ValueError("must be host:port pairs with commas between, such as wiki.local:8080")
             pairs.append((match["host"].strip("[]").lower().rstrip("."), int(match["port"])))
         return tuple(pairs)
+
+    @property
+    def qdrant_urls(self) -> list[str]:
+        """The addresses of the server's nodes; none for the embedded engine."""
+        return list(filter(None, self.qdrant_url.split(",")))
 
     @property
     def has_chat_model(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from operator import attrgetter
 
 from rag.app import App
 from rag.errors import RagError
@@ -24,15 +25,40 @@ class Finding:
     text: str
 
 
-def examine(app: App) -> Iterator[Finding]:
-    """Try each part for real; takes as long as loading the embedding model."""
+def examine(app: App, *, deep: bool = False) -> Iterator[Finding]:
+    """Try each part for real; takes as long as loading the embedding model, `deep` as long as reading all passages."""
     settings = app.settings
     yield Finding("settings", True, False, f"data folder {settings.rag_data_dir}, library {settings.rag_library}")
-    yield _database(app)
+    yield (database := _database(app))
+    yield from _server(app) if database.works else ()
+    yield from _libraries(app) if database.works and deep else ()
     yield _embedding(app)
     yield _chat(app)
     yield _verifier(app)
     yield _code(app)
+
+
+def _server(app: App) -> Iterator[Finding]:
+    """What the server tells of itself, a finding for each sentence; nothing of the embedded engine."""
+    try:
+        for well, notice in app.inspect_server():
+            yield Finding("server", well, False, say(notice, "en"))
+    except RagError as error:
+        yield Finding("server", False, False, str(error))
+
+
+def _libraries(app: App) -> Iterator[Finding]:
+    """Whether the pages of each library have their passages, and no others; what has not is repaired."""
+    for info in filter(attrgetter("embedding_model"), app.libraries.infos()):  # else it is yet to be made
+        try:
+            found = app.library(info.name).audit(deep=True)
+        except RagError as error:
+            yield Finding("library", False, False, str(error))
+            continue
+        params = {"library": info.name, "lacking": found.lacking, "surplus": found.surplus}
+        well = not found.lacking and not found.surplus
+        notice = Notice("doctor_library_whole" if well else "doctor_library_broken", params)
+        yield Finding("library", well, False, say(notice, "en"))
 
 
 def _database(app: App) -> Finding:

@@ -3,6 +3,7 @@
 RagError
 ├── ConfigError        a setting is wrong
 ├── StoreError         the database cannot do what was asked
+│   ├── StoreAwayError     the server of the database does not answer, which may pass
 │   ├── StoreBusyError     another process has the embedded folder open
 │   └── ModelMismatchError the library was made with another embedding model
 ├── ModelError         an embedding or chat model cannot be loaded or does not answer
@@ -41,6 +42,10 @@ class ConfigError(RagError):
 
 class StoreError(RagError):
     """The database cannot do what was asked."""
+
+
+class StoreAwayError(StoreError):
+    """The server of the database does not answer, or takes nothing for now; the same call may do later."""
 
 
 class StoreBusyError(StoreError):

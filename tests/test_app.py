@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -12,12 +13,15 @@ import pytest
 from examples import langchain_program
 from rag.app import App, ChatOptions
 from rag.config import Settings, load_settings
-from rag.errors import ConfigError, ModelError, ModelMismatchError, StoreBusyError
+from rag.errors import ConfigError, ModelError, ModelMismatchError, StoreAwayError, StoreBusyError
 from rag.ingest.sources import example_sources
+from rag.messages import say
 from rag.runs.options import Question
+from rag.store.outages import patience
 from rag.types import Answer
 from tests.support.chat_rules import rules
 from tests.support.chat_server import ChatServer
+from tests.support.qdrant_server import QdrantServer
 
 
 def settings_for(folder: Path, **more: str) -> Settings:
@@ -100,12 +104,6 @@ def test_a_question_that_no_page_answers(app: App) -> None:
     assert (answer.outcome, answer.text, answer.citations) == ("not_in_pages", "", ())
 
 
-def test_small_talk_is_not_searched(app: App) -> None:
-    answer = ask(app, "你好")
-    assert "您好" in answer.text
-    assert not answer.passages
-
-
 @pytest.mark.parametrize("mode", ["fast", "deep"])
 def test_a_chat_model_writes_the_answer(app: App, mode: str) -> None:
     with ChatServer(rules) as server:
@@ -177,3 +175,19 @@ def test_a_model_that_cannot_be_loaded_is_remembered(tmp_path: Path) -> None:
     assert problem.code == "embedding_no_folder"
     assert not app.models.ready()
     app.close()
+
+
+def test_it_starts_while_its_server_is_away_and_finds_it_by_itself(tmp_path: Path) -> None:
+    server = QdrantServer(tmp_path / "server")
+    app = App(load_settings(None, rag_data_dir=tmp_path / "data", qdrant_url=server.url, llm_model=""))
+    with closing(app):
+        assert (away := app.away()) is not None
+        assert "Check QDRANT_URL" in say(away, "en")
+        with patience(0):
+            assert [info.name for info in app.libraries.infos()] == ["main"]
+            with pytest.raises(StoreAwayError):
+                app.library()
+        with server:
+            while app.away():
+                time.sleep(0.05)
+            assert app.library().page_count() == 0

@@ -16,8 +16,9 @@ from rag.app.models import Models
 from rag.config import load_settings
 from rag.errors import StoreError
 from rag.store.edge.client import EdgeClient
-from rag.store.library import Library, importing
+from rag.store.library import Library
 from rag.store.records import LibraryInfo
+from rag.store.transfer import importing
 
 
 @pytest.fixture

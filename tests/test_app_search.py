@@ -18,8 +18,8 @@ from rag.ingest.records import record_sources
 from rag.messages import say
 from rag.prompts.texts import SHIPPED
 from rag.retrieval.answerable import DOUBT
-from rag.retrieval.filters import Filters
 from rag.retrieval.retriever import Retriever
+from rag.store.filters import Filters
 from rag.tracing import Span
 from rag.types import Answer, Notice, Retrieval
 from tests.support.chat_protocol import Reply, Request

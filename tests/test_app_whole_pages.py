@@ -6,9 +6,9 @@ from contextlib import closing
 from pathlib import Path
 
 from rag.app.whole_pages import WholePages
-from rag.retrieval.filters import Filters
 from rag.store.database import Database
 from rag.store.edge.client import EdgeClient
+from rag.store.filters import Filters
 from rag.store.library import open_library
 from tests.store.support import DIMENSION, MODEL, draft
 

@@ -61,6 +61,7 @@ PLACES: dict[str, tuple[str, ...]] = {
     "bs4": ("rag.reading",),
     "langchain_experimental": ("rag.ingest",),
     "sqlite3": ("rag.reading", "rag.store"),
+    "qdrant_client": ("rag.store",),
     "qdrant_edge": ("rag.store", "rag.models"),
     "langchain_qdrant": ("rag.store", "rag.models"),
     "openai": ("rag.models",),
@@ -199,6 +200,31 @@ def test_the_road_of_a_question_goes_down(monkeypatch: pytest.MonkeyPatch, room:
 def test_a_relative_import_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(trees(), "rag.ingest.probe", ast.parse("from ..retrieval import retriever"))
     assert "rag.ingest.probe imports rag.retrieval.retriever" in violations()
+
+
+# The screens' wings know what every wing is made of, and none of the others; the shell puts them together.
+WINGS = ("chat", "evaluation", "imports", "library", "settings")
+UNDER_ALL = {"labels": 0, "kit": 1, "serving": 2, **dict.fromkeys(WINGS, 3), "shell": 4}
+
+
+def wing_violations() -> list[str]:
+    found = []
+    for module in (name for name in trees() if name.startswith("rag.ui.")):
+        for name in (name for name in all_imports(module) if name.startswith("rag.ui.")):
+            own, other = module.split(".")[2], name.split(".")[2]
+            if own != other and UNDER_ALL[own] <= UNDER_ALL[other]:
+                found.append(f"{module} imports {name}")
+    return sorted(found)
+
+
+def test_the_wings_of_the_screens_stand_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not wing_violations()
+    monkeypatch.setitem(trees(), "rag.ui.kit.probe", ast.parse("from rag.ui.chat import asking"))
+    monkeypatch.setitem(trees(), "rag.ui.chat.probe", ast.parse("from rag.ui.library import bulk"))
+    assert wing_violations() == [
+        "rag.ui.chat.probe imports rag.ui.library.bulk",
+        "rag.ui.kit.probe imports rag.ui.chat.asking",
+    ]
 
 
 @pytest.mark.parametrize("library", PLACES)

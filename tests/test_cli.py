@@ -201,11 +201,12 @@ def test_tools_tell_what_no_page_does(capsys: pytest.CaptureFixture[str], folder
 
 
 def test_doctor_tells_what_is_a_fall_back(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
-    status, rows = run(capsys, folder, "doctor", "--json")
+    status, rows = run(capsys, folder, "doctor", "--deep", "--json")
     assert status == 0
     assert {row["part"] for row in rows} == {
         "settings",
         "database",
+        "library",
         "embedding model",
         "chat model",
         "verifier",

@@ -132,7 +132,7 @@ class TestContainers:
         return yaml.safe_load((ROOT / "docker-compose.yml").read_text("utf-8"))["services"]
 
     def test_each_is_confined(self, services: Any) -> None:
-        assert set(services) == {"app", "qdrant"}
+        assert set(services) == {"app", "qdrant", "qdrant-2", "qdrant-3"}
         for one in services.values():
             assert one["read_only"] is True
             assert one["cap_drop"] == ["ALL"] and "cap_add" not in one and "privileged" not in one
@@ -152,7 +152,30 @@ class TestContainers:
 
     def test_only_the_app_is_published_and_only_here(self, services: Any) -> None:
         assert services["app"]["ports"] == ["127.0.0.1:8501:8501"]
-        assert "ports" not in services["qdrant"]
+        assert not [name for name, one in services.items() if "ports" in one and name != "app"]
+
+    def test_the_profile_adds_two_nodes_to_the_one(self, services: Any) -> None:
+        first, *others = (one for name, one in services.items() if name != "app")
+        assert [one.get("profiles") for one in (first, *others)] == [None, ["cluster"], ["cluster"]]
+        assert len({place.split(":")[0] for one in (first, *others) for place in one["volumes"]}) == 3
+        settings = first["environment"]
+        assert "QDRANT_BOOTSTRAP" not in settings
+        for name, one in services.items():
+            if one in others:
+                own = {"QDRANT_URI": f"http://{name}:6335", "QDRANT_BOOTSTRAP": settings["QDRANT_URI"]}
+                assert one["environment"] == {**settings, **own}
+        noted = (ROOT / "docker-compose.yml").read_text("utf-8")
+        assert re.search(r"#   QDRANT_NODES=(.*)", noted)[1].split(",") == [  # type: ignore[index]
+            f"http://{name}:6333" for name in services if name != "app"
+        ]
+
+    def test_the_server_is_one_that_the_client_is_meant_for(self, services: Any) -> None:
+        (image,) = {one["image"].partition("@")[0] for name, one in services.items() if name != "app"}
+        server, client = (
+            tuple(int(part) for part in version.split(".")[:2])
+            for version in (image.partition(":v")[2], pins("requirements.txt")["qdrant-client"])
+        )
+        assert server[0] == client[0] and abs(server[1] - client[1]) <= 1
 
     def test_the_image_installs_by_hash_for_the_tested_python(self) -> None:
         image = (ROOT / "Dockerfile").read_text("utf-8")
@@ -191,7 +214,7 @@ class TestPinning:
         assert pin.main() == 0
         assert f"FROM python:3.11-slim@{self.DIGEST}\n" in (tmp_path / "Dockerfile").read_text()
         compose = yaml.safe_load((tmp_path / "docker-compose.yml").read_text())
-        assert compose["services"]["qdrant"]["image"] == f"qdrant/qdrant:v1.18.2@{self.DIGEST}"
+        assert compose["services"]["qdrant"]["image"] == f"qdrant/qdrant:v1.19.0@{self.DIGEST}"
 
     def test_what_is_no_digest_is_not_written(
         self, pin: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

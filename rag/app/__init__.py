@@ -1,12 +1,12 @@
 """The one place that builds everything from the settings, and the one object that pages and commands know.
 
 `App` answers and searches; `app.conversations`, `app.feedback`, `app.evaluation`, `app.imports`, `app.transfers`,
-`app.models`, `app.chats` and `app.library(name)` do what their names say.
+`app.models`, `app.chats`, `app.page_maps` and `app.library(name)` do what their names say.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -20,6 +20,7 @@ from rag.app.in_flight import InFlight
 from rag.app.kept_passages import kept_passages
 from rag.app.libraries import Libraries
 from rag.app.models import Models
+from rag.app.page_maps import PageMaps
 from rag.app.transfer import Transfers
 from rag.app.upkeep import Upkeep
 from rag.app.web_reading import WebReading
@@ -43,7 +44,6 @@ from rag.reasoning.extractive import ExtractiveReasoner
 from rag.reasoning.reasoner import Reasoner
 from rag.retrieval.answerable import held_by
 from rag.retrieval.ensemble import EnsembleRetriever, Reading, Shelves
-from rag.retrieval.filters import Filters
 from rag.retrieval.ledger import Ledger
 from rag.retrieval.retriever import K, Retriever
 from rag.retrieval.scoped_search import ScopedSearch
@@ -52,11 +52,13 @@ from rag.routing.routes import Routed
 from rag.runs.options import Question, RunOptions
 from rag.runs.run import Run
 from rag.runs.runs import Runs, Searcher
-from rag.store.client import connect, rest
+from rag.store.client import Server, connect, look, rest
 from rag.store.database import Database
+from rag.store.filters import Filters
 from rag.store.library import Library
 from rag.store.private import keep_private
 from rag.store.registry import list_libraries
+from rag.store.server import inspect
 from rag.text import is_chinese
 from rag.types import Answer, Event, Notice, Page, Retrieval
 
@@ -95,6 +97,7 @@ class App:
         self.models = models or Models(settings)
         self.chats = ChatModels(settings)
         self.libraries = Libraries(self._client, settings, self.models)
+        self.page_maps = PageMaps(self.libraries.get, lambda: self.models.sparse)
         self.imports = Imports(settings, self._database, self.libraries, self.models)
         self.transfers = Transfers(settings.rag_data_dir / "exchange", self.libraries)
         checkpoints = Checkpoints(
@@ -130,6 +133,7 @@ class App:
         self._runs.close()
         self.conversations.close()
         self.imports.close()
+        self.page_maps.close()
         self.remembered.close()
         self._database.close()
         self._client.close()
@@ -358,6 +362,14 @@ class App:
             return self.quoter(libraries)
         model, fast = self.chats.chat(chat), self.chats.fast_chat(chat)
         return ChatReasoner(with_sampling(model, sampling), fast=fast or model, texts=self.chats.prompts, notes=notes)
+
+    def away(self) -> Notice | None:
+        """What to say while the database does not answer, after another look at it; None while it does."""
+        return look(self._client)
+
+    def inspect_server(self) -> Iterator[tuple[bool, Notice]]:
+        """What the database server tells of itself, with whether it is well; nothing for the embedded engine."""
+        return inspect(self._client) if isinstance(self._client, Server) else iter(())
 
     def test_database(self) -> Notice:
         """Ask the database for its libraries. Raises StoreError."""

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
-
-from qdrant_client import QdrantClient
 
 from rag.app.models import Models
 from rag.config import Settings
-from rag.errors import StoreError
+from rag.errors import StoreAwayError, StoreError
 from rag.models.hub import BUILTIN
+from rag.store.client import Connection
 from rag.store.library import Library, open_library
 from rag.store.records import LibraryInfo, check_library_name, now
 from rag.store.registry import (
@@ -35,18 +35,24 @@ _BUILTIN_DIMENSION = 384
 class Libraries:
     """Opens each library once. Safe to share between threads; methods raise StoreError."""
 
-    def __init__(self, client: QdrantClient, settings: Settings, models: Models) -> None:
+    def __init__(self, client: Connection, settings: Settings, models: Models) -> None:
         self._client = client
         self._settings = settings
         self._models = models
         self._open: dict[str, Library] = {}
+        self._seen: list[LibraryInfo] = []
         self._turns: dict[str, threading.RLock] = {}
         self._turns_lock = threading.Lock()
 
     def infos(self) -> list[LibraryInfo]:
-        """The libraries there are, by title, with the one of the settings, which need not exist yet."""
+        """The libraries there are, by title, with the one of the settings, which need not exist yet.
+
+        While the database is away they are those that were there before.
+        """
         first = self._settings.rag_library
-        found = {first: LibraryInfo(first, "", 0), **{info.name: info for info in library_infos(self._client)}}
+        with suppress(StoreAwayError):
+            self._seen = library_infos(self._client)
+        found = {first: LibraryInfo(first, "", 0), **{info.name: info for info in self._seen}}
         return sorted(found.values(), key=lambda info: (info.shown.casefold(), info.name))
 
     def removed(self) -> list[LibraryInfo]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import shutil
 import threading
 import time
@@ -16,6 +17,7 @@ from typing import BinaryIO, Literal
 from rag.app.libraries import Libraries
 from rag.errors import RagError
 from rag.store.edge.faults import os_fault
+from rag.store.outages import patience
 from rag.types import Notice
 
 log = logging.getLogger(__name__)
@@ -124,7 +126,8 @@ class Transfers:
     def _run(self, transfer_id: str, work: Work, path: Path | None) -> None:
         library = self._transfers[transfer_id].library
         try:
-            counts = work(library, lambda done, total: self._change(transfer_id, done=done, total=total))
+            with patience(math.inf):
+                counts = work(library, lambda done, total: self._change(transfer_id, done=done, total=total))
             size = path.stat().st_size if path else 0
             self._change(
                 transfer_id, state="done", path=path, size=size, pages=counts["pages"], chunks=counts["chunks"]

@@ -6,6 +6,8 @@ import logging
 import threading
 from collections.abc import Callable
 
+from rag.errors import StoreAwayError
+
 log = logging.getLogger(__name__)
 
 _SECONDS = 300.0
@@ -32,6 +34,8 @@ class Upkeep:
         while not self._closed.is_set():
             try:
                 self._tidy()
+            except StoreAwayError as error:
+                log.info("upkeep waits: %s", error)
             except Exception:  # the thread's edge: without it nothing would be tidied until the next start
                 log.exception("upkeep failed")
             self._closed.wait(_SECONDS)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from rag.retrieval.filters import Filters
+from rag.store.filters import Filters
 from rag.store.library import Library
 from rag.store.summary_table import SummaryTable
 from rag.types import Page, PageVersion, Passage

@@ -67,7 +67,7 @@ def _chunk(chunk: Chunk) -> dict[str, Any]:
 def doctor(settings: Settings, options: argparse.Namespace) -> int:
     status = 0
     with closing(App(settings)) as app:
-        for finding in examine(app):
+        for finding in examine(app, deep=options.deep):
             status = status if finding.works else 1
             mark = "ok  " if finding.works else "FAIL"
             put(options, asdict(finding), f"{mark} {finding.part}: {finding.text}")

@@ -17,8 +17,8 @@ from rag.ingest.records import text_lines
 from rag.messages import say
 from rag.reasoning.history import questions_before
 from rag.retrieval.explain import explained, explanation
-from rag.retrieval.filters import Filters
 from rag.retrieval.scoped_search import site_filters
+from rag.store.filters import Filters
 from rag.text import question_language
 from rag.tools import use_line
 from rag.types import Answer, Exchange, Passage, ToolUse

@@ -335,8 +335,17 @@ class Conversations:
         """The owner's turns whose answers cite the page, latest first."""
         return [self._view(turn) for turn in self._table.cited(library, owner, url_hash)]
 
+    def most_cited(self, library: str, owner: str = "") -> list[str]:
+        """Hashes of the pages that the owner's latest answers cite most."""
+        return self._table.most_cited(library, owner)
+
     def rename(self, conversation_id: str, title: str, owner: str = "") -> None:
         if not self._table.rename(conversation_id, owner, " ".join(title.split())):
+            raise RagError("conversation_unknown")
+
+    def pin(self, conversation_id: str, pinned: bool, owner: str = "") -> None:
+        """Keep it above the others, or no longer. Raises RagError where it is not there."""
+        if not self._table.pin(conversation_id, owner, pinned):
             raise RagError("conversation_unknown")
 
     def delete(self, conversation_id: str, owner: str = "") -> None:

@@ -11,18 +11,20 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any, Final, Protocol
 
 from rag import __version__
 from rag.conversations.answer_record import plain, revive
 from rag.conversations.liveness import Process
-from rag.errors import RagError
+from rag.errors import RagError, StoreAwayError
 from rag.evaluation.cases import Case, case_of, row_of, version_of
 from rag.evaluation.metrics import Timed, Tools, scores
 from rag.evaluation.settings import Setting
 from rag.runs.options import Question
 from rag.store.database import Database
 from rag.store.evaluation_table import KeptRow, KeptRun, RunState
+from rag.store.outages import AWAY, patiently
 from rag.types import Answer, Event, Notice
 
 log = logging.getLogger(__name__)
@@ -198,7 +200,7 @@ class EvaluationRuns:
             self._wake.clear()
             for run in self._table.running():
                 try:
-                    self.work(run.id)
+                    patiently(partial(self.work, run.id), self._closed.is_set)()
                 except Exception:  # the thread's edge: one run that breaks must not stop the others
                     log.exception("an evaluation broke off")
                     self._table.set_state(run.id, "paused", ["running"], _told(Notice("evaluation_broke")))
@@ -222,6 +224,8 @@ class EvaluationRuns:
                     return
                 if (row := self._asked(kept, setting, case)) and self._table.add_row(run_id, row):
                     on_row(_row_view(row))
+        except StoreAwayError:
+            return  # the program ends: the next one goes on
         except RagError as error:
             self._table.set_state(run_id, "paused", ["running"], _told(error.notice))
             return
@@ -241,10 +245,16 @@ class EvaluationRuns:
         """The row of one question; None where the run was stopped meanwhile. Raises RagError."""
         chat = self._chats.get(run.id)
         library = setting.library or run.library
-        answering = self._asker.ask_as(setting.question(case, run.library), case.history, setting.model, chat)
-        timed = self._timed(run.id, answering)
-        if timed is None:
-            return None
+        question = setting.question(case, run.library)
+        while True:
+            timed = self._timed(run.id, self._asker.ask_as(question, case.history, setting.model, chat))
+            if timed is None:
+                return None
+            if timed.answer.notice is None or timed.answer.notice.code not in AWAY:
+                break
+            self._closed.wait(_LOOK)  # a database that is away says nothing about the answer
+            if self._table.seen(run.id) != "running":
+                return None
         found = scores(case, timed, self._asker.tools(library, chat, run.data["judge"]))
         texts = [asdict(passage) for passage in timed.answer.passages]
         answer = {**plain(timed.answer), "passages": texts}

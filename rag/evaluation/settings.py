@@ -8,8 +8,8 @@ from itertools import product
 from typing import Final
 
 from rag.evaluation.cases import Case
-from rag.retrieval.filters import Filters
 from rag.runs.options import Question, RunOptions
+from rag.store.filters import Filters
 from rag.web.url_key import url_hash
 
 NO_MODEL: Final = "none"

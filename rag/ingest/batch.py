@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 from functools import partial
 
 from rag.errors import RagError
+from rag.ingest.groups import MOST, Settling
 from rag.ingest.outcomes import failure, here_already, result
-from rag.ingest.pipeline import Ingestor, take_in
+from rag.ingest.pipeline import Ingestor, named
 from rag.ingest.readahead import Limits, ReadAhead, Taken
 from rag.ingest.retry_policy import delay_before
 from rag.ingest.source_reading import Read
 from rag.ingest.sources import Source, apart
+from rag.store.outages import patience, patiently
 from rag.types import Decision, IngestResult, Notice, Page, Stage
 
 log = logging.getLogger(__name__)
@@ -91,10 +94,11 @@ class _Batch:
             while left:
                 while waiting and ahead.has_room():
                     position = waiting.popleft()
-                    ahead.begin("", position, "", partial(self._read, self._sources[position]))
+                    ahead.begin("", position, "", patiently(partial(self._read, self._sources[position])))
                 if (taken := ahead.take()) is not None:
-                    left -= 1
-                    yield taken.position, self._finish(taken)
+                    some = [taken, *ahead.ready(MOST - 1)]
+                    left -= len(some)
+                    yield from zip((one.position for one in some), self._finish(some), strict=True)
         finally:
             ahead.close()
 
@@ -114,16 +118,31 @@ class _Batch:
                     raise
                 time.sleep(delay)
 
-    def _finish(self, taken: Taken[Read]) -> IngestResult:
-        source = self._sources[taken.position]
+    def _finish(self, taken: Sequence[Taken[Read]]) -> list[IngestResult]:
+        """What became of what was read, in its order."""
+        reads = [Settling(one.value, _untold, self._decision) for one in taken if one.value is not None]
+        outcomes = iter(self._settled(reads))
+        return [self._row(one, one.error or next(outcomes)) for one in taken]
+
+    def _settled(self, reads: Sequence[Settling]) -> list[IngestResult | Exception]:
         try:
-            return take_in(self._ingestor, source, taken.result(), taken.began, _untold, self._decision)
-        except RagError as error:
-            log.info("%s: %s", source.name[:200], error, exc_info=error.__cause__)
-            return failure(source, error, time.monotonic() - taken.began)
-        except Exception:  # as in a job: a fault of ours costs one source, not those that follow
-            log.exception("%s could not be taken in", source.name[:200])
-            return result(source, "", "failed", Notice("unexpected"), seconds=time.monotonic() - taken.began)
+            with patience(math.inf):
+                return [*self._ingestor.settle_all(reads)]
+        except Exception as error:
+            if len(reads) == 1:
+                return [error]
+            log.exception("%d pages could not be taken in together", len(reads))
+            return [found for one in reads for found in self._settled([one])]
+
+    def _row(self, taken: Taken[Read], outcome: IngestResult | Exception) -> IngestResult:
+        source = self._sources[taken.position]
+        if isinstance(outcome, IngestResult):
+            return named(outcome, source, taken.began)
+        if isinstance(outcome, RagError):
+            log.info("%s: %s", source.name[:200], outcome, exc_info=outcome.__cause__)
+            return failure(source, outcome, time.monotonic() - taken.began)
+        log.error("%s could not be taken in", source.name[:200], exc_info=outcome)
+        return result(source, "", "failed", Notice("unexpected"), seconds=time.monotonic() - taken.began)
 
 
 def _untold(stage: Stage) -> None:

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import json
 import time
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from rag.errors import IngestError, RagError
 from rag.ingest.chunking import Chunker, embedded_text, get_chunker
@@ -18,6 +22,7 @@ from rag.ingest.duplicates import (
     without_alias,
 )
 from rag.ingest.encode_chunks import ChunkEncoder, Prepared
+from rag.ingest.groups import Foreseen, Settling, apart
 from rag.ingest.outcomes import (
     held,
     looked_at,
@@ -29,26 +34,40 @@ from rag.ingest.outcomes import (
 )
 from rag.ingest.source_reading import OnStage, Read, Reader
 from rag.ingest.sources import Source
+from rag.models.batched_calls import Together
 from rag.models.embedding import EmbeddingModel
 from rag.models.sparse import SparseEncoder
 from rag.reading.parser import Parser
 from rag.reading.quality import judge
+from rag.store.commit import Draft, Stand
 from rag.store.duplicates import sign
 from rag.store.library import Library
+from rag.store.reader import LibraryReader
 from rag.store.records import content_hash
 from rag.text import plain
 from rag.types import Decision, IngestResult, IngestStatus, Notice, Page
 from rag.web.fetch import Fetcher
 from rag.web.url_key import url_hash, url_key
 
+T = TypeVar("T")
+
 MAX_CHUNKS = 20_000
+_LOT, _GATHERING = 64, 0.005  # addresses looked up in one call, and seconds that more are waited for
 _RULES = 1  # raise it when a chunker cuts otherwise than before: pages are then cut anew when they are read again
+
+
+@dataclass(frozen=True, slots=True)
+class _Taking:
+    """A page that is about to be stored, and the row that tells of it once it is."""
+
+    draft: Draft
+    told: Callable[[Stand], IngestResult]
 
 
 class Ingestor:
     """Takes sources into one library: each is read, prepared and settled.
 
-    `read` and `prepare` may run in many threads at once, `settle` and `store` in one.
+    `read` and `prepare` may run in many threads at once, `settle` and `settle_all` in one.
     """
 
     def __init__(
@@ -69,6 +88,10 @@ class Ingestor:
         self._reader = Reader(fetcher, parser)
         self._chunker = chunker
         self._recipe = recipe_of(chunker)
+        pool = ThreadPoolExecutor(1, "lookups")
+        self._lookups: Together[str, Page | None] = Together(
+            self._resolve_lot, lambda lot: pool.submit(copy_context().run, _soon, lot), most=_LOT
+        )
 
     def with_chunker(self, name: str = "", maximum: float = 0) -> Ingestor:
         """The same with another chunker, another size, or both. Raises KeyError for a name that is not in CHUNKERS."""
@@ -88,6 +111,14 @@ class Ingestor:
             raise source.broken
         return url_hash(source.url)
 
+    def resolve(self, url_hash: str) -> Page | None:
+        """The stored page that this leads to, without its text; threads that ask at once share the calls for it."""
+        return self._lookups.ask(url_hash)
+
+    def _resolve_lot(self, url_hashes: Sequence[str]) -> list[Page | None]:
+        found = self.library.resolve(url_hashes)
+        return [found.get(one) for one in url_hashes]
+
     def read(self, source: Source, on_stage: OnStage, *, known: Page | None = None, links: bool = False) -> Read:
         """The source's page with its text, not stored yet; `links` asks for the addresses in it too.
 
@@ -106,10 +137,12 @@ class Ingestor:
         if decision == "skip" or read.error or read.not_modified:
             return read
         try:
-            before = self._stored(read.known or read.page)
+            before = self.resolve((read.known or read.page).url_hash)
+            if before and before.url_hash != (read.known or read.page).url_hash:
+                before = None
             if read.known and before is None:
                 return read
-            objection = self._objection(read, before, decision)
+            objection = self._objection(read, before, decision, self.library)
             if isinstance(objection, Duplicate) and objection.gives_way:
                 return replace(read, prepared=self._prepared(read.page, objection.page, on_stage))
             if isinstance(objection, Duplicate) and decision == "refresh":
@@ -128,32 +161,70 @@ class Ingestor:
         `online` tells that something else answered meanwhile, so that a page which does not is at fault
         itself. Raises RagError; what was stored of the page before then stays.
         """
+        (outcome,) = self.settle_all([Settling(read, on_stage, decision, online)])
+        if isinstance(outcome, RagError):
+            raise outcome
+        return outcome
+
+    def settle_all(self, given: Sequence[Settling]) -> list[IngestResult | RagError]:
+        """What `settle` returns or raises for each, in their order; new pages are looked up and stored together."""
+        outcomes: dict[int, IngestResult | RagError] = {}
+        for group in apart(given):
+            seen = Foreseen(self.library, [given[at].read for at in group]) if len(group) > 1 else self.library
+            takings: dict[int, _Taking] = {}
+            for at in group:
+                outcome: IngestResult | RagError | _Taking
+                try:
+                    outcome = self._decided(given[at], seen)
+                except RagError as error:
+                    outcome = error
+                if isinstance(outcome, _Taking):
+                    takings[at] = outcome
+                    continue
+                outcomes[at] = outcome
+                if isinstance(seen, Foreseen):
+                    seen.is_stale = True  # what was done about a page may concern those after it
+            outcomes |= self._stored_all(takings)
+        return [outcomes[at] for at in range(len(given))]
+
+    def _stored_all(self, takings: Mapping[int, _Taking]) -> dict[int, IngestResult | RagError]:
+        """Commit together, or, where that fails by one of them, each for itself."""
+        try:
+            stands = self.library.commit_all([one.draft for one in takings.values()]) if takings else []
+            return {at: one.told(stand) for (at, one), stand in zip(takings.items(), stands, strict=True)}
+        except RagError as error:
+            if len(takings) == 1:
+                return dict.fromkeys(takings, error)
+        found: dict[int, IngestResult | RagError] = {}
+        for at, one in takings.items():
+            found |= self._stored_all({at: one})
+        return found
+
+    def _decided(self, given: Settling, seen: LibraryReader) -> IngestResult | _Taking:
+        """What becomes of what was read, by what is stored as `seen`."""
+        read, decision = given.read, given.decision
         if decision == "skip":
             return result(read.source, read.page.url_hash, "skipped", Notice("left_alone"))
         page = replace(read.page, aliases=aliases_of(read.page, moved_to=read.moved_to))
-        before = self._stored(read.known or page)
+        before = _stored(seen, read.known or page)
         if before is not None:
             self.let_go_of_twins(before)
         if read.known and (read.error or read.not_modified or before is None):
-            return self._looked_again(read, before, online)
+            return self._looked_again(read, before, given.online)
         if before is not None:
             page = _in_place_of(before, page)
-        objection = self._objection(read, before, decision)
+        objection = self._objection(read, before, decision, seen)
         if isinstance(objection, Notice):
             return self._held(read, before, objection)
         if objection and before is not None:
             return self._replaced(read, before, objection)
         if objection and objection.gives_way:
-            return self._take_the_place(read, page, objection.page, on_stage)
+            return self._take_the_place(given, page, objection.page)
         if objection:
             if decision != "refresh":
                 return self._repeated(read, objection)
             page, before = _in_place_of(objection.page, page), objection.page
-        return self._take(read, page, before, on_stage)
-
-    def _stored(self, page: Page) -> Page | None:
-        """The page as it is stored now; other pages may have become its aliases since it was read."""
-        return self.library.known([page.url_hash]).get(page.url_hash)
+        return self._take(given, page, before, seen)
 
     def _looked_again(self, read: Read, before: Page | None, online: bool) -> IngestResult:
         """The result for a known page of which there is no text to store."""
@@ -166,7 +237,9 @@ class Ingestor:
             notice = still_there(self.library, before)
         return result(read.source, read.page.url_hash, status, notice, chunks=before.chunks if before else 0)
 
-    def _objection(self, read: Read, before: Page | None, decision: Decision) -> Notice | Duplicate | None:
+    def _objection(
+        self, read: Read, before: Page | None, decision: Decision, seen: LibraryReader
+    ) -> Notice | Duplicate | None:
         """What speaks against storing what was read: why the gate holds it back, or the page that it repeats."""
         if read.source.kind == "import" or (before is not None and before.text_hash == read.page.text_hash):
             return None
@@ -175,10 +248,10 @@ class Ingestor:
             if notice is not None:
                 return notice
         if before is not None:
-            return None if decision else stood_in_for(self.library, before, read.page, read.final_url)
+            return None if decision else stood_in_for(seen, before, read.page, read.final_url)
         if decision == "keep_both":
             return None
-        return find_duplicate(self.library, read.page, moved_to=read.moved_to, canonical=read.canonical)
+        return find_duplicate(seen, read.page, moved_to=read.moved_to, canonical=read.canonical)
 
     def _held(self, read: Read, before: Page | None, notice: Notice) -> IngestResult:
         """The result for a page that the gate holds back."""
@@ -199,26 +272,52 @@ class Ingestor:
             return held(read, other.notice, "gone")
         return self._held(read, before, Notice(f"now_{other.reason}", other.notice.params))
 
-    def _take(self, read: Read, page: Page, before: Page | None, on_stage: OnStage) -> IngestResult:
-        source = read.source
-        if before is None and (other := self.library.resolve([page.url_hash]).get(page.url_hash)):
+    def _take(self, given: Settling, page: Page, before: Page | None, seen: LibraryReader) -> IngestResult | _Taking:
+        source = given.read.source
+        if before is None and (other := seen.resolve([page.url_hash]).get(page.url_hash)):
             self.library.update_record(without_alias(other, page.url))
-        claim = claim_of(page, read.canonical)
-        status, stored, code = self.store(page, on_stage, read.prepared, claim)
-        notice = Notice(code, {"title": stored.title, "chunks": stored.chunks})
-        if status == "unchanged" and source.kind == "web":
-            notice = still_there(self.library, stored, page, claim)
-        return result(source, stored.url_hash, status, notice, chunks=stored.chunks)
+            seen = self.library
+        claim = claim_of(page, given.read.canonical)
 
-    def _take_the_place(self, read: Read, page: Page, twin: Page, on_stage: OnStage) -> IngestResult:
+        def unchanged(stored: Page) -> IngestResult:
+            notice = Notice("page_unchanged", {"title": stored.title, "chunks": stored.chunks})
+            if source.kind == "web":
+                notice = still_there(self.library, stored, page, claim)
+            return result(source, stored.url_hash, "unchanged", notice, chunks=stored.chunks)
+
+        def told(stand: Stand) -> IngestResult:
+            if not stand.written:
+                return unchanged(stand.page)
+            status, code = _became(before, page)
+            notice = Notice(code, {"title": stand.page.title, "chunks": stand.page.chunks})
+            return result(source, stand.page.url_hash, status, notice, chunks=stand.page.chunks)
+
+        before = before or _stored(seen, page)
+        if before and self._is_current(before, page):
+            return unchanged(before)
+        return _Taking(self._draft(given, page, before, claim), told)
+
+    def _take_the_place(self, given: Settling, page: Page, twin: Page) -> _Taking:
         """Store the page under its own address, and let go of the same one that came first under another."""
         for address in (twin.url, *twin.aliases):
             page = with_alias(page, address)
-        prepared = read.prepared or self._prepared(page, twin, on_stage)
-        _, stored, _ = self.store(page, on_stage, prepared)
-        self.let_go_of_twins(stored)
-        notice = Notice("canonical_first", {"title": stored.title, "chunks": stored.chunks, "other": twin.url})
-        return result(read.source, stored.url_hash, "added", notice, chunks=stored.chunks)
+
+        def told(stand: Stand) -> IngestResult:
+            stored = stand.page
+            self.let_go_of_twins(stored)
+            notice = Notice("canonical_first", {"title": stored.title, "chunks": stored.chunks, "other": twin.url})
+            return result(given.read.source, stored.url_hash, "added", notice, chunks=stored.chunks)
+
+        return _Taking(self._draft(given, page, twin), told)
+
+    def _draft(self, given: Settling, page: Page, before: Page | None, claim: str = "") -> Draft:
+        """The page as it is to be committed: as it was prepared, or cut and encoded now."""
+        prepared = given.read.prepared
+        if prepared is None or prepared.made_of != self._made_of(page):
+            prepared = self._prepared(page, before, given.on_stage)
+        given.on_stage("storing")
+        rows = (prepared.chunks, prepared.dense, prepared.readable, prepared.sparse)
+        return self.library.draft(page, *rows, self._recipe, prepared.hashes, claim)
 
     def let_go_of_twins(self, page: Page) -> None:
         """Remove what gave way to this page: an alias of it is stored itself only where a kill came in between."""
@@ -229,25 +328,6 @@ class Ingestor:
                 if twin.url_hash in self.library.left_out():
                     self.library.set_left_out([page.url_hash], True)
                 self.library.remove([twin.url_hash])
-
-    def store(
-        self, page: Page, on_stage: OnStage, prepared: Prepared | None = None, claim: str = ""
-    ) -> tuple[IngestStatus, Page, str]:
-        """Cut, encode and commit the page, or commit it as it was prepared; the last of the three is a message's code.
-
-        `claim` is as `Library.commit` takes it. Raises RagError; what was stored of it before then stays.
-        """
-        before = self._stored(page)
-        if before and self._is_current(before, page):
-            return "unchanged", before, "page_unchanged"
-        if prepared is None or prepared.made_of != self._made_of(page):
-            prepared = self._prepared(page, before, on_stage)
-        on_stage("storing")
-        rows = (prepared.chunks, prepared.dense, prepared.readable, prepared.sparse)
-        stored = self.library.commit(page, *rows, chunker=self._recipe, content_hashes=prepared.hashes, claim=claim)
-        if before is None:
-            return "added", stored, "page_added"
-        return "updated", stored, "page_updated" if before.text_hash != page.text_hash else "page_reindexed"
 
     def _is_current(self, stored: Page, page: Page) -> bool:
         return stored.title == page.title and self.library.is_current(stored, page.text, self._recipe)
@@ -270,6 +350,24 @@ class Ingestor:
         return Prepared(self._made_of(page), chunks, *self._encoder.encode(chunks, texts, hashes, reusable), hashes)
 
 
+def _soon(lot: Callable[[], T]) -> T:
+    """What other threads are about to ask shares the call."""
+    time.sleep(_GATHERING)
+    return lot()
+
+
+def _stored(seen: LibraryReader, page: Page) -> Page | None:
+    """The page as it is stored now; other pages may have become its aliases since it was read."""
+    return seen.known([page.url_hash]).get(page.url_hash)
+
+
+def _became(before: Page | None, page: Page) -> tuple[IngestStatus, str]:
+    """What storing `page` in the place of `before` is called, and the code of what is said of it."""
+    if before is None:
+        return "added", "page_added"
+    return "updated", "page_updated" if before.text_hash != page.text_hash else "page_reindexed"
+
+
 def _in_place_of(stored: Page, page: Page) -> Page:
     """What was read, as the next text of a stored page, which keeps its address; the other becomes an alias."""
     if stored.url_hash == page.url_hash:
@@ -285,15 +383,6 @@ def recipe_of(chunker: Chunker) -> str:
     return f"{chunker.name}-{_RULES}{sizes}"
 
 
-def take_in(
-    ingestor: Ingestor,
-    source: Source,
-    read: Read,
-    began: float,
-    on_stage: OnStage,
-    decision: Decision = "",
-    online: bool = False,
-) -> IngestResult:
-    """Settle a page that was read since `began` (monotonic seconds); the row is named as `source` was given."""
-    row = ingestor.settle(read, on_stage, decision=decision, online=online)
+def named(row: IngestResult, source: Source, began: float) -> IngestResult:
+    """The row, under the name that `source` was given by, of a page that was read since `began` (monotonic seconds)."""
     return replace(row, source=plain(source.name), seconds=round(time.monotonic() - began, 3))

@@ -137,6 +137,16 @@ class ReadAhead(Generic[V]):
             self._bytes -= size
             return taken
 
+    def ready(self, most: int) -> list[Taken[V]]:
+        """What more is ready now, at most so much."""
+        found: list[Taken[V]] = []
+        with self._changed:
+            while len(found) < most and len(self._ready) and not self._closed:
+                taken, size = self._ready.pop()
+                self._bytes -= size
+                found.append(taken)
+        return found
+
     def wake(self) -> None:
         """Let `take` return: there is other news."""
         with self._changed:

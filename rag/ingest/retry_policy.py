@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from rag.errors import RagError
+from rag.errors import RagError, StoreAwayError
 
 RETRIES = 2
 RETRIES_AFTER_TIMEOUT = 1
 """A time-out has cost its whole deadline already."""
 _DELAYS = (1.0, 4.0)
+_AWAY = 5.0
 MAX_DELAY = 60.0
 _PASSING_STATUS = frozenset([408, 425, 429])
 
@@ -24,8 +25,10 @@ def is_temporary(error: RagError) -> bool:
 def delay_before(error: RagError, tries: int) -> float | None:
     """Seconds to wait after the failed try number `tries` (from 1); None when there is to be no other.
 
-    What the server asks for with Retry-After counts, up to MAX_DELAY.
+    What the server asks for with Retry-After counts, up to MAX_DELAY. For a database there is always another.
     """
+    if isinstance(error, StoreAwayError):
+        return _AWAY
     retries = RETRIES_AFTER_TIMEOUT if error.code == "timeout" else RETRIES
     if tries > retries or not is_temporary(error):
         return None

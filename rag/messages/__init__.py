@@ -1,7 +1,7 @@
 """Every sentence about what happened, in English and Chinese, by code.
 
 One file a room; each holds `MESSAGES`, code -> (English, Chinese), with `{name}` places.
-`say` puts a notice into words. The labels of the screens are in `rag/ui/strings.py`.
+`say` puts a notice into words. The labels of the screens are in `rag/ui/kit/strings.py`.
 """
 
 from __future__ import annotations

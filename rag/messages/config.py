@@ -32,6 +32,40 @@ MESSAGES: dict[str, tuple[str, str]] = {
         "Qdrant Edge, embedded in this process. For a server or cluster set QDRANT_URL.",
         "内嵌的 Qdrant Edge。如需使用服务器或集群，请设置 QDRANT_URL。",
     ),
+    "doctor_server": (
+        "Qdrant {version}, {nodes:node|nodes}, {libraries:library|libraries} in {collections:collection|collections}; "
+        "up to about {most:library|libraries} a server is well.",
+        "Qdrant {version}，{nodes} 个节点，{libraries} 个资料库（{collections} 个集合）；"
+        "一台服务器约可容纳 {most} 个资料库。",
+    ),
+    "doctor_library_whole": (
+        "“{library}” is whole: every page has its passages.",
+        "“{library}”完整：每个网页的段落都在。",
+    ),
+    "doctor_library_broken": (
+        "In “{library}” {lacking:page|pages} had lost passages and {surplus:page|pages} had some too many. The latter "
+        "is repaired; import the former once more.",
+        "“{library}”中有 {lacking} 个网页缺少段落，{surplus} 个网页有多余段落。"
+        "多余的已清理；请重新导入缺少段落的网页。",
+    ),
+    "doctor_server_old": (
+        "Qdrant {version} judges the conditions of writes anew when it starts after a crash, so that what was removed "
+        "can come back. 1.19 and newer do not.",
+        "Qdrant {version} 在崩溃后重启时会重新判断写入条件，已删除的内容可能再次出现；1.19 及更新版本没有这个问题。",
+    ),
+    "doctor_server_plain": (
+        "The key goes to {url} unencrypted. Use https there, or a network that nobody else listens on.",
+        "密钥以未加密方式发送到 {url}。请改用 https，或使用无人窃听的网络。",
+    ),
+    "doctor_server_dead": (
+        "{count:part of the cluster does|parts of the cluster do} not take part: {what}.",
+        "集群中有 {count} 处不可用：{what}。",
+    ),
+    "doctor_server_layout": (
+        "{count:collection is|collections are} not as the settings (QDRANT_SHARDS and those beside it) would make "
+        "them: {what}. docs/server.md tells how that is changed.",
+        "有 {count} 个集合与当前设置（QDRANT_SHARDS 等）不一致：{what}。修改方法见 docs/server.md。",
+    ),
     "doctor_embedding": (
         "{name}, {dimension} dimensions, {how}.",
         "{name}，{dimension} 维，{how}。",

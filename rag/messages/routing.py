@@ -9,7 +9,7 @@ MESSAGES: dict[str, tuple[str, str]] = {
     "route_chosen_before": ("You chose this for such a message before.", "您曾为类似的消息选择过这种方式。"),
     "route_no_words": ("The message holds no words.", "消息中没有文字。"),
     "route_expression": ("The whole message is a sum: {expression}", "整条消息是一个算式：{expression}"),
-    "route_greeting": ("It is about the conversation, not about pages.", "与对话有关，与网页内容无关。"),
+    "route_conversation": ("It is about the conversation, not about pages.", "与对话有关，与网页内容无关。"),
     "route_model": ("The chat model says: {why}", "聊天模型的判断：{why}"),
     "route_person": ("You chose this.", "由您选择。"),
     "route_likely": ("Messages like this one usually mean that.", "类似的消息通常是这个意思。"),

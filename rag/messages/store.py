@@ -45,9 +45,42 @@ MESSAGES: dict[str, tuple[str, str]] = {
         "The database server {url} does not answer. Check QDRANT_URL and that the server runs.",
         "数据库服务器 {url} 没有响应。请检查 QDRANT_URL，并确认服务器正在运行。",
     ),
+    "store_away": (
+        "The database has not answered since {since}.",
+        "数据库自 {since} 起没有响应。",
+    ),
+    "store_server_full": (
+        "The disk of the database server {url} is full. Free some space there; what is under way goes on by itself.",
+        "数据库服务器 {url} 的磁盘已满。请在该服务器上腾出空间；正在进行的工作会自动继续。",
+    ),
     "store_key_refused": (
         "The database server {url} refused the key. Check QDRANT_API_KEY.",
         "数据库服务器 {url} 拒绝了密钥。请检查 QDRANT_API_KEY。",
+    ),
+    "store_forbidden": (
+        "The key for the database server {url} does not allow this: {detail}. "
+        "Give QDRANT_API_KEY one that may read, write and manage collections.",
+        "数据库服务器 {url} 的密钥没有相应权限：{detail}。请在 QDRANT_API_KEY 中使用可读写并可管理集合的密钥。",
+    ),
+    "store_certificate": (
+        "The certificate of the database server {url} is not trusted here. Check QDRANT_URL, or make its authority "
+        "known to this system (SSL_CERT_FILE).",
+        "本机不信任数据库服务器 {url} 的证书。请检查 QDRANT_URL，或通过 SSL_CERT_FILE 让系统信任其颁发机构。",
+    ),
+    "store_too_large": (
+        "One piece of what was to be stored is larger than the database server {url} takes. "
+        "Raise its service.max_request_size_mb, or its rate limit.",
+        "要存入的一项内容超过了数据库服务器 {url} 的限制。请调高其 service.max_request_size_mb 或速率限制。",
+    ),
+    "store_unread": (
+        "What answers as the database server cannot be understood. Check QDRANT_URL, and that the server is a Qdrant "
+        "that this version knows (docs/server.md).",
+        "无法理解数据库服务器的应答。请检查 QDRANT_URL，并确认它是本版本支持的 Qdrant（见 docs/server.md）。",
+    ),
+    "store_too_old": (
+        "The database server is Qdrant {version}; {oldest} or newer is needed, for pages would get lost where two "
+        "processes write at once.",
+        "数据库服务器是 Qdrant {version}，需要 {oldest} 或更新的版本；否则两个进程同时写入时会丢失页面。",
     ),
     "collection_missing": (
         "The database has no collection named {name}.",
@@ -81,6 +114,15 @@ MESSAGES: dict[str, tuple[str, str]] = {
         "The library “{library}” was removed. Until {until} it can be brought back, on the Library page.",
         "资料库“{library}”已被移除。在 {until} 之前，可以在“资料库”页面恢复。",
     ),
+    "library_arriving": (
+        "The library “{library}” is being restored from a file by another process. Wait until that is done, or choose "
+        "another name.",
+        "另一个进程正在从文件恢复资料库“{library}”。请等它完成，或另选名称。",
+    ),
+    "library_newer": (
+        "The library “{library}” was written by a newer version of this program. Update the program.",
+        "资料库“{library}”由本程序的更新版本写入。请升级程序。",
+    ),
     "library_is_first": (
         "“{library}” is the library that is opened first (RAG_LIBRARY), so it stays. You can remove all of its pages.",
         "“{library}”是默认打开的资料库（RAG_LIBRARY），不能移除，但可以移除其中的全部网页。",
@@ -99,8 +141,8 @@ MESSAGES: dict[str, tuple[str, str]] = {
         "已有名为“{title}”的资料库，或有同名资料库仍可恢复。请换一个名称。",
     ),
     "commit_incomplete": (
-        "Of the {expected} passages of {url} only {stored} were stored, so the page was left as it was. Try again.",
-        "{url} 的 {expected} 个段落只存入了 {stored} 个，因此该页面保持原样。请重试。",
+        "The database did not tell whether {url} was stored, although it was asked several times. Import it once more.",
+        "多次询问后，数据库仍未说明 {url} 是否已存入。请重新导入。",
     ),
     "vector_store_read_only": (
         "This view of the library is for reading. Add and remove pages through the library itself.",

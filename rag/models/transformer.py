@@ -191,7 +191,7 @@ class Linear:
 
         self._bias = bias.detach().to(dtype).contiguous()
         weight = weight.detach().to(dtype).contiguous()
-        self._packed = can_pack()
+        self._packed = can_pack(dtype)
         self._weight = torch.ops.mkldnn._reorder_linear_weight(weight, _ROWS) if self._packed else weight
 
     def __call__(self, x: Any) -> Any:
@@ -223,13 +223,16 @@ _ROWS = 512
 
 
 @cache
-def can_pack() -> bool:
-    """Whether this build of torch has oneDNN's packed layers, and they give what they should."""
+def can_pack(dtype: Any) -> bool:
+    """Whether torch has oneDNN's packed layers for `dtype` on this processor, and they give what they should.
+
+    bfloat16 needs AVX-512 or its like.
+    """
     import torch
 
     if not torch._C._has_mkldnn:
         return False
-    x, weight, bias = torch.ones(2, 16), torch.eye(16), torch.ones(16)
+    x, weight, bias = torch.ones(2, 16, dtype=dtype), torch.eye(16, dtype=dtype), torch.ones(16, dtype=dtype)
     try:
         packed = torch.ops.mkldnn._reorder_linear_weight(weight, _ROWS)
         doubled = torch.ops.mkldnn._linear_pointwise.binary(x, x, packed, bias, "add")

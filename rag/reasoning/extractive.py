@@ -19,15 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rag.checking.statements import is_statement
-from rag.messages import say
 from rag.reasoning.composing import distilled
 from rag.reasoning.history import recalled
 from rag.reasoning.messages import call_for
-from rag.reasoning.questions import is_small_talk, is_thanks
 from rag.reasoning.quotable import Quotable, quotables
 from rag.retrieval.following import term_weights
-from rag.text import is_chinese, split_sentences, terms
-from rag.types import Notice, Passage, SparseVector
+from rag.text import split_sentences, terms
+from rag.types import Passage, SparseVector
 
 if TYPE_CHECKING:
     from langchain_core.messages import AIMessage, BaseMessage
@@ -120,16 +118,13 @@ class ExtractiveReasoner:
         return type(self)(self.encoder, self.weights, before)
 
     async def decide(self, question: str, history: Sequence[BaseMessage], tools: Sequence[BaseTool]) -> AIMessage:
-        """Search for everything but small talk; what was said is answered from the conversation."""
+        """Search for everything but what was said, which is answered from the conversation."""
         from langchain_core.messages import AIMessage
 
         from rag.reasoning.messages import exchanges_of
 
         if recall := recalled(question, exchanges_of(history)):
             return AIMessage(recall)
-        if is_small_talk(question):
-            code = "small_talk_thanks" if is_thanks(question) else "small_talk"
-            return AIMessage(say(Notice(code), "zh" if is_chinese(question) else "en"))
         return call_for([question])
 
     async def grade(self, question: str, passages: Sequence[Passage]) -> list[bool]:

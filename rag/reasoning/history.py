@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from rag.messages import say
-from rag.reasoning.questions import is_about_conversation, is_small_talk
+from rag.reasoning.questions import is_about_conversation
 from rag.retrieval.following import TURNS
 from rag.text import estimate_tokens, first_sentence, is_chinese
 from rag.types import Exchange, Notice, Step
@@ -128,7 +128,7 @@ def _asks_for_the_answer(question: str) -> bool:
 
 def questions_before(history: Sequence[Exchange]) -> list[str]:
     """The last questions that a search takes in, oldest first, without asides, each as it was understood."""
-    asked = [one.meant for one in history if not one.aside and not is_small_talk(one.meant)]
+    asked = [one.meant for one in history if not one.aside and not is_about_conversation(one.meant)]
     return [question[:MAX_STANDALONE] for question in asked][-TURNS:]
 
 

@@ -1,8 +1,7 @@
 """What can be told of a question before anything is searched.
 
-Whether it can need a page at all, or is only about the helper or the conversation: what such a question is made of is a
-closed set of words, and it must name one of us: the helper, or what was said. One word more is a subject, and a subject
-is looked up.
+Whether it is about the conversation alone: what such a question is made of is a closed set of words, and it must name
+what was said. One word more is a subject, and a subject is looked up.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from typing import Final
 from rag.text import question_language
 from rag.types import Notice
 
-__all__ = ["MAX_CHARACTERS", "is_about_conversation", "is_small_talk", "is_third_language", "question_problem"]
+__all__ = ["MAX_CHARACTERS", "is_about_conversation", "is_thanks", "is_third_language", "question_problem"]
 
 MAX_CHARACTERS: Final = 4_000
 
@@ -41,93 +40,6 @@ _ENGLISH: Final = re.compile(
 )
 _WORD: Final = re.compile(r"\w")
 
-_PLEASANTRIES: Final = re.compile(
-    r"\b(?:hi|hello|hey|hiya|howdy|yo|greetings|good (?:morning|afternoon|evening|night|day)|welcome|there|everyone"
-    "|everybody|folks|all|again|how (?:are|r) (?:you|u|things)(?: doing)?(?: (?:today|going))?"
-    "|how(?: is|'s) (?:it|everything)(?: going)?|what(?: is|'s) up|long time no see|and you"
-    "|(?:nice|good|great|lovely|pleased) to (?:meet|see|talk to) you|it(?: was|'s| is) a pleasure|thanks?(?: you)?"
-    "|thank u|thx|ty|cheers|so (?:much|kind)|much appreciated|(?:i )?(?:really )?appreciate (?:it|that)"
-    "|(?:that is|that's|you are|you're|how) (?:very |so |too )?(?:kind|nice|sweet|great)(?: of you)?|many"
-    "|a (?:lot|bunch)|a million|very much"
-    "|for (?:your|the|all your) (?:help|time|answers?|reply|patience|explanation)|bye(?:[- ]bye)?|goodbye"
-    "|(?:see (?:you|ya)|talk to you)(?: again| soon| then| tomorrow)?|take care|later|ciao"
-    "|have a (?:nice|good|great|lovely) (?:day|evening|night|one|weekend|time)|ok(?:ay)?|k|great|nice|cool|perfect"
-    "|awesome|amazing|excellent|brilliant|fantastic|lovely|good|well done|wonderful"
-    "|(?:good|great|nice) (?:job|work)|sounds? (?:good|great)|makes sense|that(?: is|'s) all|(?:that|it) works"
-    "|ha(?:ha)+h?|lol|wow|oh|ah|hm+|yes|yeah|yep|no(?: problem| worries)?|nope|sure|fine|exactly|indeed|right"
-    "|(?:i )?(?:got|understand|understood)(?: (?:it|that|you|now))?|i see|never ?mind"
-    "|you(?:'re| are) (?:welcome|the best|awesome|amazing|great|wonderful)|i(?:'m| am) new(?: here)?"
-    "|please|(?:i am |i'm )?(?:so |very )?sorry|excuse me|my (?:friend|bad)|that(?: was|'s| is)?|it|helped|helps"
-    "|helpful|very|really|is any(?:one|body) (?:there|here)|don't mention it|by the way|btw|mate|buddy"
-    r"|just (?:testing|a test))(?!\w)|你好|您好|大家好|各位|嗨|哈喽|哈啰|早上好|上午好|中午好|下午好|晚上好|早安"
-    "|午安|晚安|早|在吗|在不在|最近(?:好|怎么样|如何)|吃(?:饭)?了吗|很?高兴认识你|好久不见|谢谢|多谢|感谢|谢啦|谢了"
-    "|辛苦了?|麻烦(?:你|您)?了|非常感激|再见|拜拜|回头见|明天见|回见|先这样|就这样|没(?:有)?别的(?:事|问题)了?"
-    "|祝(?:你|您)?|(?:周末|节日|生活|工作)?(?:愉快|快乐|顺利)|新年(?:快乐|好)|好的?|明白了?|知道了|懂了|清楚了|了解"
-    "|收到|原来如此|这样啊|哈+|嘿+|呵+|嗯+|是的?|不是|可以|不错|没错|太|棒|厉害|很|非常|真(?:的|是)?"
-    "|帮了?(?:我)?大忙|(?:很|真|非常)(?:有帮助|有用)|请|抱歉|不好意思|打扰了?|对不起|没关系|不客气|不用谢|没事"
-    r"|没问题|不用了|你(?:的)?(?:回答|帮助|解答|耐心)(?=\W*$)|你们|你|您|吗|呢|啊|呀|吧|了|的|啦|哦|喔|哇|测试一下"
-)
-_TOOL: Final = r"(?:assistant|chat ?bot|bot|chat|helper)"
-_CLAUSE: Final = re.compile(r"[,.!?;:，。！？；：、…]+")
-_LEADS_IN: Final = re.compile(r"^\W*(?:(?:so|and|well|but|then|also)(?!\w)|那么?|所以|另外)\W*")
-_FRAME: Final = re.compile(  # what asks politely for something else, or only hands a question back
-    "|".join(
-        (
-            r"\b(?:can|could|would|will) you (?:(?:please|kindly|just) )?(?:tell|show|give|explain to|let) (?:me|us)"
-            r"(?: know)?(?!\w)",
-            r"\b(?<!what )do you (?:know|think|happen to know)\b",
-            r"^\W*(?:can|could|will|would|do|did|are|have|should) you(?: please)?\W*$",
-            "[你您](?:能|可以|能不能|可不可以)?(?:知道|晓得|觉得|认为|告诉我们?)(?!(?:些|点)?(?:什么|啥|哪些))",
-            r"^\W*[你您](?:会|能)(?:吗|么)?\W*$",
-        )
-    )
-)
-_POINTS_BACK: Final = re.compile(r"\b(?:it|that|there|sure|right)\b|为什么|[那它他她]")
-_NAMES_HELPER: Final = re.compile(
-    "|".join(
-        (
-            rf"\b(?:you|u|yourself|this {_TOOL})\b",
-            r"\byour (?:name|purpose|job|role|function|abilities|capabilities|features|limits?)\b",
-            r"\bwhat (?:can|should|could|may) (?:i|we) ask\b",
-            r"\bhow (?:do|can|should) (?:i|we) use this\b",
-            r"^\W*(?:please )?help(?: me)?(?: please)?\W*$",
-            r"\bi need (?:some |your )?help\b",
-            r"\bwho am i (?:talking|speaking|chatting)\b",
-            r"\bi (?:have|had|have got) (?:an?|another|some|one more) questions?\b",
-            r"\bis this (?:an? )?(?:ai|bot|chat ?bot|robot)\b",
-            "[你您](?!们)|这个?(?:聊天机器人|助手)|自我介绍",
-            "我们?(?:能|可以|该|应该)问(?:什么|些|哪|啥)",
-            "我(?:有|想问|想请教)(?:一?个|一些|几个|点)?问题",
-            "有(?:什么|啥)(?:可以|能)帮",
-            r"^\W*(?:帮助|帮忙|帮我|需要帮助|我需要帮助)\W*$",
-        )
-    )
-)
-_OF_HELPER_ENGLISH: Final = re.compile(
-    r"\b(?:i (?:need|want|would like)|i'd like"
-    r"|what (?:do|can|could) you (?:know|tell|say|explain)|what (?:should|do|can|may) i call you|can you offer"
-    rf"|how (?:do|does) (?:you|this {_TOOL}) (?:\w+ly )?(?:work|function)|are you there|tell (?:me|us)|who|what"
-    "|what's|who's|how|which|can|could|would|will|should|may|do|does|did|are|r|is|were|have|has|'s|am|you|u|your"
-    rf"|yourself|i|me|we|us|my|this {_TOOL}|use this|(?:for|to) (?:me|us|you)|(?:you|called|made|built) (?:for|of)"
-    "|an? (?:real |actual )?(?:ai|bot|chat ?bot|robot|computer|machine|program|human(?: being)?|person"
-    "|(?:language )?model|assistant|name|questions?)|ai|human|bot|robot|real|alive|chatgpt|name|called|purpose|job"
-    "|role|function|abilities|capabilities|features|limits?|able to|to|capable of|good at|doing|made|built|created"
-    "|developed|trained|programmed|help|helping|assist|answer|ask|use (?:you|u)|introduce|with|about|or|and|on|out"
-    "|here|today|now|exactly|actually|even|really|just|possibly"
-    "|(?:what |which )?(?:(?:sorts?|kinds?|types?) of )?(?:questions?|things?|stuff|topics|help)"
-    "|(?:talking|speaking|chatting) (?:to|with)|(?:speak|understand) (?:english|chinese|mandarin)|is this"
-    "|(?:kind|sort|type) of (?:ai|(?:chat ?)?bot|assistant|model)|one|another|be(?: of help)?|something|anything"
-    r"|a (?:bit|little|few)|some|more|also|else|not)(?!\w)"
-)
-_OF_HELPER_CHINESE: Final = re.compile(
-    "干[嘛吗]|一个|谁|什么|啥|哪(?:些|个|位|方面|里|家)?|怎么样?|怎样|如何|是不是|是|叫|称呼|名字|到底|究竟|其实"
-    "|能不能|可不可以|能够?|会|可以?|都|还|帮忙|帮助|帮|忙|做|干|回答|解答|解决"
-    "|提供(?=(?:什么|哪些|啥)?(?:样的?)?帮)|擅长|知道|懂|问题?|事情?|东西|功能|用途|用处|作用|能力|本事|本领|职责"
-    "|(?:使用|用)(?=[你您这])|(?<=怎么)用|(?<=如何)用|工作|运作|开发|创造|训练|制作|设计|自我介绍|介绍|自己|一下"
-    "|一些|一点|[些点个位来先我给为向跟和被由出有要该]|应该|我们|说(?:中文|英[文语]|汉语|普通话)|在(?:做|干嘛?)|想"
-    "|有|聊天机器人|机器人|真人|人工智能|人类|人|程序|语言模型|大模型|模型|助手|ai|chatgpt|还是|方面|类型|种类|样"
-    "|这|说话|聊天|需要"
-)
 _STANDS: Final = "previous|last|first|earlier"
 _SAYS: Final = "(?:问|说|聊|谈|讨论|提|回答|答|讲|告诉)"
 _US: Final = "(?:我们?|你们?|您|咱们?)"
@@ -178,7 +90,7 @@ _OF_TALK_ENGLISH: Final = re.compile(
     r"|repeat|summar\w+|sum|recap|quick|list|show|give|short|shorter|shorten|brief|briefly|simpler|simplify|rephrase"
     "|translate|into|english|chinese|french|german|spanish|japanese|korean|sentences?|words?|bullet points?"
     "|(?:(?:key|main) )?points?|overview|history|until|anything|sure|correct|again|exactly|like|get|go|back"
-    r"|over)(?!\w)"
+    r"|over|please|thanks)(?!\w)"
 )
 _OF_TALK_CHINESE: Final = re.compile(
     "我们?|咱们?|你们?|您们?|刚才|刚刚|刚|之前|以前|先前|前面|上面|上一?|最初|最早|最开始|最后|一开始|开始|开头"
@@ -187,7 +99,7 @@ _OF_TALK_CHINESE: Final = re.compile(
     "|聊到|聊|谈论|谈|讨论|提到|提过|提|讲|回答|答复|答案|答|回复|告诉|话题|话|内容|消息|记录|历史|总结|概括|回顾"
     "|复述|重复|翻译|成|中文|英文|[英日法德韩]语|简短|简单|简洁|完整|短|一下|一句|一遍|再|帮|给|把|能不能|能否|能"
     "|可以|会|记得|列出|列|过|到|里|全部|所有|整个|本次|这次|这段|那个|这个|关于|事情?|东西|主要|要点|来着"
-    "|[这那个次条轮句段些遍跟和向对来先件]"
+    "|[这那个次条轮句段些遍跟和向对来先件请的了你您是吗呢]"
 )
 
 
@@ -219,46 +131,16 @@ def is_third_language(question: str) -> bool:
     return foreign + articles + english_too >= 2 > english
 
 
-def is_small_talk(question: str) -> bool:
-    """Whether no page can be needed: pleasantries alone, or something about the helper or this conversation.
-
-    Deliberately narrow. What a model answers by itself is believed here only; all else is looked up.
-    """
-    asked = _folded(question)
-    return _is_pleasant(asked) or _is_about_helper(asked) or is_about_conversation(question)
-
-
 def is_thanks(question: str) -> bool:
-    """Whether small talk is a thank-you."""
+    """Whether a message that needs no page is a thank-you."""
     return bool(_THANKS.search(_folded(question)))
 
 
 def is_about_conversation(question: str) -> bool:
-    """Whether the question is answered by what was said before, not by pages."""
+    """Whether the question is answered by what was said before, not by pages; deliberately narrow."""
     asked = _folded(question)
-    return bool(_NAMES_TALK.search(asked)) and _is_pleasant(_without(asked, _OF_TALK_ENGLISH, _OF_TALK_CHINESE))
-
-
-def _is_about_helper(asked: str) -> bool:
-    """Whether some clause is, and each other one is a pleasantry."""
-    clauses = [clause for clause in _CLAUSE.split(_LEADS_IN.sub("", asked)) if not _is_pleasant(clause)]
-    return bool(clauses) and all(map(_names_helper, clauses))
-
-
-def _names_helper(clause: str) -> bool:
-    bare = _LEADS_IN.sub("", _FRAME.sub(" ", clause))
-    left = _without(bare, _OF_HELPER_ENGLISH, _OF_HELPER_CHINESE)
-    return bool(_NAMES_HELPER.search(bare)) and not _POINTS_BACK.search(left) and _is_pleasant(left)
-
-
-def _without(asked: str, *vocabularies: re.Pattern[str]) -> str:
-    for words in vocabularies:
-        asked = words.sub(" ", asked)
-    return asked
-
-
-def _is_pleasant(asked: str) -> bool:
-    return not _WORD.search(_PLEASANTRIES.sub(" ", asked))
+    left = _OF_TALK_CHINESE.sub(" ", _OF_TALK_ENGLISH.sub(" ", asked))
+    return bool(_NAMES_TALK.search(asked)) and not _WORD.search(left)
 
 
 def _folded(question: str) -> str:

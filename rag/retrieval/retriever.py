@@ -14,10 +14,10 @@ from rag.models.reranker import Reranker
 from rag.models.sparse import SparseEncoder
 from rag.retrieval.answerable import features_of, probability
 from rag.retrieval.context import Context, assemble, widened, with_parents
-from rag.retrieval.filters import Filters
 from rag.retrieval.following import term_weights
 from rag.retrieval.ranking import mmr, pairwise_similarity
 from rag.retrieval.strategies import DEFAULT_STRATEGY, STRATEGIES, Engine, Expander, SearchRequest, Tuning
+from rag.store.filters import Filters
 from rag.store.library import Library
 from rag.store.search import Hit
 from rag.types import Candidate, Passage, Retrieval

@@ -7,7 +7,7 @@ takes that one.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from rag.routing.features import FIELDS, NAMES, SIZE, features, matched
+from rag.routing.features import NAMES, SIZE, features, grams, matched
 from rag.routing.message import Message
 from rag.routing.routes import ROUTES, Route
 
@@ -51,20 +51,13 @@ def because(message: Message, route: Route) -> list[str]:
 
 def chosen_before(message: Message, rows: Iterable[tuple[str, Route]]) -> Route | None:
     """What a person chose for a message like this one; `rows` are (masked text, route), the latest first."""
-    mine = _grams(message.masked)
+    mine = grams(message.masked)
     for text, route in rows:
-        theirs = _grams(text)
-        alike = sum(weight * theirs.get(place, 0.0) for place, weight in mine.items())
+        theirs = grams(text)
+        alike = sum(weight * theirs.get(bucket, 0.0) for bucket, weight in mine.items())
         if alike >= _ALIKE and _possible(route, message):
             return route
     return None
-
-
-def _grams(masked: str) -> Mapping[int, float]:
-    places, values = features(masked)
-    grams = values[places >= FIELDS]
-    unit = grams / max(1e-9, float(np.linalg.norm(grams)))
-    return dict(zip(places[places >= FIELDS].tolist(), unit.tolist(), strict=True))
 
 
 def _possible(route: Route, message: Message) -> bool:

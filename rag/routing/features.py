@@ -10,7 +10,11 @@ have?" does.
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Mapping
+from functools import lru_cache
 from itertools import combinations
+from math import hypot, log
 from typing import Final
 from zlib import crc32
 
@@ -153,11 +157,17 @@ def features(masked: str) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
     touched = fields_of(masked)
     places = [place for place, is_touched in enumerate(touched) if is_touched]
     places += [len(NAMES) + place for place, (a, b) in enumerate(_PAIRS) if touched[a] and touched[b]]
-    grams, counts = np.unique(np.array(_hashed(masked), np.int32), return_counts=True)
-    weights = 1 + np.log(counts) if len(counts) else counts.astype(float)
-    weights = _GRAMS_WEIGH * weights / max(1e-9, float(np.linalg.norm(weights)))
-    values = np.concatenate([np.full(len(places), 0.5), weights]).astype(np.float32)
-    return np.concatenate([np.array(places, np.int32), grams + FIELDS]).astype(np.int32), values
+    hashed = grams(masked)
+    values = np.array([0.5] * len(places) + [_GRAMS_WEIGH * weight for weight in hashed.values()], np.float32)
+    return np.array([*places, *(FIELDS + place for place in hashed)], np.int32), values
+
+
+@lru_cache(maxsize=4096)
+def grams(masked: str) -> Mapping[int, float]:
+    """The buckets of its n-grams, and their weights, 1 + log of how often each occurs, as a unit vector."""
+    weights = {bucket: 1 + log(count) for bucket, count in sorted(Counter(_hashed(masked)).items())}
+    length = hypot(*weights.values())
+    return {bucket: weight / length for bucket, weight in weights.items()}
 
 
 def _hashed(masked: str) -> list[int]:

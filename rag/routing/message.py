@@ -15,7 +15,7 @@ _AROUND: Final = (
     " \t\r\n,;:|<>()[]\"'\u2018\u2019\u201c\u201d\uff0c\u3001\uff1b\uff1a\uff08\uff09\u3010\u3011\u300a\u300b"
 )
 _PASTED: Final = 300  # characters from which on a text is worth keeping
-_HEAD: Final = re.compile(r"\s*(?P<head>[^\n:：]{2,200})(?:[:：]|\n)")
+_HEAD: Final = re.compile(r"\s*+(?P<head>[^\n:：]{2,200})(?:[:：]|\n)")
 _HEAD_END: Final = re.compile(r"[,，.。;；]")
 
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Final
 
 from rag.errors import ModelError
-from rag.reasoning.questions import is_small_talk
+from rag.reasoning.questions import is_about_conversation
 from rag.routing.classifier import because, chosen_before, likelihoods
 from rag.routing.message import Message, read_message
 from rag.routing.routes import Route, RouteBy, Routed
@@ -65,7 +65,9 @@ class Router:
             return _routed(message, "unknown", "rules", "route_no_words")
         if expression := expression_of(message.text):
             return _routed(message, "calculate", "rules", "route_expression", expression=expression)
-        return _routed(message, "small_talk", "rules", "route_greeting") if is_small_talk(message.text) else None
+        if is_about_conversation(message.text):
+            return _routed(message, "small_talk", "rules", "route_conversation")
+        return None
 
     def _likely(self, message: Message) -> Routed:
         likely = likelihoods(message)

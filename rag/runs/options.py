@@ -10,8 +10,8 @@ from rag.config import Settings
 from rag.models.sampling import SAMPLING
 from rag.reasoning.composing import Compose
 from rag.reasoning.history import WINDOW, Memory, MemoryKind
-from rag.retrieval.filters import Filters
 from rag.runs.usage import Prices
+from rag.store.filters import Filters
 
 TreeOrder = Literal["breadth", "best"]
 Leave = Literal["", "ask", "allowed"]

@@ -1,44 +1,47 @@
-"""How a page changes: all of it at once, whatever ends the process in between.
+"""How a page changes: all of it at once, however many processes write it, whatever ends them when.
 
-    1. the chunks of the new generation are written, inactive, and counted
-    2. a text that is about to be replaced is written down as a version
-    3. the page's record is written with the new generation: this one write is the commit
-    4. the new chunks are flagged active, those of other generations are deleted
-    5. the version is settled, then the record
+A page's record names the *generation* of chunks that is the page, under a revision `rev` that nothing but a
+compare-and-set changes:
 
-Searches ask for active chunks and check them against the records, so between 3 and 5 nobody sees a
-page by halves. After a kill, `settle` repeats 4 and 5 for what is not settled.
+    1. the record is read: revision r
+    2. the chunks of an attempt are written, inactive, under a generation that no other attempt has, with `base_rev` r
+    3. a text that is about to be replaced is written down as a version
+    4. the record is replaced if its revision is still r: this one write is the commit
+    5. it is read back: whoever finds his token in it has won; another deletes what he wrote, and looks again
+    6. the chunks of the generation that was replaced are deleted, the new ones flagged active, the version settled
+
+Clearing up needs no clock and no owner. An attempt can be committed at its `base_rev` alone, and each revision is
+replaced once: so whoever has read (R, G) of a record, however long ago, may delete the chunks with `base_rev` < R that
+are not of G. A page that is removed leaves a record without a text behind, so that the revision of a page never goes
+back. Before chunks of an attempt that may yet be committed are cleared, the revision is raised: then it never will.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from threading import Lock, RLock
+from itertools import chain
 from typing import Any
-from weakref import WeakKeyDictionary
-from zlib import crc32
+from uuid import uuid4
 
 import numpy as np
 from numpy.typing import NDArray
 from qdrant_client import QdrantClient, models
 
 from rag.errors import StoreError
-from rag.store.duplicates import Signature, sign
+from rag.store.duplicates import sign
+from rag.store.locks import LibraryLocks
 from rag.store.records import (
     DENSE,
+    ORDER,
     SPARSE,
     WITHOUT_TEXT,
+    Mark,
     Stored,
     chunk_id,
     chunk_payload,
     claim_payload,
-    content_hash,
-    date_of,
     joined_aliases,
     match,
     now,
@@ -47,13 +50,15 @@ from rag.store.records import (
     page_point,
     state_payload,
     stored_from,
+    tombstone,
 )
 from rag.store.versions import Versions
 from rag.types import Chunk, Page, SparseVector
 
-BATCH = 128
-_ATTEMPTS = 3
-_STRIPES = 64
+BATCH = 128  # points a call
+_IDS = 1000  # points a call that are named, not sent
+_TRIES = 20
+_RESENT = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,28 +77,50 @@ class NewChunks:
             raise ValueError("chunks, dense, dense_ok, sparse and hashes must have one row for each chunk")
 
 
-def recipe(text: str, chunker: str, embedding_model: str) -> str:
-    """What decides the chunks and vectors of a page: its text, the chunker, the embedding model."""
-    parts = "\n".join((chunker, embedding_model, content_hash(text)))
-    return hashlib.sha256(parts.encode()).hexdigest()[:16]
-
-
-def generation_of(page: Page, new: NewChunks, chunker: str, embedding_model: str) -> str:
-    """The recipe, then a hash of everything else the points hold: equal generations are equal points."""
-    spans = [(chunk.index, chunk.start, chunk.end, chunk.section, *(chunk.parent or ())) for chunk in new.chunks]
-    rest = json.dumps([page.url, page.title, page.site, page.language, date_of(page), spans, list(new.hashes)])
-    return recipe(page.text, chunker, embedding_model) + hashlib.sha256(rest.encode()).hexdigest()[:16]
-
-
 @dataclass(frozen=True, slots=True)
-class _Change:
-    """What one commit writes: the page with its chunks, and what was there before."""
+class Draft:
+    """A page that is to be stored. `recipe` decides its chunks and vectors, `claim` is as in `Library.commit`."""
 
     page: Page
     new: NewChunks
-    signature: Signature
-    before: Stored | None
+    recipe: str
     claim: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Stand:
+    """How a page stands after a commit; not `written` where another process was ahead with this text or a newer one."""
+
+    page: Page
+    written: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class _Swap:
+    """A compare-and-set of a record that was read as `before`: it has taken place once `token` is found in it."""
+
+    page: Page
+    before: Stored | None
+    token: str
+    operation: Any
+
+    @property
+    def url_hash(self) -> str:
+        return self.page.url_hash
+
+    @property
+    def rev(self) -> int:
+        return self.before.rev if self.before else -1
+
+
+@dataclass(frozen=True, slots=True)
+class _Attempt:
+    """One try to commit a draft: the page as it would be stored, in the place of what was there."""
+
+    draft: Draft
+    page: Page
+    before: Stored | None
+    token: str
 
     @property
     def left_out(self) -> bool:
@@ -103,15 +130,19 @@ class _Change:
         return not (self.before.page.status == "gone" and self.page.status == "active")
 
     @property
-    def visible(self) -> bool:
-        """Whether the same points are there already: writing them inactive would hide a page that is well."""
-        if self.before is None or self.before.left_out:
-            return False
-        return self.before.page.generation == self.page.generation
-
-    @property
     def makes_version(self) -> bool:
-        return self.before is not None and self.before.page.version < self.page.version
+        return self.before is not None and not self.before.removed and self.before.page.version < self.page.version
+
+    def ids(self) -> list[str]:
+        return [chunk_id(self.page.url_hash, self.page.generation, one.index) for one in self.draft.new.chunks]
+
+    def swap(self) -> _Swap:
+        mark = Mark(_next_rev(self.before), _recent(self.before, self.token))
+        settled = bool(self.page.chunks and (self.before is None or self.before.rev))  # else `settle` is still to come
+        point = page_point(
+            self.page, sign(self.page.text), mark, left_out=self.left_out, settled=settled, claim=self.draft.claim
+        )
+        return _Swap(self.page, self.before, self.token, _replacing(point, self.before))
 
 
 class Committer:
@@ -124,122 +155,290 @@ class Committer:
         self._chunks = chunks
         self._locks = locks
 
-    def commit(self, page: Page, new: NewChunks, claim: str = "") -> Page:
-        """Replace what is stored of `page`, whose `generation` is set; StoreError leaves the old in place."""
-        with self._locks.pages([page.url_hash]):
-            before = self.stored(page.url_hash)
-            page = _succeeding(page, before.page if before else None, len(new.chunks))
-            change = _Change(page, new, sign(page.text), before, claim)
-            for _ in range(_ATTEMPTS):
-                found = self._attempt(change)
-                if found == page.chunks:
-                    return page
-            raise StoreError("commit_incomplete", url=page.url, expected=page.chunks, stored=found)
+    # Committing
 
-    def _attempt(self, change: _Change) -> int:
-        """One run of the protocol; the number of chunks found at its end, or at the check before the commit.
+    def commit(self, drafts: Sequence[Draft]) -> list[Stand]:
+        """Replace what is stored of these pages, each for itself; StoreError leaves what was there or the new.
 
-        Another process over the same server may clear our chunks in between, hence the second count.
+        None may be there twice. Some calls for all of them, and as many again where another process was faster.
         """
-        page = change.page
-        self._write_chunks(page, change.new, change.visible)
-        found = self._count(page)
-        if found != page.chunks:
-            return found
-        if change.makes_version:
-            self._keep_version(page)
+        stands: dict[str, Stand] = {}
+        left = {draft.page.url_hash: draft for draft in drafts}
+        with self._locks.pages(left):
+            for tried in range(_TRIES):
+                attempts = self._attempts(left, stands, is_first=not tried)
+                if attempts:
+                    self._stage(attempts)
+                    stands |= {one.page.url_hash: Stand(one.page) for one in self._exchange(attempts)}
+                left = {one: draft for one, draft in left.items() if one not in stands}
+                if not left:
+                    return [stands[draft.page.url_hash] for draft in drafts]
+        raise StoreError("commit_incomplete", url=next(iter(left.values())).page.url)
+
+    def _attempts(self, left: Mapping[str, Draft], stands: dict[str, Stand], *, is_first: bool) -> list[_Attempt]:
+        """A new attempt for each draft, but for those that another process made needless since the first look."""
+        attempts = []
+        records = self.records(left)
+        for url_hash, draft in left.items():
+            before = records.get(url_hash)
+            if before and not is_first and _is_as_good(before, draft):
+                stands[url_hash] = Stand(before.page, written=False)
+                continue
+            token = uuid4().hex[:16]
+            page = replace(_succeeding(draft, before), generation=draft.recipe + token)
+            attempts.append(_Attempt(draft, page, before, token))
+        return attempts
+
+    def _stage(self, attempts: Sequence[_Attempt]) -> None:
+        """Write chunks and versions, which nothing refers to yet."""
+        written = time.time()
+        points = [point for one in attempts for point in _chunk_points(one, written)]
+        for at in range(0, len(points), BATCH):
+            self._client.upsert(self._chunks, points[at : at + BATCH], wait=True)
+        successors = {one.page.url_hash: one.page for one in attempts if one.makes_version}
+        if successors:
+            ids = [page_id(one) for one in successors]
+            for record in self._client.retrieve(self._pages, ids, with_payload=True):
+                if stored_from(record.payload or {}).removed:
+                    continue
+                before = page_from(record.payload or {})
+                self.versions.keep(before, successors[before.url_hash].updated_at)
+
+    def _exchange(self, attempts: Sequence[_Attempt]) -> list[_Attempt]:
+        """Commit; the attempts that won. What the others wrote is gone."""
         with self._locks.switch:
-            self._write_record(change)
-            self._settle_chunks(page, change.left_out)
-            if change.makes_version:
-                self.versions.settle(page.url_hash, page.version)
-            self._mark_settled(page.url_hash)
-        return self._count(page)
+            names = self._swap([one.swap() for one in attempts])
+            won = [one for one in attempts if one.page.url_hash in names]
+            lost = [one for one in attempts if one.page.url_hash not in names]
+            self._delete_chunks([*map(_dead_ids, won), *(one.ids() for one in lost)])
+            for left_out in (False, True):
+                self._flag([i for one in won if one.left_out == left_out for i in one.ids()], left_out)
+            self.versions.settle_new([(one.page.url_hash, one.page.version - 1) for one in won if one.makes_version])
+            for one in won:
+                if not one.page.chunks or (one.before and not one.before.rev):
+                    self.settle(one.page.url_hash)
+        return won
 
-    def _keep_version(self, successor: Page) -> None:
-        found = self._client.retrieve(self._pages, [page_id(successor.url_hash)], with_payload=True)
-        before = page_from(found[0].payload or {}) if found else None
-        if before is not None and before.version < successor.version:  # else an attempt before this one got that far
-            self.versions.keep(before, successor.updated_at)
+    def _swap(self, swaps: Sequence[_Swap]) -> set[str]:
+        """Send compare-and-sets until it is known how they ended; the hashes of the pages where they took place.
 
-    def stored(self, url_hash: str) -> Stored | None:
-        """The page's record, without its text."""
-        found = self._client.retrieve(self._pages, [page_id(url_hash)], with_payload=WITHOUT_TEXT)
-        return stored_from(found[0].payload or {}) if found else None
+        An answer may get lost on its way while the write goes on: what is undecided is sent again as it was.
+        """
+        won: set[str] = set()
+        for _ in range(_RESENT):
+            self._client.batch_update_points(self._pages, [one.operation for one in swaps], ordering=ORDER)
+            found = self.records([one.url_hash for one in swaps])
+            won |= {one.url_hash for one in swaps if one.token in _tokens(found.get(one.url_hash))}
+            swaps = [one for one in swaps if one.url_hash not in won and _rev(found.get(one.url_hash)) == one.rev]
+            if not swaps:
+                return won
+        raise StoreError("commit_incomplete", url=swaps[0].page.url)
+
+    def _delete_chunks(self, ids: Sequence[Sequence[str]]) -> None:
+        dead: list[Any] = list(chain.from_iterable(ids))
+        for at in range(0, len(dead), _IDS):
+            self._client.delete(self._chunks, models.PointIdsList(points=dead[at : at + _IDS]))
+
+    def _flag(self, ids: Sequence[str], left_out: bool) -> None:
+        """Flag new chunks for good; by a filter, since another process may have replaced them already."""
+        for at in range(0, len(ids), _IDS):
+            here = models.Filter(must=[models.HasIdCondition(has_id=list(ids[at : at + _IDS]))])
+            self._client.set_payload(self._chunks, _flags(left_out), points=here, key="metadata")
+
+    # What is not about a text
+
+    def records(self, url_hashes: Sequence[str] | Mapping[str, Any]) -> dict[str, Stored]:
+        """The records of these pages, those of removed ones too, without their texts; by hash."""
+        ids = [page_id(one) for one in url_hashes]
+        found = self._client.retrieve(self._pages, ids, with_payload=WITHOUT_TEXT) if ids else []
+        stored = (stored_from(record.payload or {}) for record in found)
+        return {one.page.url_hash: one for one in stored}
 
     def update_state(self, page: Page, claim: str | None = None) -> None:
         """Write what `page` says of its address, not of its text, into its record; nothing when it has none."""
         with self._locks.pages([page.url_hash]):
-            before = self.stored(page.url_hash)
-            if before is None:
+            before = self.records([page.url_hash]).get(page.url_hash)
+            if before is None or before.removed:
                 return
             said = {} if claim is None else claim_payload(claim)
-            self._client.set_payload(self._pages, {**state_payload(page), **said}, points=[page_id(page.url_hash)])
+            here = models.Filter(must=[_is(page.url_hash)], must_not=[match("removed", True)])
+            self._client.set_payload(self._pages, {**state_payload(page), **said}, points=here, ordering=ORDER)
             if before.left_out and before.page.status == "gone" and page.status == "active":
-                self.leave_out(page.url_hash, False)
+                self.leave_out([page.url_hash], False)
 
-    def leave_out(self, url_hash: str, left_out: bool) -> None:
-        """Keep the page's chunks out of every search, or let them in again; nothing for a page that is not there."""
-        with self._locks.pages([url_hash]), self._locks.switch:
-            if self.stored(url_hash) is None:
-                return
-            change = {"left_out": left_out, "settled": False}
-            self._client.set_payload(self._pages, change, points=[page_id(url_hash)])
-            self.settle(url_hash)
+    def leave_out(self, url_hashes: Sequence[str], left_out: bool) -> None:
+        """Keep these pages' chunks out of every search, or let them in again; nothing for those that are not there."""
+
+        def change(before: Stored, token: str) -> Any:
+            said = {"left_out": left_out, "settled": False}
+            return _amending(before, {**said, "rev": _next_rev(before), "recent": list(_recent(before, token))})
+
+        self._change(url_hashes, change)
+
+    def remove(self, url_hashes: Sequence[str]) -> int:
+        """Remove pages with all their chunks and versions; returns how many there were."""
+
+        def change(before: Stored, token: str) -> Any:
+            mark = Mark(_next_rev(before), _recent(before, token))
+            return _replacing(tombstone(before.page.url_hash, mark), before)
+
+        return self._change(url_hashes, change)
+
+    def _change(self, url_hashes: Sequence[str], change: Callable[[Stored, str], Any]) -> int:
+        """Change the records of the pages that are there, whoever else does, and clear up; returns how many."""
+        count = 0
+        left = list(dict.fromkeys(url_hashes))
+        with self._locks.pages(left), self._locks.switch:
+            for _ in range(_TRIES):
+                present = [one for one in self.records(left).values() if not one.removed]
+                token = uuid4().hex[:16]
+                swaps = [_Swap(one.page, one, token, change(one, token)) for one in present]
+                won = self._swap(swaps) if swaps else set()
+                self._clear_up(list(self.records(list(won)).values()))
+                count += len(won)
+                left = [one.url_hash for one in swaps if one.url_hash not in won]
+                if not left:
+                    return count
+        raise StoreError("commit_incomplete", url=swaps[0].page.url)
+
+    # Clearing up
 
     def settle(self, url_hash: str) -> None:
-        """Make chunks and versions agree with the page's record; without a record, none of them stay."""
-        stored = self.stored(url_hash)
-        if stored is None:
-            self.versions.settle(url_hash, None)
-            ours = models.Filter(must=[match("metadata.url_hash", url_hash)])
-            self._client.delete(self._chunks, models.FilterSelector(filter=ours))
+        """Make chunks and versions agree with the page's record; an attempt that is not committed by now never will."""
+        self._fence(url_hash)
+        stored = self.records([url_hash]).get(url_hash)
+        if stored is not None:
+            self.versions.settle(url_hash, None if stored.removed else stored.page.version)
+            self._clear_up([stored])
+
+    def give_up(self, url_hash: str) -> bool:
+        """Have the record say that its page has no chunks, if some are gone; whether it is so."""
+        before = self.records([url_hash]).get(url_hash)
+        if before is None or before.removed:
+            return False
+        current = [match("metadata.url_hash", url_hash), match("metadata.generation", before.page.generation)]
+        found = self._client.count(self._chunks, count_filter=models.Filter(must=current), exact=True).count
+        if found >= before.page.chunks:
+            return False
+        token = uuid4().hex[:16]
+        said = {"generation": "", "chunks": 0, "settled": False}
+        mark = {"rev": _next_rev(before), "recent": list(_recent(before, token))}
+        if not self._swap([_Swap(before.page, before, token, _amending(before, {**said, **mark}))]):
+            return False
+        self._clear_up(list(self.records([url_hash]).values()))
+        return True
+
+    def _fence(self, url_hash: str) -> None:
+        """Raise the revision, whoever else does, so that no attempt of before can be committed."""
+        before = self.records([url_hash]).get(url_hash)
+        mark = Mark(_next_rev(before))
+        fence = _amending(before, {"rev": mark.rev}) if before else _replacing(tombstone(url_hash, mark), None)
+        self._client.batch_update_points(self._pages, [fence], ordering=ORDER)
+
+    def _clear_up(self, records: Sequence[Stored]) -> None:
+        """Flag the chunks of each record's generation as it says, and delete those that are dead by it."""
+        if not records:
             return
-        self._settle_chunks(stored.page, stored.left_out)
-        self.versions.settle(url_hash, stored.page.version)
-        self._mark_settled(url_hash)
-
-    def _settle_chunks(self, page: Page, left_out: bool) -> None:
-        """Only the chunks of the page's generation stay; they are active, or marked as left out on purpose."""
-        ours, current = match("metadata.url_hash", page.url_hash), match("metadata.generation", page.generation)
-        self._flag(models.Filter(must=[ours, current]), active=not left_out, left_out=left_out)
-        others = models.Filter(must=[ours], must_not=[current])
-        self._client.delete(self._chunks, models.FilterSelector(filter=others))
-
-    def _mark_settled(self, url_hash: str) -> None:
-        self._client.set_payload(self._pages, {"settled": True}, points=[page_id(url_hash)])
-
-    def hide(self, only: models.Filter) -> None:
-        """Flag chunks inactive, which marks them for the sweep until they are deleted."""
-        self._flag(only, active=False, left_out=False)
-
-    def _flag(self, only: models.Filter, *, active: bool, left_out: bool) -> None:
-        flags = {"active": active, "left_out": left_out}
-        self._client.set_payload(self._chunks, flags, points=models.FilterSelector(filter=only), key="metadata")
-
-    def _write_chunks(self, page: Page, new: NewChunks, active: bool) -> None:
-        written = time.time()
-        for start in range(0, len(new.chunks), BATCH):
-            rows = range(start, min(start + BATCH, len(new.chunks)))
-            points = [_chunk_point(page, new, row, active, written) for row in rows]
-            self._client.upsert(self._chunks, points, wait=True)
-
-    def _count(self, page: Page) -> int:
-        which = [match("metadata.url_hash", page.url_hash), match("metadata.generation", page.generation)]
-        return self._client.count(self._chunks, count_filter=models.Filter(must=which), exact=True).count
-
-    def _write_record(self, change: _Change) -> None:
-        point = page_point(change.page, change.signature, left_out=change.left_out, settled=False, claim=change.claim)
-        self._client.upsert(self._pages, [point], wait=True)
+        operations = [one for stored in records for one in _clearing(stored)]
+        self._client.batch_update_points(self._chunks, operations)
+        if removed := [stored.page.url_hash for stored in records if stored.removed]:
+            self.versions.delete(removed)
+        settled = [_amending(stored, {"settled": True}) for stored in records]
+        self._client.batch_update_points(self._pages, settled, ordering=ORDER)
 
 
-def _succeeding(page: Page, before: Page | None, chunks: int) -> Page:
-    """The page as it is to be stored in the place of `before`: counted, dated, under all its addresses."""
-    moment = now()
-    aliases = joined_aliases((), page.aliases)
-    page = replace(page, chunks=chunks, characters=len(page.text), updated_at=moment, aliases=aliases)
+def _is_as_good(stored: Stored, draft: Draft) -> bool:
+    """Whether what another process wrote is the draft's text cut alike, or was fetched later."""
+    if stored.removed:
+        return False
+    ours, theirs = draft.page.checked_at or draft.page.added_at, stored.page.checked_at or stored.page.added_at
+    return stored.page.generation.startswith(draft.recipe) or bool(ours and theirs and theirs > ours)
+
+
+def _is(url_hash: str) -> models.HasIdCondition:
+    return models.HasIdCondition(has_id=[page_id(url_hash)])
+
+
+def _still(before: Stored) -> models.Condition:
+    """Holds while the record has the revision that it was read at; records of before there were any have none."""
+    if before.rev:
+        return models.FieldCondition(key="rev", match=models.MatchValue(value=before.rev))
+    return models.IsEmptyCondition(is_empty=models.PayloadField(key="rev"))
+
+
+def _replacing(point: models.PointStruct, before: Stored | None) -> models.UpsertOperation:
+    """Writes the whole record, if nobody has since it was read as `before`."""
     if before is None:
+        given = models.PointsList(points=[point], update_mode=models.UpdateMode.INSERT_ONLY)
+    else:
+        here = models.Filter(must=[_still(before)])
+        given = models.PointsList(points=[point], update_filter=here, update_mode=models.UpdateMode.UPDATE_ONLY)
+    return models.UpsertOperation(upsert=given)
+
+
+def _amending(before: Stored, payload: dict[str, Any]) -> models.SetPayloadOperation:
+    """Writes a few fields of the record, if nobody has changed it since it was read as `before`."""
+    here = models.Filter(must=[_is(before.page.url_hash), _still(before)])
+    return models.SetPayloadOperation(set_payload=models.SetPayload(payload=payload, filter=here))
+
+
+def _flags(left_out: bool) -> dict[str, bool]:
+    return {"active": not left_out, "left_out": left_out}
+
+
+def _clearing(stored: Stored) -> list[Any]:
+    """What is to be done with the chunks of a page whose record was read as `stored`."""
+    ours, current = (
+        match("metadata.url_hash", stored.page.url_hash),
+        match("metadata.generation", stored.page.generation),
+    )
+    before = models.FieldCondition(key="metadata.base_rev", range=models.Range(lt=stored.rev))
+    unmarked = models.IsEmptyCondition(is_empty=models.PayloadField(key="metadata.base_rev"))
+    dead = models.Filter(must=[ours], must_not=[current], should=[before, unmarked])
+    operations: list[Any] = [models.DeleteOperation(delete=models.FilterSelector(filter=dead))]
+    if not stored.removed:
+        here = models.Filter(must=[ours, current])
+        change = models.SetPayload(payload=_flags(stored.left_out), filter=here, key="metadata")
+        operations.append(models.SetPayloadOperation(set_payload=change))
+    return operations
+
+
+def _rev(stored: Stored | None) -> int:
+    return stored.rev if stored else -1
+
+
+def _tokens(stored: Stored | None) -> Sequence[str]:
+    return stored.recent if stored else ()
+
+
+def _next_rev(before: Stored | None) -> int:
+    """The first revision is taken from the clock: where a record was lost altogether, it goes on growing."""
+    return before.rev + 1 if before and before.rev else time.time_ns() // 1_000_000
+
+
+def _recent(before: Stored | None, token: str) -> tuple[str, ...]:
+    """The tokens of the last changes: a winner that was replaced before it looked finds itself in them."""
+    return (*_tokens(before), token)[-8:]
+
+
+def _dead_ids(attempt: _Attempt) -> list[str]:
+    """The chunks of the generation that the attempt has replaced; not of one from before there were revisions."""
+    if attempt.before is None or not attempt.before.rev:
+        return []
+    before = attempt.before.page
+    return [chunk_id(before.url_hash, before.generation, index) for index in range(before.chunks)]
+
+
+def _succeeding(draft: Draft, stored: Stored | None) -> Page:
+    """The page as it is to be stored in the place of `stored`: counted, dated, under all its addresses."""
+    moment = now()
+    page = draft.page
+    aliases = joined_aliases((), page.aliases)
+    count = len(draft.new.chunks)
+    page = replace(page, chunks=count, characters=len(page.text), updated_at=moment, aliases=aliases)
+    if stored is None or stored.removed:
         return replace(page, added_at=page.added_at or moment, version=1)
+    before = stored.page
     return replace(
         page,
         added_at=before.added_at or page.added_at or moment,
@@ -248,7 +447,12 @@ def _succeeding(page: Page, before: Page | None, chunks: int) -> Page:
     )
 
 
-def _chunk_point(page: Page, new: NewChunks, row: int, active: bool, written: float) -> models.PointStruct:
+def _chunk_points(attempt: _Attempt, written: float) -> list[models.PointStruct]:
+    rows = range(len(attempt.draft.new.chunks))
+    return [_chunk_point(attempt.page, attempt.draft.new, row, max(_rev(attempt.before), 0), written) for row in rows]
+
+
+def _chunk_point(page: Page, new: NewChunks, row: int, base_rev: int, written: float) -> models.PointStruct:
     chunk = new.chunks[row]
     vector: dict[str, Any] = {}
     if new.dense_ok[row]:
@@ -258,12 +462,13 @@ def _chunk_point(page: Page, new: NewChunks, row: int, active: bool, written: fl
     if new.sparse[row].indices:
         given = new.sparse[row]
         vector[SPARSE] = models.SparseVector.model_construct(indices=given.indices, values=given.values)
+    first = _first_child(new.chunks, row)
     # Built bare: validating 384 numbers a point costs more than storing them.
     return models.PointStruct.model_construct(
         id=chunk_id(page.url_hash, page.generation, chunk.index),
         vector=vector,
         payload=chunk_payload(
-            page, chunk, new.hashes[row], active=active, written=written, first_child=_first_child(new.chunks, row)
+            page, chunk, new.hashes[row], active=False, written=written, first_child=first, base_rev=base_rev
         ),
     )
 
@@ -273,62 +478,3 @@ def _first_child(chunks: Sequence[Chunk], row: int) -> int:
     while row and chunks[row].parent is not None and chunks[row - 1].parent == chunks[row].parent:
         row -= 1
     return chunks[row].index
-
-
-class Switch:
-    """A lock that one thread may take again, and that counts in `changes` how often it was taken and given back."""
-
-    def __init__(self) -> None:
-        self._lock = RLock()
-        self._inside = 0
-        self._failed = False
-        self.changes = 0
-
-    def __enter__(self) -> None:
-        self._lock.acquire()
-        self._inside += 1
-        self.changes += 1
-
-    def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
-        self._failed = self._failed or error is not None
-        self.changes += 1
-        self._inside -= 1
-        self._lock.release()
-
-    def calm(self) -> int | None:
-        """A number that stays the same until something changes; None while something does, or once that has failed."""
-        return None if self._inside or self._failed else self.changes
-
-
-class LibraryLocks:
-    """`page` keeps two writers off one page; `switch` covers the instant in which a page changes over."""
-
-    def __init__(self) -> None:
-        self._stripes = [RLock() for _ in range(_STRIPES)]
-        self.switch = Switch()
-
-    @contextmanager
-    def pages(self, url_hashes: Iterable[str]) -> Iterator[None]:
-        """Hold the locks of these pages. Always in the same order, so that no two holders wait in a ring."""
-        wanted = sorted({crc32(one.encode()) % _STRIPES for one in url_hashes})
-        with ExitStack() as stack:
-            for stripe in wanted:
-                stack.enter_context(self._stripes[stripe])
-            yield
-
-    @contextmanager
-    def everything(self) -> Iterator[None]:
-        with ExitStack() as stack:
-            for stripe in self._stripes:
-                stack.enter_context(stripe)
-            stack.enter_context(self.switch)
-            yield
-
-
-_registry: WeakKeyDictionary[QdrantClient, dict[str, LibraryLocks]] = WeakKeyDictionary()
-_registering = Lock()
-
-
-def library_locks(client: QdrantClient, library: str) -> LibraryLocks:
-    with _registering:
-        return _registry.setdefault(client, {}).setdefault(library, LibraryLocks())

@@ -25,7 +25,10 @@ _LONGEST: Final = 2_000  # characters of a span's attributes
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """A conversation without its answers. `branch_of` is the turn of another one that it goes on from."""
+    """A conversation without its answers. `branch_of` is the turn of another one that it goes on from.
+
+    A `pinned` one is listed first.
+    """
 
     id: str
     library: str
@@ -35,6 +38,7 @@ class Conversation:
     updated_at: str
     turns: int = 0
     branch_of: str = ""
+    pinned: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +219,10 @@ class ConversationTable:
         return found[0] if found else None
 
     def conversations(self, library: str, owner: str, search: str = "", limit: int = 200) -> list[Conversation]:
-        """The owner's conversations, latest first; `search` must stand in their title, a question or an answer."""
+        """The owner's conversations, pinned ones first, then the latest.
+
+        `search` must stand in their title, a question or an answer.
+        """
         if not search.strip():
             return self._conversations("c.library = ? AND c.owner = ?", library, owner, limit=limit)
         like = "%" + search.strip().replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") + "%"
@@ -228,10 +235,10 @@ class ConversationTable:
     def _conversations(self, where: str, *values: Any, limit: int = 1) -> list[Conversation]:
         rows = self._file.rows(
             "SELECT c.*, (SELECT count(*) FROM turns t WHERE t.conversation_id = c.id) AS turns FROM conversations c"
-            f" WHERE {where} ORDER BY c.updated_at DESC, c.rowid DESC LIMIT ?",
+            f" WHERE {where} ORDER BY c.pinned DESC, c.updated_at DESC, c.rowid DESC LIMIT ?",
             *(*values, limit),
         )
-        return [Conversation(**dict(row)) for row in rows]
+        return [Conversation(**{**dict(row), "pinned": bool(row["pinned"])}) for row in rows]
 
     def of_library(self, library: str) -> list[str]:
         """The ids of all conversations in the library, everybody's."""
@@ -248,11 +255,30 @@ class ConversationTable:
         )
         return [_turn(row) for row in rows]
 
+    def most_cited(self, library: str, owner: str, latest: int = 200) -> list[str]:
+        """Hashes of the pages that the owner's latest turns cite, the most cited first."""
+        rows = self._file.rows(
+            "SELECT json_extract(c.value, '$.url_hash') AS page FROM (SELECT answer, library FROM turns WHERE owner = ?"
+            " AND library = ? ORDER BY rowid DESC LIMIT ?) t, json_each(t.answer, '$.citations') c"
+            " WHERE coalesce(nullif(json_extract(c.value, '$.library'), ''), t.library) = ?"
+            " GROUP BY page ORDER BY count(*) DESC, page LIMIT 20",
+            *(owner, library, latest, library),
+        )
+        return [row["page"] for row in rows]
+
     def rename(self, conversation_id: str, owner: str, title: str) -> bool:
         """Give it another title; False if it is not there or somebody else's."""
         with self._file.transaction() as db:
             done = db.execute(
                 "UPDATE conversations SET title = ? WHERE id = ? AND owner = ?", (title[:200], conversation_id, owner)
+            )
+        return done.rowcount > 0
+
+    def pin(self, conversation_id: str, owner: str, pinned: bool) -> bool:
+        """Keep it above the others, or no longer; False if it is not there or somebody else's."""
+        with self._file.transaction() as db:
+            done = db.execute(
+                "UPDATE conversations SET pinned = ? WHERE id = ? AND owner = ?", (pinned, conversation_id, owner)
             )
         return done.rowcount > 0
 

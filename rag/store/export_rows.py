@@ -13,7 +13,7 @@ from qdrant_client import models
 
 from rag.store.archive import ROWS_BYTES, ArchiveWriter
 from rag.store.library import Library
-from rag.store.records import SPARSE, joined_aliases, match_any, page_from, page_id, walk
+from rag.store.records import SPARSE, is_removed, joined_aliases, match_any, page_from, page_id, walk
 from rag.store.search import dense_of
 from rag.types import Page
 
@@ -28,7 +28,7 @@ _WORDS = frozenset(["title", "site", "author", "published", "modified", "etag", 
 def export_pages(library: Library, hashes: Sequence[str], archive: ArchiveWriter, counts: dict[str, int]) -> None:
     """Write some pages with their versions and chunks, and add to `counts` how many of each there were."""
     records = library.client.retrieve(library.pages_collection, [page_id(one) for one in hashes], with_payload=True)
-    payloads = {page_from(record.payload or {}).url_hash: record.payload or {} for record in records}
+    payloads = {page_from(r.payload or {}).url_hash: r.payload or {} for r in records if not is_removed(r)}
     for group in _by_size(list(payloads.values())):
         _texts_part(archive, "pages", [_slim_page(one) for one in group])
         counts["pages"] += len(group)
@@ -93,7 +93,7 @@ def _by_size(payloads: Sequence[Mapping[str, Any]]) -> Iterator[list[Mapping[str
 
 def _slim_page(payload: Mapping[str, Any]) -> dict[str, Any]:
     """A page's record without what is made from the rest of it, and with nothing in it that is too long to be true."""
-    slim = _plain(payload, "alias_hashes", "claim_hashes", "settled")
+    slim = _plain(payload, "alias_hashes", "claim_hashes", "settled", "rev", "recent")
     words = {name: str(slim[name])[:_LONGEST] for name in _WORDS & slim.keys()}
     return {**slim, **words, "aliases": list(joined_aliases((), payload.get("aliases", ())))}
 

@@ -53,7 +53,7 @@ def checked_page(row: Mapping[str, Any], text: str) -> Page:
     page = Page(**{"language": "", "site": "", "source": "import", **given})
     page = replace(page, title=plain(page.title), author=plain(page.author))
     _require(bool(_HASH.fullmatch(page.url_hash)) and page.source in get_args(PageSource))
-    _require(page.status in get_args(PageStatus) and page.version > 0 and bool(page.generation))
+    _require(page.status in get_args(PageStatus) and page.version > 0 and bool(page.generation or not page.chunks))
     _require(_is_moment(page.added_at) and all(_is_moment(getattr(page, name) or page.added_at) for name in _TIMES))
     _require(page.text_hash == hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest())
     return page

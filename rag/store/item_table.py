@@ -22,7 +22,8 @@ class JobItem:
     """One source of a job. `result` is there once it is done.
 
     `depth` counts the links from the start of a crawl, `parent` is the position of the item that led to
-    it. `attempts` counts how often it was begun; times are ISO 8601 in UTC, or empty.
+    it. `attempts` counts how often it was begun; times are ISO 8601 in UTC, or empty. `kind` is that of
+    its source, where it was read.
     """
 
     position: int
@@ -37,6 +38,7 @@ class JobItem:
     attempts: int = 0
     started_at: str = ""
     finished_at: str = ""
+    kind: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,9 +161,10 @@ class ItemTable:
         return [_item(row) for row in rows]
 
     def open(self, job_id: str, limit: int = -1) -> list[JobItem]:
-        """The first `limit` items without a result."""
+        """The first `limit` items without a result, with their `kind`."""
+        kind = "coalesce(json_extract(payload, '$.kind'), '') AS kind"
         rows = self._file.rows(
-            f"SELECT {_SHOWN} FROM job_items WHERE job_id = ? AND result IS NULL ORDER BY position LIMIT ?",
+            f"SELECT {_SHOWN}, {kind} FROM job_items WHERE job_id = ? AND result IS NULL ORDER BY position LIMIT ?",
             job_id,
             limit,
         )

@@ -4,39 +4,32 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import replace
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from qdrant_client import QdrantClient, models
+from qdrant_client import QdrantClient
 
-from rag.errors import ModelMismatchError, StoreError
+from rag.errors import ModelMismatchError
+from rag.store.audit import Audit, audit
 from rag.store.client import is_shared
-from rag.store.commit import Committer, NewChunks, generation_of, library_locks, recipe
+from rag.store.commit import Committer, Draft, NewChunks, Stand
+from rag.store.filters import Filters
+from rag.store.locks import library_locks
 from rag.store.reader import LibraryReader
-from rag.store.records import LibraryInfo, check_library_name, content_hash, ensure_library, match_any, now, page_id
-from rag.store.registry import (
-    check_not_removed,
-    check_present,
-    create_library,
-    discard_import,
-    ensure_registry,
-    library_info,
-    register,
-)
+from rag.store.records import LibraryInfo, check_library_name, content_hash, ensure_library, now, recipe
+from rag.store.registry import carry_over, check_present, create_library
 from rag.store.search import Fusion, Hit, Query, Searcher, reciprocal_rank_fusion
 from rag.store.sweep import sweep
-from rag.store.versions import of_pages
 from rag.types import Chunk, Page, SparseVector
 
 if TYPE_CHECKING:
     from langchain_core.embeddings import Embeddings
     from langchain_qdrant import QdrantVectorStore, SparseEmbeddings
 
-_REMOVALS = 100
+_AT_ONCE = 100  # pages
 _COUNT_KEPT = 5.0  # seconds; another process over the same server may write
 
 
@@ -46,7 +39,7 @@ def open_library(
     """Open the library, or make it where `create` allows, and repair what a killed process left behind.
 
     Raises ModelMismatchError when it was made with another model, StoreError for a name that cannot be one, is
-    that of a library that was removed, or without `create` of none.
+    that of a library that was removed or is written by a newer version of this program, or without `create` of none.
     """
     wanted = LibraryInfo(name, embedding_model, dimension, now())
     info = create_library(client, wanted) if create else check_present(client, check_library_name(name))
@@ -61,34 +54,12 @@ def open_library(
         )
     with library_locks(client, name).everything():
         ensure_library(client, name, embedding_model, dimension)
+        carry_over(client, info)
     library = Library(client, info)
     library.sweep()
+    if is_shared(client):
+        library.audit()
     return library
-
-
-@contextmanager
-def importing(client: QdrantClient, info: LibraryInfo) -> Iterator[Library]:
-    """A new library to be filled in the block, which nobody sees before the block has ended well.
-
-    Raises StoreError for a name that is taken or cannot be one, or when there are as many as there can be.
-    """
-    check_library_name(info.name)
-    ensure_registry(client)
-    with library_locks(client, info.name).everything():
-        if library_info(client, info.name) is not None:
-            raise StoreError("library_exists", library=info.shown)
-        check_not_removed(client, info.name)
-        discard_import(client, info.name)
-        register(client, info, importing=True)
-        done = False
-        try:
-            ensure_library(client, info.name, info.embedding_model, info.dimension)
-            yield Library(client, info)
-            done = True
-        finally:
-            if not done:
-                discard_import(client, info.name)
-        register(client, info)
 
 
 class Library(LibraryReader):
@@ -126,10 +97,32 @@ class Library(LibraryReader):
         (`records.content_hash`), by default of the chunks' own. `claim` is the address that the page says
         is its own, which nobody has looked at (`claimants`). StoreError leaves what was stored before.
         """
+        given = self.draft(page, chunks, dense, dense_ok, sparse, chunker, content_hashes, claim)
+        return self.commit_all([given])[0].page
+
+    def draft(
+        self,
+        page: Page,
+        chunks: Sequence[Chunk],
+        dense: NDArray[np.float32],
+        dense_ok: Sequence[bool],
+        sparse: Sequence[SparseVector],
+        chunker: str = "",
+        content_hashes: Sequence[str] | None = None,
+        claim: str = "",
+    ) -> Draft:
+        """What `commit` takes, for `commit_all`."""
         hashes = content_hashes or [content_hash(chunk.text) for chunk in chunks]
         new = NewChunks(chunks, dense, dense_ok, sparse, hashes)
-        generation = generation_of(page, new, chunker, self.embedding_model)
-        return self._committer.commit(replace(page, generation=generation), new, claim)
+        return Draft(page, new, recipe(page.text, chunker, self.embedding_model), claim)
+
+    def commit_all(self, drafts: Sequence[Draft]) -> list[Stand]:
+        """Store or replace these pages, each all at once, in fewer calls than one by one; how each stands then.
+
+        A page may be there once. Where another process stored the same text of a page meanwhile, or one that was
+        fetched later, that stays. StoreError leaves of each page what was stored before or what was given.
+        """
+        return self._committer.commit(drafts)
 
     def update_record(self, page: Page, *, claim: str | None = None) -> None:
         """Write what the page's site last said of it: etag, last_modified, checked_at, failures, status, aliases.
@@ -142,38 +135,19 @@ class Library(LibraryReader):
 
     def set_left_out(self, url_hashes: Sequence[str], left_out: bool) -> None:
         """Keep these pages out of every search, or let them in again; they stay in the library."""
-        for one in dict.fromkeys(url_hashes):
-            self._committer.leave_out(one, left_out)
+        unique = list(dict.fromkeys(url_hashes))
+        for at in range(0, len(unique), _AT_ONCE):
+            self._committer.leave_out(unique[at : at + _AT_ONCE], left_out)
 
     def remove(self, url_hashes: Sequence[str]) -> int:
         """Remove pages with all their chunks and versions; returns how many there were."""
         unique = list(dict.fromkeys(url_hashes))
-        return sum(self._remove(unique[at : at + _REMOVALS]) for at in range(0, len(unique), _REMOVALS))
-
-    def _remove(self, url_hashes: list[str]) -> int:
-        chunks = models.Filter(must=[match_any("metadata.url_hash", url_hashes)])
-        versions = of_pages(url_hashes)
-        with self._locks.pages(url_hashes), self._locks.switch:
-            present = self.known(url_hashes)
-            self._versions.mark(versions)
-            self._committer.hide(chunks)
-            if present:
-                self.client.delete(self.pages_collection, [page_id(one) for one in present])
-            self._versions.delete(versions)
-            self.client.delete(self.chunks_collection, models.FilterSelector(filter=chunks))
-        return len(present)
+        return sum(self._committer.remove(unique[at : at + _AT_ONCE]) for at in range(0, len(unique), _AT_ONCE))
 
     def clear(self) -> int:
         """Remove every page with its versions; returns how many pages there were."""
-        everything = models.Filter(must=[])
         with self._locks.everything():
-            count = self.page_count()
-            self._versions.mark(everything)
-            self._committer.hide(everything)
-            self.client.delete(self.pages_collection, models.FilterSelector(filter=everything))
-            self._versions.delete(everything)
-            self.client.delete(self.chunks_collection, models.FilterSelector(filter=everything))
-        return count
+            return self.remove([page.url_hash for page in self.pages()])
 
     def page_count(self) -> int:
         """How many pages there are. Every screen asks: counted anew when one changed, over a server every 5 s."""
@@ -200,6 +174,10 @@ class Library(LibraryReader):
                 before=time.time() - 600.0 if is_shared(self.client) else None,
             )
 
+    def audit(self, *, deep: bool = False) -> Audit:
+        """Find and repair pages that lack chunks; without `deep` only where the numbers of all do not agree."""
+        return audit(self.client, self.pages_collection, self.chunks_collection, self._committer, deep=deep)
+
     # Searching
 
     def search(
@@ -210,7 +188,7 @@ class Library(LibraryReader):
         limit: int,
         prefetch: int,
         with_vectors: bool = False,
-        only: models.Filter | None = None,
+        scope: Filters | None = None,
         fuse: Fusion = reciprocal_rank_fusion,
         more: Sequence[Query] = (),
     ) -> list[Hit]:
@@ -226,7 +204,7 @@ class Library(LibraryReader):
             limit=limit,
             prefetch=prefetch,
             with_vectors=with_vectors,
-            only=only,
+            only=scope.as_filter() if scope else None,
             fuse=fuse,
             more=more,
         )
@@ -234,7 +212,8 @@ class Library(LibraryReader):
     def idf(self, terms: Sequence[int]) -> dict[int, float]:
         """The inverse document frequency of terms of the sparse vectors, as the engine computes it.
 
-        A term that no chunk holds gets the highest there can be.
+        A term that no chunk holds gets the highest there can be. With several shards, each of which ranks by its own
+        counts, it is that of one of them: near enough to tell rare terms from common ones.
         """
         return self._searcher.idf(terms)
 

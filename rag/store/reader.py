@@ -10,12 +10,14 @@ from numpy.typing import NDArray
 from qdrant_client import QdrantClient, models
 
 from rag.store.duplicates import THRESHOLD, Signature, signature_from, similarity
+from rag.store.filters import Filters
 from rag.store.records import (
     SPARSE,
     WITHOUT_TEXT,
     LibraryInfo,
     alias_hash,
     chunks_collection,
+    is_removed,
     match,
     match_any,
     page_from,
@@ -31,6 +33,8 @@ from rag.types import Page, PageVersion, Passage, SparseVector
 
 _WITH_ALIASES = models.PayloadSelectorExclude(exclude=["text", "signature"])
 _WITH_SIGNATURE = models.PayloadSelectorExclude(exclude=["text", "alias_hashes", "claim_hashes"])
+_THERE = models.Filter(must_not=[match("removed", True)])
+_LOOKS = 3
 _CLAIMANTS = 8  # a site with a wrong canonical link has it on all of its pages
 _CANDIDATES = 500  # pages compared for one text; more share a band only where one text repeats hundreds of times
 
@@ -39,6 +43,7 @@ class LibraryReader:
     """The reading half of `rag.store.library.Library`; no locks, nothing is written."""
 
     def __init__(self, client: QdrantClient, info: LibraryInfo) -> None:
+        self.info = info
         self.name = info.name
         self.embedding_model = info.embedding_model
         self.dimension = info.dimension
@@ -55,35 +60,33 @@ class LibraryReader:
         if not ids:
             return {}
         records = self.client.retrieve(self.pages_collection, ids, with_payload=WITHOUT_TEXT)
-        return {page.url_hash: page for page in (page_from(record.payload or {}) for record in records)}
+        return {page.url_hash: page for page in (page_from(r.payload or {}) for r in records if not is_removed(r))}
 
     def resolve(self, url_hashes: Sequence[str]) -> dict[str, Page]:
         """The stored pages that these lead to, by the hash given: their own, or that of an alias; without their text.
 
-        Two queries for any number of hashes.
+        One query for any number of hashes.
         """
-        found = self.known(url_hashes)
-        missing = [one for one in dict.fromkeys(url_hashes) if one not in found]
-        if not missing:
-            return found
-        only = models.Filter(must=[match_any("alias_hashes", missing)])
-        wanted = set(missing)
-        for record in walk(self.client, self.pages_collection, only, payload=_WITH_ALIASES):
-            payload = record.payload or {}
-            for alias in wanted.intersection(payload["alias_hashes"]):
-                found.setdefault(alias, page_from(payload))
-        return found
+        wanted = dict.fromkeys(url_hashes)
+        if not wanted:
+            return {}
+        ids = models.HasIdCondition(has_id=[page_id(one) for one in wanted])
+        only = models.Filter(should=[ids, match_any("alias_hashes", list(wanted))])
+        records = [*walk(self.client, self.pages_collection, only, payload=_WITH_ALIASES)]
+        there = [record.payload or {} for record in reversed(records) if not is_removed(record)]
+        others = {alias: page_from(one) for one in there for alias in wanted.keys() & one.get("alias_hashes", ())}
+        return others | {one["url_hash"]: page_from(one) for one in there if one["url_hash"] in wanted}
 
-    def claimants(self, url_hashes: Sequence[str]) -> dict[str, list[Page]]:
+    def claimants(self, url_hashes: Sequence[str], *, most: int = _CLAIMANTS) -> dict[str, list[Page]]:
         """Pages that say of themselves that their address is one of these, by the hash given, without their text.
 
-        Saying so proves nothing. Of many that say the same, a few.
+        Saying so proves nothing. Of many that say the same, a few: `most` are looked at.
         """
         if not url_hashes:
             return {}
         only = models.Filter(must=[match_any("claim_hashes", list(dict.fromkeys(url_hashes)))])
         records, _ = self.client.scroll(
-            self.pages_collection, scroll_filter=only, limit=_CLAIMANTS, with_payload=WITHOUT_TEXT
+            self.pages_collection, scroll_filter=only, limit=most, with_payload=WITHOUT_TEXT
         )
         found: dict[str, list[Page]] = {}
         for payload in (record.payload or {} for record in records):
@@ -93,6 +96,7 @@ class LibraryReader:
     def page(self, url_hash: str) -> Page | None:
         """The page with its text, by its own hash or that of an alias, such as one that gave way to its twin."""
         records = self.client.retrieve(self.pages_collection, [page_id(url_hash)], with_payload=True)
+        records = [record for record in records if not is_removed(record)]
         if not records and (other := self.resolve([url_hash]).get(url_hash)):
             records = self.client.retrieve(self.pages_collection, [page_id(other.url_hash)], with_payload=True)
         return page_from(records[0].payload or {}) if records else None
@@ -101,20 +105,21 @@ class LibraryReader:
         """The texts of the stored pages among these, by hash; one query for all of them."""
         ids = [page_id(one) for one in dict.fromkeys(url_hashes)]
         records = self.client.retrieve(self.pages_collection, ids, with_payload=["url_hash", "text"]) if ids else []
-        return {record.payload["url_hash"]: record.payload["text"] for record in records if record.payload}
+        return {r.payload["url_hash"]: r.payload["text"] for r in records if r.payload and "text" in r.payload}
 
     def pages(self) -> list[Page]:
         """The pages without their text, newest first; those of one moment in order of their hash."""
-        records = walk(self.client, self.pages_collection, payload=WITHOUT_TEXT)
+        records = walk(self.client, self.pages_collection, _THERE, payload=WITHOUT_TEXT)
         found = sorted((page_from(record.payload or {}) for record in records), key=lambda page: page.url_hash)
         return sorted(found, key=lambda page: page.added_at, reverse=True)
 
     def page_count(self) -> int:
-        return self.client.count(self.pages_collection, exact=True).count
+        return self.client.count(self.pages_collection, count_filter=_THERE, exact=True).count
 
-    def chunk_count(self) -> int:
-        """Active chunks only."""
-        only = models.Filter(must=[match("metadata.active", True)])
+    def chunk_count(self, scope: Filters | None = None) -> int:
+        """Active chunks only; those within `scope`."""
+        within = scope.as_filter() if scope else None
+        only = models.Filter(must=[match("metadata.active", True), *([within] if within else [])])
         return self.client.count(self.chunks_collection, count_filter=only, exact=True).count
 
     def left_out(self) -> set[str]:
@@ -132,39 +137,51 @@ class LibraryReader:
 
     def same_text(self, text_hash: str) -> list[Page]:
         """The pages with this very text, without it, the oldest first."""
-        only = models.Filter(must=[match("text_hash", text_hash)])
+        return self.same_texts([text_hash])
+
+    def same_texts(self, text_hashes: list[str]) -> list[Page]:
+        """The pages with one of these texts, without it, the oldest first."""
+        only = models.Filter(must=[match_any("text_hash", text_hashes)])
         records = walk(self.client, self.pages_collection, only, payload=WITHOUT_TEXT)
         found = [page_from(record.payload or {}) for record in records]
         return sorted(found, key=lambda page: (page.added_at, page.url_hash))
 
-    def near_texts(self, signature: Signature, *, threshold: float = THRESHOLD) -> list[tuple[Page, float]]:
+    def near_texts(self, signature: Signature) -> list[tuple[Page, float]]:
         """Pages whose texts are nearly that of the signature, with their similarity (0 to 1), the nearest first.
 
         See `rag.store.duplicates.sign`; a text that is too short for a signature is like no other.
         """
-        bands = signature.bands
-        if not bands.indices:
-            return []
-        found = self.client.query_points(
-            self.pages_collection,
-            models.SparseVector(indices=bands.indices, values=bands.values),
-            using=SPARSE,
-            limit=_CANDIDATES,
-            with_payload=_WITH_SIGNATURE,
-        )
-        payloads = [point.payload or {} for point in found.points]
-        scored = [(page_from(one), similarity(signature, signature_from(one))) for one in payloads]
-        near = [(page, score) for page, score in scored if score >= threshold]
-        return sorted(near, key=lambda one: (-one[1], one[0].added_at, one[0].url_hash))
+        return self.near_texts_of([signature])[0]
+
+    def near_texts_of(self, signatures: Sequence[Signature]) -> list[list[tuple[Page, float]]]:
+        """`near_texts` of each, in one call."""
+        bands = [one.bands for one in signatures]
+        requests = [
+            models.QueryRequest(
+                query=models.SparseVector(indices=one.indices, values=one.values),
+                using=SPARSE,
+                filter=_THERE,
+                limit=_CANDIDATES,
+                with_payload=_WITH_SIGNATURE,
+            )
+            for one in bands
+            if one.indices
+        ]
+        answers = iter(self.client.query_batch_points(self.pages_collection, requests) if requests else ())
+        found = [next(answers).points if one.indices else [] for one in bands]
+        return [_near(signature, points) for signature, points in zip(signatures, found, strict=True)]
 
     # Chunks
 
     def chunks(self, url_hash: str) -> list[Passage]:
         """The page's chunks in order."""
-        only = self._current_chunks(url_hash)
-        if only is None:
-            return []
-        points = walk(self.client, self.chunks_collection, only)
+        for _ in range(_LOOKS):
+            page = self.known([url_hash]).get(url_hash)
+            if page is None:
+                return []
+            points = list(walk(self.client, self.chunks_collection, _chunks_of(page)))
+            if len(points) == page.chunks:  # else it changed in between
+                break
         ordered = sorted(points, key=lambda point: int((point.payload or {})["metadata"]["index"]))
         return [passage_from(point) for point in ordered]
 
@@ -179,9 +196,10 @@ class LibraryReader:
     def reusable(self, url_hash: str) -> dict[str, tuple[NDArray[np.float32] | None, SparseVector]]:
         """The vectors of the page's chunks by content hash; None where the model cannot read the text."""
         found = {}
-        only = self._current_chunks(url_hash)
-        if only is None:
+        page = self.known([url_hash]).get(url_hash)
+        if page is None:
             return {}
+        only = _chunks_of(page)
         for point in walk(self.client, self.chunks_collection, only, payload=["metadata.content_hash"], vectors=True):
             vector: Any = point.vector if isinstance(point.vector, dict) else {}
             weights = vector.get(SPARSE)
@@ -189,8 +207,17 @@ class LibraryReader:
             found[(point.payload or {})["metadata"]["content_hash"]] = (dense_of(point), sparse)
         return found
 
-    def _current_chunks(self, url_hash: str) -> models.Filter | None:
-        page = self.known([url_hash]).get(url_hash)
-        if page is None:
-            return None
-        return models.Filter(must=[match("metadata.url_hash", url_hash), match("metadata.generation", page.generation)])
+
+def _chunks_of(page: Page) -> models.Filter:
+    """The chunks of the page's present text."""
+    return models.Filter(
+        must=[match("metadata.url_hash", page.url_hash), match("metadata.generation", page.generation)]
+    )
+
+
+def _near(signature: Signature, points: Sequence[models.ScoredPoint]) -> list[tuple[Page, float]]:
+    """The pages among those that share a band which are near enough, the nearest first."""
+    payloads = [point.payload or {} for point in points]
+    scored = [(page_from(one), similarity(signature, signature_from(one))) for one in payloads]
+    near = [(page, score) for page, score in scored if score >= THRESHOLD]
+    return sorted(near, key=lambda one: (-one[1], one[0].added_at, one[0].url_hash))

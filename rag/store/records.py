@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from typing import Any
@@ -17,12 +17,17 @@ from uuid import UUID
 from qdrant_client import QdrantClient, models
 
 from rag.errors import StoreError
+from rag.store.client import layout
 from rag.store.duplicates import Signature
 from rag.types import Chunk, Page, Passage
 
 DENSE = "dense"
 SPARSE = "sparse"
 LIBRARIES = "pagelight.libraries"
+ORDER = models.WriteOrdering.STRONG
+"""Of a record's writes: with replicas, two that are ordered more weakly can each win on one of them."""
+FORMAT = 2
+"""How pages and chunks lie: raised when a program from before it must not write them."""
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}", re.ASCII)
 _KEYWORD = models.PayloadSchemaType.KEYWORD
@@ -38,6 +43,7 @@ CHUNK_INDEXES: Mapping[str, models.PayloadSchemaType] = {
     "metadata.language": _KEYWORD,
     "metadata.section": _KEYWORD,
     "metadata.added_at": _DATETIME,
+    "metadata.base_rev": models.PayloadSchemaType.INTEGER,
 }
 PAGE_INDEXES: Mapping[str, models.PayloadSchemaType] = {
     "settled": _BOOL,
@@ -48,6 +54,8 @@ PAGE_INDEXES: Mapping[str, models.PayloadSchemaType] = {
     "alias_hashes": _KEYWORD,
     "claim_hashes": _KEYWORD,
     "left_out": _BOOL,
+    "removed": _BOOL,
+    "rev": models.PayloadSchemaType.INTEGER,
 }
 VERSION_INDEXES: Mapping[str, models.PayloadSchemaType] = {"url_hash": _KEYWORD, "settled": _BOOL}
 
@@ -81,17 +89,12 @@ def ensure_libraries(client: QdrantClient) -> None:
 
 
 def ensure_library(client: QdrantClient, library: str, embedding_model: str, dimension: int) -> None:
-    """Make what is missing of the library's collections and indexes."""
+    """Make what is missing of the library's collections and indexes; others may do so at the same time."""
     _ensure_records(client, pages_collection(library), PAGE_INDEXES)
     _ensure_records(client, versions_collection(library), VERSION_INDEXES)
-    chunks = chunks_collection(library, embedding_model)
-    if not client.collection_exists(chunks):
-        client.create_collection(
-            chunks,
-            vectors_config={DENSE: models.VectorParams(size=dimension, distance=models.Distance.COSINE)},
-            sparse_vectors_config={SPARSE: models.SparseVectorParams(modifier=models.Modifier.IDF)},
-        )
-    _ensure_indexes(client, chunks, CHUNK_INDEXES)
+    size: dict[str, Any] = {"size": dimension, "on_disk": layout(client).on_disk}
+    dense = {DENSE: models.VectorParams(distance=models.Distance.COSINE, **size)}
+    _ensure(client, chunks_collection(library, embedding_model), dense, CHUNK_INDEXES)
 
 
 def drop_library(client: QdrantClient, library: str, embedding_model: str) -> None:
@@ -104,9 +107,23 @@ def drop_library(client: QdrantClient, library: str, embedding_model: str) -> No
 
 def _ensure_records(client: QdrantClient, name: str, indexes: Mapping[str, models.PayloadSchemaType]) -> None:
     """A collection of records. Pages have the bands of their signature as a sparse vector, others have none."""
+    _ensure(client, name, {}, indexes)
+
+
+def _ensure(
+    client: QdrantClient,
+    name: str,
+    dense: Mapping[str, models.VectorParams],
+    indexes: Mapping[str, models.PayloadSchemaType],
+) -> None:
     if not client.collection_exists(name):
         sparse = {SPARSE: models.SparseVectorParams(modifier=models.Modifier.IDF)}
-        client.create_collection(name, vectors_config={}, sparse_vectors_config=sparse)
+        options = layout(client).chunks if dense else layout(client).records
+        try:
+            client.create_collection(name, vectors_config=dense, sparse_vectors_config=sparse, **options)
+        except StoreError as error:
+            if error.code != "collection_exists":  # another process was faster
+                raise
     _ensure_indexes(client, name, indexes)
 
 
@@ -125,18 +142,32 @@ _ALIAS_BYTES = 100_000  # a record's row in an exported file is read up to 256 K
 
 
 @dataclass(frozen=True, slots=True)
+class Mark:
+    """Which state of a record this is: its revision, and the tokens of the last changes that led to it."""
+
+    rev: int
+    recent: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Stored:
-    """A page's record: the page without its text, and whether a person keeps it out of answers."""
+    """A page's record: the page without its text, whether a person keeps it out of answers, and its `Mark`.
+
+    `removed` tells that only the mark is left of it; `rev` 0 is that of a record from before there were any.
+    """
 
     page: Page
     left_out: bool
+    rev: int
+    recent: Sequence[str]
+    removed: bool
 
 
 @dataclass(frozen=True, slots=True)
 class LibraryInfo:
     """What a library remembers of itself. `name` never changes; `title` is what people call it.
 
-    `removed_at` is when it was removed, empty for one that is there.
+    `removed_at` is when it was removed, empty for one that is there. `format` is how its pages and chunks lie.
     """
 
     name: str
@@ -145,6 +176,7 @@ class LibraryInfo:
     created_at: str = ""
     title: str = ""
     removed_at: str = ""
+    format: int = FORMAT
 
     @property
     def shown(self) -> str:
@@ -160,29 +192,41 @@ def content_hash(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
-def _uuid5(name: str) -> str:
-    """The text of uuid.uuid5(_SPACE, name), whose objects take four times as long; ten thousand are asked at once."""
-    digest = bytearray(hashlib.sha1(_SPACE.bytes + name.encode(), usedforsecurity=False).digest()[:16])
-    digest[6] = digest[6] & 0x0F | 0x50
-    digest[8] = digest[8] & 0x3F | 0x80
-    text = digest.hex()
+def recipe(text: str, chunker: str, embedding_model: str) -> str:
+    """What decides the chunks and vectors of a page: its text, the chunker, the embedding model; 16 hex digits."""
+    parts = "\n".join((chunker, embedding_model, content_hash(text)))
+    return hashlib.sha256(parts.encode()).hexdigest()[:16]
+
+
+def _digest(name: str) -> bytes:
+    return hashlib.sha1(_SPACE.bytes + name.encode(), usedforsecurity=False).digest()[:16]
+
+
+def _uuid5(digest: bytes) -> str:
+    """The text of a uuid5, whose objects take four times as long; ten thousand are asked at once."""
+    given = bytearray(digest)
+    given[6] = given[6] & 0x0F | 0x50
+    given[8] = given[8] & 0x3F | 0x80
+    text = given.hex()
     return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
 
 def library_id(name: str) -> str:
-    return _uuid5(f"library\n{name}")
+    return _uuid5(_digest(f"library\n{name}"))
 
 
 def page_id(url_hash: str) -> str:
-    return _uuid5(f"page\n{url_hash}")
+    return _uuid5(_digest(f"page\n{url_hash}"))
 
 
 def chunk_id(url_hash: str, generation: str, index: int) -> str:
-    return _uuid5(f"chunk\n{url_hash}\n{generation}\n{index}")
+    """Half of it tells the place in the page: hits of one score, which go by id, keep their order in every library."""
+    place, attempt = _digest(f"chunk\n{url_hash}\n{index}"), _digest(f"chunk\n{url_hash}\n{generation}\n{index}")
+    return _uuid5(place[:8] + attempt[8:])
 
 
 def version_id(url_hash: str, number: int) -> str:
-    return _uuid5(f"version\n{url_hash}\n{number}")
+    return _uuid5(_digest(f"version\n{url_hash}\n{number}"))
 
 
 def alias_hash(address: str) -> str:
@@ -191,11 +235,13 @@ def alias_hash(address: str) -> str:
 
 
 def library_payload(info: LibraryInfo) -> dict[str, Any]:
-    return asdict(info)
+    """The library's record. A program from before there were formats takes the model for another one, and says so."""
+    return {**asdict(info), "model": info.embedding_model, "embedding_model": f"{info.embedding_model} ({info.format})"}
 
 
 def library_from(payload: Mapping[str, Any]) -> LibraryInfo:
-    return LibraryInfo(**{field.name: payload[field.name] for field in fields(LibraryInfo) if field.name in payload})
+    given = {field.name: payload[field.name] for field in fields(LibraryInfo) if field.name in payload}
+    return LibraryInfo(**{"format": 1, **given, "embedding_model": payload.get("model", payload["embedding_model"])})
 
 
 def joined_aliases(before: Iterable[str], seen: Iterable[str]) -> tuple[str, ...]:
@@ -215,10 +261,13 @@ def joined_aliases(before: Iterable[str], seen: Iterable[str]) -> tuple[str, ...
     return tuple(reversed(kept))
 
 
-def page_payload(page: Page, signature: Signature, *, left_out: bool, settled: bool, claim: str = "") -> dict[str, Any]:
-    """The page's record. `settled` is False until the flags of its chunks agree with it."""
+def page_payload(
+    page: Page, signature: Signature, mark: Mark, *, left_out: bool, settled: bool, claim: str
+) -> dict[str, Any]:
+    """The page's record. `settled` is False where the flags of its chunks may not agree with it."""
     return {
         **asdict(page),
+        **_mark_payload(mark),
         **state_payload(page),
         **signature.payload(),
         **claim_payload(claim),
@@ -233,13 +282,28 @@ def claim_payload(claim: str) -> dict[str, Any]:
 
 
 def page_point(
-    page: Page, signature: Signature, *, left_out: bool, settled: bool, claim: str = ""
+    page: Page, signature: Signature, mark: Mark, *, left_out: bool, settled: bool = True, claim: str = ""
 ) -> models.PointStruct:
     """The page's record as a point, found by the bands of its signature."""
     bands = signature.bands
     vector = {SPARSE: models.SparseVector(indices=bands.indices, values=bands.values)} if bands.indices else {}
-    payload = page_payload(page, signature, left_out=left_out, settled=settled, claim=claim)
+    payload = page_payload(page, signature, mark, left_out=left_out, settled=settled, claim=claim)
     return models.PointStruct(id=page_id(page.url_hash), vector=vector, payload=payload)
+
+
+def tombstone(url_hash: str, mark: Mark) -> models.PointStruct:
+    """What stays of a page that was removed: its revision, so that a commit from before cannot bring it back."""
+    gone = {"url_hash": url_hash, "generation": "", "removed": True, "removed_at": now(), "settled": False}
+    return models.PointStruct(id=page_id(url_hash), vector={}, payload={**gone, **_mark_payload(mark)})
+
+
+def _mark_payload(mark: Mark) -> dict[str, Any]:
+    return {"rev": mark.rev, "recent": list(mark.recent)}
+
+
+def is_removed(record: models.Record) -> bool:
+    """Whether a page's record is that of one which was removed."""
+    return bool((record.payload or {}).get("removed"))
 
 
 def state_payload(page: Page) -> dict[str, Any]:
@@ -262,15 +326,18 @@ def page_from(payload: Mapping[str, Any]) -> Page:
 
 
 def stored_from(payload: Mapping[str, Any]) -> Stored:
-    return Stored(page_from(payload), bool(payload.get("left_out", False)))
+    removed = bool(payload.get("removed"))
+    page = Page("", payload["url_hash"], "", "", "", "", "", "web") if removed else page_from(payload)
+    return Stored(page, bool(payload.get("left_out")), payload.get("rev", 0), payload.get("recent", ()), removed)
 
 
 def chunk_payload(
-    page: Page, chunk: Chunk, hashed: str, *, active: bool, written: float, first_child: int = 0
+    page: Page, chunk: Chunk, hashed: str, *, active: bool, written: float, first_child: int = 0, base_rev: int = 0
 ) -> dict[str, Any]:
     """A chunk in LangChain's layout. `written` (Unix time) tells leftovers from work under way elsewhere.
 
-    A parent is known by the id of its first child, of which `first_child` is the index.
+    A parent is known by the id of its first child, of which `first_child` is the index. `base_rev` is the revision of
+    the page's record that the chunk was written to succeed.
     """
     return {
         "page_content": chunk.text,
@@ -291,6 +358,7 @@ def chunk_payload(
             "date": date_of(page),
             "active": active,
             "written": written,
+            "base_rev": base_rev,
             **_parent_payload(page, chunk, first_child),
         },
     }

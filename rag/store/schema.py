@@ -259,6 +259,7 @@ VERSIONS = (
     );
     CREATE INDEX summaries_by_time ON summaries (created_at);
     """,
+    "ALTER TABLE conversations ADD COLUMN pinned INTEGER NOT NULL DEFAULT 0;",
 )
 
 

@@ -14,7 +14,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -24,7 +26,7 @@ from numpy.typing import NDArray
 from qdrant_client import QdrantClient, models
 
 from rag.store.client import is_shared
-from rag.store.commit import LibraryLocks
+from rag.store.locks import LibraryLocks
 from rag.store.records import DENSE, SPARSE, match, page_id, passage_from
 from rag.types import Passage, SparseVector
 
@@ -33,8 +35,10 @@ Fusion = Callable[[Legs], Mapping[str, float]]  # the legs' answers -> point id 
 Query = tuple[NDArray[np.float32] | None, SparseVector | None]  # what the dense and the sparse leg are asked
 
 RRF_K = 2  # Qdrant's default; ranks count from 0
-_IDF_KEPT = 30.0  # seconds; another process over the same server may write
+_IDF_KEPT = 300.0  # seconds; another process over the same server may write
 _TERMS_KEPT = 1 << 16
+_PAGE = models.PayloadSelectorInclude(include=["metadata.url_hash"])
+_BESIDE = ThreadPoolExecutor(8, "records")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +98,7 @@ class Searcher:
         fuse: Fusion,
         more: Sequence[Query] = (),
     ) -> list[Hit]:
-        requests = _requests([(dense, sparse), *more], max(prefetch, limit), only)
+        requests = _requests([(dense, sparse), *more], max(prefetch, limit), only, self._is_shared)
         if not requests:
             return []
         hits, stale = self._run(requests, limit, with_vectors, fuse)
@@ -130,48 +134,65 @@ class Searcher:
             leg: {str(point.id): point.score for point in answer.points}
             for leg, answer in zip(requests, answers, strict=True)
         }
+        pages = {str(point.id): point.payload for answer in answers for point in answer.points if point.payload}
         ranked = _ranked(legs, fuse)
         hits: list[Hit] = []
         stale = False
         while len(hits) < limit and (batch := list(islice(ranked, limit - len(hits)))):
-            found = self._read(batch, with_vectors, calm)
+            found = self._read(batch, with_vectors, calm, pages)
             stale = stale or len(found) < len(batch)
             hits.extend(found)
         return hits, stale
 
-    def _read(self, batch: Sequence[_Ranked], with_vectors: bool, calm: int | None) -> list[Hit]:
+    def _read(
+        self, batch: Sequence[_Ranked], with_vectors: bool, calm: int | None, pages: Mapping[str, Mapping[str, Any]]
+    ) -> list[Hit]:
         """The hits of `batch`, in order, without those that are not of their page's current generation.
 
-        Where nothing changed since `calm`, all that were found are: a page's other chunks are not active.
+        Where nothing changed since `calm`, all that were found are: a page's other chunks are not active. `pages` has
+        the page of each point, so that over a server the records are read while the chunks are.
         """
-        vectors: Any = [DENSE] if with_vectors else False
-        points = self._client.retrieve(self._chunks, [one.id for one in batch], with_payload=True, with_vectors=vectors)
-        by_id = {str(point.id): point for point in points}
-        dense = {found: dense_of(point) for found, point in by_id.items()}
-        terms = self._terms([found for found, vector in dense.items() if vector is None]) if with_vectors else {}
+        records = None
+        if self._is_shared:
+            hashes = {pages[one.id]["metadata"]["url_hash"] for one in batch}
+            records = _BESIDE.submit(copy_context().run, self._generations, hashes)
+        points, terms = self._points([one.id for one in batch], with_vectors)
+        by_id = {str(point.id): point for point in points if point.payload is not None}
         is_calm = calm is not None and calm == self._locks.switch.calm()
-        current = {} if is_calm else self._generations(points)
+        if records is not None:
+            current = records.result()
+        else:
+            of_points = {point.payload["metadata"]["url_hash"] for point in points if point.payload}
+            current = {} if is_calm else self._generations(of_points)
         hits = []
         for one in batch:
             point = by_id.get(one.id)
-            if point is None or point.payload is None:
-                continue
-            data = point.payload["metadata"]
-            if is_calm or current.get(data["url_hash"]) == data["generation"]:
+            data = (point.payload or {})["metadata"] if point else {}
+            if point and (is_calm or current.get(data["url_hash"]) == data["generation"]):
                 passage = passage_from(point, one.scores["fused"], one.ranks, one.scores)
-                hits.append(Hit(passage, dense[one.id], terms.get(one.id, frozenset())))
+                hits.append(Hit(passage, dense_of(point), terms.get(one.id, frozenset())))
         return hits
 
-    def _terms(self, ids: Sequence[str]) -> dict[str, frozenset[int]]:
-        """The terms of the chunks without a dense vector; asked apart, since reading them takes ten times as long."""
-        found = self._client.retrieve(self._chunks, ids, with_payload=False, with_vectors=[SPARSE]) if ids else []
-        return {str(point.id): _terms_of(point) for point in found}
+    def _points(self, ids: list[str], with_vectors: bool) -> tuple[list[models.Record], dict[str, frozenset[int]]]:
+        """The chunks with these ids, and the terms of those without a dense vector.
 
-    def _generations(self, points: Sequence[models.Record]) -> dict[str, str]:
-        """The current generation of each page that the points are of; reading its record means reading its text too."""
-        ids = [page_id(one) for one in {point.payload["metadata"]["url_hash"] for point in points if point.payload}]
-        records = self._client.retrieve(self._pages, ids, with_payload=["url_hash", "generation"]) if ids else []
-        return {r.payload["url_hash"]: r.payload["generation"] for r in records if r.payload}
+        Embedded, terms are asked apart, since reading them takes ten times as long; over a server a call more does.
+        """
+        vectors: Any = ([DENSE, SPARSE] if self._is_shared else [DENSE]) if with_vectors else False
+        points = self._client.retrieve(self._chunks, ids, with_payload=True, with_vectors=vectors)
+        lacking = [point for point in points if dense_of(point) is None] if with_vectors else []
+        if lacking and not self._is_shared:
+            found = [str(point.id) for point in lacking]
+            lacking = self._client.retrieve(self._chunks, found, with_payload=False, with_vectors=[SPARSE])
+        return points, {str(point.id): _terms_of(point) for point in lacking}
+
+    def _generations(self, url_hashes: Collection[str]) -> dict[str, str]:
+        """The current generation of each of these pages that is searched; reading its record means reading its text."""
+        ids = [page_id(one) for one in url_hashes]
+        wanted = ["url_hash", "generation", "left_out"]
+        records = self._client.retrieve(self._pages, ids, with_payload=wanted) if ids else []
+        found = [record.payload for record in records if record.payload]
+        return {one["url_hash"]: one["generation"] for one in found if not one.get("left_out")}
 
 
 def dense_of(point: Any) -> NDArray[np.float32] | None:
@@ -185,9 +206,18 @@ def _terms_of(point: Any) -> frozenset[int]:
     return frozenset() if vector is None else frozenset(vector.indices)
 
 
-def _requests(queries: Sequence[Query], depth: int, only: models.Filter | None) -> dict[str, models.QueryRequest]:
-    """One request a leg: `dense` and `sparse` of the first query, `dense.2` and `sparse.2` of the second, and so on."""
-    active = models.Filter(must=[match("metadata.active", True), *([only] if only else [])])
+def _requests(
+    queries: Sequence[Query], depth: int, only: models.Filter | None, is_shared: bool
+) -> dict[str, models.QueryRequest]:
+    """One request a leg: `dense` and `sparse` of the first query, `dense.2` and `sparse.2` of the second, and so on.
+
+    Over a server chunks count before they are flagged: between a commit and its flags they are the page.
+    """
+    given = [only] if only else []
+    if is_shared:
+        searched = models.Filter(must=given, must_not=[match("metadata.left_out", True)])
+    else:
+        searched = models.Filter(must=[match("metadata.active", True), *given])
     legs: dict[str, Any] = {}
     for number, (dense, sparse) in enumerate(queries, start=1):
         suffix = f".{number}" if number > 1 else ""
@@ -200,9 +230,9 @@ def _requests(queries: Sequence[Query], depth: int, only: models.Filter | None) 
         leg: models.QueryRequest.model_construct(
             query=models.NearestQuery.model_construct(nearest=vector),
             using=leg.partition(".")[0],
-            filter=active,
+            filter=searched,
             limit=depth,
-            with_payload=False,
+            with_payload=_PAGE if is_shared else False,
             with_vector=False,
         )
         for leg, vector in legs.items()

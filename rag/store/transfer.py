@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -19,17 +20,21 @@ from rag.store.archive import ArchiveReader, ArchiveWriter
 from rag.store.duplicates import signature_from
 from rag.store.export_rows import export_pages
 from rag.store.import_rows import checked_chunk, checked_claim, checked_page, checked_version
-from rag.store.library import Library, importing
+from rag.store.library import Library
+from rag.store.locks import library_locks
 from rag.store.records import (
     DENSE,
     SPARSE,
     LibraryInfo,
+    Mark,
+    check_library_name,
     chunk_id,
+    ensure_library,
     now,
     page_point,
     version_id,
 )
-from rag.store.registry import library_info
+from rag.store.registry import Arrival, check_free, ensure_registry, library_info
 from rag.types import Page
 
 OnProgress = Callable[[int, int], object]
@@ -56,7 +61,7 @@ def export_library(
                 export_pages(library, hashes[at : at + _PAGES], archive, counts)
             on_progress(min(at + _PAGES, len(hashes)), len(hashes))
         info = LibraryInfo(library.name, library.embedding_model, library.dimension, now())
-        archive.manifest({"format": FORMAT, "version": VERSION, **asdict(info), "counts": counts})
+        archive.manifest({**asdict(info), "format": FORMAT, "version": VERSION, "counts": counts})
     return counts
 
 
@@ -91,12 +96,39 @@ def import_library(
             )
         if library_info(client, name) is not None:
             raise StoreError("library_exists", library=name)
-        with importing(client, replace(info, name=name, title=title)) as library:
-            found = _Arrival(archive, library, counts, on_progress).run()
+        with importing(client, replace(info, name=name, title=title)) as (library, alive):
+            found = _Parts(archive, library, counts, lambda done, total: (alive(), on_progress(done, total))).run()
             stored = {"pages": library.page_count(), "chunks": client.count(library.chunks_collection).count}
             if found != counts or any(counts[kind] != number for kind, number in stored.items()):
                 raise archive.damaged("parts are missing")
     return counts
+
+
+@contextmanager
+def importing(client: QdrantClient, info: LibraryInfo) -> Iterator[tuple[Library, Callable[[], None]]]:
+    """A new library to be filled in the block, which nobody sees before the block has ended well.
+
+    With it comes what is to be called now and then, so that other processes see that it is being filled; it raises
+    StoreError where one has begun to fill it instead. Raises StoreError for a name that is taken or cannot be one, or
+    when there are as many as there can be.
+    """
+    check_library_name(info.name)
+    ensure_registry(client)
+    with library_locks(client, info.name).everything():
+        if library_info(client, info.name) is not None:
+            raise StoreError("library_exists", library=info.shown)
+        check_free(client, info.name)
+        arrival = Arrival(client, info)
+        arrival.begin()
+        done = False
+        try:
+            ensure_library(client, info.name, info.embedding_model, info.dimension)
+            yield Library(client, info), arrival.alive
+            arrival.end()
+            done = True
+        finally:
+            if not done:
+                arrival.abandon()
 
 
 def _info(archive: ArchiveReader) -> tuple[LibraryInfo, dict[str, int]]:
@@ -118,7 +150,7 @@ def _info(archive: ArchiveReader) -> tuple[LibraryInfo, dict[str, int]]:
     return info, counts
 
 
-class _Arrival:
+class _Parts:
     """One import: the parts in their order, into a library that nobody sees yet."""
 
     def __init__(
@@ -157,7 +189,8 @@ class _Arrival:
             page, left_out = checked_page(row, text), row.get("left_out") is True
             self._pages[page.url_hash] = (page, left_out)
             claim = checked_claim(row)
-            points.append(page_point(page, signature_from(row), left_out=left_out, settled=True, claim=claim))
+            mark = Mark(time.time_ns() // 1_000_000)
+            points.append(page_point(page, signature_from(row), mark, left_out=left_out, claim=claim))
         self._upsert(self._library.pages_collection, points)
         return len(points)
 

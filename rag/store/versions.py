@@ -44,28 +44,36 @@ class Versions:
         point = models.PointStruct(id=version_id(before.url_hash, before.version), vector={}, payload=payload)
         self._client.upsert(self.collection, [point], wait=True)
 
+    def settle_new(self, replaced: Sequence[tuple[str, int]]) -> None:
+        """The commits that made these numbers of these pages versions are done; one more of the oldest is surplus."""
+        if not replaced:
+            return
+        ids: list[Any] = [version_id(*one) for one in replaced]
+        here = models.Filter(must=[models.HasIdCondition(has_id=ids)])
+        self._client.set_payload(self.collection, {"settled": True}, points=here)
+        surplus: list[Any] = [version_id(one, number + 1 - KEPT) for one, number in replaced if number >= KEPT]
+        if surplus:
+            self._client.delete(self.collection, surplus)
+
     def settle(self, url_hash: str, current: int | None) -> None:
         """Drop what is no version of a page whose present text is number `current`; None: it has none at all."""
-        ours = models.Filter(must=[match("url_hash", url_hash)])
         if current is None:
-            self._client.delete(self.collection, models.FilterSelector(filter=ours))
+            self.delete([url_hash])
             return
+        ours = models.Filter(must=[match("url_hash", url_hash)])
         numbers = [_number(record) for record in walk(self._client, self.collection, ours, payload=["number"])]
         surplus: list[Any] = [version_id(url_hash, n) for n in numbers if not current - KEPT < n < current]
         if surplus:
             self._client.delete(self.collection, surplus)
         self._client.set_payload(self.collection, {"settled": True}, points=models.FilterSelector(filter=ours))
 
-    def mark(self, only: models.Filter) -> None:
-        """Have the sweep look at these versions, which are about to be deleted with their pages."""
-        selector = models.FilterSelector(filter=only)
-        self._client.set_payload(self.collection, {"settled": False}, points=selector)
-
-    def delete(self, only: models.Filter) -> None:
+    def delete(self, url_hashes: Sequence[str]) -> None:
+        """Delete all versions of these pages."""
+        only = models.Filter(must=[match_any("url_hash", list(url_hashes))])
         self._client.delete(self.collection, models.FilterSelector(filter=only))
 
     def unsettled(self, before: float | None) -> set[str]:
-        """Hashes of the pages whose versions a commit or a removal left half done, `before` as in `sweep`."""
+        """Hashes of the pages whose versions a commit left half done, `before` as in `sweep`."""
         only = models.Filter(must=[match("settled", False)])
         found = [r.payload or {} for r in walk(self._client, self.collection, only, payload=["url_hash", "written"])]
         return {data["url_hash"] for data in found if before is None or data["written"] <= before}
@@ -86,11 +94,6 @@ class Versions:
         before = [version_id(page.url_hash, page.version - 1)]
         found = self._client.retrieve(self.collection, before, with_payload=["until"])
         return str((found[0].payload or {})["until"]) if found else page.added_at
-
-
-def of_pages(url_hashes: Sequence[str]) -> models.Filter:
-    """The versions of these pages."""
-    return models.Filter(must=[match_any("url_hash", list(url_hashes))])
 
 
 def _number(record: models.Record) -> int:

@@ -1,5 +1,5 @@
-"""What the pages are made of: labels, session, the safe renderer, and parts drawn on several pages.
+"""What the pages are made of. The only code below `main.py` and `pages/` that knows Streamlit.
 
-The only code below `main.py` and `pages/` that knows Streamlit. It asks `rag.app.App` for everything
-and hands on drawn widgets; it decides nothing about pages, chunks or answers.
+`labels` has the words, `kit` what every screen needs, and each screen has its wing, which knows no other.
+It asks `rag.app.App` for everything; it decides nothing about pages, chunks or answers.
 """

@@ -4,32 +4,34 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import streamlit as st
 
-from rag.errors import RagError
+from rag.errors import RagError, StoreAwayError
 from rag.messages import say
-from rag.ui.conversations import draw_list, take_from_address
-from rag.ui.escape import escape_line
-from rag.ui.language import current_language, language_switch
-from rag.ui.libraries import draw_picker, settle_library
-from rag.ui.navigation import navigation
-from rag.ui.parts import page_count
-from rag.ui.scripts import tell_browser
-from rag.ui.session import arrived, count_pages, current_library, get_app, recall_chat, session
-from rag.ui.signed_in import admit, draw_person, outside
-from rag.ui.strings import Language, label
+from rag.store.outages import SCREEN, patience
+from rag.ui.chat.conversations import draw_list, take_from_address
+from rag.ui.kit.escape import escape_line
+from rag.ui.kit.language import current_language, language_switch
+from rag.ui.kit.navigation import navigation
+from rag.ui.kit.parts import page_count
+from rag.ui.kit.scripts import tell_browser
+from rag.ui.kit.session import arrived, count_pages, current_library, get_app, recall_chat, session
+from rag.ui.kit.strings import Language, label
+from rag.ui.library.libraries import draw_picker, settle_library
+from rag.ui.settings.signed_in import admit, draw_person, outside
 
 if TYPE_CHECKING:
     from rag.app import App
 
 _STATIC = Path(__file__).resolve().parent / "static"
-_LOGO, _ICON, _STYLE = _STATIC / "logo.svg", _STATIC / "icon.svg", _STATIC / "style.css"
+_LOGO, _ICON = _STATIC / "logo.svg", _STATIC / "icon.svg"
 _WAIT_SECONDS = 1.0
 _REPORT_SECONDS = 2.0
+_LOOK_SECONDS = 2.0
 _LANGUAGE_TAGS: dict[Language, str] = {"en": "en", "zh": "zh-CN"}
 _DOTS = {"ready": "green", "loading": "orange", "failed": "red"}
 
@@ -41,18 +43,18 @@ def draw_shell() -> None:
     came = arrived()  # before the address is completed
     language = current_language()
     st.set_page_config(page_title=label("app_name", language), page_icon=str(_ICON), layout="centered")
-    st.html(_STYLE)
     st.logo(str(_LOGO), icon_image=str(_ICON), size="large")
     page = navigation(language, hidden=True) if outside() else navigation(language)
     app = open_app(language)
     admit(app, language)
     recall_chat(app)
-    words = {"skip": label("skip", language), "upload": label("upload", language)}
+    words = {name: label(name, language) for name in ("skip", "upload", "copied")}
     tell_browser("frame", language=_LANGUAGE_TAGS[language], **words)
     state = session()
     if moved := state.page != page.url_path:
-        state.page, state.shown, state.absent = page.url_path, "", None
-    with told_in(language):
+        state.page, state.shown, state.absent, state.sources = page.url_path, "", None, {}
+    head = st.container(key="away")
+    with told_in(language), patience(SCREEN), suppress(StoreAwayError):  # the head says so
         if came or moved:
             take_from_address(app, language, moved=moved)
         settle_library(app, language)
@@ -60,7 +62,18 @@ def draw_shell() -> None:
         st.set_page_config(page_title=_title(app, page.title, language, unread))
         _sidebar(app, language, unread)
         page.run()
+    if app.away():
+        with head:
+            st.fragment(_wait_for_database, run_every=_LOOK_SECONDS)(app, language)
     _show_notes()
+
+
+def _wait_for_database(app: App, language: Language) -> None:
+    """Say that the database is away, and draw the page again once it is back."""
+    if (notice := app.away()) is None:
+        st.rerun()
+    said = f"{say(notice, language)} {label('away_looking', language)}"
+    st.warning(escape_line(said), icon=":material/cloud_off:")
 
 
 def _title(app: App, page: str, language: Language, unread: Sequence[str]) -> str:
@@ -135,7 +148,9 @@ def _sidebar(app: App, language: Language, unread: Sequence[str]) -> None:
 
 
 def _in_use(app: App, language: Language) -> None:
-    if app.models.ready():
+    if app.away():
+        st.caption(f":{_DOTS['failed']}[●] {label('in_use_away', language)}")
+    elif app.models.ready():
         _draw_in_use(app, language, "ready")
     elif problem := app.models.problem():
         _draw_in_use(app, language, "failed")

@@ -17,7 +17,7 @@ from langchain_qdrant import QdrantVectorStore, RetrievalMode
 from qdrant_client import QdrantClient, models
 
 from rag.config import load_settings
-from rag.store.client import connect
+from rag.store.client import connect, is_shared
 from rag.store.duplicates import sign
 from rag.store.edge.client import EdgeClient
 from rag.store.library import open_library
@@ -35,11 +35,12 @@ from tests.store.support import (
     sparse_vector,
     unit,
 )
+from tests.support.qdrant_server import QdrantServer
 
 pytestmark = pytest.mark.filterwarnings("ignore:Payload indexes have no effect")
 
 POINTS = 60
-KINDS = ["edge", "memory", *(["server"] if os.environ.get("QDRANT_URL") else [])]
+KINDS = ["edge", "memory", "stand-in", *(["server"] if os.environ.get("QDRANT_URL") else [])]
 RNG = np.random.default_rng(7)
 VECTORS = unit(RNG, POINTS)
 SPARSE = [sparse_vector(RNG) for _ in range(POINTS)]
@@ -63,6 +64,12 @@ class Store:
     reopen: Callable[[], QdrantClient]
 
 
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[QdrantServer]:
+    with QdrantServer(tmp_path_factory.mktemp("server")) as running:
+        yield running
+
+
 @pytest.fixture(params=KINDS)
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     def connected() -> QdrantClient:
@@ -70,6 +77,8 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
             return QdrantClient(":memory:")
         if request.param == "edge":
             return EdgeClient(tmp_path / "qdrant")
+        if request.param == "stand-in":
+            return connect(load_settings(None, qdrant_url=request.getfixturevalue("server").url))
         return connect(load_settings(None))
 
     made = Store(connected(), f"contract-{uuid.uuid4().hex[:8]}", connected)
@@ -86,6 +95,7 @@ def filled(store: Store) -> Store:
         store.name,
         vectors_config={"dense": models.VectorParams(size=DIMENSION, distance=models.Distance.COSINE)},
         sparse_vectors_config={"sparse": models.SparseVectorParams(modifier=models.Modifier.IDF)},
+        shard_number=1,  # each shard weighs terms by itself
     )
     for key, schema in INDEXES.items():
         store.client.create_payload_index(store.name, key, field_schema=schema)
@@ -191,7 +201,7 @@ def test_the_unnamed_vector_is_described_as_such(store: Store) -> None:
 
 
 def test_what_was_written_is_there_after_reopening(filled: Store) -> None:
-    if isinstance(filled.client, EdgeClient) or os.environ.get("QDRANT_URL"):
+    if isinstance(filled.client, EdgeClient) or is_shared(filled.client):
         before = filled.client.retrieve(filled.name, [point_id(7)], with_vectors=True)
         filled.client.close()
         filled.client = filled.reopen()
@@ -398,13 +408,12 @@ FILTERS: dict[str, tuple[models.Filter, Callable[[int], bool]]] = {
 }
 
 
-@pytest.mark.parametrize("name", FILTERS)
-def test_filters(filled: Store, name: str) -> None:
-    only, passes = FILTERS[name]
-    expected = [n for n in range(POINTS) if passes(n)]
-    found, _ = filled.client.scroll(filled.name, scroll_filter=only, limit=POINTS)
-    assert sorted(numbers(found)) == expected
-    assert filled.client.count(filled.name, count_filter=only).count == len(expected)
+def test_filters(filled: Store) -> None:
+    for name, (only, passes) in FILTERS.items():
+        expected = [n for n in range(POINTS) if passes(n)]
+        found, _ = filled.client.scroll(filled.name, scroll_filter=only, limit=POINTS)
+        assert sorted(numbers(found)) == expected, name
+        assert filled.client.count(filled.name, count_filter=only).count == len(expected), name
 
 
 def test_scroll_walks_through_everything_once(filled: Store) -> None:
@@ -442,6 +451,46 @@ def test_set_payload_by_filter_below_a_key(filled: Store) -> None:
     assert (found[0].payload or {})["metadata"]["site"] == "s3"
 
 
+def written(store: Store, number: int, rev: int, **how: Any) -> int:
+    """Write point `number` with this revision under a condition; the revision that is there afterwards."""
+    point = models.PointStruct(id=point_id(number), vector={}, payload={"rev": rev})
+    store.client.upsert(store.name, [point], **how)
+    found = store.client.retrieve(store.name, [point_id(number)])
+    return int((found[0].payload or {}).get("rev", -1)) if found else 0
+
+
+def test_a_conditional_upsert_is_a_compare_and_set(filled: Store) -> None:
+    def seen(rev: int) -> models.Filter:
+        return models.Filter(must=[models.FieldCondition(key="rev", match=models.MatchValue(value=rev))])
+
+    only, new = models.UpdateMode.UPDATE_ONLY, models.UpdateMode.INSERT_ONLY
+    assert written(filled, 99, 1, update_mode=only) == 0
+    assert written(filled, 99, 1, update_mode=new) == 1
+    assert written(filled, 99, 2, update_mode=new) == 1
+    assert written(filled, 99, 2, update_mode=only, update_filter=seen(1)) == 2
+    assert written(filled, 99, 3, update_mode=only, update_filter=seen(1)) == 2
+    assert written(filled, 98, 7, update_filter=seen(1)) == 7  # a missing point is inserted whatever the filter says
+
+
+def test_a_batch_is_applied_in_order(filled: Store) -> None:
+    new = models.PointStruct(id=point_id(99), vector={}, payload={"rev": 1})
+    here = models.Filter(must=[models.HasIdCondition(has_id=[point_id(99)])])
+    filled.client.batch_update_points(
+        filled.name,
+        [
+            models.UpsertOperation(upsert=models.PointsList(points=[new], update_mode=models.UpdateMode.INSERT_ONLY)),
+            models.SetPayloadOperation(set_payload=models.SetPayload(payload={"rev": 2}, filter=here)),
+            models.DeleteOperation(delete=models.PointIdsList(points=[point_id(1)])),
+            models.DeleteOperation(delete=models.FilterSelector(filter=FILTERS["true"][0])),
+        ],
+    )
+    assert filled.client.retrieve(filled.name, [point_id(99)])[0].payload == {"rev": 2}
+    left = numbers(filled.client.scroll(filled.name, limit=POINTS)[0])
+    assert 1 not in left
+    assert 3 in left
+    assert 5 not in left
+
+
 def test_delete_by_ids_and_by_filter(filled: Store) -> None:
     filled.client.delete(filled.name, [point_id(1), point_id(2), point_id(777)])
     assert filled.client.count(filled.name).count == POINTS - 2
@@ -452,7 +501,9 @@ def test_delete_by_ids_and_by_filter(filled: Store) -> None:
     assert set(numbers(found)) == {n for n in range(3, 50) if n % 10}
 
 
-def test_a_term_s_weight_forgets_what_was_deleted(filled: Store) -> None:
+def test_a_term_s_weight_forgets_what_was_deleted(filled: Store, request: pytest.FixtureRequest) -> None:
+    if "server" in request.node.callspec.params.values():
+        pytest.skip("a server counts what was deleted until it rebuilds the segment")
     gone = [n for n in range(POINTS) if TERMS[0] in SPARSE[n].indices][1:]
     filled.client.delete(filled.name, [point_id(n) for n in gone])
     left = {n: SPARSE[n] for n in range(POINTS) if n not in gone}
@@ -468,6 +519,7 @@ def test_langchain_adds_finds_and_deletes(store: Store) -> None:
         store.name,
         vectors_config={"dense": models.VectorParams(size=DIMENSION, distance=models.Distance.COSINE)},
         sparse_vectors_config={"sparse": models.SparseVectorParams(modifier=models.Modifier.IDF)},
+        shard_number=1,  # each shard weighs terms by itself
     )
     vectors = QdrantVectorStore(
         client=store.client,
@@ -500,7 +552,7 @@ def test_a_library_gives_the_same_answers(store: Store) -> None:
     hits = library.search(dense=drafts[3].dense[1], sparse=drafts[3].sparse[1], limit=5, prefetch=20)
     assert hits[0].passage.text == drafts[3].chunks[1].text
     assert hits[0].passage.ranks == {"dense": 1, "sparse": 1, "fused": 1}
-    assert [hit.passage.id for hit in hits] == reference_ids(drafts)
+    assert [hit.passage.text for hit in hits] == reference_texts(drafts)
     assert library.remove([drafts[3].page.url_hash]) == 1
     assert (library.page_count(), library.chunk_count()) == (7, 28)
     store.client.delete(LIBRARIES, [library_id(library.name)])
@@ -545,11 +597,11 @@ def test_nearly_the_same_text_is_found_in_every_store(store: Store) -> None:
     store.client.delete(LIBRARIES, [library_id(library.name)])
 
 
-def reference_ids(drafts: list[Draft]) -> list[str]:
+def reference_texts(drafts: list[Draft]) -> list[str]:
     """The answer of a library over the in-memory mode, which every other must give."""
     client = QdrantClient(":memory:")
     library = open_library(client, "reference", MODEL, DIMENSION)
     for one in drafts:
         one.commit(library)
     hits = library.search(dense=drafts[3].dense[1], sparse=drafts[3].sparse[1], limit=5, prefetch=20)
-    return [hit.passage.id for hit in hits]
+    return [hit.passage.text for hit in hits]

@@ -16,6 +16,8 @@ from rag.conversations.conversations import Asking, Conversations
 from rag.graphs import MODES
 from rag.ingest.chunking import get_chunker
 from rag.ingest.pipeline import Ingestor
+from rag.ingest.source_reading import Read
+from rag.ingest.sources import web_source
 from rag.models.sparse import SparseEncoder
 from rag.reading.parser import Parser
 from rag.retrieval.retriever import Retriever
@@ -64,7 +66,7 @@ def retriever(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Retriever]:
         page = Page(
             row["url"], url_hash, row["title"], row["lang"], "docs.example.com", row["text"], url_hash, "import"
         )
-        ingestor.store(page, lambda _: None)
+        ingestor.settle(Read(web_source(page.url), page), lambda _: None)
     yield Retriever(library, model, sparse)
     client.close()
 

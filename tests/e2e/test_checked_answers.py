@@ -5,7 +5,7 @@ import json
 import pytest
 from playwright.sync_api import expect
 
-from rag.ui.strings import label
+from rag.ui.kit.strings import label
 from tests.e2e.conftest import OpenTab, ask
 from tests.e2e.test_hostile_answers import connect
 from tests.support.chat_protocol import Reply, Request
@@ -35,8 +35,10 @@ def test_a_doubtful_statement_is_told_from_a_supported_one(open_tab: OpenTab) ->
         expect(doubt).to_have_text(label("doubt_unsupported", "en"))
         assert doubt.get_attribute("title") == label("doubt_unsupported_tip", "en")
         assert doubt.evaluate("link => getComputedStyle(link).borderStyle") == "dashed"
+        page.locator("[class*='st-key-answer-'] a[href^='#source-'][href$='-1']").first.click()
         live = page.get_by_role("link", name=label("source_live", "en"))
         assert ":~:text=" in (live.first.get_attribute("href") or "")
+        page.keyboard.press("Escape")
         for width in (1280, 390):
             page.set_viewport_size({"width": width, "height": 900})
             expect(doubt).to_be_visible()

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from rag.ui.browser import COOKIE
-from rag.ui.strings import Language, label
+from rag.ui.kit.browser import COOKIE
+from rag.ui.kit.strings import Language, label
 from tests.e2e.conftest import OpenTab, ask, settled
 from tests.support.chat_protocol import Reply, Request
 from tests.support.chat_server import ChatServer, rules

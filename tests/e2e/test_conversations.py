@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from rag.ui.strings import label
+from rag.ui.kit.strings import label
 from tests.e2e.conftest import OpenTab, ask
 from tests.e2e.test_hostile_answers import connect
 from tests.e2e.test_main_job import QUESTIONS
@@ -58,7 +58,7 @@ def test_a_reload_in_mid_answer_loses_nothing_and_a_stop_keeps_the_text(open_tab
         page = open_tab("en", "/settings")
         connect(page, server)
         page.get_by_role("link", name=label("nav_chat", "en")).click()
-        unfinished = page.get_by_test_id("stCaptionContainer").filter(has_text=label("outcome_unfinished", "en"))
+        unfinished = page.locator("[class*='st-key-source-line-']").filter(has_text=label("outcome_unfinished", "en"))
         send(page, QUESTIONS["en"][0])
         expect(page.locator(ANSWER)).to_be_visible(timeout=PATIENCE)
         page.reload()

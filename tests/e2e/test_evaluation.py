@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from rag.ui.strings import Language, label
-from tests.e2e.conftest import ROOT, OpenTab, settled
+from rag.ui.kit.strings import Language, label
+from tests.e2e.conftest import ROOT, OpenTab, click_until, settled
 
 
 @pytest.fixture
@@ -23,8 +23,9 @@ def questions(tmp_path: Path) -> Path:
     return path
 
 
-def view(page: Page, name: str, language: Language) -> None:
-    page.get_by_test_id("stButtonGroup").get_by_text(label(f"evaluation_{name}", language), exact=True).first.click()
+def view(page: Page, name: str, seen: str, language: Language) -> None:
+    button = page.get_by_test_id("stButtonGroup").get_by_text(label(f"evaluation_{name}", language), exact=True).first
+    click_until(button, page.get_by_text(label(seen, language)).first)
     settled(page)
 
 
@@ -45,14 +46,13 @@ def test_a_set_is_run_under_two_settings_and_compared(
     make.click()
     expect(page.locator(".st-key-evaluation-set input")).to_have_value(re.compile(f"samples {language}"))
     settled(page)
-    view(page, "runs", language)
+    view(page, "runs", "run_shallow", language)
     page.get_by_text(label("run_shallow", language)).first.click()
     expect(page.get_by_text(label("run_count", language, questions=12, settings=2))).to_be_visible()
     page.get_by_role("button", name=label("run_begin", language), exact=True).click()
     mine = page.locator("[class*='st-key-run-']").filter(has_text=f"samples {language}")
     mine.filter(has_text=label("run_state_done", language)).first.wait_for(timeout=240_000)
-    view(page, "compare", language)
-    expect(page.get_by_text(label("compare_by", language))).to_be_visible()
+    view(page, "compare", "compare_by", language)
     page.get_by_text(label("compare_gate", language), exact=True).first.click()
     limits = page.get_by_label(label("compare_limits", language))
     limits.fill("failed:+0,calls:+0")

@@ -8,8 +8,8 @@ from playwright.sync_api import Page, expect
 
 from rag.messages import say
 from rag.types import Notice
-from rag.ui.browser import COOKIE
-from rag.ui.strings import label
+from rag.ui.kit.browser import COOKIE
+from rag.ui.kit.strings import label
 from tests.e2e.conftest import OpenTab, ask, settled
 
 HANDSHAKE = {

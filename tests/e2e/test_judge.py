@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from rag.ui.strings import Language, label
+from rag.ui.kit.strings import Language, label
 from tests.e2e.conftest import OpenTab, settled
 from tests.e2e.test_hostile_answers import connect
 from tests.support.chat_server import ChatServer
@@ -88,7 +88,7 @@ def test_a_verdict_is_overruled_and_both_trees_stay(open_tab: OpenTab, language:
         page.set_viewport_size({"width": width, "height": 900})
         ask_judge(page, whole, language)
         expect(page.locator("[class*='st-key-answer-']").first).to_contain_text(last)
-        open_summary(page, "tree", ".tree-picture img:visible")
+        open_summary(page, "how", ".tree-picture img:visible")
         assert page.locator("a[href*='tree-'], iframe, .tree-picture script").count() == 0
         open_box(page, 1, width)
         inside = page.locator("[class*='st-key-in-node-']").first
@@ -127,7 +127,7 @@ def test_a_verdict_is_overruled_and_both_trees_stay(open_tab: OpenTab, language:
 def test_without_a_model_a_question_is_asked_in_other_words(open_tab: OpenTab) -> None:
     page = open_tab("en")
     ask_judge(page, STORY["en"][0], "en")
-    open_summary(page, "tree", ".tree-picture img:visible")
+    open_summary(page, "how", ".tree-picture img:visible")
     open_box(page, 1, 1280)
     expect(page.locator("[class*='st-key-in-node-']").first).to_contain_text(label("tree_by_rules", "en"))
     open_summary(page, "go", "[class*='st-key-tree-text-']")

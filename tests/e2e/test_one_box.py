@@ -8,7 +8,7 @@ from contextlib import ExitStack
 import pytest
 from playwright.sync_api import Page, expect
 
-from rag.ui.strings import Language, label
+from rag.ui.kit.strings import Language, label
 from tests.e2e.conftest import OpenTab, settled
 from tests.e2e.test_hostile_answers import connect
 from tests.support.chat_rules import rules
@@ -21,7 +21,7 @@ TYPED: dict[Language, tuple[tuple[str, str, str], ...]] = {
     "en": (
         ("save", REFUSED, "Saved 0 of 1"),
         ("save_then_ask", f"{REFUSED} what does the team plan cost?", "Saved 0 of 1"),
-        ("summarise", "Summarise the travel policy", "Before you book"),
+        ("summarise", "Summarise the travel policy", "economy class"),
         ("what_changed", "What has changed since last Monday?", "Skiff"),
         ("statistics", "How many pages do I have?", "12"),
         ("calculate", "what is 15% of 240?", "36"),
@@ -33,7 +33,7 @@ TYPED: dict[Language, tuple[tuple[str, str, str], ...]] = {
     "zh": (
         ("save", REFUSED, "已保存 1 个来源中的 0 个"),
         ("save_then_ask", f"看一下 {REFUSED} ，团队版多少钱？", "已保存 1 个来源中的 0 个"),
-        ("summarise", "总结一下地铁票价", "单程票价"),
+        ("summarise", "总结一下地铁票价", "118 座车站"),
         ("what_changed", "最近一周有哪些页面更新了？", "票价"),
         ("statistics", "资料库里有多少个页面？", "12"),
         ("calculate", "三百二十加上八十是多少", "400"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import expect
 
-from rag.ui.strings import Language, label
+from rag.ui.kit.strings import Language, label
 from tests.e2e.conftest import OpenTab, settled
 from tests.e2e.test_hostile_answers import connect
 from tests.support.chat_server import ChatServer, rules
@@ -41,7 +41,7 @@ def test_the_plan_is_changed_carried_out_and_kept(open_tab: OpenTab, language: L
         page.locator("[class*='st-key-source-']").first.wait_for()
         told = label("research_gaps", language)
         expect(page.get_by_text(told)).to_be_visible()
-        page.get_by_text(label("research_way", language, steps=3, passages=0).split("·")[0].strip()).first.click()
+        page.locator("[class*='st-key-how-'] summary").click()
         plan = page.locator("[class*='st-key-plan-']")
         expect(plan.locator("img")).to_be_visible()
         expect(plan.get_by_text(label("research_status_skipped", language))).to_be_visible()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from rag.ui.strings import Language, label
+from rag.ui.kit.strings import Language, label
 from tests.e2e.conftest import LOCALES, serve, settled
 from tests.support.page_server import PageServer
 
@@ -56,7 +56,7 @@ def test_the_person_lets_a_question_leave_and_is_told_of_the_report(
             page.set_default_timeout(60_000)
             page.goto(address)
             page.get_by_role("button", name=label("empty_samples", language)).click()
-            page.locator(".st-key-job-ask button").click()
+            page.locator(".st-key-job-ask button").click(timeout=300_000)
             page.get_by_text(label("mode_research", language), exact=True).click()
             _send(page, question)
             leave = page.get_by_role("button", name=label("research_leave_question", language), exact=True)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import threading
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
-from tests.e2e.conftest import OpenTab, ask
+from rag.ui.kit.strings import label
+from tests.e2e.conftest import OpenTab, ask, settled
 from tests.e2e.test_hostile_answers import connect
 from tests.e2e.test_main_job import QUESTIONS
 from tests.support.chat_protocol import Reply, Request
@@ -17,31 +18,44 @@ from tests.support.chat_server import ChatServer
 pytestmark = pytest.mark.usefixtures("samples")
 
 SIZES = ((1440, 900), (1280, 800), (1024, 768), (390, 844))
-IN_SIGHT = """card => {
-    const {top, bottom} = card.getBoundingClientRect();
-    const box = document.querySelector('[data-testid=stBottom]').getBoundingClientRect();
-    const head = document.querySelector('[data-testid=stHeader]').getBoundingClientRect();
-    return top >= head.bottom && Math.min(bottom, top + 80) <= box.top;
+# The marked sentence stands within the panel, and the mark that it bears out beside or above it, not behind.
+BESIDE = """mark => {
+    const panel = document.querySelector('.st-key-source-panel').getBoundingClientRect();
+    const quote = document.querySelector('.st-key-source-text .stMarkdownColoredBackground').getBoundingClientRect();
+    const {top, right, bottom} = mark.getBoundingClientRect();
+    const within = quote.top >= panel.top && quote.bottom <= panel.bottom;
+    return within && top >= 0 && (right <= panel.left || bottom <= panel.top);
 }"""
 
 
-def in_sight(page: Page, selector: str) -> None:
-    """Wait until the beginning of it stands between the header and the question box."""
-    page.wait_for_function(f"selector => ({IN_SIGHT})(document.querySelector(selector))", arg=selector)
-
-
-def test_a_mark_brings_its_source_into_sight(open_tab: OpenTab) -> None:
-    with ChatServer(quote_each) as server:
-        page = open_tab("en", "/settings")
-        connect(page, server)
-        ask(page, QUESTIONS["en"][0])
-        marks = page.locator("[class*='st-key-answer-'] a[href^='#source-']")
-        expect(marks).to_have_count(3)
-        for width, height in SIZES:
-            page.set_viewport_size({"width": width, "height": height})
-            for number in (1, 3):
-                marks.nth(number - 1).click()
-                in_sight(page, f"[class*='st-key-source-'][class*='-{number}']:has(.place:target)")
+def test_by_keyboard_alone_a_question_is_asked_and_its_sources_are_read_beside_it(open_tab: OpenTab) -> None:
+    page = open_tab("en")
+    box = page.get_by_test_id("stChatInputTextArea")
+    box.wait_for()
+    settled(page)
+    while not page.evaluate("document.activeElement.dataset.testid === 'stChatInputTextArea'"):
+        page.keyboard.press("Shift+Tab")
+    page.keyboard.type(QUESTIONS["en"][0])
+    page.keyboard.press("Enter")
+    page.locator("[class*='st-key-actions-']").wait_for()
+    settled(page)
+    marks = page.locator("[class*='st-key-answer-'] a[href^='#source-']")
+    panel = page.locator(".st-key-source-panel")
+    while not page.evaluate("document.activeElement.matches('[class*=st-key-answer-] a[href$=\"-1\"]')"):
+        page.keyboard.press("Shift+Tab")
+    expect(page.locator("#source-tip")).to_contain_text("30 days")
+    for width, height in SIZES:
+        page.set_viewport_size({"width": width, "height": height})
+        page.keyboard.press("Enter")
+        expect(panel).to_be_focused()
+        page.wait_for_function(f"() => ({BESIDE})(document.querySelector('[class*=st-key-answer-] a'))")
+        page.keyboard.press("Tab")
+        expect(panel.get_by_role("button", name=label("source_after", "en"))).to_be_focused()
+        page.keyboard.press("Enter")
+        expect(marks.nth(1)).to_have_attribute("aria-current", "true")
+        page.keyboard.press("Escape")
+        expect(panel).to_have_count(0)
+        expect(marks.first).to_be_focused()
 
 
 AT_ITS_END = """() => {

@@ -15,8 +15,8 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from websockets.sync.client import connect
 from websockets.typing import Subprotocol
 
-from rag.ui.strings import Language, label
-from rag.ui.uploads import SESSION_FILES
+from rag.ui.kit.strings import Language, label
+from rag.ui.serving.uploads import SESSION_FILES
 from tests.e2e.conftest import OpenTab, serve
 
 BODY = b'--cut\r\nContent-Disposition: form-data; name="f"; filename="f.md"\r\n\r\n# One\r\n--cut--\r\n'

@@ -14,7 +14,9 @@ from rag.errors import ModelError, RagError
 from rag.evaluation.runs import EvaluationRuns, RunView
 from rag.evaluation.settings import SHALLOW, Setting, grid
 from rag.messages import say
+from rag.runs.options import Question
 from rag.store.database import Database
+from rag.types import Answer, Notice
 from tests.support.evaluating import SETTINGS, AnsweringByRule, cases
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -89,6 +91,22 @@ def test_what_fails_waits_with_its_reason(runs: EvaluationRuns, asker: Answering
     runs.resume(run_id, begin=False)
     runs.work(run_id)
     assert (runs.run(run_id).state, runs.run(run_id).notice, len(asker.asked)) == ("done", None, 8)
+
+
+def test_a_question_whose_database_is_away_is_asked_again(
+    runs: EvaluationRuns, asker: AnsweringByRule, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def says(asked: Question) -> Answer:
+        away = Notice("store_away", {"since": "12:03"}) if 2 <= len(asker.asked) <= 4 else None
+        return Answer(asked.text, asked.mode, "failed" if away else "answered", "", notice=away)
+
+    monkeypatch.setattr("rag.evaluation.runs._LOOK", 0.01)
+    asker.says = says
+    run_id = runs.create("main", cases(2), SETTINGS)
+    runs.work(run_id)
+    assert (runs.run(run_id).state, runs.run(run_id).done, len(asker.asked)) == ("done", 4, 7)
+    rows = [runs.row(run_id, setting.name, case.id) for setting in SETTINGS for case in cases(2)]
+    assert [row.answer.outcome for row in rows if row] == ["answered"] * 4
 
 
 def test_a_surprise_stops_one_run_and_no_other(runs: EvaluationRuns, asker: AnsweringByRule) -> None:

@@ -171,9 +171,10 @@ def test_other_shapes_are_left_to_the_loaded_model() -> None:
 def test_it_is_a_linear_layer(monkeypatch: pytest.MonkeyPatch, packed: bool, tokens: int) -> None:
     import torch
 
-    if packed and not module.can_pack():
+    able = module.can_pack
+    if packed and not able(torch.float32):
         pytest.skip("this build of torch has no packed layers")
-    monkeypatch.setattr(module, "can_pack", lambda: packed)
+    monkeypatch.setattr(module, "can_pack", lambda dtype: packed and able(dtype))
     make = torch.Generator().manual_seed(1)
     x, other = torch.randn(tokens, 32, generator=make), torch.randn(tokens, 48, generator=make)
     weight, bias = torch.randn(48, 32, generator=make), torch.randn(48, generator=make)

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from rag.ui import session
-from rag.ui.escape import JOINER
+from rag.ui.kit import session
+from rag.ui.kit.escape import JOINER
 from tests.support.fake_app import FakeApp
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -4,8 +4,8 @@ import streamlit as st
 from rag.errors import StoreError, WebSearchError
 from rag.messages import say
 from rag.types import Decision, IngestResult, IngestStatus, Notice
-from rag.ui.job_rows import PAGE
-from rag.ui.strings import label
+from rag.ui.imports.job_rows import PAGE
+from rag.ui.kit.strings import label
 from rag.web.search import WebHit
 from tests.pages.conftest import Open, words
 from tests.support.fake_app import STAGES, FakeApp

@@ -5,11 +5,11 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from rag.types import ToolUse, Usage
-from rag.ui.choices import Choices
-from rag.ui.parts import duration
-from rag.ui.scope import Scope
-from rag.ui.sources import anchor_of
-from rag.ui.strings import label
+from rag.ui.kit.choices import Choices
+from rag.ui.kit.parts import duration
+from rag.ui.kit.scope import Scope
+from rag.ui.kit.sources import anchor_of
+from rag.ui.kit.strings import label
 from rag.web.url_key import url_hash
 from tests.pages.conftest import ROOT, Open, words
 from tests.support.fake_app import FakeApp, FakeChats
@@ -49,8 +49,9 @@ def test_a_question_gets_a_cited_answer(open_page: Open, app: FakeApp, language:
     assert question in shown
     assert label("outcome_quoted", language) in shown
     for number, quote in enumerate(quotes, 1):
-        assert f"{quote}[{number}](#{anchor_of(app.newest)}-{number})" in shown
-        assert f":yellow-background[{quote}]" in shown
+        assert f'{quote}[{number}](#{anchor_of(app.newest)}-{number} "{quote}")' in shown
+        page.text_input(key="wanted-source").set_value(f"{anchor_of(app.newest)}-{number}").run()
+        assert f":yellow-background[{quote}]" in words(page)
     assert app.asked[0]["mode"] == "fast"
     assert app.asked[0]["library"] == "main"
 
@@ -58,9 +59,11 @@ def test_a_question_gets_a_cited_answer(open_page: Open, app: FakeApp, language:
 @BOTH
 def test_examples_are_offered_where_their_pages_are(open_page: Open, app: FakeApp, language: str) -> None:
     app.filled()
-    assert not [button for button in open_page("chat", language).button if "example" in (button.key or "")]
     sample = json.loads((ROOT / "examples" / "questions.json").read_text(encoding="utf-8"))
     row = next(row for row in sample if row["lang"] == language)
+    before = open_page("chat", language)
+    assert row["question"] not in {button.label for button in before.button}
+    assert f"start-newest-{app.library('main').stored[0].url_hash}" in {button.key for button in before.button}
     page = replace(app.library("main").stored[0], url_hash=url_hash(row["pages"][0]))
     app.library("main").stored.append(page)
     open_page("chat", language).button(key="example-0").click().run()
@@ -147,15 +150,22 @@ def test_a_new_conversation_forgets_the_old_one(open_page: Open, app: FakeApp) -
     assert "conversation" not in page.query_params
 
 
-def test_reading_in_the_page_opens_its_text(open_page: Open, app: FakeApp) -> None:
+def test_a_source_is_opened_turned_over_and_closed(open_page: Open, app: FakeApp) -> None:
     app.filled()
     page = open_page("chat")
     page.chat_input[0].set_value("How often was the lamp wound?").run()
     page.run()
     assert "began at dusk" not in words(page)
-    page.session_state[f"read-{app.newest}-1"] = True
-    page.run()
+    page.text_input(key="wanted-source").set_value(f"{anchor_of(app.newest)}-1").run()
     assert "began at dusk" in words(page)
+    assert page.button(key="source-before").disabled
+    page.button(key="source-after").click().run()
+    assert page.session_state["wanted-source"] == f"{anchor_of(app.newest)}-2"
+    assert page.button(key="source-after").disabled
+    page.button(key="source-close").click().run()
+    assert "began at dusk" not in words(page)
+    page.text_input(key="wanted-source").set_value("source-of-nobody-1").run()
+    assert not page.exception and "source-close" not in {button.key for button in page.button}
 
 
 def test_a_models_answer_is_rendered_safely(open_page: Open, app: FakeApp) -> None:
@@ -167,7 +177,7 @@ def test_a_models_answer_is_rendered_safely(open_page: Open, app: FakeApp) -> No
     answer = next(str(part.value) for part in page.markdown if "go" in str(part.value))
     assert "![" not in answer
     assert "](https://evil" not in answer
-    assert f"[1](#{anchor_of(app.newest)}-1)" in answer
+    assert f"[1](#{anchor_of(app.newest)}-1 " in answer
     assert not any(part.allow_html for part in page.markdown)
 
 
@@ -198,8 +208,8 @@ def open_id(page: AppTest) -> str:
     return named if isinstance(named, str) else named[0]
 
 
-def opened(page: AppTest, key: str) -> AppTest:
-    page.session_state[key] = True
+def opened(page: AppTest, key: str, value: object = True) -> AppTest:
+    page.session_state[key] = value
     return page.run()
 
 
@@ -210,8 +220,9 @@ def test_another_tab_and_a_restarted_server_show_what_was_stored(open_page: Open
     second = open_page("chat", conversation=first.query_params["conversation"])
     shown = words(second)
     assert all(quote in shown for quote in ENGLISH_QUOTES)
-    assert f":yellow-background[{ENGLISH_QUOTES[0]}]" in shown
     assert label("outcome_quoted", "en") in shown
+    second.text_input(key="wanted-source").set_value(f"{anchor_of(app.newest)}-1").run()
+    assert f":yellow-background[{ENGLISH_QUOTES[0]}]" in words(second)
 
 
 def test_a_reload_keeps_mode_and_scope(open_page: Open, app: FakeApp) -> None:
@@ -271,13 +282,13 @@ def test_conversations_are_listed_searched_renamed_and_deleted(open_page: Open, 
     page.text_input(key="talk-search").set_value("").run()
     page.button(key=f"talk-other-{lamp}").click().run()
     assert open_id(page) == lamp
-    opened(page, "talk-menu")
-    page.text_input(key=f"talk-title-{lamp}").set_value("The lamp")
-    page.button(key="talk-rename-go").click().run()
+    opened(page, "talk-doing", ("talk_rename", lamp))
+    page.text_input(key=f"talk-title-{lamp}").set_value("The lamp").run()
     assert page.button(key=f"talk-open-{lamp}").label == "The lamp"
-    opened(page, "talk-menu")
-    assert page.button(key="talk-delete").disabled
-    page.checkbox(key=f"talk-sure-{lamp}").check().run()
+    opened(page, "talk-doing", ("talk_delete", lamp))
+    page.button(key="talk-keep").click().run()
+    assert "talk-delete" not in {button.key for button in page.button}
+    opened(page, "talk-doing", ("talk_delete", lamp))
     page.button(key="talk-delete").click().run()
     assert [one.id for one in app.conversations.conversations("main")] == [bell]
     assert "conversation" not in page.query_params
@@ -297,6 +308,7 @@ def test_asking_differently_begins_a_conversation_with_what_was_said_before(open
     page = asked(open_page("chat"), "How often was the lamp wound?", "And in fog?")
     source = open_id(page)
     turn = app.newest
+    page.button(key=f"branch-{turn}").click().run()
     page.text_area(key=f"branch-question-{turn}").set_value("And at night?")
     page.button(key=f"branch-go-{turn}").click().run()
     page.run()
@@ -307,6 +319,10 @@ def test_asking_differently_begins_a_conversation_with_what_was_said_before(open
         "And at night?",
     ]
     assert app.conversations.conversation(branch).title == "And at night?"
+    page.button(key="talk-origin").click().run()
+    assert open_id(page) == source
+    page.button(key=f"to-branch-{branch}").click().run()
+    assert open_id(page) == branch
 
 
 @BOTH
@@ -344,7 +360,7 @@ def test_what_an_answer_used_is_said(open_page: Open, app: FakeApp, language: st
     shown = words(page)
     calls, tokens = label("usage_calls", language, count=3), label("usage_tokens_about", language, count="1,240")
     assert (
-        f"{calls} · {tokens} · {label('usage_money', language, money='0.0012')} · {duration(1200, language)}" in shown
+        f"{duration(1200, language)} · {calls} · {tokens} · {label('usage_money', language, money='0.0012')}" in shown
     )
     assert label("usage_whole", language, usage=f"{calls} · {tokens}") in shown.replace(" · 费用 0.0012", "").replace(
         " · cost 0.0012", ""
@@ -383,7 +399,7 @@ def test_options_go_along_with_the_question(open_page: Open, app: FakeApp) -> No
     assert (sent["compose"], sent["calls"], sent["top_p"], sent["seed"]) == ("refine", 5, 0.9, None)
     chosen = {"compose": "refine", "calls": 5, "fast_model": "small", "temperature": 0.7}
     assert sent["settings"] == {**chosen, "top_p": 0.9, "stop": ("END", "###")}
-    assert "temperature 0.7 · top\\_p 0.9" in words(page)
+    assert "temperature 0.7 · top\\_p 0.9" in words(opened(page, f"how-{app.newest}"))
 
 
 @BOTH
@@ -434,7 +450,7 @@ def test_other_libraries_are_chosen_beside_the_question(open_page: Open, app: Fa
 def test_what_was_remembered_is_said_and_undone_with_one_click(
     open_page: Open, app: FakeApp, language: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rag.ui.remembered.whose", lambda: "ann")
+    monkeypatch.setattr("rag.ui.chat.remembered.whose", lambda: "ann")
     app.filled()
     page = asked(open_page("chat", language))
     note = app.remembered.add("ann", "I work in Berlin", lasting=True)

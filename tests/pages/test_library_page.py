@@ -1,11 +1,13 @@
+import re
 from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from rag.retrieval.page_map import FEWEST, PageMap
 from rag.types import Page, PageVersion
-from rag.ui.strings import label
+from rag.ui.kit.strings import label
 from tests.pages.conftest import Open, words
 from tests.support.fake_app import FakeApp
 
@@ -202,7 +204,7 @@ def test_a_summary_is_made_with_a_click_and_gone_with_the_text(open_page: Open, 
     assert not page.exception
     shown = label("summary_rules", language)
     assert shown in words(page) and "summary-make" not in {button.key for button in page.button}
-    assert len([one for one in page.markdown if "-badge[1]" in one.value]) == 1, "a card for the mark"
+    assert len([one for one in page.markdown if "[**1" in one.value]) == 1, "a chip for the mark"
     at = library.stored.index(own)
     library.stored[at] = replace(own, text=f"{own.text} More.", text_hash="other")
     assert shown not in words(page.run())
@@ -322,3 +324,73 @@ def test_a_link_to_a_removed_library_says_that_it_can_be_brought_back(
     page = open_page("library", language, library=name)
     assert "My Notes" in words(page) and page.selectbox(key="library-picker").value == "main"
     assert page.button(key=f"restore-{name}")
+
+
+def with_map(app: FakeApp) -> PageMap:
+    """Two subjects, the first of which is about the second of two pages."""
+    first, second = (page.url_hash for page in app.filled().library("main").stored)
+    subjects = ("看守 · 发条", "four · hours")
+    app.page_maps.found = PageMap({first: (0.0, 1.0), second: (1.0, 0.25)}, subjects, {first: 1, second: 0})
+    return app.page_maps.found
+
+
+def open_map(open_page: Open, **params: str) -> AppTest:
+    return open_page("library", view="map", **params)
+
+
+def dots(page: AppTest) -> dict[str, str]:
+    """The attributes of each dot on the map, by its title."""
+    found = re.findall(r'<a class="dot([^>]*)aria-label="([^"]*)"', drawn_html(page))
+    return {title: attributes for attributes, title in found}
+
+
+def test_the_map_has_a_dot_for_each_page_at_its_place(open_page: Open, app: FakeApp) -> None:
+    with_map(app)
+    found = dots(open_map(open_page))
+    assert found.keys() == {"Keeping a lighthouse", "灯塔的看守"}
+    assert "--n:1;left:4.00%;top:96.00%" in found["Keeping a lighthouse"]
+    assert "--n:0;left:96.00%;top:27.00%" in found["灯塔的看守"]
+
+
+def test_a_dot_opens_its_page(open_page: Open, app: FakeApp) -> None:
+    with_map(app)
+    page = open_map(open_page)
+    page.text_input(key="wanted-page").set_value(first_page(app).url_hash).run()
+    assert page.query_params["page"] == first_page(app).url_hash
+    assert "Keeping a lighthouse" in words(page)
+
+
+def test_pages_that_filters_leave_out_are_faint_on_the_map(open_page: Open, app: FakeApp) -> None:
+    with_map(app)
+    page = open_map(open_page)
+    page.text_input(key="library-words").set_value("灯塔").run()
+    assert " aside" in dots(page)["Keeping a lighthouse"]
+    assert " aside" not in dots(page)["灯塔的看守"]
+
+
+@pytest.mark.parametrize(("told", "keys"), [("site", {"lighthouse.example", "灯塔.example"}), ("added", {"age_older"})])
+def test_colours_tell_sites_or_ages(open_page: Open, app: FakeApp, told: str, keys: set[str]) -> None:
+    with_map(app)
+    page = open_map(open_page)
+    page.button_group(key="map-colours").set_value(told).run()
+    found = set(re.findall(r"</i>([^<]*)</span>", drawn_html(page)))
+    assert found == {label(key, "en") if key.startswith("age_") else key for key in keys}
+
+
+def test_a_link_to_a_subject_lists_its_pages_alone(open_page: Open, app: FakeApp) -> None:
+    found = with_map(app)
+    page = open_page("library", subject=found.subjects[0])
+    assert titles(page) == ["灯塔的看守"]
+    assert "subject" not in page.query_params
+    page.button_group(key="library-subject").set_value(found.subjects[1]).run()
+    assert titles(page) == ["Keeping a lighthouse"]
+
+
+def test_a_subject_that_is_no_more_narrows_nothing(open_page: Open, app: FakeApp) -> None:
+    with_map(app)
+    assert len(titles(open_page("library", subject="gone"))) == 2
+
+
+def test_a_small_library_has_no_map(open_page: Open, app: FakeApp) -> None:
+    app.filled()
+    assert label("map_too_few", "en", fewest=FEWEST) in words(open_map(open_page))

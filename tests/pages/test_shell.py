@@ -1,11 +1,13 @@
 import pytest
 import streamlit as st
 
-from rag.errors import ConfigError, StoreError
+from rag.errors import ConfigError, StoreAwayError, StoreError
 from rag.messages import say
 from rag.types import Notice
-from rag.ui import session, shell, signed_in
-from rag.ui.strings import label
+from rag.ui import shell
+from rag.ui.kit import session
+from rag.ui.kit.strings import label
+from rag.ui.settings import signed_in
 from tests.pages.conftest import Open, page_file, words
 from tests.pages.test_chat_page import ASKED
 from tests.support.fake_app import FakeApp
@@ -83,6 +85,39 @@ def test_an_expected_failure_on_a_page_is_one_sentence(
     page = open_page("library")
     assert not page.exception
     assert "/nowhere" in words(page)
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_while_the_database_is_away_the_conversation_stays_and_the_page_comes_back_by_itself(
+    open_page: Open, app: FakeApp, monkeypatch: pytest.MonkeyPatch, language: str
+) -> None:
+    app.filled()
+    page = open_page("chat", language)
+    question, quotes = ASKED[language]
+    page.chat_input[0].set_value(question).run()
+    page.run()
+    app.absence = Notice("store_away", {"since": "12:03", "url": "http://db"})
+
+    def fail(*_: object, **__: object) -> None:
+        raise StoreAwayError("store_away", since="12:03", url="http://db")
+
+    with monkeypatch.context() as away:
+        for call in ("page", "pages", "page_count", "known", "passages", "texts"):
+            away.setattr(app.library(), call, fail)
+        away.setattr(app, "converse", fail)
+        page.run()
+        assert not page.exception
+        shown = words(page)
+        assert say(app.absence, language) in shown
+        assert label("in_use_away", language) in shown
+        assert question in shown
+        assert quotes[0] in shown
+        page.chat_input[0].set_value("And then?").run()
+        assert page.chat_input[0].value == "And then?"
+    app.absence = None
+    shown = words(page.run())
+    assert "12:03" not in shown
+    assert label("in_use_away", language) not in shown
 
 
 def test_models_that_are_loading_are_noted(open_page: Open, app: FakeApp) -> None:

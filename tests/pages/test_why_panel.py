@@ -5,7 +5,7 @@ from streamlit.testing.v1 import AppTest
 
 from rag.messages import say
 from rag.types import Notice
-from rag.ui.strings import label
+from rag.ui.kit.strings import label
 from tests.pages.conftest import Open, words
 from tests.pages.test_chat_page import ASKED
 from tests.support.fake_app import FakeApp
@@ -21,7 +21,7 @@ def answered(open_page: Open, language: str) -> AppTest:
 
 
 def opened(page: AppTest, app: FakeApp) -> AppTest:
-    page.session_state[f"why-{app.newest}"] = True
+    page.session_state[f"how-{app.newest}"] = True
     return page.run()
 
 
@@ -42,7 +42,7 @@ def test_every_candidate_says_why_it_is_there_or_not(open_page: Open, app: FakeA
 def test_a_closed_panel_draws_nothing(open_page: Open, app: FakeApp) -> None:
     app.filled()
     page = answered(open_page, "en")
-    assert label("why_title", "en") in words(page)
+    assert label("how", "en") in words(page)
     assert label("why_left_out", "en") not in words(page)
 
 
@@ -57,7 +57,6 @@ def test_yesterdays_answer_tells_it_too(open_page: Open, app: FakeApp) -> None:
     app.filled()
     page = answered(open_page, "en")
     del app.runs.answers["run1"]
-    assert label("why_title", "en") in words(page.run())
     shown = words(opened(page, app))
     for key in ("why_kept", "why_left_out", "candidate_relevant", "strategy_mmr"):
         assert label(key, "en") in shown

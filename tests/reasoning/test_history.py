@@ -34,7 +34,7 @@ TALK = [
 LONG = [
     Exchange(f"What is known about eruption {n}?", f"Eruption {n} was loud. " + "It went on. " * 200) for n in range(8)
 ]
-HISTORY = [("When did Mount Aso erupt?", "In 1953."), ("Thanks!", "You are welcome.")]
+HISTORY = [("When did Mount Aso erupt?", "In 1953."), ("What did I ask?", "When did Mount Aso erupt?")]
 FOLLOW_UP, MEANT = "How wide is its crater?", "How wide is Mount Aso's crater?"
 
 
@@ -131,7 +131,7 @@ def runs() -> Runs:
     return Runs(MODES)
 
 
-def test_small_talk_is_no_question_before() -> None:
+def test_what_asks_about_the_conversation_is_no_question_before() -> None:
     told = [Exchange(*one) for one in HISTORY] + [Exchange("And?", "", "And when did Fuji erupt?")]
     assert questions_before(told) == ["When did Mount Aso erupt?", "And when did Fuji erupt?"]
 

@@ -61,13 +61,6 @@ def test_a_plausible_model_answers(runs: Runs, mode: RunMode, question: str, tex
     assert sum(e.kind == "token" for e in events) > 1
 
 
-def test_small_talk(runs: Runs) -> None:
-    with ChatServer(rules) as server:
-        answer, _ = ask(runs, _reasoner(server), question="Hello!")
-    assert answer.outcome == "conversation" and answer.text.startswith("Hello!")
-    assert answer.passages == () and answer.model_calls == 1
-
-
 def test_nothing_in_the_pages(runs: Runs) -> None:
     with ChatServer([SEARCH, "NOT_IN_PAGES"]) as server:
         answer, events = ask(runs, _reasoner(server), question="Who won the match?")

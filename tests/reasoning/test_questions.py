@@ -5,61 +5,10 @@ import pytest
 from rag.reasoning.questions import (
     MAX_CHARACTERS,
     is_about_conversation,
-    is_small_talk,
     is_third_language,
     question_problem,
 )
 
-PLEASANTRIES = """
-Hey there!
-Good evening, everyone
-Hello again, nice to see you
-What's up?
-How's it going?
-Thanks a million, that really helped
-Thank you for your patience
-ok cool, got it
-Sounds good, see you tomorrow
-Never mind
-Haha, lovely
-No problem
-ＨＥＬＬＯ
-晚上好，大家好
-在吗
-哈喽，最近怎么样？
-谢谢您的解答
-辛苦了，再见
-嗯嗯，原来如此
-不客气
-太好了，没问题
-祝您周末愉快
-"""
-ABOUT_THE_HELPER = """
-Who are you, exactly?
-What's your name?
-Are you a bot or a real person?
-So what sort of things can you help me with?
-What are you capable of?
-What kinds of questions can I ask you?
-How do you work?
-Hi! Could you introduce yourself?
-Tell me something about yourself
-I need help
-I'd like to ask you something
-Can I ask you something?
-Who am I talking to?
-Do you speak Chinese?
-Great, that helped. What else can you do?
-您叫什么名字？
-你是真人还是机器人
-你都能回答哪些问题呀
-请先自我介绍一下
-我该怎么使用你？
-你有哪些功能
-你好，请问你可以帮我做些什么？
-我有个问题想问你
-是谁开发了你
-"""
 ABOUT_THE_CONVERSATION = """
 What did I ask at the beginning?
 Remind me what we were talking about
@@ -192,43 +141,6 @@ def test_the_limit_is_exact() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "Hi",
-        "hello there!",
-        "Thank you so much, that was very helpful",
-        "How are you doing today?",
-        "What can you do?",
-        "What was my first question?",
-        "你好",
-        "谢谢你，太棒了",
-        "你能做什么？",
-        "我刚才问了什么？",
-        "好的，明白了",
-    ],
-)
-def test_small_talk(text: str) -> None:
-    assert is_small_talk(text)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Hello, when did Mount Aso erupt?",
-        "Thanks. And how wide is the crater?",
-        "How do you install it on Debian?",
-        "Who said that the earth is round?",
-        "pricing",
-        "谢谢，那么龙井茶产于哪里？",
-        "明前茶",
-        "你好，请问退货政策是什么？",
-    ],
-)
-def test_what_needs_a_page_is_no_small_talk(text: str) -> None:
-    assert not is_small_talk(text)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
         "Quelle est la hauteur de la tour ?",
         "Wie hoch ist der Turm und wer hat ihn gebaut?",
         "¿Cuál es la altura de la torre?",
@@ -274,23 +186,16 @@ def lines(table: str) -> list[str]:
     return table.strip().splitlines()
 
 
-@pytest.mark.parametrize("text", lines(PLEASANTRIES) + lines(ABOUT_THE_HELPER))
-def test_what_is_for_the_helper(text: str) -> None:
-    assert is_small_talk(text)
-    assert not is_about_conversation(text)
-
-
 @pytest.mark.parametrize("text", lines(ABOUT_THE_CONVERSATION))
 def test_what_was_said_is_asked_for(text: str) -> None:
     assert is_about_conversation(text)
-    assert is_small_talk(text)
 
 
 @pytest.mark.parametrize("text", lines(NEEDS_A_PAGE))
 def test_one_word_more_is_a_subject(text: str) -> None:
-    assert not is_small_talk(text)
+    assert not is_about_conversation(text)
 
 
 def test_long_questions_are_read_whole() -> None:
-    assert not is_small_talk("did you ask what I said " * 150 + "about fees")
-    assert not is_small_talk("我们刚才你说了" * 500 + "退款")
+    assert not is_about_conversation("did you ask what I said " * 150 + "about fees")
+    assert not is_about_conversation("我们刚才你说了" * 500 + "退款")

@@ -104,7 +104,7 @@ def _ignore(stage: str) -> None:
 
 def take_in(ingestor: Ingestor, chunker: str, text: str = PAGE_TEXT) -> str:
     source = Source("x", URL, "import", record={"url": URL, "title": "Lighthouse", "text": text})
-    return ingestor.with_chunker(chunker).store(ingestor.read(source, _ignore).page, _ignore)[1].url_hash
+    return ingestor.with_chunker(chunker).settle(ingestor.read(source, _ignore), _ignore).url_hash
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from qdrant_client import models
 
-from rag.retrieval.filters import Filters
+from rag.store.filters import Filters
 from rag.store.records import CHUNK_INDEXES
 
 

@@ -30,7 +30,7 @@ def _ignore(stage: str) -> None:
 def retriever(small_library: Library, ingestor: Ingestor, model: HashedModel) -> Retriever:
     for title, text in PAGES.items():
         record = {"url": f"https://pages.example/{title}", "title": title, "text": text}
-        ingestor.store(ingestor.read(Source(title, record["url"], "import", record=record), _ignore).page, _ignore)
+        ingestor.settle(ingestor.read(Source(title, record["url"], "import", record=record), _ignore), _ignore)
     return Retriever(small_library, model, SparseEncoder())
 
 

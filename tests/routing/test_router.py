@@ -57,10 +57,11 @@ def test_no_message_of_the_tests_was_learned_from() -> None:
         ("https://a.example/x\nwww.b.example/y、c.example.org/z。", "save", "rules"),
         ("12 * 7", "calculate", "rules"),
         ("…", "unknown", "rules"),
-        ("你好", "small_talk", "rules"),
+        ("我刚才问了什么？", "small_talk", "rules"),
+        ("你好", "small_talk", "classifier"),
     ],
 )
-def test_plain_cases_are_ruled(text: str, route: str, by: str) -> None:
+def test_plain_cases(text: str, route: str, by: str) -> None:
     routed = Router().route(text)
     assert (routed.route, routed.by) == (route, by)
 

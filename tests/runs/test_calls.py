@@ -26,9 +26,9 @@ def test_fast_makes_three_calls_the_last_of_which_checks(runs: Runs) -> None:
     assert answer.reasoner == "queue-model"
 
 
-def test_small_talk_makes_one_call(runs: Runs) -> None:
-    answer, _ = ask(runs, ChatReasoner(QueueModel(replies=["Hello."])), question="Hi!")
-    assert (answer.text, answer.model_calls) == ("Hello.", 1)
+def test_what_was_said_takes_one_call(runs: Runs) -> None:
+    answer, _ = ask(runs, ChatReasoner(QueueModel(replies=["Nothing."])), question="What did I ask?")
+    assert (answer.text, answer.model_calls) == ("Nothing.", 1)
 
 
 def test_fast_repairs_no_call_with_the_call_of_the_answer(runs: Runs) -> None:

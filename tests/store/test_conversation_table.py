@@ -81,8 +81,20 @@ def test_latest_first_and_searched(table: ConversationTable) -> None:
     assert [one.id for one in table.conversations("main", "")] == ["c2", "c1"]
     save_turn(table, "c1", "main", "", {"question": "And then?", "text": ""})
     assert [(one.id, one.turns) for one in table.conversations("main", "")] == [("c1", 2), ("c2", 1)]
+    assert table.pin("c2", "", True) and not table.pin("c2", "ada", True)
+    assert [(one.id, one.pinned) for one in table.conversations("main", "")] == [("c2", True), ("c1", False)]
+    assert table.pin("c2", "", False)
     for words, found in (("通车", ["c2"]), ("ERUPT", ["c1"]), ("100 %", ["c1"]), ("_", []), ("\\", [])):
         assert [one.id for one in table.conversations("main", "", words)] == found
+
+
+def test_the_pages_that_answers_cite_most_come_first(table: ConversationTable) -> None:
+    for cited in ("a", "ab", "b", "bc"):
+        citations = [{"url_hash": one, "library": "other" if one == "c" else ""} for one in cited]
+        save_turn(table, "c1", "main", "li", {"question": "q", "citations": citations})
+    assert table.most_cited("main", "li") == ["b", "a"]
+    assert table.most_cited("main", "li", latest=1) == ["b"]
+    assert table.most_cited("main", "ada") == table.most_cited("other", "li") == []
 
 
 def test_deleting_takes_turns_along_and_only_ones_own(table: ConversationTable) -> None:

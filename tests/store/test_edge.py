@@ -279,7 +279,7 @@ def test_a_damaged_collection_says_where(folder: Path) -> None:
 def test_a_disk_that_is_almost_full_stops_writes_before_the_engine_does(
     library: Library, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stored = draft("a").commit(library)
+    stored, other = draft("a").commit(library), draft("b").commit(library)
     usage = namedtuple("usage", "total used free")
     monkeypatch.setattr(shutil, "disk_usage", lambda path: usage(1 << 40, 1 << 40, 30 << 20))
     with pytest.raises(StoreError, match="less than 64 MB left"):
@@ -288,7 +288,7 @@ def test_a_disk_that_is_almost_full_stops_writes_before_the_engine_does(
     assert library.remove([stored.url_hash]) == 1
     monkeypatch.setattr(shutil, "disk_usage", lambda path: usage(1 << 40, 1 << 40, 1 << 20))
     with pytest.raises(StoreError, match="less than 16 MB left"):
-        library.remove([stored.url_hash])
+        library.remove([other.url_hash])
 
 
 def test_a_client_that_nobody_closes_makes_no_noise_and_loses_nothing(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from qdrant_client import QdrantClient
 from rag.errors import StoreError
 from rag.store import registry
 from rag.store.edge.client import EdgeClient
-from rag.store.library import importing, open_library
+from rag.store.library import open_library
 from rag.store.records import LIBRARIES, LibraryInfo, library_from, library_id
 from rag.store.registry import (
     check_present,
@@ -25,6 +25,7 @@ from rag.store.registry import (
     rename_library,
     restore_library,
 )
+from rag.store.transfer import importing
 from tests.store.support import DIMENSION, MODEL, draft
 
 pytestmark = pytest.mark.filterwarnings("ignore:Payload indexes have no effect")

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from qdrant_client import models
 
 from rag.errors import StoreError
-from rag.store.commit import library_locks
+from rag.store.filters import Filters
 from rag.store.library import Library, open_library
-from rag.store.records import chunk_id, match, page_id
+from rag.store.locks import library_locks
+from rag.store.records import chunk_id, page_id
 from rag.store.search import reciprocal_rank_fusion
 from rag.types import SparseVector
 from tests.store.support import Draft, draft
@@ -79,8 +79,13 @@ def test_candidates_bring_their_vectors_where_there_is_one(library: Library) -> 
 
 
 def test_a_filter_narrows_the_search(library: Library, drafts: list[Draft]) -> None:
-    only = models.Filter(must=[match("metadata.site", "s1.example")])
-    hits = library.search(dense=drafts[0].dense[0], sparse=drafts[0].sparse[0], limit=40, prefetch=40, only=only)
+    hits = library.search(
+        dense=drafts[0].dense[0],
+        sparse=drafts[0].sparse[0],
+        limit=40,
+        prefetch=40,
+        scope=Filters(sites=("s1.example",)),
+    )
     assert {hit.passage.site for hit in hits} == {"s1.example"}
     assert len(hits) == 20
 

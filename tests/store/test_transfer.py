@@ -116,6 +116,8 @@ def test_an_imported_page_can_change_and_go(archive: Path, tmp_path: Path) -> No
     changed = draft("p5", version=3, site="s2.example").commit(copy)
     assert [one.number for one in copy.versions(changed.url_hash)] == [1, 2, 3, 4]
     assert copy.remove([page.url_hash for page in copy.pages()]) == PAGES + 2
+    assert copy.page_count() == 0
+    copy.sweep()
     for name in (copy.pages_collection, copy.chunks_collection, copy._versions.collection):
         assert client.count(name).count == 0
     client.close()
@@ -166,8 +168,8 @@ def test_an_import_that_is_cut_off_is_not_seen_and_cleared(
     def stop(done: int, total: int) -> None:
         if done > 15:
             # As after kill -9: nothing of this process's cleaning up happens.
-            monkeypatch.setattr(client, "delete_collection", lambda *_: None)
-            monkeypatch.setattr(client, "delete", lambda *_: None)
+            monkeypatch.setattr(client, "delete_collection", lambda *_, **__: None)
+            monkeypatch.setattr(client, "delete", lambda *_, **__: None)
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

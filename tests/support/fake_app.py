@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from tempfile import mkdtemp
@@ -27,6 +28,7 @@ from rag.errors import ModelError, RagError, StoreError
 from rag.ingest.paste import find_urls
 from rag.ingest.schedule import ScheduleView
 from rag.retrieval.ensemble import Shelves
+from rag.retrieval.page_map import PageMap
 from rag.runs.options import Question
 from rag.runs.run import Hooks
 from rag.store.database import Database, Schedule
@@ -303,6 +305,21 @@ class FakeImports:
         return self.jobs.add(found, library, kind=kind, title=start, chunker=chunker, options=limits)
 
 
+class FakeMaps:
+    """`found` is every library's map, and made at once."""
+
+    def __init__(self) -> None:
+        self.found: PageMap | None = None
+
+    def of(self, library: str, pages: Sequence[Page]) -> Future[PageMap | None]:
+        made: Future[PageMap | None] = Future()
+        made.set_result(self.found)
+        return made
+
+    def at_hand(self, library: str) -> PageMap | None:
+        return self.found
+
+
 class FakeTransfers:
     """A library's file is ready with the second look at it."""
 
@@ -422,7 +439,9 @@ class FakeApp:
     standalone: str = ""
     suggests: tuple[str, ...] = ()
     usage: Usage = field(default_factory=Usage)
+    absence: Notice | None = None
     stored: dict[str, FakeLibrary] = field(default_factory=dict)
+    page_maps: FakeMaps = field(default_factory=FakeMaps)
     imports: FakeImports = field(default_factory=FakeImports)
     models: FakeModels = field(default_factory=FakeModels)
     transfers: FakeTransfers = field(default_factory=lambda: FakeTransfers(Path(mkdtemp())))
@@ -578,6 +597,9 @@ class FakeApp:
 
     def wait(self, run_id: str, timeout: float | None = None) -> Answer:
         return self.runs.run(run_id)
+
+    def away(self) -> Notice | None:
+        return self.absence
 
     def test_database(self) -> Notice:
         return Notice("database_works", {"libraries": len(self.libraries.infos())})

@@ -7,7 +7,7 @@
             process.wait()
         assert stored(folder) == stored(other_folder)
 
-`python -m tests.support.killing FOLDER HOST PORT PAGES` is that process: it crawls the site once, or goes on
+`python -m tests.support.killing FOLDER HOST PORT PAGES URL` is that process: it crawls the site once, or goes on
 with the crawl that it finds in FOLDER. It says "begun", "working" once it has taken in a page, and "done" on
 standard output.
 """
@@ -27,8 +27,9 @@ from typing import Any, Self
 
 from qdrant_client import models
 
+from rag.config import load_settings
+from rag.store.client import connect
 from rag.store.database import Database, JobItem
-from rag.store.edge.client import EdgeClient
 from rag.store.library import open_library
 from rag.store.records import walk
 from tests.support.hashed_model import HashedModel
@@ -42,11 +43,11 @@ _DEADLINE = 2.0
 class ImportProcess:
     """The process, from its start to the end of the `with` block."""
 
-    def __init__(self, folder: Path, site: SiteServer) -> None:
+    def __init__(self, folder: Path, site: SiteServer, url: str = "") -> None:
+        """`url` is that of a server for the library, which lies in `folder` else."""
         command = [sys.executable, "-m", "tests.support.killing", str(folder), *map(str, site.pair)]
-        self._process = subprocess.Popen(
-            [*command, str(10 * len(site.expected))], cwd=ROOT, stdout=subprocess.PIPE, text=True
-        )
+        more = [str(10 * len(site.expected)), url]
+        self._process = subprocess.Popen([*command, *more], cwd=ROOT, stdout=subprocess.PIPE, text=True)
         self._says("begun")
 
     def __enter__(self) -> Self:
@@ -71,11 +72,19 @@ class ImportProcess:
 
     def wait(self) -> float:
         """Until it is done by itself; returns the seconds since it took in its first page."""
-        self._says("working", "done")
+        self.begins()
         began = time.perf_counter()
+        self.ends()
+        return time.perf_counter() - began
+
+    def begins(self) -> None:
+        """Wait until it has taken in its first page."""
+        self._says("working", "done")
+
+    def ends(self) -> None:
+        """Wait until it is done by itself, after `begins`."""
         self._says("done", "")
         assert self._process.wait(60) == 0
-        return time.perf_counter() - began
 
     def _says(self, *words: str) -> None:
         assert self._process.stdout is not None
@@ -98,10 +107,10 @@ class Stored:
     loose: int
 
 
-def stored(folder: Path) -> Stored:
-    """Open the library in `folder` as the program does after a restart, and read all of it."""
+def stored(folder: Path, url: str = "") -> Stored:
+    """Open the library in `folder`, or at `url`, as the program does after a restart, and read all of it."""
     model = HashedModel()
-    client = EdgeClient(folder / "qdrant")
+    client = connect(load_settings(None, rag_data_dir=folder, qdrant_url=url))
     try:
         library = open_library(client, "main", model.name, model.dimension)
         pages = [page for one in library.pages() if (page := library.page(one.url_hash)) is not None]
@@ -155,7 +164,7 @@ def digest(one: Stored) -> str:
     return hashlib.sha256(repr((sorted(one.pages.items()), sorted(one.chunks.items()))).encode()).hexdigest()[:16]
 
 
-def _run(folder: Path, host: str, port: int, pages: int) -> None:
+def _run(folder: Path, host: str, port: int, pages: int, url: str) -> None:
     from rag.ingest import retry_policy
     from rag.ingest.chunking import get_chunker
     from rag.ingest.jobs import Jobs, Sites
@@ -167,7 +176,8 @@ def _run(folder: Path, host: str, port: int, pages: int) -> None:
 
     retry_policy._DELAYS = (0.05, 0.1)
     _say("begun")
-    model, database, client = HashedModel(), Database(folder / "app.sqlite3"), EdgeClient(folder / "qdrant")
+    model, database = HashedModel(), Database(folder / "app.sqlite3")
+    client = connect(load_settings(None, rag_data_dir=folder, qdrant_url=url))
     fetcher, parser = Fetcher([(host, port)], deadline=_DEADLINE, gates=HostGates(4, 0.0)), Parser()
     sites = Sites(fetcher, parser)
 
@@ -206,4 +216,4 @@ def timed_run(folder: Path, site: SiteServer) -> float:
 
 
 if __name__ == "__main__":
-    _run(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))
+    _run(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), sys.argv[5])

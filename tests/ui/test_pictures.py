@@ -13,10 +13,10 @@ from rag.conversations.trees import nodes_of
 from rag.evaluation.comparison import compare
 from rag.evaluation.evaluation import Bin
 from rag.evaluation.statistics import Estimate
+from rag.ui.chat.research_picture import picture
+from rag.ui.chat.tree_picture import NARROW, WIDE, Layout, linked_pictures, places_of
+from rag.ui.chat.tree_picture import picture as tree_picture
 from rag.ui.evaluation.charts import by_run, calibration, differences, plot
-from rag.ui.research_picture import picture
-from rag.ui.tree_picture import NARROW, WIDE, Layout, linked_pictures, places_of
-from rag.ui.tree_picture import picture as tree_picture
 from tests.support.tree_rows import five, row, twelve
 
 HOSTILE = '<script>alert("1")</script> & 《龙井》'

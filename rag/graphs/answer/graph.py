@@ -19,7 +19,7 @@ from rag.graphs.answer import nodes
 from rag.graphs.answer.nodes import read_passages
 from rag.graphs.answer.state import MAX_REWRITES, LoopContext, LoopState, StepRecord, is_long
 from rag.reasoning.history import RuleSummariser
-from rag.reasoning.questions import is_small_talk
+from rag.reasoning.questions import is_about_conversation
 from rag.reasoning.reasoner import Condenser, Summariser
 from rag.runs.nodes import said_before
 from rag.runs.run import Prepared, Run, values_kept
@@ -90,12 +90,12 @@ def timed(name: str, function: NodeFunction) -> Callable[..., Awaitable[LoopStat
 
 
 def after_enter(state: LoopState, runtime: Runtime[LoopContext]) -> Literal["condense", "agent", "__end__"]:
-    """A question that the person completed, the first of a conversation, and small talk need no completing."""
+    """A question that the person completed, the first of a conversation, and one about it need no completing."""
     if state["outcome"]:
         return "__end__"
     if len(state["messages"]) < 2:
         return "agent"
-    follows = not (state["standalone"] or is_small_talk(state["question"]))
+    follows = not (state["standalone"] or is_about_conversation(state["question"]))
     return "condense" if follows or is_long(state, runtime.context.options.remembers) else "agent"
 
 

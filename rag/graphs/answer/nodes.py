@@ -30,7 +30,7 @@ from rag.graphs.answer.tools import Wish, read_wish, retrieve_tool, tool_node
 from rag.graphs.answer.writing import caveat, failed, judged, missing, write
 from rag.reasoning.history import questions_before
 from rag.reasoning.messages import call_for, exchanges_of, said
-from rag.reasoning.questions import is_small_talk, question_problem
+from rag.reasoning.questions import is_about_conversation, question_problem
 from rag.reasoning.reasoner import following
 from rag.retrieval.answerable import REFUSE
 from rag.retrieval.ledger import LEG
@@ -73,7 +73,7 @@ async def condense(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
         said_so_far, state.get("summary", ""), context.summariser, budget, memory, budget.end
     )
     update = LoopState(summary=summary, messages=dropped)
-    if is_small_talk(question) or state["standalone"]:
+    if is_about_conversation(question) or state["standalone"]:
         return update, decided("stands_alone")
     history = exchanges_of(said_so_far[len(dropped) :])
     standalone = await completed(question, history, summary, context.condenser, budget, memory=memory, keep=budget.end)
@@ -88,7 +88,7 @@ async def condense(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
 
 
 async def agent(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
-    """Decide what to search for, or answer small talk directly. What was rewritten or completed is decided."""
+    """Decide what to search for, or answer from what was said. What was rewritten or completed is decided."""
     if query := state["query"]:
         return {"messages": [call_for([query])], "query": ""}, decided("search_rewritten", queries=[query])
     if query := state["standalone"]:
@@ -125,7 +125,7 @@ async def _decide(state: LoopState, context: LoopContext) -> tuple[Wish, str]:
         return wish, "search"
     if wish.problem:
         return plain, "search_malformed_call"
-    if wish.text and is_small_talk(question):
+    if wish.text and is_about_conversation(question):
         return wish, "answered_without_searching"
     return plain, "search_not_small_talk"
 

@@ -14,10 +14,10 @@ from rag.graphs.summary.state import PartRecord
 from rag.ingest.diff import page_diff
 from rag.messages import say
 from rag.reasoning.summarising import Section, sections_of, sentences_at, telling, told
-from rag.retrieval.filters import between
 from rag.retrieval.page_names import pages_named
 from rag.runs.options import Question
 from rag.runs.run import PageReader
+from rag.store.filters import between
 from rag.types import Notice, Page, Passage
 
 ROUTE: Final = "what_changed"

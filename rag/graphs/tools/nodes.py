@@ -19,7 +19,7 @@ from rag.messages import say
 from rag.prompts import requests
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.messages import said
-from rag.reasoning.questions import question_problem
+from rag.reasoning.questions import is_thanks, question_problem
 from rag.retrieval.answerable import DOUBT, REFUSE
 from rag.runs.kept import decided, notice_of, passage_of, record
 from rag.runs.nodes import Result, collect, take, taken_up
@@ -75,7 +75,7 @@ async def _small_talk(question: str, state: ToolState, context: ToolContext) -> 
         except ModelError as error:
             log.info("small talk is answered by rules (%s)", error.code)
     text = (await context.rules.decide(question, history, [])).text
-    return text or say(Notice("small_talk"), context.work.language)
+    return text or say(Notice("small_talk_thanks" if is_thanks(question) else "small_talk"), context.work.language)
 
 
 async def call(state: ToolState, runtime: Running) -> Result:

@@ -156,6 +156,8 @@ class Run:
 
 def host_of(item: JobItem) -> str:
     """The host that the item's page comes from, empty for one that comes from none."""
+    if item.kind not in ("", "web"):
+        return ""
     try:
         parts = urlsplit(item.url)
     except ValueError:

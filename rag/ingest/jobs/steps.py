@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import partial
 from itertools import islice
@@ -16,9 +16,10 @@ from typing import Any
 
 from rag.errors import IngestError, RagError, StoreError
 from rag.ingest.discovery import FoundPage
+from rag.ingest.groups import Settling
 from rag.ingest.jobs.sites import Walk
 from rag.ingest.outcomes import UNHEARD, failure, held, here_already, is_answer, result
-from rag.ingest.pipeline import Ingestor, take_in
+from rag.ingest.pipeline import Ingestor, named
 from rag.ingest.records import RecordBounds
 from rag.ingest.source_reading import Read
 from rag.ingest.sources import Source, apart, sources_in, web_source
@@ -36,7 +37,7 @@ _APART = frozenset(["data", "broken"])
 
 
 class Steps:
-    """`read` and `find` may run in many threads at once; `settle` is for one at a time. All raise RagError."""
+    """`read` and `find` may run in many threads at once; `settle_all` is for one at a time. All raise RagError."""
 
     def __init__(
         self,
@@ -73,7 +74,7 @@ class Steps:
         """
         source = self._source(item)
         key = self._ingestor.key(source)
-        known = self._ingestor.library.resolve([key]).get(key)
+        known = self._ingestor.resolve(key)
         if known is not None and (early := self._early(item, source, known)) is not None:
             return early
         report = partial(self._items.move, self.job.id, item.position)
@@ -93,26 +94,23 @@ class Steps:
             self._items.append(self.job.id, (_found_item(one, item.position) for one in further))
         return self._ingestor.prepare(read, report, decision=item.decision)
 
-    def settle(self, item: JobItem, read: Read, began: float) -> IngestResult:
-        """Take in what was read since `began`, as time.monotonic tells it."""
+    def settle_all(self, given: Sequence[tuple[JobItem, Read, float]]) -> list[IngestResult | RagError]:
+        """Take in what was read for items, each since a moment of time.monotonic(); rows, or what came instead."""
         online = self._online
-        row = self._taken_in(item, read, began, online)
+        outcomes = self._ingestor.settle_all([self._settling(item, read, online) for item, read, _ in given])
+        rows: list[IngestResult | RagError] = []
+        for (item, read, began), outcome in zip(given, outcomes, strict=True):
+            if not isinstance(outcome, RagError):
+                outcome = named(outcome, replace(read.source, name=item.source), began)
+                if not online and outcome.reason == UNHEARD:
+                    self._unheard.append((item, read))
+            rows.append(outcome)
         if online:
             self._count_unheard()
-        elif row.reason == UNHEARD:
-            self._unheard.append((item, read))
-        return row
+        return rows
 
-    def _taken_in(self, item: JobItem, read: Read, began: float, online: bool) -> IngestResult:
-        return take_in(
-            self._ingestor,
-            replace(read.source, name=item.source),
-            read,
-            began,
-            partial(self._items.move, self.job.id, item.position),
-            item.decision,
-            online,
-        )
+    def _settling(self, item: JobItem, read: Read, online: bool) -> Settling:
+        return Settling(read, partial(self._items.move, self.job.id, item.position), item.decision, online)
 
     def _count_unheard(self) -> None:
         """Something answered: that pages before it did not is held against them after all."""
@@ -121,7 +119,10 @@ class Steps:
             try:
                 present = self._items.item(self.job.id, item.position)
                 if present is not None and present.result is not None and present.result.reason == UNHEARD:
-                    row = self._taken_in(item, read, time.monotonic(), online=True)
+                    (row,) = self._ingestor.settle_all([self._settling(item, read, online=True)])
+                    if isinstance(row, RagError):
+                        raise row
+                    row = named(row, replace(read.source, name=item.source), time.monotonic())
                     self._items.replace(self.job.id, item.position, row)
             except RagError as error:  # the page keeps its row, and the one that was just taken in its own
                 log.info("%s: %s", item.source[:200], error, exc_info=error.__cause__)

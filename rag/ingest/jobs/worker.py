@@ -6,11 +6,12 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 
-from rag.errors import RagError, StoreError
+from rag.errors import RagError, StoreAwayError, StoreError
+from rag.ingest.groups import MOST
 from rag.ingest.jobs.run import FINDING, SILENT_AFTER, UNREACHED_AFTER, Pace, Run, host_of
 from rag.ingest.jobs.steps import Steps, told
 from rag.ingest.readahead import Limits, ReadAhead, Taken
@@ -20,6 +21,7 @@ from rag.messages import say
 from rag.store.database import Database
 from rag.store.item_table import JobItem
 from rag.store.job_table import Job
+from rag.store.outages import patiently
 from rag.types import IngestResult, Notice
 
 log = logging.getLogger(__name__)
@@ -45,7 +47,7 @@ class Worker:
         self._ahead: ReadAhead[Outcome] = ReadAhead(limits, _size)
         self._runs: dict[str, Run] = {}
         self._order: deque[str] = deque()
-        self._in_hand: tuple[str, int] | None = None
+        self._in_hand: tuple[str, set[int]] = "", set()
         self._turn = threading.Lock()
         self._starting = threading.Lock()
         self._closed = threading.Event()
@@ -67,15 +69,15 @@ class Worker:
 
     @contextmanager
     def between_pages(self, job_id: str) -> Iterator[set[int]]:
-        """Hold off the next page; yields the position of the job's page in hand, if it has one."""
+        """Hold off the next pages; yields the positions of the job's pages in hand."""
         with self._turn:
-            hand = self._in_hand
-            yield {hand[1]} if hand and hand[0] == job_id else set()
+            in_hand, positions = self._in_hand
+            yield positions if in_hand == job_id else set()
 
     def _work(self) -> None:
         while not self._closed.is_set():
             try:
-                self._step()
+                patiently(self._step, self._closed.is_set)()
             except Exception:  # the thread's edge: what fails here is the database, and that may pass
                 if not self._closed.is_set():
                     log.exception("The imports could not go on; another try follows")
@@ -93,7 +95,11 @@ class Worker:
         self._begin(running, now)
         taken = self._ahead.take(self._patience(now))
         if taken is not None and not self._closed.is_set():
-            self._finish(taken)
+            by_job: dict[str, list[Taken[Outcome]]] = {}
+            for one in (taken, *self._ahead.ready(MOST - 1)):
+                by_job.setdefault(one.group, []).append(one)
+            for job_id, some in by_job.items():
+                self._finish(job_id, some)
 
     # Jobs begin and end
 
@@ -104,6 +110,8 @@ class Worker:
         self._items.all_wait(job_id)
         try:
             steps = self._open_steps(job)
+        except StoreAwayError:
+            return  # the program ends; else it is opened with the next look
         except RagError as error:
             self._fail(job_id, error.notice)
         except Exception:  # a fault of ours ends this job, not the others
@@ -164,13 +172,15 @@ class Worker:
 
     def _begin_one(self, run: Run, now: float) -> bool:
         if run.takes_finding(now):
-            self._ahead.begin(run.job_id, FINDING, "", partial(run.steps.find, self._closed.is_set))
+            find = partial(run.steps.find, self._closed.is_set)
+            self._ahead.begin(run.job_id, FINDING, "", patiently(find, self._closed.is_set))
             return True
         item = run.next_item(now, self._ahead.has_room)
         if item is None:
             return False
         self._items.begin(run.job_id, item.position)
-        self._ahead.begin(run.job_id, item.position, host_of(item), partial(run.steps.read, item))
+        read = patiently(partial(run.steps.read, item), self._closed.is_set)
+        self._ahead.begin(run.job_id, item.position, host_of(item), read)
         return True
 
     def _patience(self, now: float) -> float | None:
@@ -183,50 +193,88 @@ class Worker:
 
     # Taking in
 
-    def _finish(self, taken: Taken[Outcome]) -> None:
-        run = self._runs.get(taken.group)
+    def _finish(self, job_id: str, taken: Sequence[Taken[Outcome]]) -> None:
+        """Take in what was read for some items of one job."""
+        run = self._runs.get(job_id)
         if run is None:
             return
-        if taken.position == FINDING:
-            self._found(run, taken)
-            return
+        items = []
         with self._turn:
-            item = self._items.wanted(run.job_id, taken.position)
-            if item is None:
-                run.release(taken.position)
-                return
-            self._in_hand = (run.job_id, taken.position)
+            for one in taken:
+                if one.position == FINDING:
+                    continue
+                if (item := self._items.wanted(job_id, one.position)) is None:
+                    run.release(one.position)
+                else:
+                    items.append((item, one))
+            self._in_hand = job_id, {item.position for item, _ in items}
         try:
-            row = self._result(run, item, taken)
-            if row is not None:
-                self._items.finish(run.job_id, item.position, row)
-                self._pace.note(run.job_id)
-                run.release(item.position)
+            rows = self._results(run, items)
+            with self._database.transaction():
+                for position, row in rows.items():
+                    self._items.finish(job_id, position, row)
+            for position in rows:
+                self._pace.note(job_id)
+                run.release(position)
         finally:
-            self._in_hand = None
+            self._in_hand = "", set()
+        for one in taken:
+            if one.position == FINDING:
+                self._found(run, one)
 
-    def _result(self, run: Run, item: JobItem, taken: Taken[Outcome]) -> IngestResult | None:
-        """What became of an item; None when it is to be tried again later."""
-        self._note_silence(run, host_of(item), taken)
+    def _results(self, run: Run, items: Sequence[tuple[JobItem, Taken[Outcome]]]) -> dict[int, IngestResult]:
+        """What became of items, by position; not of those that are to be tried again later."""
+        rows: dict[int, IngestResult] = {}
+        reads: list[tuple[JobItem, Read, float]] = []
+        for item, taken in items:
+            self._note_silence(run, host_of(item), taken)
+            error = taken.error or (taken.value.error if isinstance(taken.value, Read) else None)
+            if isinstance(error, RagError) and self._later(run, item.position, error, host_of(item)):
+                continue
+            if taken.error is not None:
+                rows[item.position] = self._fault(run, item, taken.error, taken.began)
+            elif isinstance(taken.value, Read):
+                reads.append((item, taken.value, taken.began))
+            else:
+                assert isinstance(taken.value, IngestResult)
+                rows[item.position] = taken.value
+        return rows | self._settled(run, reads)
+
+    def _settled(self, run: Run, reads: Sequence[tuple[JobItem, Read, float]]) -> dict[int, IngestResult]:
+        rows: dict[int, IngestResult] = {}
+        is_paused = self._jobs.state(run.job_id) == "paused"  # perhaps by what the database said to pages before
         try:
-            outcome = taken.result()
-            if isinstance(outcome, Read):
-                if outcome.error is not None and self._later(run, item.position, outcome.error, host_of(item)):
-                    return None
-                outcome = run.steps.settle(item, outcome, taken.began)
+            outcomes: Sequence[IngestResult | Exception] = run.steps.settle_all(reads) if reads else []
+        except Exception as error:
+            if len(reads) > 1:
+                log.exception("%d pages could not be taken in together", len(reads))
+                for one in reads:
+                    rows |= self._settled(run, [one])
+                return rows
+            outcomes = [error]
+        for (item, _, began), outcome in zip(reads, outcomes, strict=True):
+            if isinstance(outcome, IngestResult):
                 run.store_faults = 0
-            assert isinstance(outcome, IngestResult)
-            return outcome
-        except RagError as error:
-            if taken.error is not None and self._later(run, item.position, error, host_of(item)):
-                return None
-            log.info("%s: %s", item.source[:200], error, exc_info=error.__cause__)
-            if isinstance(error, StoreError):
-                self._note_store_fault(run, error)
-            return run.steps.failed(item, error, taken.began)
-        except Exception:  # a fault of ours costs one page, not the job
-            log.exception("%s could not be taken in", item.source[:200])
+                rows[item.position] = outcome
+            elif isinstance(outcome, StoreAwayError):
+                self._later(run, item.position, outcome)
+            elif isinstance(outcome, StoreError) and is_paused:
+                self._items.move(run.job_id, item.position, "waiting")
+                run.release(item.position)
+            else:
+                rows[item.position] = self._fault(run, item, outcome, began)
+                is_paused = isinstance(outcome, StoreError) and not run.store_faults
+        return rows
+
+    def _fault(self, run: Run, item: JobItem, error: Exception, began: float) -> IngestResult:
+        """The result of an item that failed for good."""
+        if not isinstance(error, RagError):  # a fault of ours costs one page, not the job
+            log.error("%s could not be taken in", item.source[:200], exc_info=error)
             return told(item, Notice("unexpected"))
+        log.info("%s: %s", item.source[:200], error, exc_info=error.__cause__)
+        if isinstance(error, StoreError):
+            self._note_store_fault(run, error)
+        return run.steps.failed(item, error, began)
 
     def _later(self, run: Run, position: int, error: RagError, host: str = "") -> bool:
         """Put an item off whose failure may pass; False when that was done often enough."""

@@ -13,10 +13,10 @@ from rag.errors import ModelError
 from rag.models.embedding import EmbeddingModel
 from rag.models.reranker import Reranker
 from rag.models.sparse import SparseEncoder
-from rag.retrieval.filters import Filters
 from rag.retrieval.following import dense_query, sparse_query
 from rag.retrieval.ranking import weighted
 from rag.retrieval.spans import BUDGET
+from rag.store.filters import Filters
 from rag.store.library import Library
 from rag.store.search import RRF_K, Fusion, Hit, Legs, Query, reciprocal_rank_fusion
 from rag.tracing import span
@@ -188,7 +188,7 @@ class Engine:
                 limit=limit,
                 prefetch=max(PREFETCH, limit),
                 with_vectors=True,
-                only=request.filters.as_filter(),
+                scope=request.filters,
                 fuse=fuse or request.tuning.weighted,
             )
             done.attributes["hits"] = len(hits)

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from qdrant_client import models
-
 from rag.errors import ModelError
 from rag.retrieval.strategies.base import Engine, Found, SearchRequest, Strategy, fell_back
 from rag.store.search import Hit
@@ -57,10 +55,9 @@ def _readers_language(request: SearchRequest, engine: Engine) -> str:
 
 
 def _chunks(language: str, request: SearchRequest, engine: Engine) -> int:
-    own = models.FieldCondition(key="metadata.language", match=models.MatchValue(value=language))
-    only = request.filters.as_filter()
-    both = models.Filter(must=[own, *([only] if only else [])])
-    return engine.library.client.count(engine.library.chunks_collection, count_filter=both, exact=True).count
+    if request.filters.languages and language not in request.filters.languages:
+        return 0
+    return engine.library.chunk_count(replace(request.filters, languages=(language,)))
 
 
 def coverage(question: str, hits: Sequence[Hit], engine: Engine) -> float:

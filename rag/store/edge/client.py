@@ -34,6 +34,11 @@ from rag.store.edge.queries import id_batches, operations, plain_id, to_filter, 
 from rag.store.edge.shard import IndexBuilder, Shard
 
 BATCH = 128  # points a call; the engine holds Python's lock for the whole of it
+_MODES = {
+    models.UpdateMode.UPSERT: edge.UpdateMode.Upsert,
+    models.UpdateMode.INSERT_ONLY: edge.UpdateMode.InsertOnly,
+    models.UpdateMode.UPDATE_ONLY: edge.UpdateMode.UpdateOnly,
+}
 _DONE = models.UpdateResult(operation_id=0, status=models.UpdateStatus.COMPLETED)
 
 
@@ -89,12 +94,20 @@ class EdgeBackend(QdrantBase):
 
     # Writes
 
-    def upsert(self, collection_name: str, points: Any, **options: Any) -> models.UpdateResult:
-        _refuse(options, "update_filter", "update_mode")
-        translated = to_points(points)
+    def upsert(
+        self,
+        collection_name: str,
+        points: Any,
+        update_filter: models.Filter | None = None,
+        update_mode: models.UpdateMode | None = None,
+        **_: Any,
+    ) -> models.UpdateResult:
+        translated, condition = to_points(points), to_filter(update_filter)
+        mode = None if update_mode is None else _MODES[update_mode]
         for at in range(0, len(translated), BATCH):
             batch = translated[at : at + BATCH]
-            self._write(collection_name, "upsert", edge.UpdateOperation.upsert_points(batch), len(batch))
+            operation = edge.UpdateOperation.upsert_points(batch, condition, mode)
+            self._write(collection_name, "upsert", operation, 0 if mode is edge.UpdateMode.UpdateOnly else len(batch))
         return _DONE
 
     def delete(self, collection_name: str, points_selector: Any, **_: Any) -> models.UpdateResult:
@@ -115,6 +128,25 @@ class EdgeBackend(QdrantBase):
         for operation in operations(points, by_id, by_filter):
             self._write(collection_name, "set_payload", operation)
         return _DONE
+
+    def batch_update_points(
+        self, collection_name: str, update_operations: Sequence[Any], **_: Any
+    ) -> list[models.UpdateResult]:
+        """Upserts, deletions and payloads one after the other; the first that fails ends it, and those before stay."""
+        for given in update_operations:
+            if isinstance(given, models.UpsertOperation):
+                one = given.upsert
+                points = one.points if isinstance(one, models.PointsList) else one.batch
+                self.upsert(collection_name, points, update_filter=one.update_filter, update_mode=one.update_mode)
+            elif isinstance(given, models.DeleteOperation):
+                self.delete(collection_name, given.delete)
+            elif isinstance(given, models.SetPayloadOperation):
+                change = given.set_payload
+                which = change.filter if change.points is None else change.points
+                self.set_payload(collection_name, change.payload, which, change.key)
+            else:
+                raise unsupported(f"a batch with {type(given).__name__}")
+        return [_DONE] * len(update_operations)
 
     def create_payload_index(
         self,

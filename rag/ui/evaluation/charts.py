@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING, Final
 
-from rag.ui.escape import shorten
-from rag.ui.strings import Language, label
+from rag.ui.kit.escape import shorten
+from rag.ui.kit.strings import Language, label
 
 if TYPE_CHECKING:
     from rag.evaluation.comparison import Compared

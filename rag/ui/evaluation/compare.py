@@ -12,12 +12,12 @@ from rag.evaluation import gate
 from rag.evaluation.comparison import MOST, chosen
 from rag.evaluation.evaluation import Side
 from rag.messages import say
-from rag.ui.escape import escape_line, shorten
 from rag.ui.evaluation.charts import by_run, differences, plot
 from rag.ui.evaluation.runs import draw_withheld
 from rag.ui.evaluation.side_by_side import draw_answers
-from rag.ui.parts import moment
-from rag.ui.strings import Language, label
+from rag.ui.kit.escape import escape_line, shorten
+from rag.ui.kit.parts import moment
+from rag.ui.kit.strings import Language, label
 
 if TYPE_CHECKING:
     from rag.app import App

@@ -10,9 +10,9 @@ import streamlit as st
 
 from rag.evaluation.evaluation import Side
 from rag.evaluation.judge import ENOUGH
-from rag.ui.doing import attempt
-from rag.ui.escape import escape, escape_line
-from rag.ui.strings import Language, label
+from rag.ui.kit.attempt import attempt
+from rag.ui.kit.escape import escape, escape_line
+from rag.ui.kit.strings import Language, label
 
 if TYPE_CHECKING:
     from rag.app import App

@@ -13,15 +13,13 @@ from rag.evaluation.evaluation import Side
 from rag.evaluation.settings import SHALLOW, Setting, grid
 from rag.messages import say
 from rag.types import RunMode
-from rag.ui.composer import chat_in_use
-from rag.ui.doing import attempt
-from rag.ui.escape import escape_line
 from rag.ui.evaluation.charts import calibration, plot
 from rag.ui.evaluation.sets import choose_set
-from rag.ui.parts import moment
-from rag.ui.session import session, whose
-from rag.ui.strategies import strategy_name
-from rag.ui.strings import Language, label
+from rag.ui.kit.attempt import attempt
+from rag.ui.kit.escape import escape_line
+from rag.ui.kit.parts import moment, strategy_name
+from rag.ui.kit.session import chat_in_use, session, whose
+from rag.ui.kit.strings import Language, label
 
 if TYPE_CHECKING:
     from rag.app import App

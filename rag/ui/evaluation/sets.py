@@ -12,10 +12,9 @@ from rag.errors import RagError
 from rag.evaluation.cases import Case, Evidence, Format
 from rag.messages import say
 from rag.text import question_language
-from rag.ui.composer import chat_in_use
-from rag.ui.doing import attempt
-from rag.ui.session import session, set_param, whose
-from rag.ui.strings import Language, label
+from rag.ui.kit.attempt import attempt
+from rag.ui.kit.session import chat_in_use, session, set_param, whose
+from rag.ui.kit.strings import Language, label
 
 if TYPE_CHECKING:
     from rag.app import App

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from rag.ui.doing import attempt
-from rag.ui.escape import escape_line, shorten
 from rag.ui.evaluation.runs import setting_choice
 from rag.ui.evaluation.sets import written
-from rag.ui.render import answer_markdown
-from rag.ui.session import session, whose
-from rag.ui.strings import Language, label
+from rag.ui.kit.attempt import attempt
+from rag.ui.kit.escape import escape_line, shorten
+from rag.ui.kit.render import answer_markdown
+from rag.ui.kit.session import session, whose
+from rag.ui.kit.strings import Language, label
 
 if TYPE_CHECKING:
     from rag.app import App

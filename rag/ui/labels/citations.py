@@ -44,4 +44,14 @@ LABELS: dict[str, tuple[str, str]] = {
     "source_off_site": ("The page is gone from its site", "该网页已从其网站上消失"),
     "source_beyond": ("From the web, not in the library", "来自网络，不在资料库中"),
     "source_missing": ("The page is no longer in the library", "该网页已不在资料库中"),
+    "source_place": ("{place} of {count}", "{place} / {count}"),
+    "source_before": ("Previous", "上一条"),
+    "source_after": ("Next", "下一条"),
+    "source_close": ("Close", "关闭"),
+    "source_version": ("Version {number}, read {when}", "第 {number} 版，读取于 {when}"),
+    "source_version_past": (
+        "Version {number}, read {when}, in force until {until}",
+        "第 {number} 版，读取于 {when}，沿用至 {until}",
+    ),
+    "source_library": ("Open in the library", "在资料库中打开"),
 }

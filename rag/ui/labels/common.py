@@ -25,6 +25,8 @@ LABELS: dict[str, tuple[str, str]] = {
     "in_use_no_pages": ("No pages yet", "还没有网页"),
     "in_use_loading": ("Models are loading", "模型加载中"),
     "in_use_failed": ("No model", "模型不可用"),
+    "in_use_away": ("No database", "数据库不可用"),
+    "away_looking": ("It is looked for again by itself.", "系统会自动重新连接。"),
     "in_use_ready": ("Ready", "就绪"),
     "in_use_quotes": ("Quotes only, no chat model", "仅摘录原文，未接入对话模型"),
     "opening": ("Opening the library…", "正在打开资料库…"),

@@ -10,6 +10,7 @@ LABELS: dict[str, tuple[str, str]] = {
     "job_kind_feed": ("Feed", "订阅源"),
     "job_kind_recheck": ("Another look at stored pages", "重新检查已存网页"),
     "job_close": ("Close", "关闭"),
+    "job_away": ("Waiting for the database since {since}", "自 {since} 起等待数据库恢复"),
     "job_loading": ("The models are loading; it begins when they are ready.", "模型加载中，就绪后即开始。"),
     "job_finding": ("Looking for its pages…", "正在查找网页…"),
     "job_progress": ("{done} of {count} done", "已完成 {done} / {count}"),

@@ -18,9 +18,9 @@ from rag.models.sparse import SparseEncoder
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.extractive import ExtractiveReasoner
 from rag.reasoning.reasoner import Reasoner
-from rag.retrieval.filters import Filters
 from rag.runs.options import Question, RunOptions
 from rag.runs.runs import Runs
+from rag.store.filters import Filters
 from rag.types import Answer, Page, PageVersion, Passage
 from tests.support.answering import FakeRetriever
 from tests.support.chat_protocol import Reply, Request

@@ -66,7 +66,7 @@ def filled(small_library: Library, ingestor: Ingestor) -> Library:
     for title, text in PAGES.items():
         record = {"url": f"https://pages.example/{title}", "title": title, "text": text}
         source = Source(title, record["url"], "import", record=record)
-        ingestor.store(ingestor.read(source, lambda _: None).page, lambda _: None)
+        ingestor.settle(ingestor.read(source, lambda _: None), lambda _: None)
     return small_library
 
 

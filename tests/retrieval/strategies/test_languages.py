@@ -8,9 +8,9 @@ import pytest
 from rag.errors import ModelError
 from rag.messages import say
 from rag.models.sparse import SparseEncoder
-from rag.retrieval.filters import Filters
 from rag.retrieval.strategies import STRATEGIES, Engine, SearchRequest
 from rag.retrieval.strategies.languages import merged
+from rag.store.filters import Filters
 from rag.store.library import Library
 from rag.store.search import Hit
 from rag.types import Notice, Passage

@@ -1,0 +1,365 @@
+"""What a library on a Qdrant server stands, and costs beside the embedded engine.
+
+    python -m benchmarks.server [--url URL] [--only WORD …] [--json]
+
+Without a URL it starts the tests' stand-in for a server (tests/support/qdrant_server.py), which has the semantics of a
+real one and not its speed. A server at URL gets libraries of its own, whose names begin with "bench-", and loses them
+at the end; what needs it killed is left out there. The embedded engine is measured in turn on the same pages. Exits 1
+where a goal is missed. Takes some minutes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import statistics
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import asdict, dataclass, field
+from itertools import product
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import httpx
+from qdrant_client import QdrantClient
+
+from benchmarks import machine, report
+from benchmarks import server_races as races
+from benchmarks.datasets import DEFAULT_FOLDER
+from benchmarks.searching import WARM_UP, searches, timed
+from benchmarks.synthetic import CHUNKS_A_PAGE, DIMENSION, MODEL, World, fill
+from rag.config import load_settings
+from rag.ingest.batch import ingest_all
+from rag.ingest.chunking import get_chunker
+from rag.ingest.jobs import Jobs
+from rag.ingest.pipeline import Ingestor
+from rag.ingest.records import record_sources
+from rag.models.embedding import load_embedding_model
+from rag.models.sparse import SparseEncoder
+from rag.reading.parser import Parser
+from rag.store.client import Server
+from rag.store.database import Database
+from rag.store.edge.client import EdgeClient
+from rag.store.filters import Filters
+from rag.store.library import Library, open_library
+from rag.store.records import LIBRARIES, library_id
+from rag.web.fetch import Fetcher
+from tests.support.hashed_model import HashedModel
+from tests.support.killing import ImportProcess, expected, fates, items, stored, timed_run
+from tests.support.qdrant_server import QdrantServer, in_a_row
+from tests.support.site_server import SiteServer
+
+AWAY = 20.0  # seconds
+INDEXING = 20.0
+IMPORTED, COMMITTED, GROUP, QUESTIONS = 300, 200, 20, 60
+SIZES = (5_000, 10_000)
+SITE_PAGES, KILLS = 150, 15
+IMPORTED_SET, RUNS = "xquad-en", 5
+HEAD = ("measured", "before", "goal", "now", "")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """`before` is what was measured before there was a goal; `met` is None for what is told only."""
+
+    what: str
+    before: str
+    goal: str
+    now: str
+    met: bool | None = None
+
+
+@dataclass
+class Bed:
+    """The server that is measured, `stand_in` where it is ours to kill, and a folder for what lies beside it."""
+
+    url: str
+    folder: Path
+    stand_in: QdrantServer | None = None
+    clients: list[QdrantClient] = field(default_factory=list)
+    prefix: str = field(default_factory=lambda: f"bench-{uuid.uuid4().hex[:8]}")
+
+    def connect(self) -> Server:
+        """Another client, as a process of its own would have one; closed at the end."""
+        client = Server(load_settings(qdrant_url=self.url))
+        self.clients.append(client)
+        return client
+
+    def embedded(self, name: str) -> EdgeClient:
+        client = EdgeClient(self.folder / name)
+        self.clients.append(client)
+        return client
+
+    def library(self, name: str, client: QdrantClient | None = None, dimension: int = DIMENSION) -> Library:
+        """One that is this run's own, on the server unless a client of something else is given."""
+        return open_library(client or self.connect(), f"{self.prefix}-{name}", MODEL, dimension)
+
+    def clear(self) -> None:
+        """Remove what this run made."""
+        with closing(Server(load_settings(qdrant_url=self.url))) as client:
+            names = {one.name for one in client.get_collections().collections}
+            mine = sorted(name for name in names if name.startswith(f"pagelight.{self.prefix}-"))
+            for name in mine:
+                client.delete_collection(name)
+            if LIBRARIES in names:
+                libraries = {name.split(".")[1] for name in mine}
+                client.delete(LIBRARIES, [library_id(name) for name in libraries])
+
+
+@contextmanager
+def counted(client: QdrantClient) -> Iterator[list[tuple[str, float, float]]]:
+    """The calls of the block: which, and from when until when, in seconds of one clock."""
+    calls: list[tuple[str, float, float]] = []
+    told = True
+
+    def count(request: httpx.Request, send: Callable[[httpx.Request], httpx.Response]) -> httpx.Response:
+        began = time.monotonic()
+        answer = send(request)
+        if told:
+            calls.append((f"{request.method} {request.url.path}", began, time.monotonic()))
+        return answer
+
+    remote: Any = client._client
+    remote.openapi_client.client.add_middleware(count)
+    yield calls
+    told = False
+
+
+def meeting(bed: Bed) -> Iterator[Row]:
+    """Processes that commit, make, open and restore at the same instant."""
+    for processes, before in ((2, "125 to 147 broken, 228 to 274 failed"), (3, "–")):
+        library = open_library(bed.connect(), f"{bed.prefix}-races-{processes}", races.MODEL, races.DIMENSION)
+        broken, failed = races.committed(bed.url, library, processes)
+        what = f"{processes} processes commit different texts of a page, {races.PAGES} pages"
+        yield Row(what, before, "0 broken, 0 failed", f"{broken} broken, {failed} failed", not broken + failed)
+    all_of_them = races.OPENERS * races.LIBRARIES
+    started = all_of_them - len(races.opened(bed.url, f"{bed.prefix}-opened"))
+    what = f"{races.OPENERS} processes open a new library × {races.LIBRARIES}"
+    yield Row(what, "8 to 12 of 24 start", "all", f"{started} of {all_of_them}", started == all_of_them)
+
+    def reopen(name: str) -> Library:
+        return open_library(bed.connect(), name, races.MODEL, races.DIMENSION)
+
+    wrong = list(races.restored(bed.url, reopen(f"{bed.prefix}-kept"), reopen, bed.folder))
+    now = "; ".join(wrong) or f"{races.LIBRARIES} of {races.LIBRARIES}"
+    yield Row("restored in one process, opened in another", "5 of 10 pages", "whole, or says why not", now, not wrong)
+
+
+def outage(bed: Bed) -> Iterator[Row]:
+    """A job of plain pages, whose server is killed for a while once some are in."""
+    client, model = bed.connect(), HashedModel()
+    library = bed.library("import", client, model.dimension)
+    with ExitStack() as stack:
+        database = stack.enter_context(closing(Database(bed.folder / "app.sqlite3")))
+        fetcher, parser = stack.enter_context(Fetcher()), stack.enter_context(Parser())
+        ingestor = Ingestor(library, model, SparseEncoder(), fetcher, parser, get_chunker())
+        jobs = stack.enter_context(closing(Jobs(database, lambda _: ingestor)))
+        with counted(client) as calls:
+            job_id = jobs.submit(_pages(0), library=library.name)
+            _wait(lambda: jobs.job(job_id).state != "running")
+        page = len(calls) / IMPORTED
+        yield Row("calls a page in an import", "8", "≤ 1.5", f"{page:.2f}", page <= 1.5)
+        if bed.stand_in is None:
+            return
+        job_id = jobs.submit(_pages(IMPORTED), library=library.name)
+        _wait(lambda: jobs.job(job_id).done >= IMPORTED // 10)
+        bed.stand_in.kill()
+        time.sleep(AWAY)
+        bed.stand_in.start()
+        _wait(lambda: jobs.job(job_id).state != "running")
+        counts = jobs.job(job_id).counts
+    lost = IMPORTED - counts.get("added", 0)
+    what = f"server away for {AWAY:.0f} s in an import of {IMPORTED}"
+    yield Row(what, "244 failed", "0 failed", f"{lost} failed", lost == 0)
+
+
+def _pages(first: int) -> list[Any]:
+    rows = range(first, first + IMPORTED)
+    made = ({"url": f"https://a.example/{n}", "title": f"P{n}", "text": _text(n)} for n in rows)
+    return list(record_sources(map(json.dumps, made), "pages.jsonl"))
+
+
+def _text(number: int) -> str:
+    return " ".join(f"Sentence {part} of page {number}, which says {number * part}." for part in range(40))
+
+
+def _wait(done: Callable[[], bool], seconds: float = 600.0) -> None:
+    until = time.monotonic() + seconds
+    while not done():
+        if time.monotonic() > until:
+            raise TimeoutError("the import did not end")
+        time.sleep(0.05)
+
+
+def kills(bed: Bed) -> Iterator[Row]:
+    """A site is imported by processes that are killed one after another, the last of which loses its server often."""
+    if bed.stand_in is None:
+        return
+    chance = random.Random(1)
+    with SiteServer(SITE_PAGES, delay=0.15) as site:
+        usual = timed_run(bed.folder / "whole", site)
+        moments = [chance.uniform(0.0, 1.6 * usual / KILLS) for _ in range(KILLS)]
+        for number, moment in enumerate(moments):
+            with ImportProcess(bed.folder / "killed", site, bed.url) as process:
+                process.kill_after(moment, starting=number % 5 == 4)
+        with ImportProcess(bed.folder / "killed", site, bed.url) as process:
+            process.begins()
+            for moment in moments:
+                time.sleep(moment)
+                bed.stand_in.kill()
+                bed.stand_in.start()
+            process.ends()
+        with patch("rag.store.library.is_shared", lambda _: False):  # else what was cut off stays for ten minutes
+            open_library(bed.connect(), "main", HashedModel.name, HashedModel.dimension).sweep()
+        whole, killed = stored(bed.folder / "whole"), stored(bed.folder / "killed", bed.url)
+        found = items(bed.folder / "killed")
+        told = fates(found, site)
+    wrong = sum(told.get(path) != fate for path, fate in expected(site).items()) + len(found) - len(told)
+    now = f"{killed.page_records} of {whole.page_records} pages, {killed.loose} loose passages, {wrong} wrong rows"
+    met = killed == whole and not killed.loose and not wrong
+    yield Row(f"{KILLS} kills of the app and {KILLS} of the server in an import", "–", "as without", now, met)
+
+
+def searching(bed: Bed) -> Iterator[Row]:
+    """Hybrid, filter, MMR, as the app asks it; embedded and server in turn, on the same chunks."""
+    for size, before in zip(SIZES, ("136 ms", "9.9 ms"), strict=True):
+        pages, world = size // CHUNKS_A_PAGE, World()
+        asked = [world.question(number, pages) for number in range(WARM_UP + QUESTIONS)]
+        libraries = {
+            "embedded": bed.library("search", bed.embedded(f"search-{size}")),
+            "server": bed.library(f"search-{size}"),
+        }
+        ways = {}
+        for name, library in libraries.items():
+            fill(library, world, 0, pages)
+            _let_index(library, size)
+            ways[name] = searches(library, asked)["mmr"]
+        found = timed(ways, asked)
+        ours, theirs = found["server_found"]["p50"], found["embedded_found"]["p50"]
+        now = f"{ours:.1f} ms ({theirs:.1f} embedded)"
+        yield Row(f"one search of {size:,} chunks, p50", before, "≤ 2 × embedded", now, ours <= 2 * theirs)
+        if size == SIZES[0]:
+            yield from _calls(libraries["server"], ways["server"], asked[0][0])
+
+
+def _let_index(library: Library, size: int) -> None:
+    """Wait until the engine has built the index of so many chunks, if it builds one of them at all."""
+    until = time.monotonic() + INDEXING
+    while time.monotonic() < until:
+        if (library.client.get_collection(library.chunks_collection).indexed_vectors_count or 0) >= size:
+            return
+        time.sleep(0.2)
+
+
+def _calls(library: Library, search: Callable[..., object], question: str) -> Iterator[Row]:
+    with counted(library.client) as calls:
+        search(question, Filters(sites=("site1.example",)))
+    yield Row("calls a search", "5", "≤ 3", str(len(calls)), len(calls) <= 3)
+    row = in_a_row(calls)
+    yield Row("of them in a row", "5", "≤ 2", str(row), row <= 2)
+
+
+def committing(bed: Bed) -> Iterator[Row]:
+    """New pages of ten chunks in groups, as an import stores them; embedded and server in turn."""
+    world = World()
+    pages = [world.page(number) for number in range(COMMITTED)]
+    rates = {}
+    for name, client in (("embedded", bed.embedded("commit")), ("server", bed.connect())):
+        library = bed.library("commit", client)
+        began = time.perf_counter()
+        for at in range(0, COMMITTED, GROUP):
+            group = pages[at : at + GROUP]
+            library.commit_all(
+                [library.draft(p.page, p.chunks, p.dense, [True] * len(p.chunks), p.sparse) for p in group]
+            )
+        rates[name] = COMMITTED / (time.perf_counter() - began)
+    now = f"{rates['server']:.0f} ({rates['embedded']:.0f} embedded)"
+    yield Row("commits, pages a second", "57 to 62", "≥ 150", now, rates["server"] >= 150)
+    told = f"{rates['embedded']:.0f}"
+    yield Row("the same, embedded", "193 to 225", "≥ 193", told, rates["embedded"] >= 193)
+
+
+def importing(bed: Bed) -> Iterator[Row]:
+    """A set of real pages with the built-in model; embedded and server in turn, the median of some runs of each."""
+    pages = DEFAULT_FOLDER / IMPORTED_SET / "pages.jsonl"
+    if not pages.is_file():
+        return
+    sources = list(record_sources(pages.read_text(encoding="utf-8").splitlines(), pages.name))
+    model = load_embedding_model("builtin")
+    seconds: dict[str, list[float]] = {"embedded": [], "server": []}
+    with Fetcher() as fetcher, Parser() as parser:
+        for run, (name, spent) in product(range(RUNS), seconds.items()):
+            client = bed.connect() if name == "server" else bed.embedded(f"set-{run}")
+            library = open_library(client, f"{bed.prefix}-set-{run}", model.name, model.dimension)
+            ingestor = Ingestor(library, model, SparseEncoder(), fetcher, parser, get_chunker())
+            began = time.perf_counter()
+            added = sum(row.status == "added" for _, row in ingest_all(ingestor, sources))
+            spent.append(time.perf_counter() - began)
+            assert added == len(sources)
+    ours, theirs = (statistics.median(seconds[name]) for name in ("server", "embedded"))
+    now = f"{ours:.2f} s ({theirs:.2f} embedded)"
+    yield Row(f"{IMPORTED_SET} imported", "–", "≤ 1.2 × embedded", now, ours <= 1.2 * theirs)
+
+
+MEASURED: Mapping[str, Callable[[Bed], Iterator[Row]]] = {
+    "races": meeting,
+    "outage": outage,
+    "kills": kills,
+    "searching": searching,
+    "committing": committing,
+    "importing": importing,
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = _options(arguments)
+    rows: list[Row] = []
+    with tempfile.TemporaryDirectory(prefix="server-") as folder, ExitStack() as stack:
+        server = None
+        if not options.url:
+            server = stack.enter_context(QdrantServer(Path(folder) / "server"))
+        bed = Bed(options.url or server.url if server else options.url, Path(folder), server)
+        try:
+            for name, measure in MEASURED.items():
+                if not options.only or name in options.only:
+                    rows += _measured(measure, bed, quiet=options.json)
+        finally:
+            for client in bed.clients:
+                client.close()
+            bed.clear()
+    known = {**machine.describe(), "limits": options.url or "the stand-in"}
+    cells = [[row.what, row.before, row.goal, row.now, _verdict(row)] for row in rows]
+    report.save("server", known, list(map(asdict, rows)), report.table(HEAD, cells))
+    print(json.dumps(list(map(asdict, rows))) if options.json else report.table(HEAD, cells))
+    return 1 if any(row.met is False for row in rows) else 0
+
+
+def _measured(measure: Callable[[Bed], Iterator[Row]], bed: Bed, *, quiet: bool) -> list[Row]:
+    rows = []
+    for row in measure(bed):
+        rows.append(row)
+        if not quiet:
+            print(f"{row.what}: {row.now} (goal {row.goal}) {_verdict(row)}", file=sys.stderr, flush=True)
+    return rows
+
+
+def _verdict(row: Row) -> str:
+    return {True: "met", False: "MISSED", None: ""}[row.met]
+
+
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--url", default="", help="a real server; its key is that of QDRANT_API_KEY")
+    parser.add_argument("--only", nargs="*", default=[], choices=sorted(MEASURED), metavar="WORD")
+    parser.add_argument("--json", action="store_true")
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,157 @@
+"""An answer as every mode shows it: text, one line of what it is worth and rests on, how it came about, what next."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from rag.messages import say
+from rag.retrieval.ledger import LEG
+from rag.tools import use_line
+from rag.types import Answer, Outcome
+from rag.ui.chat.asking import ask
+from rag.ui.chat.check_summary import doubtful, head_line
+from rag.ui.chat.followup import draw_followup
+from rag.ui.chat.how import draw_how
+from rag.ui.chat.not_found import draw_not_found
+from rag.ui.chat.research import draw_findings, draw_go_on
+from rag.ui.chat.tree_branch import draw_origin
+from rag.ui.chat.turn_actions import draw_actions, draw_again, draw_suggestions
+from rag.ui.chat.way import draw_way
+from rag.ui.kit.answers import pages_now
+from rag.ui.kit.escape import escape_line
+from rag.ui.kit.navigation import go
+from rag.ui.kit.render import answer_markdown
+from rag.ui.kit.scope import Scope
+from rag.ui.kit.session import session
+from rag.ui.kit.sources import anchor_of, draw_line, tip
+from rag.ui.kit.strings import LANGUAGES, Language, label
+
+if TYPE_CHECKING:
+    from rag.app import App
+    from rag.conversations.conversations import TurnView
+
+_OUTCOMES: dict[Outcome, tuple[str, str]] = {
+    "answered": ("green", "check_circle"),
+    "caveat": ("orange", "info"),
+    "not_in_pages": ("gray", "search_off"),
+    "failed": ("red", "error"),
+    "conversation": ("blue", "forum"),
+}
+_MODEL_FAILED = "quoted_model_failed"
+_CUT_OFF = frozenset({"run_stopped", "turn_interrupted", "run_too_long", "budget_seconds"})
+
+
+def draw_answer(
+    app: App,
+    library: str,
+    turn: TurnView,
+    answer: Answer,
+    language: Language,
+    turns: Sequence[TurnView],
+    *,
+    newest: bool,
+) -> None:
+    if turn.route:
+        draw_way(app, library, turn, turn.route, language)
+    draw_followup(app, library, turn, answer, language)
+    draw_origin(answer, language)
+    if answer.text.strip():
+        with st.container(key=f"answer-{turn.id}"):
+            st.markdown(_answer_markdown(answer, turn.id, language), anchors=False)
+    _draw_doubts(answer, turn.id, language)
+    told = [_outcome(turn, answer, language), head_line(answer, language)]
+    draw_line(app, library, answer, turn.id, language, told=told, states=pages_now(app, library, turn))
+    _draw_notices(turn, answer, language)
+    cut_off = _cut_off(turn, answer)
+    if answer.outcome in ("not_in_pages", "caveat") and not cut_off:
+        _draw_missing(app, library, turn, answer, language, newest=newest)
+    draw_findings(app, library, answer, language, key=turn.id)
+    draw_how(app, library, turn, answer, turns, language)
+    draw_actions(app, library, turn, language)
+    if newest:
+        _draw_next(app, library, turn, answer, language, cut_off=cut_off)
+
+
+def _draw_next(app: App, library: str, turn: TurnView, answer: Answer, language: Language, *, cut_off: bool) -> None:
+    if cut_off or answer.outcome == "failed" or _code(answer) == _MODEL_FAILED:
+        draw_again(app, library, turn, language)
+        if turn.can_go_on:
+            draw_go_on(app, turn, language)
+    else:
+        draw_suggestions(app, library, turn, language)
+    if answer.reasoner == "extractive" and answer.citations:
+        _draw_honest_line(language)
+
+
+def _draw_doubts(answer: Answer, turn_id: str, language: Language) -> None:
+    """The places that the words at doubtful statements lead to: static markup, ids of letters and digits only."""
+    if doubtful(answer, language):
+        kinds = ("unsupported", "partly")
+        st.html("".join(f'<span class="place" id="{anchor_of(turn_id)}-{kind}"></span>' for kind in kinds))
+
+
+def _cut_off(turn: TurnView, answer: Answer) -> bool:
+    """Whether it ended before it was written and checked: then no badge says what it is worth."""
+    return turn.state == "interrupted" or _code(answer) in _CUT_OFF
+
+
+def _code(answer: Answer) -> str:
+    return answer.notice.code if answer.notice else ""
+
+
+def _outcome(turn: TurnView, answer: Answer, language: Language) -> str:
+    if answer.mode == "save" and answer.outcome == "conversation":
+        return ""
+    if _cut_off(turn, answer):
+        return f":gray[:material/pause_circle: {label('outcome_unfinished', language)}]"
+    color, icon = _OUTCOMES[answer.outcome]
+    told = answer.tools and not answer.citations and answer.outcome == "answered"
+    worth = "told" if told else "quoted" if answer.quoted and answer.outcome == "answered" else answer.outcome
+    return f":{color}-badge[:material/{icon}: {label(f'outcome_{worth}', language)}]"
+
+
+def _draw_notices(turn: TurnView, answer: Answer, language: Language) -> None:
+    """What is to be known beside the answer, in a sentence each."""
+    lines = []
+    for use in answer.tools:
+        icon = "error" if use.failed else "build"
+        lines.append(f":material/{icon}: {escape_line(use_line(use, language, answer.text))}")
+    if answer.notice and answer.text not in (say(answer.notice, one) for one in LANGUAGES):
+        lines.append(escape_line(say(answer.notice, language)))
+    if answer.passages and all(LEG in one.ranks for one in answer.passages):
+        lines.append(f":material/inventory_2: {label('research_in_hand', language)}")
+    if lines:
+        st.caption("  \n".join(lines))
+    code = _code(answer)
+    if (code == _MODEL_FAILED or code.startswith("chat_")) and st.button(
+        label("chat_check", language), icon=":material/tune:", type="tertiary", key=f"model-{turn.id}"
+    ):
+        go("settings")
+
+
+def _draw_missing(app: App, library: str, turn: TurnView, answer: Answer, language: Language, *, newest: bool) -> None:
+    """The nearest passages, what was searched and, under the newest answer, ways to go on."""
+    scope = Scope.revived(turn.settings.get("scope", {}))
+    wish = draw_not_found(app, library, turn.id, scope, answer, language, offer=newest)
+    if wish == "deep":
+        ask(app, library, turn.question, "deep", standalone=answer.standalone)
+    elif wish == "unfiltered":
+        session().scope = session().scope.unconfined()
+        ask(app, library, turn.question, standalone=answer.standalone)
+
+
+def _answer_markdown(answer: Answer, turn_id: str, language: Language) -> str:
+    urls = {citation.url for citation in answer.citations} | {passage.url for passage in answer.passages}
+    marks = {citation.n: tip(citation.quote) for citation in answer.citations}
+    doubts = doubtful(answer, language)
+    return answer_markdown(answer.text, urls=urls, marks=marks, anchor=anchor_of(turn_id), doubtful=doubts)
+
+
+def _draw_honest_line(language: Language) -> None:
+    with st.container(horizontal=True, vertical_alignment="center", key="honest-line"):
+        st.caption(label("chat_extractive", language), width="content")
+        if st.button(label("chat_connect", language), type="tertiary", key="connect"):
+            go("settings")

@@ -1,0 +1,84 @@
+"""What stands above a conversation: its title, what it used, where it branched off, and files to take along."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from rag.conversations.export import export, file_name
+from rag.errors import RagError
+from rag.ui.chat.conversations import enter
+from rag.ui.chat.usage import usage_parts
+from rag.ui.kit.escape import escape_line
+from rag.ui.kit.session import session
+from rag.ui.kit.strings import Language, label
+
+if TYPE_CHECKING:
+    from rag.app import App
+    from rag.conversations.conversations import TurnView
+    from rag.store.conversation_table import Conversation
+
+_MENU = "talk-menu"
+_KINDS = {"md": "markdown", "html": "html", "docx": "description", "json": "data_object"}
+
+
+def draw_head(app: App, conversation: Conversation, turns: Sequence[TurnView], language: Language) -> None:
+    """Title and usage at the left, the menu at the right."""
+    usage = usage_parts(app.conversations.usage(conversation.id, session().owner), language)
+    with st.container(horizontal=True, vertical_alignment="center", key="talk-head", gap="small"):
+        with st.container(key="talk-title", gap=None):
+            st.markdown(f"# {escape_line(conversation.title)}", anchors=False)
+            if usage:
+                st.caption(label("usage_whole", language, usage=" · ".join(usage)))
+            if conversation.branch_of:
+                _draw_origin(app, conversation, language)
+        _draw_menu(conversation, turns, language)
+
+
+def _draw_origin(app: App, conversation: Conversation, language: Language) -> None:
+    """The way back to what it branched off from, while that is there."""
+    owner = session().owner
+    with suppress(RagError):
+        source = app.conversations.conversation(
+            app.conversations.turn(conversation.branch_of, owner).conversation_id, owner
+        )
+        told = label("talk_branch_of", language, title=escape_line(source.title))
+        st.button(
+            told,
+            icon=":material/call_split:",
+            type="tertiary",
+            key="talk-origin",
+            on_click=enter,
+            args=(app, source.id),
+        )
+
+
+def _draw_menu(conversation: Conversation, turns: Sequence[TurnView], language: Language) -> None:
+    menu = st.popover(
+        label("talk_take", language), icon=":material/download:", type="tertiary", key=_MENU, on_change="rerun"
+    )
+    with menu, st.container(key="talk-actions", gap="small"):
+        if not menu.open:
+            return
+        st.caption(label("talk_export", language))
+        with st.container(horizontal=True, gap="small", key="talk-files"):
+            for kind, icon in _KINDS.items():
+                _draw_export(conversation, turns, kind, icon, language)
+
+
+def _draw_export(
+    conversation: Conversation, turns: Sequence[TurnView], kind: str, icon: str, language: Language
+) -> None:
+    text, media = export(conversation, turns, kind, language)
+    st.download_button(
+        label(f"talk_as_{kind}", language),
+        text,
+        file_name=file_name(conversation, kind),
+        mime=media,
+        icon=f":material/{icon}:",
+        on_click="ignore",
+        key=f"talk-export-{kind}",
+    )

@@ -1,0 +1,219 @@
+"""Which conversation a tab shows, and the list of those there are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, date, datetime
+from functools import partial
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from rag.errors import RagError
+from rag.messages import say
+from rag.ui.kit.attempt import attempt
+from rag.ui.kit.choices import Choices
+from rag.ui.kit.escape import escape_line
+from rag.ui.kit.navigation import go
+from rag.ui.kit.parts import local
+from rag.ui.kit.scope import Scope
+from rag.ui.kit.session import CONVERSATION, session, set_param, show
+from rag.ui.kit.strings import Language, label
+
+if TYPE_CHECKING:
+    from rag.app import App
+    from rag.store.conversation_table import Conversation
+
+_DAYS = {"talk_today": 0, "talk_yesterday": 1, "talk_week": 7, "talk_month": 30}
+_LISTED = 20
+_LONGEST = 80
+_DOING = "talk-doing"
+
+
+def take_from_address(app: App, language: Language, *, moved: bool) -> None:
+    """Show the library and the conversation that the address names; an unknown one is said so and forgotten.
+
+    `moved` tells that another page is drawn than before. A link of the navigation names nothing: then what the tab
+    works with stays.
+    """
+    state = session()
+    named = set(st.query_params) - {"lang"}
+    library = st.query_params.get("library", "") or app.settings.rag_library
+    if (named or not moved) and library != state.library:
+        state.library, state.search, state.scope, state.conversation = library, None, Scope(), ""
+    wanted = st.query_params.get(CONVERSATION, "")
+    if wanted and wanted != state.conversation:
+        _open(app, wanted, language)
+    elif not wanted and not moved and not state.page:
+        state.conversation = ""
+
+
+def _open(app: App, wanted: str, language: Language) -> None:
+    state = session()
+    try:
+        found = app.conversations.conversation(wanted, state.owner)
+    except RagError as error:
+        state.notes.append(say(error.notice, language))
+        set_param(CONVERSATION, state.conversation)
+        return
+    state.conversation = found.id
+    if found.library != state.library:
+        state.library, state.search = found.library, None
+    _choose_as_before(app, found.id)
+
+
+def _choose_as_before(app: App, conversation_id: str) -> None:
+    """A tab that was loaded anew goes on with what the last question was asked with; a reload has lost it."""
+    state = session()
+    turns = app.conversations.turns(conversation_id, state.owner)
+    kept = turns[-1].settings if turns else {}
+    state.mode = kept.get("mode", state.mode)
+    state.scope = Scope.revived(kept.get("scope", {}))
+    state.choices = Choices.revived(kept)
+
+
+def _remember_as_before(app: App, conversation_id: str) -> None:
+    """How a conversation is remembered belongs to it, whatever else this tab has chosen."""
+    turns = app.conversations.turns(conversation_id, session().owner) if conversation_id else []
+    kept = Choices.revived(turns[-1].settings if turns else {})
+    session().choices = replace(session().choices, memory=kept.memory, window=kept.window)
+
+
+def current(app: App) -> Conversation | None:
+    """The open conversation; the address is made to name it, so that a reload finds it again."""
+    state = session()
+    found = None
+    if state.conversation:
+        try:
+            found = app.conversations.conversation(state.conversation, state.owner)
+        except RagError:
+            state.conversation = ""
+    set_param(CONVERSATION, state.conversation)
+    return found
+
+
+def enter(app: App, conversation_id: str) -> None:
+    """Let this tab show it, remembered as it was before."""
+    show(conversation_id)
+    _remember_as_before(app, conversation_id)
+
+
+def draw_list(app: App, library: str, language: Language, unread: Sequence[str] = ()) -> None:
+    """A button for a new conversation, then the latest of the library, or those that hold the words looked for.
+
+    Those that are `unread` have a mark.
+    """
+    state = session()
+    if st.button(label("talk_new", language), icon=":material/edit_square:", key="talk-new", width="stretch"):
+        enter(app, "")
+        go("chat")
+    wanted = str(st.session_state.get("talk-search") or "")
+    found = app.conversations.conversations(library, state.owner, wanted)
+    if not found and not wanted:
+        return
+    st.text_input(
+        label("talk_search", language),
+        key="talk-search",
+        placeholder=label("talk_search", language),
+        icon=":material/search:",
+        label_visibility="collapsed",
+    )
+    with st.container(key="talks", gap=None):
+        for name, group in groupby(found[:_LISTED], partial(group_of, today=local(datetime.now(UTC)).date())):
+            st.caption(label(name, language))
+            for one in group:
+                _draw_entry(app, one, language, unread=one.id in unread)
+    if not found:
+        st.caption(label("talk_none", language))
+    elif len(found) > _LISTED:
+        st.caption(label("talk_more", language, count=_LISTED))
+
+
+def group_of(conversation: Conversation, today: date) -> str:
+    """The label of the heading that it stands under."""
+    if conversation.pinned:
+        return "talk_pinned"
+    age = (today - local(datetime.fromisoformat(conversation.updated_at)).date()).days
+    return next((name for name, days in _DAYS.items() if age <= days), "talk_older")
+
+
+def _draw_entry(app: App, conversation: Conversation, language: Language, *, unread: bool) -> None:
+    """A button that opens it; the open one has a menu, too."""
+    is_open = conversation.id == session().conversation
+    if not is_open:
+        _draw_opener(app, conversation, language, unread=unread, key="other")
+    elif st.session_state.get(_DOING) == ("talk_rename", conversation.id):
+        _draw_rename(app, conversation, language)
+    else:
+        with st.container(horizontal=True, vertical_alignment="center", key="talk-row", gap=None):
+            _draw_opener(app, conversation, language, unread=unread, key="open")
+            _draw_menu(app, conversation, language)
+        if st.session_state.get(_DOING) == ("talk_delete", conversation.id):
+            _draw_delete(app, conversation, language)
+
+
+def _draw_menu(app: App, conversation: Conversation, language: Language) -> None:
+    names = ["talk_unpin" if conversation.pinned else "talk_pin", "talk_rename", "talk_delete"]
+    st.menu_button(
+        label("talk_menu", language),
+        names,
+        format_func=lambda name: label(name, language),
+        icon=":material/more_vert:",
+        type="tertiary",
+        key=f"talk-menu-{conversation.id}",
+        on_click=_choose,
+        args=(app, conversation, language),
+    )
+
+
+def _choose(app: App, conversation: Conversation, language: Language) -> None:
+    name = st.session_state[f"talk-menu-{conversation.id}"]
+    st.session_state[_DOING] = (name, conversation.id)
+    if name in ("talk_pin", "talk_unpin"):
+        attempt(lambda: app.conversations.pin(conversation.id, name == "talk_pin", session().owner), language)
+
+
+def _draw_rename(app: App, conversation: Conversation, language: Language) -> None:
+    st.text_input(
+        label("talk_title", language),
+        value=conversation.title,
+        key=f"talk-title-{conversation.id}",
+        max_chars=200,
+        label_visibility="collapsed",
+        on_change=_rename,
+        args=(app, conversation, language),
+    )
+
+
+def _rename(app: App, conversation: Conversation, language: Language) -> None:
+    st.session_state.pop(_DOING, None)
+    title = str(st.session_state[f"talk-title-{conversation.id}"] or "").strip()
+    if title:
+        attempt(lambda: app.conversations.rename(conversation.id, title, session().owner), language)
+
+
+def _draw_delete(app: App, conversation: Conversation, language: Language) -> None:
+    st.caption(label("talk_delete_sure", language))
+    with st.container(horizontal=True, gap="small", key="talk-sure"):
+        delete, keep = label("talk_delete", language), label("talk_keep", language)
+        st.button(delete, type="primary", key="talk-delete", on_click=_delete, args=(app, conversation, language))
+        st.button(keep, key="talk-keep", on_click=st.session_state.pop, args=(_DOING,))
+
+
+def _delete(app: App, conversation: Conversation, language: Language) -> None:
+    st.session_state.pop(_DOING, None)
+    owner, done = session().owner, label("talk_deleted", language)
+    if attempt(lambda: app.conversations.delete(conversation.id, owner), language, done):
+        show("")
+
+
+def _draw_opener(app: App, conversation: Conversation, language: Language, *, unread: bool, key: str) -> None:
+    title = escape_line(conversation.title[:_LONGEST]) or label("talk_untitled", language)
+    icon = ":material/call_split:" if conversation.branch_of else None
+    if unread:
+        title, icon = f"**{title}** :primary[{label('report_ready', language)}]", ":material/mark_chat_unread:"
+    if st.button(title, key=f"talk-{key}-{conversation.id}", icon=icon, type="tertiary", width="stretch"):
+        enter(app, conversation.id)
+        go("chat", conversation=conversation.id)

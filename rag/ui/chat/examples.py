@@ -1,0 +1,55 @@
+"""Questions to begin with: those that the sample pages answer, as far as these are in the library."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from rag.ui.kit.attempt import unless_away
+from rag.ui.kit.strings import Language
+from rag.web.url_key import url_hash
+
+if TYPE_CHECKING:
+    from rag.app import App
+
+_FILE = Path(__file__).resolve().parents[3] / "examples" / "questions.json"
+_OWN, _OTHER = 3, 1  # how many questions of the reader's language and of the other one
+
+
+class _Example(NamedTuple):
+    question: str
+    language: str
+    page: str
+
+
+def example_questions(app: App, library: str, language: Language) -> list[str]:
+    """A few questions whose pages `library` holds, those in `language` first."""
+    held = unless_away(lambda: app.library(library).known([example.page for example in _examples()])) or {}
+    return _pick([example for example in _examples() if example.page in held], language, _OWN, _OTHER)
+
+
+def sample_questions(language: Language) -> list[str]:
+    """One question in each language that the sample pages will answer once they are loaded."""
+    return _pick(_examples(), language, 1, 1)
+
+
+def _pick(examples: list[_Example], language: Language, own: int, other: int) -> list[str]:
+    mine = [example for example in examples if example.language == language]
+    rest = [example for example in examples if example.language != language]
+    return [example.question for example in (*_one_a_page(mine)[:own], *rest[:other])]
+
+
+def _one_a_page(examples: list[_Example]) -> list[_Example]:
+    """Questions about different pages first, so that the few that are shown differ."""
+    first = list({example.page: example for example in reversed(examples)}.values())[::-1]
+    return [*first, *(example for example in examples if example not in first)]
+
+
+@cache
+def _examples() -> list[_Example]:
+    if not _FILE.is_file():
+        return []
+    rows = json.loads(_FILE.read_text(encoding="utf-8"))
+    return [_Example(row["question"], row["lang"], url_hash(row["pages"][0])) for row in rows if row.get("pages")]

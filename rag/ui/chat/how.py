@@ -1,0 +1,64 @@
+"""How an answer came about: the tree or the plan, its steps, the passages, behind one line that opens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from rag.types import Answer
+from rag.ui.chat.research import draw_plan, plan_head
+from rag.ui.chat.search_explanation import draw_searches
+from rag.ui.chat.tree import draw_tree, tree_head
+from rag.ui.chat.tree_branch import draw_beside, kin_of, tree_anchor
+from rag.ui.chat.usage import usage_parts
+from rag.ui.kit.session import session
+from rag.ui.kit.strings import Language, label
+from rag.ui.kit.trace import draw_steps, steps_head
+
+if TYPE_CHECKING:
+    from rag.app import App
+    from rag.conversations.conversations import TurnView
+
+
+def draw_how(
+    app: App, library: str, turn: TurnView, answer: Answer, turns: Sequence[TurnView], language: Language
+) -> None:
+    """One line under an answer; a click in what it opens draws nothing else of the page again."""
+    st.fragment(_draw_how)(app, library, turn, answer, language)
+    if "tree" in answer.trail:
+        # Static markup with an id made of letters and digits only.
+        st.html(f'<span class="place" id="{tree_anchor(turn.id)}"></span>')
+        st.fragment(draw_beside)(turn, answer, kin_of(turn, turns), language)
+
+
+def _draw_how(app: App, library: str, turn: TurnView, answer: Answer, language: Language) -> None:
+    rooms = _rooms(app, library, turn, answer, language)
+    if not rooms:
+        return
+    head = [tree_head(answer, language), plan_head(answer, language), steps_head(answer, language)]
+    head += usage_parts(answer.usage, language)
+    told = " · ".join([label("how", language), *filter(None, head)])
+    panel = st.expander(told, key=f"how-{turn.id}", icon=":material/route:", type="compact", on_change="rerun")
+    if panel.open:
+        with panel:
+            for tab, draw in zip(st.tabs([label(name, language) for name in rooms]), rooms.values(), strict=True):
+                with tab:
+                    draw()
+
+
+def _rooms(app: App, library: str, turn: TurnView, answer: Answer, language: Language) -> dict[str, Callable[[], None]]:
+    """What there is to see, each by the label of its tab."""
+    rooms: dict[str, Callable[[], None]] = {}
+    if answer.trail.get("tree"):
+        rooms["how_tree"] = partial(draw_tree, app, library, turn, answer, language)
+    elif answer.trail:
+        rooms["how_plan"] = partial(draw_plan, answer, language, key=turn.id)
+    if steps_head(answer, language):
+        rooms["how_steps"] = partial(draw_steps, answer, turn.settings, language, key=turn.id)
+    if answer.searches or turn.searches:
+        recall = partial(app.conversations.searches, turn.id, session().owner)
+        rooms["why_title"] = partial(draw_searches, answer, language, key=turn.id, recall=recall)
+    return rooms

@@ -1,0 +1,85 @@
+"""When the pages do not clearly hold an answer: what comes nearest, what was searched, and what to do next."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+import streamlit as st
+
+from rag.types import Answer, Passage
+from rag.ui.chat.filters import chips_of, titles_of
+from rag.ui.chat.search_explanation import note_lines
+from rag.ui.kit.escape import escape_line, shorten
+from rag.ui.kit.navigation import go
+from rag.ui.kit.scope import Scope
+from rag.ui.kit.sources import draw_passage
+from rag.ui.kit.strings import Language, label
+
+if TYPE_CHECKING:
+    from rag.app import App
+
+Wish = Literal["deep", "unfiltered", ""]
+
+_NEAREST = 3
+_LONGEST_QUERY = 120
+
+
+def draw_not_found(
+    app: App, library: str, key: str, scope: Scope, answer: Answer, language: Language, *, offer: bool
+) -> Wish:
+    """Draw it for `answer`, which was searched for within `scope`.
+
+    With `offer` there are buttons, and what was wished for is returned.
+    """
+    nearest = [] if answer.citations else nearest_passages(answer)
+    if nearest:
+        st.markdown(f"## {label('nearest', language)}", anchors=False)
+        for place, passage in enumerate(nearest, start=1):
+            draw_passage(app, library, passage, answer.question, language, key=f"{key}-p{place}")
+    with st.container(key=f"missing-{key}"):
+        if told := _searched(app, library, scope, answer, language):
+            st.markdown(told)
+        return _offers(key, scope, answer, language) if offer else ""
+
+
+def nearest_passages(answer: Answer) -> list[Passage]:
+    """The passages at hand; where none were, the first candidates of each search."""
+    found = answer.passages or [one.passage for search in answer.searches for one in search.candidates[:_NEAREST]]
+    return list({passage.id: passage for passage in found}.values())[:_NEAREST]
+
+
+def queries_of(answer: Answer) -> list[str]:
+    """What was searched for, each once: as the searches or, without these, the steps tell it."""
+    asked = [search.question for search in answer.searches]
+    asked = asked or [str(query) for step in answer.steps for query in step.detail.get("queries") or ()]
+    return list(dict.fromkeys(asked))
+
+
+def _searched(app: App, library: str, scope: Scope, answer: Answer, language: Language) -> str:
+    queries = [f"“{escape_line(shorten(query, _LONGEST_QUERY))}”" for query in queries_of(answer)]
+    lines = [f":gray[{label('missing_searched', language)}] {' · '.join(queries)}"] if queries else []
+    if scope.confines:
+        chips = chips_of(scope.unstrategic(), titles_of(app, library, scope), language)
+        told = " · ".join(escape_line(chip.text) for chip in chips)
+        lines.append(f":gray[{label('missing_scope', language)}] {told}")
+    named = [note_lines({"scope": search.notes.get("scope")}, language) for search in answer.searches]
+    lines += list(dict.fromkeys(line for note in named for line in note))
+    return "  \n".join(lines)
+
+
+def _offers(key: str, scope: Scope, answer: Answer, language: Language) -> Wish:
+    wish: Wish = ""
+    with st.container(horizontal=True, key=f"next-{key}", gap="small"):
+        if scope.confines and _button("unfilter", "filter_list_off", key, language):
+            wish = "unfiltered"
+        if answer.mode == "fast" and _button("deep", "manage_search", key, language):
+            wish = "deep"
+        if _button("add", "add", key, language):
+            go("add")
+        if _button("see", "search", key, language):
+            go("search", find=answer.standalone or answer.question)
+    return wish
+
+
+def _button(what: str, icon: str, key: str, language: Language) -> bool:
+    return st.button(label(f"missing_{what}", language), icon=f":material/{icon}:", key=f"next-{what}-{key}")

@@ -1,0 +1,70 @@
+"""A question in its bubble, which can be changed there; the conversations that went on otherwise from it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from rag.ui.chat.asking import branch
+from rag.ui.chat.conversations import enter
+from rag.ui.kit.escape import escape, escape_line, shorten
+from rag.ui.kit.strings import Language, label
+
+if TYPE_CHECKING:
+    from rag.app import App
+    from rag.conversations.conversations import TurnView
+    from rag.store.conversation_table import Conversation
+
+_LONGEST, _SHOWN = 10_000, 40
+_EDITED, _BRANCH = "question-edited", ":material/call_split:"
+
+
+def draw_question(
+    app: App,
+    library: str,
+    turn: TurnView,
+    language: Language,
+    *,
+    first: bool,
+    branches: Sequence[Conversation] = (),
+) -> None:
+    """The bubble, and a quiet row under it: the `branches` from here. `first` tells that nothing was said before."""
+    if st.session_state.get(_EDITED) == turn.id:
+        _draw_form(app, library, turn, language, first=first)
+        return
+    with st.container(key=f"question-{turn.id}"):
+        st.markdown(escape(turn.question))
+    with st.container(horizontal=True, horizontal_alignment="right", key=f"asked-{turn.id}", gap="small"):
+        for one in branches:
+            title, key = escape_line(shorten(one.title, _SHOWN)), f"to-branch-{one.id}"
+            st.button(title, icon=_BRANCH, type="tertiary", key=key, on_click=enter, args=(app, one.id))
+        told, key = label("branch", language), f"branch-{turn.id}"
+        st.button(told, icon=":material/edit:", type="tertiary", key=key, on_click=_edit, args=(turn.id,))
+
+
+def _edit(turn_id: str) -> None:
+    """For callbacks; an empty id ends it."""
+    st.session_state[_EDITED] = turn_id
+
+
+def _draw_form(app: App, library: str, turn: TurnView, language: Language, *, first: bool) -> None:
+    with st.form(f"branch-form-{turn.id}", border=False):
+        question = st.text_area(
+            label("branch_question", language),
+            value=turn.question,
+            key=f"branch-question-{turn.id}",
+            max_chars=_LONGEST,
+            height="content",
+            label_visibility="collapsed",
+        )
+        st.caption(label("branch_lead", language))
+        with st.container(horizontal=True, horizontal_alignment="right", gap="small"):
+            st.form_submit_button(
+                label("branch_not", language), key=f"branch-not-{turn.id}", on_click=_edit, args=("",)
+            )
+            go_on = st.form_submit_button(label("branch_go", language), type="primary", key=f"branch-go-{turn.id}")
+    if go_on and question and question.strip():
+        _edit("")
+        branch(app, library, turn.conversation_id, turn.id, question.strip(), first=first)

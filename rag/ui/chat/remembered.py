@@ -1,0 +1,64 @@
+"""What a person asked to be remembered: said beside the message, and listed, edited and forgotten in Settings."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from rag.conversations.remembered import LONGEST, Note
+from rag.ui.kit.attempt import attempt
+from rag.ui.kit.escape import escape_line
+from rag.ui.kit.session import session, whose
+from rag.ui.kit.strings import Language, label
+
+if TYPE_CHECKING:
+    from rag.app import App
+    from rag.conversations.conversations import TurnView
+
+
+def draw_kept(app: App, turn: TurnView, language: Language) -> None:
+    """What the message asked to be remembered, with one click to undo; nothing for other messages."""
+    wanted = turn.settings.get("remembered")
+    if not wanted:
+        return
+    note = next((one for one in app.remembered.notes(whose()) if one.id == wanted), None)
+    with st.container(horizontal=True, vertical_alignment="center", key=f"remembered-{turn.id}", gap="small"):
+        told = label("remembered_kept", language, note=escape_line(note.text)) if note else ""
+        st.caption(f":material/bookmark: {told or label('remembered_gone', language)}", width="content")
+        if note:
+            undo, key = label("remembered_undo", language), f"remembered-undo-{turn.id}"
+            st.button(undo, type="tertiary", key=key, on_click=_forget, args=(app, note, language))
+
+
+def draw_remembered(app: App, language: Language) -> None:
+    """All of this person's notes, each in a form of its own."""
+    st.markdown(f"## {label('settings_remembered', language)}", anchors=False)
+    st.markdown(label("settings_remembered_lead", language))
+    if not session().owner:
+        st.caption(label("remembered_browser", language))
+    if not session().chat and not app.settings.has_chat_model:
+        st.caption(label("remembered_no_model", language))
+    notes = app.remembered.notes(whose())
+    if not notes:
+        st.caption(label("remembered_none", language))
+    for number, note in enumerate(notes, 1):
+        _draw_note(app, note, number, language)
+
+
+def _draw_note(app: App, note: Note, number: int, language: Language) -> None:
+    key = f"note-{note.id}"
+    with st.container(horizontal=True, vertical_alignment="bottom", key=f"row-{key}", gap="small"):
+        st.text_input(label("remembered_note", language, number=number), note.text, key=key, max_chars=LONGEST)
+        save, forget = label("remembered_save", language), label("remembered_forget", language)
+        st.button(save, key=f"save-{key}", on_click=_save, args=(app, note, language))
+        st.button(forget, type="tertiary", key=f"forget-{key}", on_click=_forget, args=(app, note, language))
+
+
+def _save(app: App, note: Note, language: Language) -> None:
+    text, lasting = str(st.session_state[f"note-{note.id}"] or ""), bool(session().owner)
+    attempt(lambda: app.remembered.change(whose(), note.id, text, lasting=lasting), language)
+
+
+def _forget(app: App, note: Note, language: Language) -> None:
+    attempt(lambda: app.remembered.forget(whose(), note.id), language)

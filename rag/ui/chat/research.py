@@ -1,0 +1,271 @@
+"""A plan while it is carried out, what a person changes of it, and what stands under its report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import streamlit as st
+
+from rag.messages import MESSAGES, say
+from rag.store.conversation_table import Change
+from rag.types import Answer, Notice, Wait
+from rag.ui.chat.budget import change, draw_end_or_more, draw_used
+from rag.ui.chat.research_picture import picture
+from rag.ui.kit.attempt import attempt
+from rag.ui.kit.escape import escape_line, is_web_url, shorten, web_link
+from rag.ui.kit.live import LiveRun
+from rag.ui.kit.navigation import go
+from rag.ui.kit.parts import close, moment
+from rag.ui.kit.session import session, whose
+from rag.ui.kit.strings import Language, label
+
+if TYPE_CHECKING:
+    from rag.app import App
+    from rag.conversations.conversations import TurnView
+
+_ICONS = {
+    "open": ":gray[:material/schedule:]",
+    "running": ":primary[:material/progress_activity:]",
+    "done": ":green[:material/check:]",
+    "empty": ":gray[:material/search_off:]",
+    "skipped": ":gray[:material/skip_next:]",
+    "failed": ":red[:material/error:]",
+}
+_LONGEST = 400
+_SOUND = ("research_complete", "research_plan_done")
+
+
+def draw_live_plan(app: App, turn: TurnView, live: LiveRun, language: Language) -> None:
+    """The steps as they are, the budget, and what can still be changed."""
+    if live.waits:
+        draw_wait(app, turn, live.waits[0], language)
+        return
+    with st.container(key=f"plan-{turn.id}", gap="small"):
+        draw_used(live, language)
+        for step in live.plan:
+            _draw_step(step, language, key=f"{turn.id}-{step['id']}")
+            if step["status"] == "open":
+                _draw_changes(app, turn, step, language)
+        if not live.text:
+            _draw_controls(app, turn, live, language)
+
+
+def _draw_step(step: Mapping[str, Any], language: Language, *, key: str) -> None:
+    status = str(step["status"])
+    with st.container(key=f"planned-{key}", gap=None):
+        by = f" :gray-badge[{label('research_by_' + step['by'], language)}]" if step["by"] != "plan" else ""
+        told = f" :gray[{label(f'research_status_{status}', language)}]" if status not in ("done", "open") else ""
+        st.markdown(f"{_ICONS[status]} {escape_line(step['sub_question'])}{by}{told}")
+        if line := _how(step, language):
+            st.caption(line)
+
+
+def _how(step: Mapping[str, Any], language: Language) -> str:
+    """Why it is there or what it found, how it was searched for, and what it keeps."""
+    parts = []
+    if step.get("failure"):
+        parts.append(_sentence(step["failure"], language))
+    elif step.get("summary") or step.get("justification"):
+        parts.append(escape_line(shorten(str(step.get("summary") or step["justification"]), 200)))
+    if step.get("query") and step["query"] != step["sub_question"]:
+        parts.append(label("detail_query", language, query=escape_line(step["query"])))
+    if step.get("leg"):
+        reason = f" ({escape_line(step['reason'])})" if step.get("reason") else ""
+        parts.append(label(f"research_leg_{step['leg']}", language) + reason)
+    titles = dict.fromkeys(shorten(one["title"] or one["url"], 40) for one in step.get("kept", ()))
+    if titles:
+        parts.append(" · ".join(escape_line(title) for title in titles))
+    return "  \n".join(parts)
+
+
+def _draw_changes(app: App, turn: TurnView, step: Mapping[str, Any], language: Language) -> None:
+    """A step that has not begun can be skipped or asked otherwise."""
+    key = f"{turn.id}-{step['id']}"
+    with st.container(horizontal=True, key=f"change-{key}", gap="small"):
+        skip = Change("step_skip", {"id": step["id"]})
+        st.button(
+            label("research_skip", language),
+            type="tertiary",
+            key=f"skip-{key}",
+            on_click=change,
+            args=(app, turn, skip),
+        )
+        popover = st.popover(label("research_edit", language), type="tertiary", key=f"edit-{key}", on_change="rerun")
+        with popover, st.form(f"edit-form-{key}", border=False):
+            text = label("research_step_text", language)
+            st.text_input(text, value=step["sub_question"], key=f"edit-text-{key}", max_chars=_LONGEST)
+            args = (app, turn, step["id"])
+            st.form_submit_button(label("research_save", language), key=f"save-{key}", on_click=_edit, args=args)
+
+
+def _draw_controls(app: App, turn: TurnView, live: LiveRun, language: Language) -> None:
+    with st.form(f"add-step-{turn.id}", border=False, clear_on_submit=True), st.container(horizontal=True):
+        text = label("research_add", language)
+        st.text_input(
+            text, key=f"new-step-{turn.id}", max_chars=_LONGEST, placeholder=text, label_visibility="collapsed"
+        )
+        st.form_submit_button(text, icon=":material/add:", key=f"add-{turn.id}", on_click=_add, args=(app, turn))
+    draw_end_or_more(app, turn, live, language)
+
+
+def _edit(app: App, turn: TurnView, step_id: str) -> None:
+    text = str(st.session_state[f"edit-text-{turn.id}-{step_id}"])
+    close(f"edit-{turn.id}-{step_id}")
+    change(app, turn, Change("step_edit", {"id": step_id, "sub_question": text}))
+
+
+def _add(app: App, turn: TurnView) -> None:
+    if text := str(st.session_state.get(f"new-step-{turn.id}") or "").strip():
+        change(app, turn, Change("step_add", {"id": f"p{uuid4().hex[:6]}", "sub_question": text}))
+
+
+def draw_wait(app: App, turn: TurnView, wait: Wait, language: Language) -> None:
+    """What a run waits for: leave to ask the web, or a plan that is looked at first."""
+    draw = _draw_leave if "web" in wait.asks else _draw_approval
+    draw(app, turn, wait, language)
+
+
+def _draw_leave(app: App, turn: TurnView, wait: Wait, language: Language) -> None:
+    """The first question of a run that would leave the machine, and whether it may."""
+    service = app.imports.web_search.name if app.imports.web_search else ""
+    with st.container(border=True, key=f"leave-{turn.id}"):
+        lead = label("research_leave_lead", language, service=service)
+        asked = "\n".join(f"- {escape_line(one)}" for one in wait.asks["web"])
+        st.markdown(f":material/public: {lead}\n\n{asked}")
+        with st.container(horizontal=True, gap="small"):
+            for leave in ("question", "conversation", "no"):
+                st.button(
+                    label(f"research_leave_{leave}", language),
+                    type="primary" if leave == "question" else "secondary",
+                    key=f"leave-{leave}-{turn.id}",
+                    on_click=_say_leave,
+                    args=(app, turn, wait, leave, language),
+                )
+
+
+def _say_leave(app: App, turn: TurnView, wait: Wait, leave: str, language: Language) -> None:
+    if attempt(lambda: _reply(app, turn, wait, {"web": leave}), language):
+        session().live.pop(turn.id, None)
+
+
+def _draw_approval(app: App, turn: TurnView, wait: Wait, language: Language) -> None:
+    """The plan as a form: each step can be changed or left out, one can be added, and then it begins."""
+    steps = wait.asks["plan"]
+    with st.form(f"approve-{turn.id}"):
+        st.markdown(label("research_approve_lead", language))
+        if unclear := wait.asks.get("unclear"):
+            st.info(escape_line(unclear), icon=":material/help:")
+            st.text_input(label("research_meant", language), key=f"plan-meant-{turn.id}", max_chars=_LONGEST)
+        for step in steps:
+            text, keep = f"plan-text-{turn.id}-{step['id']}", f"plan-keep-{turn.id}-{step['id']}"
+            st.text_input(
+                label("research_step_text", language), value=step["sub_question"], key=text, max_chars=_LONGEST
+            )
+            st.checkbox(label("research_keep", language), value=True, key=keep)
+        st.text_input(label("research_new_step", language), key=f"plan-new-{turn.id}", max_chars=_LONGEST)
+        begin = st.form_submit_button(label("research_begin", language), type="primary", key=f"begin-{turn.id}")
+    meant = str(st.session_state.get(f"plan-meant-{turn.id}") or "")
+    said = {"changes": _approved(turn.id, steps), "meant": meant} if begin else {}
+    if begin and attempt(lambda: _reply(app, turn, wait, said), language):
+        session().live.pop(turn.id, None)
+        st.rerun()
+
+
+def _approved(turn_id: str, steps: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """What the person changed of the plan."""
+    changes: list[dict[str, Any]] = []
+    for step in steps:
+        text = str(st.session_state[f"plan-text-{turn_id}-{step['id']}"]).strip()
+        if not st.session_state[f"plan-keep-{turn_id}-{step['id']}"] or not text:
+            changes.append({"kind": "step_skip", "data": {"id": step["id"]}})
+        elif text != step["sub_question"]:
+            changes.append({"kind": "step_edit", "data": {"id": step["id"], "sub_question": text}})
+    if more := str(st.session_state[f"plan-new-{turn_id}"] or "").strip():
+        changes.append({"kind": "step_add", "data": {"id": f"p{uuid4().hex[:6]}", "sub_question": more}})
+    return changes
+
+
+def _reply(app: App, turn: TurnView, wait: Wait, said: Mapping[str, Any]) -> None:
+    app.reply(turn.id, {wait.id: dict(said)}, owner=session().owner, chat=session().chat)
+
+
+def draw_go_on(app: App, turn: TurnView, language: Language) -> None:
+    """For a run whose process ended before its report was there."""
+    told, icon = label("research_go_on", language), ":material/resume:"
+    st.button(told, icon=icon, type="primary", key=f"go-on-{turn.id}", on_click=_go_on, args=(app, turn, language))
+
+
+def _go_on(app: App, turn: TurnView, language: Language) -> None:
+    state = session()
+    attempt(lambda: app.go_on(turn.id, owner=state.owner, chat=state.chat), language)
+
+
+def draw_findings(app: App, library: str, answer: Answer, language: Language, *, key: str) -> None:
+    """Under a report: what is missing, what was struck, and pages of the web that it rests on."""
+    if answer.trail and "tree" not in answer.trail:
+        _draw_missing(answer.trail, language)
+        _draw_web(app, library, answer.trail, language, key=key)
+
+
+def plan_head(answer: Answer, language: Language) -> str:
+    """How many steps a plan had and passages it kept; empty where there is no plan."""
+    trail = answer.trail
+    counts = {"steps": len(trail.get("plan", ())), "passages": len(trail.get("ledger", ()))}
+    return label("research_way", language, **counts) if trail and "tree" not in trail else ""
+
+
+def draw_plan(answer: Answer, language: Language, *, key: str) -> None:
+    trail = answer.trail
+    steps = trail.get("plan", ())
+    with st.container(key=f"plan-{key}", gap="small"):
+        if steps:
+            st.image(picture(answer.question, steps, language), width="content")
+        for step in steps:
+            _draw_step(step, language, key=f"{key}-{step['id']}")
+            _draw_kept(step, language)
+        for said in filter(None, (decision["justification"] for decision in trail.get("decisions", ()))):
+            st.caption(f":material/alt_route: {escape_line(said)}")
+        if trail.get("stop", {}).get("code") in _SOUND:
+            st.caption(f":material/flag: {_sentence(trail['stop'], language)}")
+        if notes := dict.fromkeys(_sentence(note, language) for note in trail.get("notes", ())):
+            st.caption(f":material/rule: {label('research_notes', language)}: {' · '.join(notes)}")
+
+
+def _draw_web(app: App, library: str, trail: Mapping[str, Any], language: Language, *, key: str) -> None:
+    """Pages that were read on the web, until they are in the library: one click adds them."""
+    read = {one["url_hash"]: one for one in trail.get("ledger", ()) if one["source"] == "web"}
+    known = app.library(library).known(list(read)) if read else {}
+    urls = [one["url"] for key_, one in read.items() if key_ not in known]
+    if not urls:
+        return
+    for url in urls:
+        date = moment(next(one["fetched_at"] for one in read.values() if one["url"] == url))
+        st.caption(f":material/public: {web_link(url, url)} · {label('research_from_web', language, date=date)}")
+    told, icon = label("research_add_web", language, count=len(urls)), ":material/library_add:"
+    if st.button(told, icon=icon, key=f"add-web-{key}"):
+        go("add", job=app.imports.add_urls(urls, library=library, owner=whose()))
+
+
+def _draw_missing(trail: Mapping[str, Any], language: Language) -> None:
+    if gaps := trail.get("gaps"):
+        lines = [f"- {escape_line(gap['sub_question'])} :gray[{_sentence(gap, language)}]" for gap in gaps]
+        st.markdown(f"**{label('research_gaps', language)}**\n\n" + "\n".join(lines))
+    if struck := trail.get("struck"):
+        lines = [f"- ~~{escape_line(one)}~~" for one in struck]
+        st.markdown(f"**{label('research_struck_head', language)}**\n\n" + "\n".join(lines))
+
+
+def _draw_kept(step: Mapping[str, Any], language: Language) -> None:
+    """Links to the pages that a step keeps passages of."""
+    pages = {one["url"]: one["title"] or one["url"] for one in step.get("kept", ()) if is_web_url(one["url"])}
+    if pages:
+        read = label("source_in_page", language)
+        links = " · ".join(f"[{escape_line(shorten(title, 40))}](<{url}>)" for url, title in pages.items())
+        st.caption(f"{read}: {links}")
+
+
+def _sentence(kept: Mapping[str, Any], language: Language) -> str:
+    known = kept["code"] in MESSAGES
+    return escape_line(say(Notice(kept["code"], kept.get("params", {})), language)) if known else ""

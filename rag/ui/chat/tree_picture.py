@@ -1,0 +1,192 @@
+"""A search tree as a picture: a box for each question, a column for each depth; on a narrow screen one below the other.
+
+It is an image, since Streamlit lets no SVG into a page; an image map beside it makes each box a link.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from rag.conversations.trees import State, TreeNode
+from rag.messages import say
+from rag.types import Notice
+from rag.ui.kit.page_html import escaped
+from rag.ui.kit.strings import Language, label
+
+_HEIGHT, _ROW, _EDGE = 64, 74, 8
+_BULGE: Final = 18
+"""Pixels at the right, for lines between questions that are the same."""
+SIGNS: Final[dict[State, tuple[str, str]]] = {
+    "open": ("○", "#6e7781"),
+    "running": ("…", "#0969da"),
+    "answered": ("✓", "#1a7f37"),
+    "unanswered": ("–", "#57606a"),
+    "failed": ("!", "#cf222e"),
+    "linked": ("=", "#8250df"),
+    "refused": ("×", "#953800"),
+    "cut": ("/", "#9a6700"),
+}
+_NOT_ASKED: Final = ("open", "linked", "refused", "cut")
+_LINE: Final = "#6e7781"
+_SCORES: Final = {2: ("#1a7f37", "#ffffff"), 1: ("#ffffff", "#9a6700"), 0: ("#ffffff", "#57606a")}
+
+Place = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Pixels: how wide a box is, how far a child stands from its parent, and whether it stands in a row of its own."""
+
+    width: int
+    step: int
+    stacked: bool
+
+
+WIDE: Final = Layout(166, 190, stacked=False)
+NARROW: Final = Layout(244, 16, stacked=True)
+
+
+def places_of(nodes: Sequence[TreeNode], layout: Layout) -> dict[int, Place]:
+    """The upper left corner of each node's box, by its number."""
+    if layout.stacked:
+        return {node.number: (_EDGE + layout.step * node.depth, _EDGE + _ROW * at) for at, node in enumerate(nodes)}
+    rows: dict[int, float] = {}
+    leaves = 0
+    for node in reversed(nodes):
+        below = [rows[one.number] for one in nodes if one.parent == node.number]
+        rows[node.number] = sum(below) / len(below) if below else leaves
+        leaves -= not below
+    top = min(rows.values(), default=0)
+    return {
+        node.number: (_EDGE + layout.step * node.depth, _EDGE + round(_ROW * (rows[node.number] - top)))
+        for node in nodes
+    }
+
+
+def picture(nodes: Sequence[TreeNode], language: Language, layout: Layout = WIDE) -> str:
+    """A whole SVG. Dashed is what was not asked, and the way to the question that is the same."""
+    places = places_of(nodes, layout)
+    width = max((x for x, _ in places.values()), default=0) + layout.width + _BULGE + _EDGE
+    height = max((y for _, y in places.values()), default=0) + _HEIGHT + _EDGE
+    lines = "".join(_lines(nodes, places, layout))
+    boxes = "".join(_box(node, places[node.number], layout, language) for node in nodes)
+    told = escaped(label("tree_picture", language))
+    return (
+        f'<svg viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img" aria-label="{told}"'
+        f' font-family="sans-serif" xmlns="http://www.w3.org/2000/svg">{lines}{boxes}</svg>'
+    )
+
+
+def linked_pictures(nodes: Sequence[TreeNode], language: Language, anchor: str, layouts: Mapping[str, Layout]) -> str:
+    """HTML of a picture in each layout, under the class of that name, whose boxes lead to `{anchor}-{number}`.
+
+    Without an anchor they lead nowhere.
+    """
+    return "".join(_linked(nodes, language, anchor, name, layout) for name, layout in layouts.items())
+
+
+def _linked(nodes: Sequence[TreeNode], language: Language, anchor: str, name: str, layout: Layout) -> str:
+    source = b64encode(picture(nodes, language, layout).encode()).decode()
+    areas = "".join(
+        f'<area shape="rect" coords="{x},{y},{x + layout.width},{y + _HEIGHT}" href="#{anchor}-{node.number}"'
+        f' alt="{escaped(spoken(node, language))}" title="{escaped(node.question)}">'
+        for node, (x, y) in zip(nodes, places_of(nodes, layout).values(), strict=True)
+    )
+    used = f"{anchor}-{name}"
+    linked = (f' usemap="#{used}"', f'<map name="{used}">{areas}</map>') if anchor else ("", "")
+    image = f'<img alt="{escaped(label("tree_picture", language))}" src="data:image/svg+xml;base64,{source}"'
+    return f'<div class="tree-picture {name}">{image}{linked[0]}>{linked[1]}</div>'
+
+
+def spoken(node: TreeNode, language: Language) -> str:
+    """A node in words: its number, question and state."""
+    return f"{node.number}. {node.question} · {state_word(node, language)}"
+
+
+def state_word(node: TreeNode, language: Language) -> str:
+    return say(Notice(f"tree_{node.state}", {"number": node.same_as}), language)
+
+
+def _lines(nodes: Sequence[TreeNode], places: Mapping[int, Place], layout: Layout) -> Iterator[str]:
+    for node in nodes:
+        x, y = places[node.number]
+        middle = y + _HEIGHT // 2
+        if node.parent in places:
+            left, top = places[node.parent]
+            begin, bend = left + layout.width, left + layout.width + (layout.step - layout.width) // 2
+            way = f"M{begin} {top + _HEIGHT // 2}C{bend} {top + _HEIGHT // 2} {bend} {middle} {x} {middle}"
+            if layout.stacked:
+                way = f"M{left + 7} {top + _HEIGHT}V{middle}H{x}"
+            yield _path(way, dashed=node.state in _NOT_ASKED)
+        if node.state == "linked" and node.same_as in places:
+            left, top = places[node.same_as]
+            right, other = x + layout.width, left + layout.width
+            bulge = max(right, other) + _BULGE
+            way = f"M{right} {middle}C{bulge} {middle} {bulge} {top + _HEIGHT // 2} {other} {top + _HEIGHT // 2}"
+            yield _path(way, dashed=True, color=SIGNS["linked"][1])
+
+
+def _path(way: str, *, dashed: bool, color: str = _LINE) -> str:
+    dashes = ' stroke-dasharray="4 4"' if dashed else ""
+    return f'<path d="{way}" fill="none" stroke="{color}" stroke-width="1.5"{dashes}/>'
+
+
+def _box(node: TreeNode, place: Place, layout: Layout, language: Language) -> str:
+    (x, y), (sign, color) = place, SIGNS[node.state]
+    dashes = ' stroke-dasharray="4 4"' if node.state in _NOT_ASKED else ""
+    lines = "".join(
+        f'<text x="{x + 10}" y="{y + 19 + 15 * at}" font-size="12" fill="#24292f">{escaped(line)}</text>'
+        for at, line in enumerate(_wrapped(f"{node.number}. {node.question}", (layout.width - 38) // 6, 2))
+    )
+    word = f'<text x="{x + 10}" y="{y + 54}" font-size="11" fill="{color}">{escaped(state_word(node, language))}</text>'
+    scores = "".join(_score(one["score"], x + 18 + 21 * at, y + 50) for at, one in enumerate(node.judged))
+    return (
+        f"<g><title>{escaped(spoken(node, language))}</title>"
+        f'<rect x="{x}" y="{y}" width="{layout.width}" height="{_HEIGHT}" rx="8" fill="#ffffff" stroke="{color}"'
+        f' stroke-width="{2.5 if node.state == "answered" else 1.5}"{dashes}/>{lines}{scores or word}'
+        f'<circle cx="{x + layout.width - 14}" cy="{y + 14}" r="9" fill="{color}"/><text x="{x + layout.width - 14}"'
+        f' y="{y + 18.5}" font-size="13" font-weight="bold" text-anchor="middle" fill="#ffffff">{sign}</text></g>'
+    )
+
+
+def _score(score: int, x: int, y: int) -> str:
+    """A verdict: a full disc for 2, a ring for 1, the bare figure for 0."""
+    ground, ink = _SCORES[score]
+    ring = f'<circle cx="{x}" cy="{y}" r="8" fill="{ground}" stroke="{_SCORES[score][1 - score // 2]}"/>' * (score > 0)
+    return f'{ring}<text x="{x}" y="{y + 4}" font-size="11" text-anchor="middle" fill="{ink}">{score}</text>'
+
+
+def _wrapped(text: str, units: int, most: int) -> list[str]:
+    """`text` in at most so many lines of so many units; a Chinese character is two of them."""
+    lines, line, used = list[str](), "", 0
+    for word in _words(" ".join(text.split())):
+        wide = _units(word)
+        if line and used + wide > units:
+            lines, line, used = [*lines, line], "", 0
+        line, used = line + word, used + wide
+    lines.append(line)
+    if len(lines) <= most:
+        return lines
+    last = "".join(lines[most - 1 :])
+    while _units(last) >= units:
+        last = last[:-1]
+    return [*lines[: most - 1], f"{last.rstrip()}…"]
+
+
+def _words(text: str) -> Iterator[str]:
+    """Words with the space behind them, and Chinese characters one by one; no piece is longer than a line."""
+    piece = ""
+    for sign in text:
+        if piece and (_units(sign) == 2 or len(piece) >= 16 or piece.endswith(" ") or _units(piece[-1]) == 2):
+            yield piece
+            piece = ""
+        piece += sign
+    if piece:
+        yield piece
+
+
+def _units(text: str) -> int:
+    return sum(2 if ord(sign) > 0x2E7F else 1 for sign in text)

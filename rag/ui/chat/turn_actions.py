@@ -1,0 +1,138 @@
+"""What can be done with an answer: judge it, ask differently from there, ask on, ask again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Literal
+
+import streamlit as st
+
+from rag.conversations.feedback import REASONS
+from rag.ui.chat.asking import ask_first
+from rag.ui.chat.way import draw_ways
+from rag.ui.kit.attempt import attempt
+from rag.ui.kit.escape import escape_line
+from rag.ui.kit.parts import close
+from rag.ui.kit.session import session
+from rag.ui.kit.strings import Language, counted, label
+
+if TYPE_CHECKING:
+    from rag.app import App
+    from rag.conversations.conversations import TurnView
+
+_QUIET = {"copy": "content_copy", "share": "link"}
+_THUMBS = {1: 1, -1: 0, 0: None}
+_DETAILS = ("reason", "comment", "correction")
+_LONGEST = 4000
+
+
+def draw_thumbs(app: App, turn: TurnView, language: Language) -> None:
+    """Two thumbs; once one is given, a form for more."""
+    key = f"thumbs-{turn.id}"
+    st.session_state[key] = _THUMBS[turn.rating]
+    st.feedback("thumbs", key=key, on_change=_take, args=(app, turn, language))
+    if not turn.rating:
+        return
+    more = st.popover(label("feedback_more", language), type="tertiary", key=f"more-{turn.id}", on_change="rerun")
+    with more, st.container(key=f"feedback-{turn.id}"):
+        if more.open:
+            _draw_form(app, turn, language)
+
+
+def _take(app: App, turn: TurnView, language: Language) -> None:
+    thumb = st.session_state[f"thumbs-{turn.id}"]
+    owner = session().owner
+    if thumb is None:
+        attempt(lambda: app.feedback.withdraw(turn.id, owner), language)
+    else:
+        attempt(lambda: app.feedback.give(turn.id, 1 if thumb else -1, owner=owner), language)
+
+
+def _draw_form(app: App, turn: TurnView, language: Language) -> None:
+    said = app.feedback.given(turn.id, session().owner)
+    with st.form(f"feedback-form-{turn.id}", border=False):
+        if turn.rating < 0:
+            st.selectbox(
+                label("feedback_reason", language),
+                ("", *REASONS),
+                index=("", *REASONS).index(said["reason"]),
+                format_func=lambda name: label(f"reason_{name or 'none'}", language),
+                key=f"reason-{turn.id}",
+            )
+        for name in ("comment", "correction"):
+            words, key = label(f"feedback_{name}", language), f"{name}-{turn.id}"
+            st.text_area(words, value=said[name], key=key, max_chars=_LONGEST, height=70)
+        st.form_submit_button(
+            label("feedback_send", language),
+            type="primary",
+            key=f"feedback-go-{turn.id}",
+            on_click=_send,
+            args=(app, turn, language),
+        )
+
+
+def _send(app: App, turn: TurnView, language: Language) -> None:
+    close(f"more-{turn.id}")
+    entered = {name: str(st.session_state.get(f"{name}-{turn.id}") or "") for name in _DETAILS}
+    rating: Literal[-1, 1] = 1 if turn.rating > 0 else -1
+    owner, done = session().owner, label("feedback_sent", language)
+    attempt(lambda: app.feedback.give(turn.id, rating, owner=owner, **entered), language, done)
+
+
+def draw_feedback_export(app: App, library: str, language: Language) -> None:
+    """How many answers this person judged, and two files of test cases, made only once asked for."""
+    page_of, owner = app.page, session().owner
+    rows = app.feedback.questions(library, page_of, owner)
+    if not rows:
+        st.caption(label("feedback_none", language))
+        return
+    good = sum(row["rating"] > 0 for row in rows)
+    count = counted("feedback_count_one", "feedback_count", len(rows), language)
+    st.markdown(f"{count} · :material/thumb_up: {good} · :material/thumb_down: {len(rows) - good}")
+    files = st.expander(
+        label("feedback_files", language), icon=":material/download:", type="compact", key="feedback-files",
+        on_change="rerun",
+    )  # fmt: skip
+    if files.open:
+        with files, st.container(horizontal=True, gap="small"):
+            _draw_download("questions", rows)
+            _draw_download("pages", app.feedback.pages(library, page_of, owner))
+
+
+def _draw_download(name: str, rows: Iterable[Mapping[str, Any]]) -> None:
+    text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    file = f"{name}.jsonl"
+    st.download_button(
+        file, text, file_name=file, mime="application/jsonl", icon=":material/download:", on_click="ignore", key=file
+    )
+
+
+def draw_actions(app: App, library: str, turn: TurnView, language: Language) -> None:
+    """A quiet row under the answer: thumbs, other ways to go, its text and its address to take along."""
+    with st.container(horizontal=True, vertical_alignment="center", key=f"actions-{turn.id}", gap="small"):
+        if turn.state == "done":
+            draw_thumbs(app, turn, language)
+        if not turn.route:
+            with st.popover(label("way_other", language), type="tertiary", key=f"ways-{turn.id}"):
+                draw_ways(app, library, turn, language)
+        # What these two do, page.js does: nothing is drawn again for it.
+        quiet = (f"[:material/{icon}: {label(name, language)}](#{name}-{turn.id})" for name, icon in _QUIET.items())
+        st.markdown(" ".join(quiet), width="content")
+
+
+def draw_again(app: App, library: str, turn: TurnView, language: Language) -> None:
+    """For an answer that was cut off."""
+    key, icon = f"again-{turn.id}", ":material/replay:"
+    st.button(label("ask_again", language), icon=icon, key=key, on_click=ask_first, args=(app, library, turn.question))
+
+
+def draw_suggestions(app: App, library: str, turn: TurnView, language: Language) -> None:
+    """Questions to ask next, as buttons; they come some time after the answer."""
+    if not turn.suggestions:
+        return
+    st.markdown(f":gray[{label('next_questions', language)}]")
+    with st.container(key="suggestions", gap="xsmall"):
+        for place, question in enumerate(turn.suggestions):
+            key, icon = f"suggestion-{place}-{turn.id}", ":material/arrow_outward:"
+            st.button(escape_line(question), key=key, icon=icon, on_click=ask_first, args=(app, library, question))

@@ -1,0 +1,1 @@
+"""Adding pages: what is asked for, and imports as they happen and as they were."""

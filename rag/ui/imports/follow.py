@@ -1,0 +1,53 @@
+"""A job or a transfer that was started on the library's page, followed there in one line."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from rag.errors import RagError
+from rag.ui.kit.attempt import attempt
+from rag.ui.kit.escape import escape_line
+from rag.ui.kit.job_progress import draw_progress, job_name
+from rag.ui.kit.navigation import go
+from rag.ui.kit.session import set_param
+from rag.ui.kit.strings import Language, label
+
+if TYPE_CHECKING:
+    from rag.app import App
+
+_POLL_SECONDS = 1.0
+
+
+def follow_job(app: App, language: Language) -> None:
+    """The job that the address names, until it has ended and is put away; an unknown one is forgotten."""
+    job_id = st.query_params.get("job", "")
+    if not job_id:
+        return
+    try:
+        live = app.imports.jobs.job(job_id).state == "running"
+    except RagError:
+        set_param("job", "")
+        return
+    st.fragment(_draw_job, run_every=_POLL_SECONDS if live else None)(app, job_id, language, live=live)
+
+
+def _draw_job(app: App, job_id: str, language: Language, *, live: bool) -> None:
+    job = app.imports.jobs.job(job_id)
+    if live and job.state != "running":
+        st.rerun()
+    with st.container(border=True, key="follow", gap="small"):
+        kind = label(f"job_kind_{job.kind}", language)
+        st.markdown(f"**{kind}** · {escape_line(job_name(job, language))}")
+        draw_progress(app, job, language)
+        with st.container(horizontal=True, gap="small"):
+            if st.button(label("follow_details", language), icon=":material/list:", key="follow-details"):
+                go("add", job=job_id)
+            if job.state == "running":
+                if st.button(label("job_cancel", language), icon=":material/stop_circle:", key="follow-cancel"):
+                    attempt(lambda: app.imports.jobs.cancel(job_id), language)
+                    st.rerun()
+            elif st.button(label("job_close", language), icon=":material/close:", type="tertiary", key="follow-close"):
+                set_param("job", "")
+                st.rerun()

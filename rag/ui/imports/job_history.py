@@ -1,0 +1,52 @@
+"""Earlier imports of a library: reopened, or taken off the list."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from rag.ui.kit.attempt import attempt
+from rag.ui.kit.escape import escape_line
+from rag.ui.kit.job_progress import job_name, summary
+from rag.ui.kit.parts import moment
+from rag.ui.kit.session import set_param
+from rag.ui.kit.strings import Language, label
+
+if TYPE_CHECKING:
+    from rag.app import App, JobView
+
+_STEP = 10
+_STATES = {"running": "sync", "paused": "pause_circle", "done": "check_circle", "cancelled": "stop_circle"}
+
+
+def draw_history(app: App, library: str, shown: str, language: Language) -> None:
+    """The imports, newest first, each with a button that opens it and one that forgets it."""
+    wanted = int(st.session_state.get("history-length", _STEP))
+    jobs = app.imports.jobs.jobs(library, wanted + 1)
+    others = [job for job in jobs[:wanted] if job.id != shown]
+    if not others:
+        return
+    with st.expander(label("jobs_recent", language), icon=":material/history:", key="history", type="compact"):
+        with st.container(key="job-history", gap="xsmall"):
+            for job in others:
+                _draw_job(app, job, language)
+        if len(jobs) > wanted and st.button(label("jobs_older", language), type="tertiary", key="history-older"):
+            st.session_state["history-length"] = wanted + _STEP
+            st.rerun()
+
+
+def _draw_job(app: App, job: JobView, language: Language) -> None:
+    with st.container(horizontal=True, vertical_alignment="center", key=f"history-{job.id}", wrap=False):
+        with st.container(gap=None, width="stretch"):
+            name = escape_line(job_name(job, language))
+            icon = f":material/{_STATES[job.state]}:"
+            if st.button(name, key=f"job-{job.id}", type="tertiary", icon=icon, help=label("jobs_open", language)):
+                set_param("job", job.id)
+                st.rerun()
+            kind = label(f"job_kind_{job.kind}", language)
+            st.caption(f"{moment(job.created_at)} · {kind} · {summary(job.counts, language)}")
+        text = label("jobs_delete_hint", language)
+        if st.button("", icon=":material/delete:", type="tertiary", key=f"forget-{job.id}", help=text):
+            attempt(lambda: app.imports.jobs.delete(job.id), language, label("jobs_deleted", language))
+            st.rerun()

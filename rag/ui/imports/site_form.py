@@ -1,0 +1,86 @@
+"""A whole site: where it begins, how its pages are found, and how far that goes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, get_args
+
+import streamlit as st
+
+from rag.ingest.discovery.frontier import SiteKind
+from rag.ui.kit.escape import escape_line, is_web_url
+from rag.ui.kit.session import whose
+from rag.ui.kit.strings import Language, label
+from rag.web.site_scope import MAX_DEPTH, MAX_PAGES, SiteScope
+from rag.web.url_key import split_url
+
+if TYPE_CHECKING:
+    from rag.app import App
+
+_KINDS: tuple[SiteKind, ...] = get_args(SiteKind)
+_MOST_PAGES = 20_000
+_DEEPEST = 20
+
+
+def draw_site_form(app: App, library: str, chunker: str, force: bool, language: Language) -> str | None:
+    """The form; returns the id of the import that it started."""
+    turn = int(st.session_state.get("add-round", 0))
+    given = st.text_input(
+        label("site_start", language), key=f"site-start-{turn}", placeholder="https://docs.example.org/guide/"
+    )
+    kind: SiteKind = st.segmented_control(
+        label("site_kind", language),
+        _KINDS,
+        default="sitemap",
+        required=True,
+        format_func=lambda name: label(f"site_kind_{name}", language),
+        key="site-kind",
+    )
+    st.caption(label(f"site_hint_{kind}", language))
+    start = site_address(app, given or "")
+    prefix, pages, depth = _limits(kind, start, language)
+    if start and kind != "feed":
+        place = SiteScope(start, prefix)
+        st.caption(label("site_within", language, place=escape_line(f"{split_url(start).netloc}{place.folder}")))
+    if not st.button(label("site_go", language), type="primary", icon=":material/travel_explore:", key="add-site"):
+        return None
+    if not start:
+        st.error(label("site_start_wrong", language), icon=":material/error:")
+        return None
+    limits = {"prefix": prefix, "max_pages": pages, "max_depth": depth, "force": force}
+    return app.imports.add_site(start, kind, library=library, owner=whose(), chunker=chunker, **limits)
+
+
+def site_address(app: App, given: str) -> str:
+    """The web address that was typed, `https://` put before it where it was left out; empty for none."""
+    given = given.strip()
+    for candidate in (given, f"https://{given}" if "." in given else ""):
+        urls, _ = app.imports.find_urls(candidate)
+        if len(urls) == 1 and " " not in given and is_web_url(urls[0]):
+            return urls[0]
+    return ""
+
+
+def _limits(kind: SiteKind, start: str, language: Language) -> tuple[str, int, int]:
+    columns = st.columns([2, 1, 1] if kind == "crawl" else [2, 1] if kind == "sitemap" else [1, 2])
+    prefix, depth = "", MAX_DEPTH
+    if kind != "feed":
+        hint = SiteScope(start).folder if start and kind == "crawl" else "/"
+        with columns.pop(0):
+            prefix = (
+                st.text_input(
+                    label("site_prefix", language),
+                    key="site-prefix",
+                    placeholder=hint,
+                    help=label("site_prefix_hint", language),
+                )
+                or ""
+            )
+    with columns.pop(0):
+        pages = st.number_input(label("site_pages", language), 1, _MOST_PAGES, MAX_PAGES, key="site-pages")
+    if kind == "crawl":
+        with columns.pop(0):
+            text = label("site_depth", language)
+            depth = st.number_input(
+                text, 0, _DEEPEST, MAX_DEPTH, key="site-depth", help=label("site_depth_hint", language)
+            )
+    return prefix.strip(), int(pages), int(depth)

@@ -1,0 +1,82 @@
+"""How far an import is, in a bar or a sentence, wherever one is followed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, get_args
+
+import streamlit as st
+
+from rag.types import IngestStatus, Stage
+from rag.ui.kit.escape import escape_line, shorten
+from rag.ui.kit.parts import short_source
+from rag.ui.kit.strings import Language, label
+
+if TYPE_CHECKING:
+    from rag.app import App, JobView
+
+_STAGES: tuple[Stage, ...] = get_args(Stage)
+_STATUSES: tuple[IngestStatus, ...] = get_args(IngestStatus)
+_NAMED = 3
+_LONGEST_NAME = 60
+
+
+def job_name(job: JobView, language: Language) -> str:
+    """What was imported, in words that are outside text still."""
+    title = shorten(short_source(job.title), _LONGEST_NAME)
+    if job.kind != "pages":
+        return title or label("job_name_all" if job.kind == "recheck" else "job_title", language)
+    if job.total > 1 and title:
+        return label("job_name_more", language, name=title, count=f"{job.total - 1:,}")
+    return title or label("job_title", language)
+
+
+def draw_progress(app: App, job: JobView, language: Language) -> None:
+    """A bar with the counts, the pace and what is being read; of a job that has ended, its summary."""
+    if job.state in ("done", "cancelled"):
+        st.markdown(label(f"job_{job.state}", language, summary=summary(job.counts, language)))
+        return
+    if job.state == "running" and (away := app.away()):
+        st.progress(job.done / max(1, job.total), label("job_away", language, since=str(away.params["since"])))
+        return
+    if job.state == "running" and not app.models.ready():
+        st.progress(0.0, label("job_loading", language))
+        return
+    if job.discovery == "waiting" and not job.total:
+        st.progress(0.0, label("job_finding", language))
+        return
+    begun = sum(_STAGES.index(item.stage) / (len(_STAGES) - 1) for item in job.current)
+    share = min(1.0, (job.done + begun) / max(1, job.total))
+    st.progress(share, _progress_words(job, language))
+    told = [summary(job.counts, language)] if job.done else []
+    names = [escape_line(shorten(short_source(item.source), _LONGEST_NAME)) for item in job.current[:_NAMED]]
+    told += [label("job_current", language, names=" · ".join(names))] if names else []
+    if told:
+        st.caption("  \n".join(told))
+
+
+def _progress_words(job: JobView, language: Language) -> str:
+    key = "job_progress_found" if job.kind != "pages" and job.state == "running" else "job_progress"
+    parts = [label(key, language, done=f"{job.done:,}", count=f"{job.total:,}")]
+    if job.state == "paused":
+        return " · ".join([*parts, label("job_paused", language)])
+    if job.rate is not None:
+        parts.append(label("job_rate", language, rate=f"{job.rate:,.0f}" if job.rate >= 1 else "<1"))
+    if job.seconds_left is not None:
+        parts.append(time_left(job.seconds_left, language))
+    return " · ".join(parts)
+
+
+def time_left(seconds: float, language: Language) -> str:
+    """ "about 4 min left": no more exact than an estimate can be."""
+    if seconds < 50:
+        return label("job_left_seconds", language, count=max(5, 5 * round(seconds / 5)))
+    if seconds < 3600:
+        return label("job_left_minutes", language, count=max(1, round(seconds / 60)))
+    return label("job_left_hours", language, count=f"{seconds / 3600:.1f}")
+
+
+def summary(counts: Mapping[str, int], language: Language) -> str:
+    """ "11 added · 1 failed": how the sources that ended are spread."""
+    parts = [label(f"count_{one}", language, count=f"{counts[one]:,}") for one in _STATUSES if counts.get(one)]
+    return " · ".join(parts) or label("count_nothing", language)

@@ -1,0 +1,53 @@
+"""The pages, their order, and how one leads to another."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import streamlit as st
+from streamlit.errors import StreamlitAPIException
+
+from rag.ui.kit.strings import Language, label
+
+PageName = Literal["chat", "search", "add", "library", "evaluation", "settings"]
+
+_FOLDER = Path(__file__).resolve().parents[3] / "pages"
+
+
+class _Entry(NamedTuple):
+    file: Path
+    icon: str
+
+
+PAGES: dict[PageName, _Entry] = {
+    "chat": _Entry(_FOLDER / "chat.py", ":material/forum:"),
+    "search": _Entry(_FOLDER / "search.py", ":material/search:"),
+    "add": _Entry(_FOLDER / "add_pages.py", ":material/add_circle:"),
+    "library": _Entry(_FOLDER / "library.py", ":material/menu_book:"),
+    "evaluation": _Entry(_FOLDER / "evaluation.py", ":material/query_stats:"),
+    "settings": _Entry(_FOLDER / "settings.py", ":material/tune:"),
+}
+
+
+def navigation(language: Language, *, hidden: bool = False) -> st.Page:
+    """Draw the navigation, unless it is `hidden`, and return the page that was chosen."""
+    pages = [
+        st.Page(
+            entry.file,
+            title=label(f"nav_{name}", language),
+            icon=entry.icon,
+            url_path=name,
+            default=name == "chat",
+        )
+        for name, entry in PAGES.items()
+    ]
+    return st.navigation(pages, position="hidden" if hidden else "sidebar")
+
+
+def go(name: PageName, **params: str) -> None:
+    """Leave for another page. Where a page runs alone there is none to go to, and nothing happens."""
+    params = {kept: st.query_params[kept] for kept in ("library", "lang") if kept in st.query_params} | params
+    with contextlib.suppress(StreamlitAPIException):
+        st.switch_page(PAGES[name].file, query_params=params)

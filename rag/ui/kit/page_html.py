@@ -1,0 +1,72 @@
+"""Page text as HTML where Markdown cannot show what is meant: where chunks lie.
+
+Every character of the text is escaped here; nothing else of a page reaches the HTML.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from rag.types import Passage
+from rag.ui.kit.strings import Language, label
+
+_UNWANTED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
+_HEADING = re.compile(r"(?m)^#{1,6}[ \t]+(\S.*)$")
+
+
+def escaped(text: str) -> str:
+    """`text` as HTML that shows it as text; control and direction marks go."""
+    return html.escape(_UNWANTED.sub("", text))
+
+
+def text_html(text: str) -> str:
+    """The same, with headings in bold."""
+    return _HEADING.sub(r"<b>\1</b>", escaped(text))
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A stretch of a page that the same chunks cover; `chunks` are their places in the list, in order."""
+
+    start: int
+    end: int
+    chunks: tuple[int, ...]
+
+
+def segments_of(length: int, spans: Sequence[tuple[int, int]]) -> Iterator[Segment]:
+    """The stretches of a text, in order and without gaps, between the borders of its chunks."""
+    borders = sorted({0, length, *(place for span in spans for place in span if 0 <= place <= length)})
+    for start, end in pairwise(borders):
+        covering = [n for n, (first, last) in enumerate(spans) if first <= start and end <= last]
+        yield Segment(start, end, tuple(covering))
+
+
+def chunks_html(text: str, chunks: Sequence[Passage], language: Language, *, first: int = 1, offset: int = 0) -> str:
+    """The text with its chunks shaded in turn, each with its number and span where it begins.
+
+    What two chunks share is shaded as both. `text` begins at `offset` of its page, and `first` is the
+    number of the first of `chunks`.
+    """
+    spans = [(chunk.start - offset, chunk.end - offset) for chunk in chunks]
+    parts: list[str] = []
+    for segment in segments_of(len(text), spans):
+        begun = [place for place, (start, _) in enumerate(spans) if start == segment.start]
+        parts += [_mark(chunks[place], first + place, language) for place in begun]
+        shown = text_html(text[segment.start : segment.end])
+        parts.append(f'<span class="{_shade(segment.chunks)}">{shown}</span>' if segment.chunks else shown)
+    return f'<div class="page-html">{"".join(parts)}</div>'
+
+
+def _shade(chunks: tuple[int, ...]) -> str:
+    return "chunk-both" if len(chunks) > 1 else f"chunk-{chunks[0] % 2}"
+
+
+def _mark(chunk: Passage, number: int, language: Language) -> str:
+    span = label("page_chunk_span", language, start=f"{chunk.start:,}", end=f"{chunk.end:,}")
+    path = " › ".join(chunk.section)
+    told = f"<b>{number}</b> {text_html(span)}" + (f" · {text_html(path)}" if path else "")
+    return f'<span class="chunk-mark">{told}</span>'

@@ -1,0 +1,89 @@
+"""Small parts drawn on several pages: page heads, empty states, times, names of languages and of strategies."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+from urllib.parse import unquote
+
+import streamlit as st
+
+from rag.retrieval.strategies import STRATEGIES
+from rag.ui.kit.escape import escape_line, is_web_url
+from rag.ui.kit.strings import LABELS, Language, counted, label
+from rag.web.url_key import split_url
+
+
+def page_head(title: str, lead: str) -> None:
+    """A page's title and the one sentence under it; both are labels, not outside text."""
+    with st.container(key="page-head", gap="xsmall"):
+        st.markdown(f"# {title}", anchors=False)
+        with st.container(key="page-lead"):
+            st.markdown(lead)
+
+
+def close(key: str) -> None:
+    """Close the popover `key`, which has `on_change`; for callbacks, since these run before it is drawn."""
+    st.session_state[key] = False
+
+
+def duration(ms: float, language: Language) -> str:
+    """`85 ms` below a second, `1.4 s` above."""
+    short = round(ms) < 1000
+    return label("milliseconds" if short else "seconds", language, count=f"{ms:.0f}" if short else f"{ms / 1000:.1f}")
+
+
+def moment(iso: str) -> str:
+    """An ISO 8601 time as `2024-03-05 14:30` in the reader's time zone, or empty when there is none."""
+    return local(datetime.fromisoformat(iso)).strftime("%Y-%m-%d %H:%M") if iso else ""
+
+
+def local(time: datetime) -> datetime:
+    """The same moment in the reader's time zone, where the browser told it."""
+    offset = st.context.timezone_offset
+    return time if offset is None else time.astimezone(timezone(timedelta(minutes=-offset)))
+
+
+def language_name(tag: str, language: Language) -> str:
+    """`en` as "English" or “英文”; a tag without a name stays as it is."""
+    if tag in ("en", "zh"):
+        return label(f"language_{tag}", language)
+    return tag or label("language_unknown", language)
+
+
+def chunk_count(count: int, language: Language) -> str:
+    return counted("chunks_one", "chunks_many", count, language)
+
+
+def page_count(count: int, language: Language) -> str:
+    return counted("in_use_page", "in_use_pages", count, language)
+
+
+def short_source(source: str) -> str:
+    """A URL without its scheme and percent-encoding, a file by its name: what a reader recognises."""
+    if source.startswith("file://"):
+        return unquote(split_url(source).path).rpartition("/")[2]
+    parts = split_url(source)
+    if not is_web_url(source) or not parts.netloc:
+        return source
+    return unquote(f"{parts.netloc}{parts.path}".rstrip("/") + (f"?{parts.query}" if parts.query else ""))
+
+
+def site_of(url: str) -> str:
+    """The host of a web address; any other source by its short name."""
+    return (split_url(url).netloc if is_web_url(url) else "") or short_source(url)
+
+
+def strategy_names(standard: str) -> list[str]:
+    """The strategies there are, `standard` first."""
+    return sorted(STRATEGIES, key=lambda name: name != standard)
+
+
+def strategy_name(name: str, language: Language) -> str:
+    key = f"strategy_{name}"
+    return label(key, language) if key in LABELS else escape_line(name)
+
+
+def strategy_hint(name: str, language: Language) -> str:
+    """What it does in a few words, or nothing."""
+    key = f"strategy_{name}_hint"
+    return label(key, language).rstrip(".。") if key in LABELS else ""

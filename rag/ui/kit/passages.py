@@ -1,0 +1,130 @@
+"""The renderer for page text: shown as text, with spans of it highlighted.
+
+Of the Markdown that extraction leaves, headings show bold, list items with a bullet, tables as tables and code as
+code, so that a passage reads as it does in its page. Nothing else is read as Markdown.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from rag.ui.kit.escape import code_block, escape
+
+HEADING = re.compile(r"[ \t]{0,3}#{1,6}[ \t]+")
+BULLET = re.compile(r"(?<![ \t])[ \t]*+[-*+][ \t]++")
+ROW = re.compile(r"[ \t]*\|.*\|[ \t]*")
+RULE = re.compile(r"[ \t]*\|(?:[ \t]*:?-+:?[ \t]*\|)+[ \t]*")
+FENCE = re.compile(r"[ \t]*(```+|~~~+)([^`]*)")
+CELL = re.compile(r"(?<=\|)((?:[^|\\]|\\.)*)(?=\|)")
+
+
+@dataclass(frozen=True, slots=True)
+class _Span:
+    """A piece of text with the parts of it to highlight, as (start, end) in order, none empty."""
+
+    text: str
+    marks: tuple[tuple[int, int], ...] = ()
+
+    def cut(self, left: int, right: int) -> _Span:
+        """The piece from `left` to `right`, without the white space at its ends."""
+        text = self.text[left:right]
+        left += len(text) - len(text.lstrip())
+        return _Span(text.strip(), _clipped(self.marks, left, left + len(text.strip())))
+
+    @property
+    def marked(self) -> bool:
+        return any(self.text[start:end].strip() for start, end in self.marks)
+
+    def markdown(self) -> str:
+        parts: list[str] = []
+        at = 0
+        for start, end in self.marks:
+            if marked := self.text[start:end].strip():
+                parts += [escape(self.text[at:start]), f":yellow-background[{escape(marked)}]"]
+                at = end
+        return "".join([*parts, escape(self.text[at:])])
+
+
+def _clipped(marks: Iterable[tuple[int, int]], left: int, right: int) -> tuple[tuple[int, int], ...]:
+    """The marks within `left` to `right`, counted from `left`."""
+    clipped = ((max(start, left) - left, min(end, right) - left) for start, end in marks)
+    return tuple((start, end) for start, end in clipped if start < end)
+
+
+def passage_markdown(text: str, *highlights: tuple[int, int] | None) -> str:
+    """Page text as Streamlit Markdown, with `text[start:end]` highlighted for each of `highlights`, in order."""
+    marks = tuple(span for span in highlights if span)
+    lines = list(_lines(text, marks))
+    blocks: list[str] = []
+    for kind, group in groupby(zip(_kinds(lines), lines, strict=True), lambda pair: pair[0]):
+        block = [line for _, line in group]
+        if kind == "row":
+            blocks.append(_table(block))
+        elif kind == "code":
+            blocks.append(_code(block))
+        elif kind == "text":
+            blocks += [_line(line) for line in block]
+    return "\n\n".join(filter(None, blocks))
+
+
+def _kinds(lines: Sequence[_Span]) -> Iterator[str]:
+    """`text`, `row` of a table, `code`, or the `fence` around it, for each line; a text may be cut within its code."""
+    fences = [fence for line in lines if (fence := FENCE.fullmatch(line.text))]
+    opened = "```" if len(fences) % 2 and lines[0].text.startswith("…") and not fences[0][2].strip() else ""
+    for line in lines:
+        fence = FENCE.fullmatch(line.text)
+        if fence and not opened:
+            opened = fence[1]
+            yield "fence"
+        elif fence and fence[1].startswith(opened) and not fence[2].strip():
+            opened = ""
+            yield "fence"
+        else:
+            yield "code" if opened else "row" if ROW.fullmatch(line.text) else "text"
+
+
+def _lines(text: str, marks: tuple[tuple[int, int], ...]) -> Iterator[_Span]:
+    place = 0
+    for line in text.split("\n"):
+        yield _Span(line, _clipped(marks, place, place + len(line)))
+        place += len(line) + 1
+
+
+def _line(line: _Span) -> str:
+    heading, bullet = HEADING.match(line.text), BULLET.match(line.text)
+    lead = heading or bullet
+    body = line.cut(len(lead[0]) if lead else 0, len(line.text))
+    shown = body.markdown()
+    if heading and shown and not body.marked:
+        return f"**{shown}**"
+    return f"• {shown}" if bullet and shown else shown
+
+
+def _code(lines: list[_Span]) -> str:
+    """A block of code; where something in it is highlighted, which a block cannot be, its lines as text."""
+    if any(line.marked for line in lines):
+        return "\\\n".join(filter(None, (line.cut(0, len(line.text)).markdown() for line in lines)))
+    text = "\n".join(line.text for line in lines)
+    return code_block(text) if text.strip() else ""
+
+
+def _table(rows: list[_Span]) -> str:
+    """A Markdown table; rows without the rule under a header, as the later part of a long table, as lines.
+
+    Only one of the first two rows can be the rule: a later row of dashes says that there is nothing in its cells.
+    """
+    rules = [place for place, row in enumerate(rows[:2]) if RULE.fullmatch(row.text)]
+    rule = rules[-1] if rules else None
+    cells = [
+        [row.cut(*match.span(1)).markdown() for match in CELL.finditer(row.text)]
+        for place, row in enumerate(rows)
+        if place != rule
+    ]
+    if rule != 1:
+        return "\n\n".join(" · ".join(filter(None, row)) for row in cells)
+    width = max(map(len, cells))
+    lines = [f"| {' | '.join(row + [''] * (width - len(row)))} |" for row in cells]
+    return "\n".join([lines[0], "|" + " --- |" * width, *lines[1:]])

@@ -1,0 +1,263 @@
+"""The renderer for text that a model wrote.
+
+What a model writes is parsed as Markdown (always the whole text so far, so that half a construct never
+shows as something else) and written again from the parsed tree: images are dropped, raw HTML is text,
+links stay only where they lead to one of the answer's sources, everything else is escaped. No result
+ever needs `unsafe_allow_html`. Page text is shown by `rag.ui.kit.passages`.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from urllib.parse import urldefrag
+
+from markdown_it import MarkdownIt
+from markdown_it.tree import SyntaxTreeNode
+
+from rag.ui.kit.escape import JOINER, code_block, escape, escape_line, web_link
+
+_MARK = re.compile(r"\[(\d{1,3})\]")
+_MARKS = re.compile(r"(?:\[\d{1,3}\])+")
+_BOLD = re.compile(r"(?<![*\\])\*\*(?![*\s])([^*\n]{1,400})(?<!\s)\*\*(?!\*)")
+_CODE = re.compile(r"(`{3,}[^`]*+(?:`{3,}|$)|`[^`\n]*+`)")
+_MARKUP = frozenset("[]()<>`_~\\|!")
+_FIRST_SIGN = 0xE000
+_MOST_SIGNS = 0x1000
+_SIGN = re.compile("[\ue000-\uefff]")
+# Others are shown as plain text: Streamlit draws some of them, such as mermaid and math.
+_CODE_LANGUAGES = {"bash", "c", "cpp", "css", "diff", "go", "html", "ini", "java", "javascript", "js", "json"}
+_CODE_LANGUAGES |= {"kotlin", "python", "rust", "sh", "sql", "toml", "ts", "typescript", "xml", "yaml"}
+
+
+@dataclass(frozen=True, slots=True)
+class Doubtful:
+    """A statement `text[start:end]` that is not fully borne out: a word shown behind it, and why, for who points at it.
+
+    One that is only `partly` borne out keeps its marks.
+    """
+
+    start: int
+    end: int
+    word: str
+    tip: str
+    partly: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Rules:
+    """What an answer may link to, and the marks it may show."""
+
+    urls: frozenset[str]
+    marks: Mapping[int, str]
+    anchor: str
+    pending: bool
+    doubtful: tuple[Doubtful, ...] = ()
+
+
+def answer_markdown(
+    text: str,
+    *,
+    urls: Iterable[str] = (),
+    marks: Iterable[int] | Mapping[int, str] = (),
+    anchor: str = "",
+    pending: bool = False,
+    doubtful: Sequence[Doubtful] = (),
+) -> str:
+    """A model's answer as Streamlit Markdown.
+
+    `urls` are its sources' addresses, `marks` the numbers of its citations, or
+    these with what is shown to who points at one, fit for a title of Markdown. A mark `[n]` becomes a link
+    to the element `{anchor}-{n}` of the page. While the answer is being written its marks are not yet
+    settled: with `pending` each one shows as a quiet badge. Behind each statement of `doubtful` its word
+    leads to `{anchor}-unsupported` or `{anchor}-partly`, with its tip as the title.
+    """
+    tips = marks if isinstance(marks, Mapping) else dict.fromkeys(marks, "")
+    rules = _Rules(frozenset(map(_key, urls)), tips, anchor, pending, tuple(doubtful))
+    text = _with_bold(_with_signs(text, rules.doubtful))
+    return _SIGN.sub("", _blocks(SyntaxTreeNode(_parser().parse(text)).children, rules))
+
+
+def _with_signs(text: str, doubtful: Sequence[Doubtful]) -> str:
+    """Put a sign of the private use area behind each statement; Markdown leaves it where it is."""
+    text = _SIGN.sub(" ", text)
+    for place, one in sorted(enumerate(doubtful), key=lambda pair: -pair[1].end)[:_MOST_SIGNS]:
+        marks = _MARKS.match(text, one.end)
+        at = marks.end() if marks else one.end
+        if not marks:  # within emphasis, whose end must not be followed by a letter; within a table's last cell
+            at = len(text[:at].rstrip("*_~| "))
+        text = text[:at] + chr(_FIRST_SIGN + place) + text[at:]
+    return text
+
+
+def _with_bold(text: str) -> str:
+    """Move punctuation out of bold that has a letter right beside it, else CommonMark takes its stars for text.
+
+    `**注意：**请看` becomes `**注意**：请看`; between Chinese words there is no space that would tell.
+    """
+    return "".join(part if place % 2 else _BOLD.sub(_moved_out, part) for place, part in enumerate(_CODE.split(text)))
+
+
+def _moved_out(bold: re.Match[str]) -> str:
+    body, lead, tail = bold[1], "", ""
+    before, after = bold.string[: bold.start()][-1:], bold.string[bold.end() : bold.end() + 1]
+    if after.isalnum():
+        body, tail = _cut(body, len(body.rstrip(_punctuation(body))))
+    if before.isalnum():
+        lead, body = _cut(body, len(body) - len(body.lstrip(_punctuation(body))))
+    return f"{lead}**{body}**{tail}" if body.strip() else bold[0]
+
+
+def _cut(text: str, place: int) -> tuple[str, str]:
+    return text[:place], text[place:]
+
+
+def _punctuation(text: str) -> str:
+    """The punctuation in `text` that has no meaning in Markdown."""
+    return "".join(sign for sign in set(text) - _MARKUP if unicodedata.category(sign)[0] in "PS")
+
+
+@cache
+def _parser() -> MarkdownIt:
+    # Reference definitions would turn a mark like [1] into a link of the model's choice.
+    options = {"html": False, "linkify": False, "maxNesting": 12}
+    parser = MarkdownIt("commonmark", options).enable(["table", "strikethrough"])
+    return parser.disable(["reference", "html_block", "html_inline"])
+
+
+def _blocks(nodes: Sequence[SyntaxTreeNode], rules: _Rules, *, tight: bool = False) -> str:
+    parts = [_block(node, rules) for node in nodes]
+    return ("\n" if tight else "\n\n").join(part for part in parts if part.strip())
+
+
+def _block(node: SyntaxTreeNode, rules: _Rules) -> str:
+    match node.type:
+        case "heading":
+            text = _inline(node, rules).replace("\n", " ")
+            return f"{'#' * (5 if node.tag in ('h1', 'h2') else 6)} {text}"
+        case "fence" | "code_block":
+            return _fence(node)
+        case "blockquote":
+            return _prefixed(_blocks(node.children, rules), "> ", "> ")
+        case "bullet_list" | "ordered_list":
+            return _list(node, rules)
+        case "table":
+            return _table(node, rules)
+        case "hr":
+            return "---"
+        case _:
+            return _inline(node, rules)
+
+
+def _fence(node: SyntaxTreeNode) -> str:
+    language = node.info.strip().lower() if node.type == "fence" else ""
+    return code_block(node.content, language if language in _CODE_LANGUAGES else "text")
+
+
+def _list(node: SyntaxTreeNode, rules: _Rules) -> str:
+    first = int(node.attrs.get("start", 1)) if node.type == "ordered_list" else 0
+    items = []
+    for place, item in enumerate(node.children):
+        sign = f"{first + place}. " if node.type == "ordered_list" else "- "
+        items.append(_prefixed(_blocks(item.children, rules), sign, " " * len(sign)) or sign.rstrip())
+    return "\n".join(items)
+
+
+def _prefixed(text: str, first: str, rest: str) -> str:
+    if not text:
+        return ""
+    head, *others = text.split("\n")
+    return "\n".join([first + head, *((rest + line).rstrip() for line in others)])
+
+
+def _table(node: SyntaxTreeNode, rules: _Rules) -> str:
+    rows = [
+        [_inline(cell, rules, in_table=True).replace("\n", " ") for cell in row.children]
+        for part in node.children
+        for row in part.children
+    ]
+    lines = [f"| {' | '.join(row)} |" for row in rows]
+    return "\n".join([lines[0], "|" + " --- |" * len(rows[0]), *lines[1:]])
+
+
+def _inline(node: SyntaxTreeNode, rules: _Rules, *, in_table: bool = False) -> str:
+    return "".join(_span(child, rules, in_table) for child in node.children)
+
+
+def _span(node: SyntaxTreeNode, rules: _Rules, in_table: bool) -> str:
+    match node.type:
+        case "text":
+            return _text(node.content, rules)
+        case "softbreak":
+            return "\n"
+        case "hardbreak":
+            return "\\\n"
+        case "code_inline":
+            return _code(node.content, in_table)
+        case "image":
+            return JOINER + escape_line(node.content) + JOINER
+        case "link":
+            return _link(node, rules, in_table)
+    inside = "".join(_span(child, rules, in_table) for child in node.children)
+    sign = {"em": "*", "strong": "**", "s": "~~"}.get(node.type, "")
+    return f"{sign}{inside}{sign}"
+
+
+def _code(content: str, in_table: bool) -> str:
+    longest = max((len(run) for run in re.findall(r"`+", content)), default=0)
+    ticks = "`" * (longest + 1)
+    pad = " " if content.startswith("`") or content.endswith("`") else ""
+    return f"{ticks}{pad}{content.replace('|', chr(92) + '|') if in_table else content}{pad}{ticks}"
+
+
+def _link(node: SyntaxTreeNode, rules: _Rules, in_table: bool) -> str:
+    text = "".join(child.content for child in node.walk() if child.type in ("text", "code_inline"))
+    if text.isdecimal() and text.isascii() and (rules.pending or int(text) in rules.marks):
+        return _mark(int(text), rules)
+    href = str(node.attrs.get("href", ""))
+    if _key(href) in rules.urls:
+        return web_link(text, href)
+    return JOINER + _inline(node, rules, in_table=in_table) + JOINER
+
+
+def _text(content: str, rules: _Rules) -> str:
+    out, at = [], 0
+    for sign in _SIGN.finditer(content):
+        out += [_marked_text(content[at : sign.start()], rules), _doubt(ord(sign.group()) - _FIRST_SIGN, rules)]
+        at = sign.end()
+    return "".join([*out, _marked_text(content[at:], rules)])
+
+
+def _doubt(place: int, rules: _Rules) -> str:
+    """A quiet word behind a statement, in brackets: it says what it says without its colour."""
+    if place >= len(rules.doubtful):
+        return ""
+    one = rules.doubtful[place]
+    title = escape_line(one.tip).replace('"', "")
+    return f' [{escape_line(one.word)}](#{rules.anchor}-{"partly" if one.partly else "unsupported"} "{title}")'
+
+
+def _marked_text(content: str, rules: _Rules) -> str:
+    parts = _MARK.split(content)
+    # split alternates text and mark numbers; a mark stands close to the statement it belongs to.
+    last = len(parts) - 1
+    return "".join(
+        _mark(int(part), rules) if place % 2 else escape(part if place == last else part.rstrip(" "))
+        for place, part in enumerate(parts)
+    )
+
+
+def _mark(number: int, rules: _Rules) -> str:
+    if rules.pending:
+        return f":gray-badge[{number}]"
+    if number in rules.marks and rules.anchor:
+        tip = f' "{rules.marks[number]}"' if rules.marks[number] else ""
+        return f"[{number}](#{rules.anchor}-{number}{tip})"
+    return f"\\[{number}\\]"
+
+
+def _key(url: str) -> str:
+    return urldefrag(url).url.rstrip("/")

@@ -1,0 +1,189 @@
+"""What one tab remembers, typed, and the one application object that all tabs share."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import streamlit as st
+from streamlit.runtime import Runtime
+
+from rag.app import App, ChatOptions
+from rag.config import load_settings
+from rag.errors import StoreAwayError
+from rag.types import Notice, Retrieval, RunMode
+from rag.ui.kit.browser import browser_id
+from rag.ui.kit.choices import Choices
+from rag.ui.kit.scope import Scope
+
+if TYPE_CHECKING:
+    from rag.access import Person
+    from rag.ui.kit.live import LiveRun
+    from rag.ui.kit.sources import Source
+
+_KEY = "pagelight"
+CONVERSATION = "conversation"  # the parameter of the address that names it
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """A search that was made, kept so that it is not made again when the page is drawn again."""
+
+    library: str
+    question: str
+    scope: Scope
+    found: Retrieval
+
+
+@dataclass(slots=True)
+class Session:
+    """The state of one tab. Empty strings stand for "not chosen": the default applies.
+
+    `conversation` is the open one's id. `live` are the runs that this tab follows, by turn; `stopping` those it asked
+    to stop. `asked` is the turn that was asked a moment ago, `address` the parameters as they were left, `page` the
+    page that is drawn, and `shown` the conversation that the chat has shown since it was opened. `id` is a secret of
+    this tab; `chat` the browser's chat model, see `recall_chat`. `admitted` tells that whoever sits there was let in;
+    `by_itself` that the page is drawn again without the person, who may be away; `absent` of a library that was asked
+    for on this page and is not there; `counted` are the pages of libraries as they were seen last.
+    `sources` are those that the page offers, by what their links begin with.
+    """
+
+    language: str = ""
+    library: str = ""
+    mode: RunMode = "fast"
+    conversation: str = ""
+    person: Person | None = None
+    refused: bool = False
+    admitted: bool = False
+    live: dict[str, LiveRun] = field(default_factory=dict)
+    stopping: set[str] = field(default_factory=set)
+    asked: str = ""
+    address: dict[str, str] | None = None
+    page: str = ""
+    shown: str = ""
+    id: str = field(default_factory=lambda: secrets.token_urlsafe(32))
+    chat: ChatOptions | None = None
+    notes: list[str] = field(default_factory=list)
+    absent: Notice | None = None
+    scope: Scope = field(default_factory=Scope)
+    choices: Choices = field(default_factory=Choices)
+    search: Search | None = None
+    by_itself: bool = False
+    counted: dict[str, int] = field(default_factory=dict)
+    sources: dict[str, tuple[Source, ...]] = field(default_factory=dict)
+
+    @property
+    def owner(self) -> str:
+        """Whose conversations are shown; empty for those that all share."""
+        return self.person.owner if self.person else ""
+
+
+def session() -> Session:
+    """This tab's state."""
+    if _KEY not in st.session_state:
+        st.session_state[_KEY] = Session()
+    state: Session = st.session_state[_KEY]
+    return state
+
+
+def is_admitted(session_id: str) -> bool:
+    """Whether the open tab of this id was let in when its page was drawn. May be called on any thread."""
+    tab = Runtime.instance().get_app_session(session_id)
+    return tab is not None and _KEY in tab.session_state and bool(tab.session_state[_KEY].admitted)
+
+
+def browser() -> str:
+    """What a connected chat model is kept under: the browser, or where cookies are off this tab."""
+    return browser_id() or session().id
+
+
+def whose() -> str:
+    """Whose answers and imports are counted: who is signed in, else the browser, by a digest of its secret id."""
+    return session().owner or hashlib.sha256(browser().encode()).hexdigest()[:32]
+
+
+def recall_chat(app: App) -> None:
+    """Take up the chat model that was connected in this browser, in whichever of its tabs."""
+    session().chat = app.chats.connected.of(browser(), session().owner)
+
+
+def chat_in_use(app: App) -> ChatOptions | None:
+    """The chat model of the session, else that of the settings; None where there is none."""
+    settings = app.settings
+    if session().chat is not None or not settings.has_chat_model:
+        return session().chat
+    return ChatOptions(
+        settings.llm_model,
+        settings.llm_base_url,
+        fast_model=settings.fast_llm_model,
+        temperature=settings.llm_temperature,
+    )
+
+
+def keep_chat(app: App, chat: ChatOptions) -> None:
+    app.chats.connected.keep(browser(), session().owner, chat)
+    session().chat = chat
+
+
+def forget_chat(app: App) -> None:
+    app.chats.connected.forget(browser())
+    session().chat = None
+
+
+def build_app() -> App:
+    """Build the application from the settings. Raises RagError when a setting or the store is at fault."""
+    app = App(load_settings())
+    app.start()
+    return app
+
+
+@st.cache_resource(show_spinner=False)
+def get_app() -> App:
+    """The application, one for all tabs; a failure is not kept, so the next run tries again."""
+    return build_app()
+
+
+def set_param(name: str, value: str) -> None:
+    """Keep `value` in the page's address, where it survives a reload; an empty one removes it."""
+    if not value:
+        if name in st.query_params:
+            del st.query_params[name]
+    elif st.query_params.get(name) != value:
+        st.query_params[name] = value
+    session().address = st.query_params.to_dict()
+
+
+def show(conversation_id: str) -> None:
+    """Let this tab show another conversation, or with an empty id a new one."""
+    session().conversation = conversation_id
+    set_param(CONVERSATION, conversation_id)
+
+
+def arrived() -> bool:
+    """Whether the address is not what this tab wrote: a link, Back, Forward or a reload brought it. Told once."""
+    state, address = session(), st.query_params.to_dict()
+    before, state.address = state.address, address
+    return before != address
+
+
+def current_library(app: App) -> str:
+    """The library this tab works with: the one chosen here, in the address, or in the settings."""
+    state = session()
+    state.library = state.library or st.query_params.get("library", "") or app.settings.rag_library
+    return state.library
+
+
+def count_pages(app: App, library: str) -> int:
+    """How many pages `library` holds; while the database is away, how many this tab has seen."""
+    counted = session().counted
+    with suppress(StoreAwayError):
+        counted[library] = app.library(library).page_count()
+    return counted.get(library, 0)
+
+
+def is_empty(app: App, library: str) -> bool:
+    """Whether `library` is known to hold no pages."""
+    return not count_pages(app, library) and app.away() is None

@@ -1,0 +1,160 @@
+"""What is done with several pages at once: looked at again, left out of answers or let in, removed.
+
+And the list of a library's pages: one table, however long, whose rows open a page or are ticked for all at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import streamlit as st
+
+from rag.types import Page
+from rag.ui.kit.attempt import attempt
+from rag.ui.kit.escape import escape_line
+from rag.ui.kit.parts import language_name, moment, short_source
+from rag.ui.kit.session import session, set_param, whose
+from rag.ui.kit.strings import Language, counted, label
+from rag.ui.library.page_filter import state_of
+
+_ROW, _HEIGHT = 35, 530
+
+
+class Picked(NamedTuple):
+    """The page whose cell was clicked, and those that are ticked."""
+
+    opened: Page | None
+    ticked: list[Page]
+
+
+def draw_table(pages: Sequence[Page], left_out: Collection[str], identity: str, language: Language) -> Picked:
+    """`identity` tells one list from another: rows are picked by their place, so another list is another table."""
+    rows = rows_of(pages, left_out, language)
+    state = st.dataframe(
+        rows,
+        hide_index=True,
+        column_order=[name for name in rows[0] if any(row[name] != "" for row in rows)],
+        on_select="rerun",
+        selection_mode=["multi-row", "single-cell"],
+        key=f"table-{language}-{_round()}-{identity}",
+        column_config=_columns(language),
+        height=min(_ROW * (len(pages) + 1) + 3, _HEIGHT),
+        row_height=_ROW,
+        placeholder="",
+    )
+    chosen = state["selection"]
+    cells = [row for row, _ in chosen["cells"] if row < len(pages)]
+    ticked = [pages[row] for row in chosen["rows"] if row < len(pages)]
+    return Picked(pages[cells[0]] if cells else None, ticked)
+
+
+def forget_picks() -> None:
+    """Nothing is picked when the table is drawn next."""
+    st.session_state["table-round"] = _round() + 1
+
+
+def _round() -> int:
+    return int(st.session_state.get("table-round", 0))
+
+
+def rows_of(pages: Sequence[Page], left_out: Collection[str], language: Language) -> list[dict[str, object]]:
+    now = datetime.now(UTC)
+    return [
+        {
+            "title": page.title or short_source(page.url),
+            "state": label(f"row_{state_of(page, left_out, now)}", language),
+            "site": page.site,
+            "language": language_name(page.language, language),
+            "chunks": page.chunks,
+            "added": _day(page.added_at),
+            "changed": _day(page.updated_at) if page.version > 1 else "",
+            "checked": _day(page.checked_at),
+        }
+        for page in pages
+    ]
+
+
+def _day(iso: str) -> str:
+    return moment(iso)[:10]
+
+
+def _columns(language: Language) -> dict[str, Any]:
+    text, number = st.column_config.TextColumn, st.column_config.NumberColumn
+    widths = {"title": 255, "state": 90, "site": 150, "language": 75, "added": 88, "changed": 88, "checked": 88}
+    return {
+        "chunks": number(label("column_chunks", language), width=75),
+        **{name: text(label(f"column_{name}", language), width=width) for name, width in widths.items()},
+    }
+
+
+if TYPE_CHECKING:
+    from rag.app import App
+
+_NAMED = 5
+
+
+def draw_bulk(app: App, library: str, ticked: Sequence[Page], left_out: Collection[str], language: Language) -> None:
+    """Buttons for the ticked pages."""
+    with st.container(horizontal=True, vertical_alignment="center", border=True, key="bulk", gap="small"):
+        st.markdown(f"**{counted('bulk_one', 'bulk', len(ticked), language)}**", width="content")
+        draw_page_actions(app, library, ticked, left_out, language, key="bulk")
+
+
+def draw_page_actions(
+    app: App, library: str, pages: Sequence[Page], left_out: Collection[str], language: Language, *, key: str
+) -> None:
+    """Look again, leave out or let in, remove: for these pages, within the row that is open."""
+    hashes = [page.url_hash for page in pages]
+    web = [page.url_hash for page in pages if page.source == "web"]
+    text = label("page_recheck", language)
+    hint = None if web else label("page_recheck_no", language)
+    if st.button(text, icon=":material/sync:", key=f"{key}-recheck", disabled=not web, help=hint):
+        recheck(app, library, web, language, title=pages[0].title if len(pages) == 1 else "")
+    if any(one not in left_out for one in hashes):
+        text, hint = label("page_leave_out", language), label("page_leave_out_hint", language)
+        if st.button(text, icon=":material/visibility_off:", key=f"{key}-leave-out", help=hint):
+            _leave_out(app, library, hashes, True, language)
+    if any(one in left_out for one in hashes):
+        text = label("page_let_in", language)
+        if st.button(text, icon=":material/visibility:", key=f"{key}-let-in"):
+            _leave_out(app, library, hashes, False, language)
+    if st.button(label("library_remove_go", language), icon=":material/delete:", key=f"{key}-remove"):
+        _confirm_remove(app, library, pages, language, key)
+
+
+def recheck(
+    app: App, library: str, hashes: Sequence[str] | None, language: Language, *, site: str = "", title: str = ""
+) -> None:
+    """Start another look at these pages, or at all, and show how it goes."""
+
+    def begin() -> None:
+        set_param("job", app.imports.jobs.recheck(library, hashes, site or None, owner=whose(), title=title))
+
+    attempt(begin, language)
+    st.rerun()
+
+
+def _leave_out(app: App, library: str, hashes: Sequence[str], out: bool, language: Language) -> None:
+    done = label("pages_left_out" if out else "pages_let_in", language)
+    attempt(lambda: app.library(library).set_left_out(hashes, out), language, done)
+    st.rerun()
+
+
+def _confirm_remove(app: App, library: str, pages: Sequence[Page], language: Language, key: str) -> None:
+    @st.dialog(counted("page_remove_title", "pages_remove_title", len(pages), language))
+    def ask() -> None:
+        names = [f"- {escape_line(page.title or page.url)}" for page in pages[:_NAMED]]
+        if len(pages) > _NAMED:
+            names.append(f"- {label('pages_remove_more', language, count=len(pages) - _NAMED)}")
+        st.markdown("\n".join(names))
+        st.markdown(label("page_remove_sentence", language))
+        if st.button(label("library_remove_go", language), type="primary", key=f"{key}-remove-go"):
+            app.remove_pages(library, [page.url_hash for page in pages])
+            forget_picks()
+            set_param("page", "")
+            session().notes.append(label("page_removed", language))
+            st.rerun()
+
+    ask()

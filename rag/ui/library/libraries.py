@@ -1,0 +1,132 @@
+"""Which library a tab works with, and what is done with whole libraries: made, renamed, removed, brought back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from rag.errors import RagError, StoreAwayError
+from rag.messages import say
+from rag.store.registry import kept_until
+from rag.ui.kit.attempt import attempt
+from rag.ui.kit.escape import escape_line
+from rag.ui.kit.parts import moment, page_count
+from rag.ui.kit.scope import Scope
+from rag.ui.kit.session import count_pages, current_library, session, set_param, show
+from rag.ui.kit.strings import Language, label
+
+if TYPE_CHECKING:
+    from rag.app import App
+
+_LONGEST_TITLE = 60
+
+
+def settle_library(app: App, language: Language) -> None:
+    """Let the tab work with a library that is there: of one that is not, say so and take the first."""
+    state = session()
+    try:
+        app.libraries.check(current_library(app))
+    except StoreAwayError:
+        return
+    except RagError as error:
+        use_library(app.settings.rag_library)
+        state.absent = error.notice
+    if state.absent:
+        st.warning(escape_line(say(state.absent, language)), icon=":material/info:")
+
+
+def use_library(name: str) -> None:
+    """Let this tab work with another library; what it showed of the one before goes."""
+    state = session()
+    state.library, state.scope, state.search, state.absent = name, Scope(), None, None
+    show("")
+    for param in ("job", "find", "page"):
+        set_param(param, "")
+
+
+def draw_picker(app: App, language: Language) -> None:
+    """The libraries to choose from, and the button that makes another."""
+    current = current_library(app)
+    titles = {info.name: info.shown for info in app.libraries.infos()}
+    st.session_state["library-picker"] = current
+    st.selectbox(
+        label("library", language),
+        list(titles),
+        key="library-picker",
+        format_func=lambda name: titles.get(name, name),
+        help=label("library_help", language),
+        on_change=lambda: use_library(st.session_state["library-picker"]),
+    )
+    set_param("library", "" if current == app.settings.rag_library else current)
+    with (
+        # With another library open it is another popover, which is shut.
+        st.popover(label("library_new", language), icon=":material/add:", type="tertiary", key=f"new-beside-{current}"),
+        st.form("library-new", border=False, clear_on_submit=True),
+    ):
+        title = title_input("library-name", language)
+        if st.form_submit_button(label("library_create", language), type="primary", key="library-create"):
+            _create(app, title, language)
+
+
+def title_input(key: str, language: Language, title: str = "") -> str:
+    """A field for a library's title."""
+    hint = label("library_new_hint", language)
+    name = label("library_new_name", language)
+    return st.text_input(name, title, key=key, placeholder=hint, max_chars=_LONGEST_TITLE) or ""
+
+
+def _create(app: App, title: str, language: Language) -> None:
+    try:
+        use_library(app.libraries.create(title))
+    except RagError as error:
+        st.error(escape_line(say(error.notice, language)))
+        return
+    st.rerun()
+
+
+def draw_care(app: App, library: str, language: Language) -> None:
+    """Renaming and removing this library, and bringing back those that were removed."""
+    title = app.libraries.title(library)
+    with st.container(horizontal=True, gap="small", key="library-care"):
+        with st.popover(label("library_rename", language), icon=":material/edit:", key=f"rename-{library}-{title}"):
+            wanted = title_input(f"rename-title-{library}", language, title)
+            if st.button(label("library_rename_go", language), type="primary", key="library-rename"):
+                attempt(lambda: app.libraries.rename(library, wanted), language)
+                st.rerun()
+        first = library == app.settings.rag_library
+        if st.button(
+            label("library_remove", language),
+            icon=":material/delete:",
+            type="tertiary",
+            key="library-remove",
+            disabled=first,
+            help=label("library_remove_first", language) if first else None,
+        ):
+            _confirm_remove(app, library, title, language)
+    _draw_removed(app, language)
+
+
+def _confirm_remove(app: App, library: str, title: str, language: Language) -> None:
+    @st.dialog(label("library_remove_title", language))
+    def ask() -> None:
+        pages = page_count(count_pages(app, library), language)
+        st.markdown(label("library_remove_sentence", language, title=escape_line(title), pages=pages))
+        if st.button(label("library_remove_go", language), type="primary", key="library-remove-go"):
+            done = label("library_removed", language, title=title)
+            if attempt(lambda: app.remove_library(library), language, done):
+                use_library(app.settings.rag_library)
+            st.rerun()
+
+    ask()
+
+
+def _draw_removed(app: App, language: Language) -> None:
+    for info in app.libraries.removed():
+        until = moment(kept_until(info).isoformat())
+        with st.container(horizontal=True, vertical_alignment="center", gap="small", key=f"removed-{info.name}"):
+            st.caption(label("library_kept", language, title=escape_line(info.shown), until=until))
+            if st.button(label("library_restore", language), icon=":material/undo:", key=f"restore-{info.name}"):
+                if attempt(lambda name=info.name: app.libraries.restore(name), language):  # type: ignore[misc]
+                    use_library(info.name)
+                st.rerun()

@@ -1,0 +1,194 @@
+"""One page of a library: what it is, its text, its chunks, what changed, and what can be done with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Literal, Protocol
+
+import streamlit as st
+
+from rag.types import Page, Passage
+from rag.ui.kit.escape import escape_line, shorten, web_link
+from rag.ui.kit.navigation import go
+from rag.ui.kit.page_html import chunks_html
+from rag.ui.kit.parts import chunk_count, language_name, moment, short_source
+from rag.ui.kit.passages import passage_markdown
+from rag.ui.kit.session import session, set_param
+from rag.ui.kit.strings import Language, counted, label
+from rag.ui.library.bulk import draw_page_actions
+from rag.ui.library.schedules import draw_page_schedule
+from rag.ui.library.summary import draw_summary
+from rag.ui.library.versions import draw_versions
+
+if TYPE_CHECKING:
+    from rag.app import App
+
+_HEIGHT = 560
+_SHORT, _SHORT_LINES = 1500, 24
+_PART = 60_000
+"""Characters of a text that are sent to the browser at a time."""
+
+
+def draw_page(app: App, library: str, page: Page, language: Language) -> None:
+    """The detail of `page`, which comes with its text."""
+    left_out = app.library(library).left_out()
+    if st.button(label("page_back", language), icon=":material/arrow_back:", type="tertiary", key="page-back"):
+        set_param("page", "")
+        st.rerun()
+    with st.container(key="page-detail", gap="small"):
+        st.markdown(f"# {escape_line(page.title or short_source(page.url))}", anchors=False)
+        st.markdown(web_link(short_source(page.url), page.url))
+        st.markdown(_badges(page, page.url_hash in left_out, language))
+        st.caption("  \n".join(facts_of(page, language)))
+        _draw_aliases(page, language)
+        with st.container(horizontal=True, gap="small", key="page-actions"):
+            draw_page_actions(app, library, [page], left_out, language, key="page")
+            if page.source == "web":
+                draw_page_schedule(app, library, page, language)
+    _draw_view(app, library, page, language)
+
+
+def _badges(page: Page, is_left_out: bool, language: Language) -> str:
+    chips = [("orange", "link_off", label("row_gone", language))] if page.status == "gone" else []
+    chips += [("blue", "visibility_off", label("row_left_out", language))] if is_left_out else []
+    if not chips:
+        chips.append(("green", "check_circle", label("row_active", language)))
+    if page.version > 1:
+        chips.append(("green", "history", label("page_version", language, number=page.version)))
+    chips.append(("gray", "translate", language_name(page.language, language)))
+    chips.append(("gray", "public" if page.source == "web" else "draft", escape_line(page.site) or "–"))
+    return " ".join(f":{color}-badge[:material/{icon}: {text}]" for color, icon, text in chips)
+
+
+def facts_of(page: Page, language: Language) -> list[str]:
+    """Lines of what is known of the page: who and when, how long, since when it is here, when it was looked at."""
+    said = [label("page_author", language, name=escape_line(page.author))] if page.author else []
+    said += [label("page_published", language, when=_day(page.published))] if page.published else []
+    said += [label("page_modified", language, when=_day(page.modified))] if page.modified else []
+    size = label(
+        "page_meta",
+        language,
+        characters=f"{page.characters or len(page.text):,}",
+        chunks=chunk_count(page.chunks, language),
+    )
+    here = [label("page_added", language, when=moment(page.added_at))]
+    if page.updated_at and page.updated_at != page.added_at:
+        here.append(label("page_updated", language, updated=moment(page.updated_at)))
+    if page.checked_at:
+        here.append(label("page_checked", language, when=moment(page.checked_at)))
+    if page.failures:
+        here.append(counted("page_failures_one", "page_failures", page.failures, language))
+    return [" · ".join(line) for line in (said, [size], here) if line]
+
+
+def _day(when: str) -> str:
+    """A date that a page says of itself, which may be a moment."""
+    return escape_line(when[:10])
+
+
+def _draw_aliases(page: Page, language: Language) -> None:
+    if not page.aliases:
+        return
+    with st.expander(counted("page_alias_one", "page_aliases", len(page.aliases), language), type="compact"):
+        st.markdown("\n".join(f"- {web_link(short_source(one), one)}" for one in page.aliases))
+
+
+def _draw_view(app: App, library: str, page: Page, language: Language) -> None:
+    views = ["text", "summary", "chunks", "versions", "cited"]
+    view = st.segmented_control(
+        label("page_view", language),
+        views,
+        default="text",
+        required=True,
+        format_func=lambda name: label(f"page_{name}", language),
+        key="page-view",
+        label_visibility="collapsed",
+    )
+    if view == "summary":
+        draw_summary(app, library, page, language)
+    elif view == "versions":
+        draw_versions(app, library, page, language)
+    elif view == "chunks":
+        _draw_chunks(app.library(library).chunks(page.url_hash), page, language)
+    elif view == "cited":
+        draw_cited(citing_of(app, library), page.url_hash, language)
+    else:
+        _draw_text(page, language)
+
+
+def _draw_text(page: Page, language: Language) -> None:
+    start, end = _part(page, "text")
+    with st.container(height=_height(page.text), border=True, key=f"page-text-{page.url_hash}"):
+        st.markdown(passage_markdown(page.text[start:end]) or label("page_no_text", language))
+
+
+def _draw_chunks(chunks: list[Passage], page: Page, language: Language) -> None:
+    st.caption(label("page_chunks_hint", language))
+    start, end = _part(page, "chunks")
+    shown = [(n, chunk) for n, chunk in enumerate(chunks, 1) if chunk.start < end and chunk.end > start]
+    start, end = min([start, *(c.start for _, c in shown)]), max([end, *(c.end for _, c in shown)])
+    first = shown[0][0] if shown else 1
+    with st.container(height=_height(page.text), border=True, key="page-chunk-map"):
+        st.html(chunks_html(page.text[start:end], [c for _, c in shown], language, first=first, offset=start))
+
+
+def _height(text: str) -> int | Literal["content"]:
+    """A short text takes the room it needs, a long one is scrolled."""
+    return _HEIGHT if len(text) > _SHORT or text.count("\n") > _SHORT_LINES else "content"
+
+
+def _part(page: Page, view: str) -> tuple[int, int]:
+    """The part of a long text that is shown, cut at a line's end; the pages to turn are drawn here."""
+    borders = parts_of(page.text)
+    if len(borders) <= 2:
+        return 0, len(page.text)
+    number = st.pagination(len(borders) - 1, key=f"part-{view}-{page.url_hash}")
+    return borders[number - 1], borders[number]
+
+
+def parts_of(text: str, size: int = _PART) -> list[int]:
+    """The borders of the parts that a text is shown in: 0, …, its length."""
+    borders = [0]
+    while len(text) - borders[-1] > size:
+        line = text.rfind("\n", borders[-1] + size // 2, borders[-1] + size)
+        borders.append(line + 1 if line >= 0 else borders[-1] + size)
+    return [*borders, len(text)] if text else [0]
+
+
+if TYPE_CHECKING:
+    from rag.app import App
+
+_LONGEST = 160
+
+
+class CitedIn(Protocol):
+    """A turn whose answer cites the page."""
+
+    @property
+    def conversation_id(self) -> str: ...
+    @property
+    def question(self) -> str: ...
+    @property
+    def created_at(self) -> str: ...
+
+
+Citing = Callable[[str], Sequence[CitedIn]]
+
+
+def citing_of(app: App, library: str) -> Citing:
+    """What finds the turns of this person that cite a page of the library, by its url_hash."""
+    owner = session().owner
+    return lambda url_hash: app.conversations.cited(library, url_hash, owner)
+
+
+def draw_cited(citing: Citing, url_hash: str, language: Language) -> None:
+    """The questions, newest first, each leading to its conversation."""
+    turns = citing(url_hash)
+    if not turns:
+        st.info(label("cited_none", language), icon=":material/format_quote:")
+    for place, turn in enumerate(turns):
+        with st.container(key=f"cited-{place}", gap=None):
+            text = escape_line(shorten(turn.question, _LONGEST))
+            if st.button(text, type="tertiary", icon=":material/forum:", key=f"cited-open-{place}"):
+                go("chat", conversation=turn.conversation_id)
+            st.caption(moment(turn.created_at))

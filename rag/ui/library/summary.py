@@ -1,0 +1,100 @@
+"""The summary of one page, on its screen: the one that is kept of its present text, and the button that makes one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+import streamlit as st
+
+from rag.conversations.answer_record import revived
+from rag.errors import RagError
+from rag.messages import say
+from rag.runs.kept import notice_of
+from rag.runs.options import Question
+from rag.store.filters import Filters
+from rag.types import Answer, Page
+from rag.ui.kit.escape import escape_line
+from rag.ui.kit.live import LiveRun
+from rag.ui.kit.parts import moment
+from rag.ui.kit.render import answer_markdown
+from rag.ui.kit.session import session
+from rag.ui.kit.source_panel import draw_panel
+from rag.ui.kit.sources import anchor_of, draw_line, tip
+from rag.ui.kit.strings import Language, label
+from rag.ui.kit.trace import draw_live_trace
+
+if TYPE_CHECKING:
+    from rag.app import App
+
+_POLL_SECONDS: Final = 0.5
+_RULES: Final = "extractive"
+
+
+def draw_summary(app: App, library: str, page: Page, language: Language) -> None:
+    running = st.session_state.get(_key(page))
+    kept = app.summary(library, page, language)
+    if running:
+        st.fragment(_draw_running, run_every=_POLL_SECONDS)(app, page, running, language)
+    elif kept is None or kept["by"] != app.reasoner(library, session().chat).name:
+        if kept is None:
+            st.caption(label("summary_none", language))
+        text = label("summary_make" if kept is None else "summary_again", language)
+        st.button(text, icon=":material/summarize:", key="summary-make", on_click=_make, args=(app, library, page))
+    if kept is not None and not running:
+        _draw_kept(app, library, page, kept, language)
+
+
+def _draw_kept(app: App, library: str, page: Page, kept: Mapping[str, Any], language: Language) -> None:
+    answer = revived({"question": "", "mode": "summary", "outcome": "answered", "passages": (), **_shown(kept)})
+    draw_panel(app, language)
+    by = label("summary_rules", language) if kept["by"] == _RULES else escape_line(kept["by"])
+    st.caption(label("summary_by", language, when=moment(kept["made"]), by=by))
+    if told := notice_of(kept.get("told")):
+        st.caption(escape_line(say(told, language)))
+    anchor = f"summary{page.url_hash}"
+    with st.container(key=f"answer-{anchor}"):
+        marks = {one.n: tip(one.quote) for one in answer.citations}
+        st.markdown(answer_markdown(answer.text, marks=marks, anchor=anchor_of(anchor)), anchors=False)
+    draw_line(app, library, answer, anchor, language)
+
+
+def _shown(kept: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: kept[name] for name in ("text", "citations", "statements")}
+
+
+def _make(app: App, library: str, page: Page) -> None:
+    """For callbacks. What stands in the way is said in passing."""
+    state = session()
+    language: Language = "zh" if state.language == "zh" else "en"
+    wish = Question(label("summary_wish", language), (library,), "summary", Filters(pages=(page.url_hash,)))
+    try:
+        st.session_state[_key(page)] = app.ask(wish, chat=state.chat)
+    except RagError as error:
+        state.notes.append(say(error.notice, language))
+
+
+def _draw_running(app: App, page: Page, run_id: str, language: Language) -> None:
+    live = session().live.setdefault(run_id, LiveRun())
+    try:
+        live.absorb(app.events(run_id, since=live.next_seq))
+    except RagError:  # the app was started anew meanwhile
+        _end(page, run_id, None, language)
+    if live.answer is not None:
+        _end(page, run_id, live.answer, language)
+    draw_live_trace(live, language, key=run_id)
+    if st.button(label("chat_stop", language), icon=":material/stop_circle:", key="summary-stop"):
+        app.cancel(run_id)
+
+
+def _end(page: Page, run_id: str, answer: Answer | None, language: Language) -> None:
+    """Draw the page again, with the summary that is kept now; why there is none is said in passing."""
+    session().live.pop(run_id, None)
+    st.session_state.pop(_key(page), None)
+    if answer is not None and answer.notice and answer.outcome != "answered":
+        session().notes.append(say(answer.notice, language))
+    st.rerun()
+
+
+def _key(page: Page) -> str:
+    return f"summary-run-{page.url_hash}"

@@ -1,0 +1,147 @@
+"""A library as one file: made and downloaded, or handed in and made into a new library."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from rag.errors import RagError
+from rag.messages import say
+from rag.ui.kit.attempt import attempt
+from rag.ui.kit.escape import escape_line
+from rag.ui.kit.session import set_param
+from rag.ui.kit.strings import Language, counted, label
+from rag.ui.library.libraries import title_input, use_library
+from rag.ui.serving.uploads import release
+
+if TYPE_CHECKING:
+    from streamlit.runtime.uploaded_file_manager import UploadedFile
+
+    from rag.app import App
+    from rag.app.transfer import Transfer
+
+_POLL_SECONDS = 0.7
+_SUFFIX = "pagelight"
+_BROWSER_BYTES = 400_000_000
+"""A browser gets its file from memory; a larger one is fetched from the folder that is named."""
+
+
+def draw_exchange(app: App, library: str, language: Language) -> None:
+    """The button that opens export and import."""
+    with st.popover(label("exchange", language), icon=":material/swap_vert:", key=f"exchange-{_round()}"):
+        st.markdown(f"**{label('export_title', language)}**")
+        st.caption(label("export_lead", language))
+        if st.button(label("export_go", language), icon=":material/archive:", key="export-go"):
+            attempt(lambda: _follow(app.transfers.export(library)), language)
+            st.rerun()
+        st.divider()
+        draw_import(app, language)
+
+
+def _round() -> int:
+    """How many transfers this tab has begun; being part of their keys, it shuts and empties the choices."""
+    return int(st.session_state.get("exchange-round", 0))
+
+
+def _follow(transfer_id: str) -> None:
+    """Show how the transfer goes, beneath the choices, which shut."""
+    st.session_state["exchange-round"] = _round() + 1
+    set_param("transfer", transfer_id)
+
+
+def draw_import(app: App, language: Language) -> None:
+    """A file and a name for the library that is made from it."""
+    st.markdown(f"**{label('import_title', language)}**")
+    st.caption(label("import_lead", language))
+    turn = _round()
+    file = st.file_uploader(
+        label("import_file", language),
+        type=[_SUFFIX],
+        key=f"import-file-{turn}",
+        label_visibility="collapsed",
+    )
+    st.caption(label("import_larger", language))
+    wanted = title_input(f"import-name-{turn}", language).strip()
+    if st.button(label("import_go", language), icon=":material/unarchive:", key="import-go"):
+        if file is None or not wanted:
+            st.error(label("import_incomplete", language), icon=":material/error:")
+        else:
+            _begin_import(app, file, wanted, language)
+
+
+def _begin_import(app: App, file: UploadedFile, title: str, language: Language) -> None:
+    try:
+        transfer = app.transfers.bring_in(file, file.name, title)
+    except RagError as error:
+        st.error(escape_line(say(error.notice, language)), icon=":material/error:")
+        return
+    release([file])
+    _follow(transfer)
+    st.rerun()
+
+
+def follow_transfer(app: App, language: Language) -> None:
+    """The transfer that the address names: how far it is, then its file or its library."""
+    transfer_id = st.query_params.get("transfer", "")
+    if not transfer_id:
+        return
+    found = app.transfers.transfer(transfer_id)
+    if found is None:
+        set_param("transfer", "")
+        return
+    live = found.state == "running"
+    st.fragment(_draw_transfer, run_every=_POLL_SECONDS if live else None)(app, transfer_id, language, live=live)
+
+
+def _draw_transfer(app: App, transfer_id: str, language: Language, *, live: bool) -> None:
+    transfer = app.transfers.transfer(transfer_id)
+    if transfer is None or (live and transfer.state != "running"):
+        st.rerun()
+    with st.container(border=True, key="transfer", gap="small"):
+        title = escape_line(transfer.title or transfer.library)
+        st.markdown(f"**{label(f'transfer_{transfer.kind}', language, library=title)}**")
+        if transfer.state == "running":
+            share = transfer.done / transfer.total if transfer.total else 0.0
+            told = label("job_progress", language, done=f"{transfer.done:,}", count=f"{transfer.total:,}")
+            st.progress(min(1.0, share), told if transfer.total else label("transfer_begins", language))
+            return
+        if transfer.notice:
+            st.error(escape_line(say(transfer.notice, language)), icon=":material/error:")
+        with st.container(horizontal=True, gap="small"):
+            if transfer.state == "done":
+                _draw_result(transfer, language)
+            text = label("job_close", language)
+            if st.button(text, icon=":material/close:", type="tertiary", key="transfer-close"):
+                set_param("transfer", "")
+                st.rerun()
+
+
+def _draw_result(transfer: Transfer, language: Language) -> None:
+    pages = counted("in_use_page", "in_use_pages", transfer.pages, language)
+    if transfer.path is None:
+        st.markdown(label("import_done", language, pages=pages))
+        if st.button(label("import_open", language), icon=":material/menu_book:", type="primary", key="import-open"):
+            _open_library(transfer.library)
+        return
+    size = label("export_size", language, size=f"{transfer.size / 1e6:,.1f}", pages=pages)
+    if transfer.size > _BROWSER_BYTES:
+        st.markdown(label("export_large", language, size=size, path=escape_line(str(transfer.path))))
+        return
+    path = transfer.path
+    st.download_button(
+        label("export_download", language, size=size),
+        data=lambda: path.open("rb"),
+        file_name=f"{transfer.library}.{_SUFFIX}",
+        mime="application/zip",
+        icon=":material/download:",
+        type="primary",
+        key="export-download",
+        on_click="ignore",
+    )
+
+
+def _open_library(name: str) -> None:
+    use_library(name)
+    set_param("transfer", "")
+    st.rerun()

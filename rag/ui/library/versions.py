@@ -1,0 +1,176 @@
+"""The texts that a page had, and what changed from one to the next.
+
+What changed between two texts is HTML: their Markdown read (what extraction leaves: headings, lists, tables), words
+struck through and underlined, every character of the texts escaped.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from rag.ingest.diff import page_diff
+from rag.types import Page, PageVersion
+from rag.ui.kit.page_html import escaped
+from rag.ui.kit.parts import moment
+from rag.ui.kit.passages import BULLET, CELL, HEADING, ROW, RULE
+from rag.ui.kit.strings import Language, counted, label
+
+Pieces = Sequence[tuple[str, str]]
+"""(kind, text) in order, the kind `same`, `added` or `removed`."""
+
+_FOLDED = 240
+"""Unchanged blocks between changes stay in sight where they hold fewer characters than this."""
+_TAGS = {"same": ("", ""), "added": ("<ins>", "</ins>"), "removed": ("<del>", "</del>")}
+
+
+def diff_html(pieces: Pieces, language: Language) -> str:
+    """What was removed, added and stayed; unchanged blocks that stand beside no change are folded away."""
+    blocks = list(_blocks(pieces))
+    changed = [
+        number for number, block in enumerate(blocks) if any(kind != "same" for line in block for kind, _ in line)
+    ]
+    near = {number + beside for number in changed for beside in (-1, 0, 1)}
+    parts: list[str] = []
+    for in_sight, group in groupby(range(len(blocks)), near.__contains__):
+        numbers = list(group)
+        drawn = "".join(_block(blocks[number]) for number in numbers)
+        size = sum(len(_text(line)) for number in numbers for line in blocks[number])
+        parts.append(drawn if in_sight or size < _FOLDED else _fold(drawn, size, language))
+    return f'<div class="page-html diff">{"".join(parts)}</div>'
+
+
+def _fold(drawn: str, size: int, language: Language) -> str:
+    told = label("diff_same", language, count=f"{size:,}")
+    return f"<details><summary>{escaped(told)}</summary>{drawn}</details>"
+
+
+def _blocks(pieces: Pieces) -> Iterator[list[Pieces]]:
+    """The lines, those of a table together, without empty ones."""
+    lines = (line for line in _lines(pieces) if _text(line).strip())
+    for is_table, group in groupby(lines, lambda line: ROW.fullmatch(_text(line)) is not None):
+        if is_table:
+            yield list(group)
+        else:
+            yield from ([line] for line in group)
+
+
+def _lines(pieces: Pieces) -> Iterator[Pieces]:
+    line: list[tuple[str, str]] = []
+    for kind, text in pieces:
+        for number, part in enumerate(text.split("\n")):
+            if number:
+                yield line
+                line = []
+            if part:
+                line.append((kind, part))
+    yield line
+
+
+def _text(line: Pieces) -> str:
+    return "".join(text for _, text in line)
+
+
+def _cut(line: Pieces, start: int, end: int) -> Iterator[tuple[str, str]]:
+    """The part of a line from `start` to `end`."""
+    at = 0
+    for kind, text in line:
+        part = text[max(0, start - at) : max(0, end - at)]
+        if part:
+            yield kind, part
+        at += len(text)
+
+
+def _drawn(pieces: Iterable[tuple[str, str]]) -> str:
+    return "".join(f"{_TAGS[kind][0]}{escaped(text)}{_TAGS[kind][1]}" for kind, text in pieces)
+
+
+def _block(block: Sequence[Pieces]) -> str:
+    line = block[0]
+    text = _text(line)
+    if ROW.fullmatch(text):
+        rows = (row for row in block if not RULE.fullmatch(_text(row)))
+        return f"<table>{''.join(map(_row, rows))}</table>"
+    for pattern, name in ((HEADING, "head"), (BULLET, "item")):
+        if lead := pattern.match(text):
+            return f'<p class="{name}">{_drawn(_cut(line, lead.end(), len(text)))}</p>'
+    return f"<p>{_drawn(line)}</p>"
+
+
+def _row(row: Pieces) -> str:
+    cells = (_trimmed(row, match) for match in CELL.finditer(_text(row)))
+    return f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
+
+
+def _trimmed(row: Pieces, match: re.Match[str]) -> str:
+    start, end = match.span(1)
+    blank = len(match[1]) - len(match[1].lstrip())
+    return _drawn(_cut(row, start + blank, max(start + blank, end - len(match[1]) + len(match[1].rstrip()))))
+
+
+if TYPE_CHECKING:
+    from rag.app import App
+    from rag.ingest.diff import DiffPiece
+
+_LONGEST = 200_000
+
+
+def draw_versions(app: App, library: str, page: Page, language: Language) -> None:
+    """A choice of two versions that follow each other, the latest first, and their difference."""
+    versions = app.library(library).versions(page.url_hash)
+    if len(versions) < 2:
+        since = moment(versions[0].since if versions else page.added_at)
+        st.info(label("versions_one", language, since=since), icon=":material/history:")
+        return
+    changes = list(range(len(versions) - 1, 0, -1))
+    place = st.selectbox(
+        label("versions_change", language),
+        changes,
+        format_func=lambda n: change_name(versions[n - 1], versions[n], language),
+        key=f"change-{page.url_hash}",
+    )
+    place = place if place in changes else changes[0]
+    _draw_difference(versions[place - 1], versions[place], language)
+
+
+def change_name(old: PageVersion, new: PageVersion, language: Language) -> str:
+    return label("versions_step", language, old=old.number, new=new.number, when=moment(new.since or old.until))
+
+
+def _draw_difference(old: PageVersion, new: PageVersion, language: Language) -> None:
+    if old.title != new.title:
+        st.caption(label("versions_title", language))
+        st.html(diff_html([("removed", old.title), ("added", " "), ("added", new.title)], language))
+    pieces = page_diff(old.text, new.text)
+    if not any(piece.kind != "same" for piece in pieces):
+        st.info(label("versions_same_text", language), icon=":material/equal:")
+        return
+    st.caption(_amount(pieces, language))
+    shown = [(piece.kind, piece.text) for piece in _within(pieces, _LONGEST)]
+    with st.container(border=True, key="version-diff"):
+        st.html(diff_html(shown, language))
+    if len(shown) < len(pieces):
+        st.caption(label("versions_cut", language))
+
+
+def _amount(pieces: Sequence[DiffPiece], language: Language) -> str:
+    added = sum(len(piece.text) for piece in pieces if piece.kind == "added")
+    removed = sum(len(piece.text) for piece in pieces if piece.kind == "removed")
+    places = sum(piece.kind != "same" and (n == 0 or pieces[n - 1].kind == "same") for n, piece in enumerate(pieces))
+    told = counted("versions_places_one", "versions_places", places, language)
+    return f"{told} · {label('versions_amount', language, added=f'{added:,}', removed=f'{removed:,}')}"
+
+
+def _within(pieces: Sequence[DiffPiece], limit: int) -> list[DiffPiece]:
+    """The first pieces, until they hold more than `limit` characters."""
+    shown: list[DiffPiece] = []
+    for piece in pieces:
+        if limit <= 0:
+            break
+        shown.append(piece)
+        limit -= len(piece.text)
+    return shown

@@ -1,0 +1,95 @@
+"""The first load: the app's style and script stand in the page that a browser opens, and text travels packed.
+
+Streamlit sends them with the first drawing of the page, when a browser has painted without them, and leaves its
+own scripts as they are, since it would pack them anew for everybody. Here each is packed once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from starlette.datastructures import Headers, MutableHeaders
+
+from rag.ui.kit.scripts import PAGE
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+_STYLE = Path(__file__).resolve().parents[1] / "static" / "style.css"
+_PAGE = "text/html"
+_PACKED = (_PAGE, "text/css", "text/javascript", "application/javascript")
+_KEPT = 256
+_NOT_FOR_PAGES = (b"if-none-match", b"if-modified-since", b"accept-encoding")
+
+
+class FirstLoad:
+    """ASGI middleware that puts style and script into pages, and packs pages, scripts and styles for who takes gzip."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["method"] != "GET":
+            await self._app(scope, receive, send)
+            return
+        takes_gzip = "gzip" in Headers(scope=scope).get("accept-encoding", "")
+        if "/static/" not in scope["path"]:  # what a browser has kept may hold an older style; what is packed, neither
+            scope = {**scope, "headers": [one for one in scope["headers"] if one[0] not in _NOT_FOR_PAGES]}
+        await self._app(scope, receive, _Response(send, takes_gzip=takes_gzip).take)
+
+
+class _Response:
+    """Passes a response on, or where it is to be changed keeps it until it is whole."""
+
+    def __init__(self, send: Send, *, takes_gzip: bool) -> None:
+        self._send, self._takes_gzip = send, takes_gzip
+        self._start: Message | None = None
+        self._body = b""
+
+    async def take(self, message: Message) -> None:
+        if message["type"] == "http.response.start" and self._changes(message):
+            self._start = message
+        elif self._start is None:
+            await self._send(message)
+        else:
+            self._body += message.get("body", b"")
+            if not message.get("more_body"):
+                await self._end(MutableHeaders(scope=self._start))
+
+    def _changes(self, start: Message) -> bool:
+        headers = Headers(scope=start)
+        kind = headers.get("content-type", "").partition(";")[0]
+        plain = start["status"] == 200 and "content-encoding" not in headers
+        return plain and (kind == _PAGE or (self._takes_gzip and kind in _PACKED))
+
+    async def _end(self, headers: MutableHeaders) -> None:
+        body = self._body
+        if headers["content-type"].startswith(_PAGE):
+            body = _completed(body)
+            del headers["etag"], headers["last-modified"]
+        if self._takes_gzip:
+            body = await asyncio.to_thread(_packed, body)
+            headers["content-encoding"] = "gzip"
+        headers.add_vary_header("Accept-Encoding")
+        headers["content-length"] = str(len(body))
+        await self._send(self._start or {})
+        await self._send({"type": "http.response.body", "body": body})
+
+
+def _completed(page: bytes) -> bytes:
+    """The style stands last, so that it holds against Streamlit's rules of the same weight, which go to the head."""
+    return page.replace(b"</body>", _ours() + b"</body>")
+
+
+@cache
+def _ours() -> bytes:
+    return f"<style>{_STYLE.read_text(encoding='utf-8')}</style><script>{PAGE}</script>".encode()
+
+
+@lru_cache(_KEPT)
+def _packed(body: bytes) -> bytes:
+    return gzip.compress(body, 6, mtime=0)

@@ -1,0 +1,78 @@
+"""Under which names the app is served, so that a page of the web that points its own name here gets nothing.
+
+A browser tells the name that it opened (Host) and the page that asks (Origin). A name that nobody allowed is DNS
+rebinding; an Origin other than the name and port asked for is another site, or another program of this machine.
+Starlette's TrustedHostMiddleware knows neither IPv6 nor Origin, and refuses without saying what to set.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from ipaddress import ip_address
+from typing import TYPE_CHECKING, Literal
+
+from starlette.datastructures import Headers
+from starlette.responses import PlainTextResponse
+
+from rag.ui.kit.strings import Language, label
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+Refusal = Literal["", "host", "origin"]
+
+_HOST = re.compile(r"(?:\[(?P<six>[0-9A-Fa-f:.]{2,45})\]|(?P<name>[A-Za-z0-9_.-]{1,253}))(?::[0-9]{1,5})?", re.ASCII)
+
+
+class AllowedHosts:
+    """ASGI middleware that lets requests and sockets through to the names of this machine and to `allowed` ones.
+
+    `allowed` are names and addresses in small letters, without ports and brackets (ALLOWED_HOSTS). Others get
+    status 403 and one sentence.
+    """
+
+    def __init__(self, app: ASGIApp, allowed: Sequence[str] = ()) -> None:
+        self._app = app
+        self._allowed = frozenset(allowed)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] not in ("http", "websocket"):
+            await self._app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        why = refusal(headers.getlist("host"), headers.getlist("origin"), self._allowed)
+        answer: ASGIApp = PlainTextResponse(_sentence(why, headers), status_code=403) if why else self._app
+        await answer(scope, receive, send)
+
+
+def refusal(hosts: Sequence[str], origins: Sequence[str], allowed: frozenset[str]) -> Refusal:
+    """Why a request with these Host and Origin headers is not let through; empty for one that is.
+
+    Programs send no Origin, and browsers none with a page that is opened; where there is one it is the very
+    name and port of Host.
+    """
+    match = _HOST.fullmatch(hosts[0]) if len(hosts) == 1 else None
+    if match is None:
+        return "host"
+    name = (match["name"] or match["six"]).lower().rstrip(".")
+    if name not in allowed and not _of_this_machine(name):
+        return "host"
+    ours = {f"{scheme}://{hosts[0].lower()}" for scheme in ("http", "https")}
+    return "" if all(origin.lower() in ours for origin in origins) else "origin"
+
+
+def _of_this_machine(name: str) -> bool:
+    """Names that lead to no other machine, whatever a name server says (RFC 6761, section 6.3)."""
+    if name == "localhost" or name.endswith(".localhost"):
+        return True
+    try:
+        return ip_address(name).is_loopback
+    except ValueError:
+        return False
+
+
+def _sentence(why: Refusal, headers: Headers) -> str:
+    language: Language = "zh" if headers.get("accept-language", "").lower().startswith("zh") else "en"
+    name = headers.get("host", "")
+    return label(f"refused_{why}", language, name=name if _HOST.fullmatch(name) else "?")

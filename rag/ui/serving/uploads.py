@@ -1,0 +1,131 @@
+"""Who may upload, and how much: Streamlit keeps uploads in memory, and takes them for any tab that is open."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal
+
+import streamlit as st
+from starlette.datastructures import Headers
+from starlette.responses import PlainTextResponse
+from streamlit.runtime import Runtime
+from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+from rag.ui.kit.session import is_admitted
+from rag.ui.kit.strings import Language, label
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Receive, Scope, Send
+    from streamlit.runtime.uploaded_file_manager import UploadedFile
+
+    from rag.app import App
+
+Refusal = Literal["", "outside", "length", "session", "total"]
+
+_PLACE: Final = "/_stcore/upload_file/"
+_STATUS: Final[Mapping[Refusal, int]] = {"outside": 403, "length": 411, "session": 413, "total": 503}
+_MEGABYTE: Final = 1_000_000
+SESSION_FILES: Final = 200
+TOTAL_FILES: Final = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """Uploads of one tab, or of all: how many files, and their bytes."""
+
+    files: int = 0
+    size: int = 0
+
+    def __add__(self, other: Load) -> Load:
+        return Load(self.files + other.files, self.size + other.size)
+
+    def fits(self, files: int, megabytes: int) -> bool:
+        return self.files <= files and self.size <= megabytes * _MEGABYTE
+
+
+class Uploads:
+    """ASGI middleware that takes uploads of admitted tabs only, within `session_mb` a tab and `total_mb` in all.
+
+    What is on its way counts at its full announced size, to which the server holds it. How large one file may be
+    is Streamlit's own setting (server.maxUploadSize).
+    """
+
+    def __init__(self, app: ASGIApp, session_mb: int, total_mb: int) -> None:
+        self._app = app
+        self._session_mb = session_mb
+        self._total_mb = total_mb
+        self._coming: list[tuple[str, int]] = []
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["method"] in ("GET", "HEAD", "OPTIONS") or _PLACE not in scope["path"]:
+            await self._app(scope, receive, send)
+            return
+        session_id = scope["path"].partition(_PLACE)[2].partition("/")[0]
+        headers = Headers(scope=scope)
+        if why := self._refusal(session_id, size := _announced(scope["method"], headers)):
+            answer = PlainTextResponse(self._sentence(why, headers), _STATUS[why], headers={"connection": "close"})
+            await answer(scope, receive, send)
+            return
+        coming = (session_id, size)
+        self._coming.append(coming)
+        try:
+            await self._app(scope, receive, send)
+        finally:
+            self._coming.remove(coming)
+
+    def _refusal(self, session_id: str, size: int) -> Refusal:
+        if not is_admitted(session_id):
+            return "outside"
+        if size < 0:
+            return "length"
+        if not (self._load(session_id) + Load(1, size)).fits(SESSION_FILES, self._session_mb):
+            return "session"
+        return "" if (self._load() + Load(1, size)).fits(TOTAL_FILES, self._total_mb) else "total"
+
+    def _load(self, session_id: str = "") -> Load:
+        """What is kept and on its way, of one tab or of all."""
+        sizes = [size for one, size in (*kept(), *self._coming) if session_id in ("", one)]
+        return Load(len(sizes), sum(sizes))
+
+    def _sentence(self, why: Refusal, headers: Headers) -> str:
+        language: Language = "zh" if headers.get("accept-language", "").lower().startswith("zh") else "en"
+        bounds = {"files": SESSION_FILES, "megabytes": self._session_mb}
+        return label(f"upload_{why}", language, **(bounds if why == "session" else {}))
+
+
+def _announced(method: str, headers: Headers) -> int:
+    """How many bytes will come, to which the server holds whoever sends them; -1 where that is not told."""
+    if method != "PUT":
+        return 0
+    told = headers.get("content-length", "")
+    sure = told.isascii() and told.isdigit() and len(told) < 16 and "transfer-encoding" not in headers
+    return int(told) if sure else -1
+
+
+def kept() -> Iterator[tuple[str, int]]:
+    """The session and size of each upload that Streamlit keeps."""
+    if (manager := _manager()) is not None:
+        for session_id, files in list(manager.file_storage.items()):
+            yield from ((session_id, len(file.data)) for file in list(files.values()))
+
+
+def bounds(app: App, language: Language) -> str:
+    """What may be uploaded, for a person; Streamlit's own words for a refusal are a status code."""
+    one, most = st.get_option("server.maxUploadSize"), app.settings.upload_session_mb
+    return label("upload_bounds", language, one=min(one, most), files=SESSION_FILES, all=most)
+
+
+def release(files: Iterable[UploadedFile]) -> None:
+    """Forget uploads of this tab that were taken in: Streamlit keeps them as long as the tab is open."""
+    manager, tab = _manager(), get_script_run_ctx()
+    if manager is not None and tab is not None:
+        for file in files:
+            manager.remove_file(tab.session_id, file.file_id)
+
+
+def _manager() -> MemoryUploadedFileManager | None:
+    """Where Streamlit keeps uploads; its test runner has another place."""
+    found = Runtime.instance().uploaded_file_mgr if Runtime.exists() else None
+    return found if isinstance(found, MemoryUploadedFileManager) else None

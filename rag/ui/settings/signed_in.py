@@ -1,0 +1,113 @@
+"""Signing in, where `.streamlit/secrets.toml` has an [auth] section: who it is, whether they may enter, the way out.
+
+Without one the app is open to all who can reach it, unless AUTH_ALLOW says that somebody wanted it closed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import streamlit as st
+
+from rag.access import address_of, person_of, refusal
+from rag.ui.kit.escape import escape_line
+from rag.ui.kit.language import language_switch
+from rag.ui.kit.session import forget_chat, get_app, session
+from rag.ui.kit.strings import Language, label
+
+if TYPE_CHECKING:
+    from rag.app import App
+
+
+def claims() -> Mapping[str, Any] | None:
+    """What is known of the person, `is_logged_in` at least; None where signing in is not set up."""
+    known: Mapping[str, Any] = st.user.to_dict()
+    return known if "is_logged_in" in known else None
+
+
+def outside() -> bool:
+    """Whether nobody is signed in though they would have to be, or who is was turned away."""
+    known = claims()
+    return session().refused or (known is not None and not known.get("is_logged_in"))
+
+
+def administers(app: App) -> bool:
+    """Whether the person may change what holds for all; where nobody signs in, whoever is there runs the app."""
+    known, admins, issuers = claims(), app.settings.auth_admins, app.settings.auth_verified_issuers
+    return known is None or (bool(known.get("is_logged_in")) and not refusal(known, admins, issuers))
+
+
+def providers() -> list[str]:
+    """The names of the identity providers to choose from; one empty name for the only one."""
+    section: Mapping[str, Any] = st.secrets.get("auth", {})
+    named = [name for name, value in section.items() if isinstance(value, Mapping) and "client_id" in value]
+    return [""] if "client_id" in section or not named else named
+
+
+def admit(app: App, language: Language) -> None:
+    """Let those through who may enter; for others the page ends here, saying why."""
+    known, allowed, issuers = claims(), app.settings.auth_allow, app.settings.auth_verified_issuers
+    if known is None:
+        session().person = None
+        if allowed:
+            _refuse("not_set_up", {}, language, leave=False)
+        _stand_outside(False)
+        return
+    if not known.get("is_logged_in"):
+        session().person, session().admitted = None, False
+        _ask(language)
+    if why := refusal(known, allowed, issuers):
+        session().person = None
+        _refuse(why, known, language)
+    session().person = person_of(known)
+    _stand_outside(False)
+
+
+def _ask(language: Language) -> NoReturn:
+    with st.container(key="door", horizontal_alignment="center"):
+        st.markdown(f"# {label('door_title', language)}", anchors=False)
+        st.markdown(label("door_lead", language))
+        for name in providers():
+            words = label("door_go_to", language, name=escape_line(name)) if name else label("door_go", language)
+            if st.button(words, type="primary", icon=":material/login:", key=f"sign-in-{name}"):
+                st.login(name or None)
+        language_switch("door-language")
+    st.stop()
+
+
+def _stand_outside(refused: bool) -> None:
+    """Remember it, and draw again what has been drawn around the page before it was known."""
+    session().admitted = not refused
+    if session().refused != refused:
+        session().refused = refused
+        st.rerun()
+
+
+def _refuse(why: str, known: Mapping[str, Any], language: Language, *, leave: bool = True) -> NoReturn:
+    _stand_outside(True)
+    with st.container(key="door", horizontal_alignment="center"):
+        st.markdown(f"# {label('door_closed', language)}", anchors=False)
+        said = {"address": address_of(known), "issuer": str(known.get("iss") or "")}
+        st.markdown(label(f"door_{why}", language, **{name: escape_line(value) for name, value in said.items()}))
+        if leave:
+            _leave(language, "door-out")
+        language_switch("door-language")
+    st.stop()
+
+
+def _leave(language: Language, key: str) -> None:
+    if st.button(label("sign_out", language), icon=":material/logout:", type="tertiary", key=key):
+        forget_chat(get_app())
+        st.logout()
+
+
+def draw_person(language: Language) -> None:
+    """Who is signed in, with the way out; or that conversations are everybody's."""
+    person = session().person
+    if person is None:
+        st.caption(f":material/group: {label('shared_by_all', language)}")
+        return
+    with st.container(horizontal=True, vertical_alignment="center", key="person", gap="small"):
+        st.caption(f":material/person: {escape_line(person.name)}")
+        _leave(language, "sign-out")

@@ -1,0 +1,78 @@
+"""A library on a plane: places, subjects and their names."""
+
+import math
+from collections import Counter
+
+import pytest
+
+from rag.models.sparse import SparseEncoder
+from rag.retrieval.page_map import FEWEST, PageMap, map_pages
+from tests.support.lighthouse import make_page
+
+TALKS = {
+    "harbour": ["ships", "anchors", "pilots", "quays", "tides", "cranes"],
+    "kitchen": ["bread", "ovens", "flour", "recipes", "butter", "spoons"],
+    "细胞": ["基因", "蛋白质", "细菌", "病毒", "染色体", "酶"],
+}
+
+
+@pytest.fixture(scope="module")
+def encoder() -> SparseEncoder:
+    return SparseEncoder()
+
+
+def laid_out(encoder: SparseEncoder, each: int = 8) -> tuple[PageMap, dict[str, str]]:
+    """The map of pages of three talks, and of which each page is."""
+    pages, texts, talk_of = [], {}, {}
+    for talk, words in TALKS.items():
+        for at in range(each):
+            chosen = [words[(at + step) % len(words)] for step in range(4)]
+            text = "，".join([talk, *chosen]) + "。" if talk == "细胞" else f"The {talk} has {', '.join(chosen)}."
+            page = make_page(len(pages) + 1, "", text, "en")
+            pages.append(page)
+            texts[page.url_hash], talk_of[page.url_hash] = text, talk
+    found = map_pages(pages, texts, encoder)
+    assert found is not None
+    return found, talk_of
+
+
+def test_pages_that_say_similar_things_lie_near_each_other(encoder: SparseEncoder) -> None:
+    found, talk_of = laid_out(encoder)
+    for one, place in found.places.items():
+        nearest = min(found.places.keys() - {one}, key=lambda other: math.dist(place, found.places[other]))
+        assert talk_of[nearest] == talk_of[one]
+        assert all(0 <= value <= 1 for value in place)
+
+
+def test_a_subject_is_named_by_what_its_pages_say_and_others_do_not(encoder: SparseEncoder) -> None:
+    found, talk_of = laid_out(encoder)
+    words = {talk: {talk, *of} for talk, of in TALKS.items()}
+    for subject in found.subjects:
+        talks = {talk_of[one] for one in found.pages_of(subject)}
+        assert len(talks) == 1
+        assert all(word in words[talk] for talk in talks for word in subject.split(" · "))
+    assert len(set(found.subjects)) == len(found.subjects)
+    assert found.pages_of("no such subject") == set()
+
+
+def test_the_largest_subject_comes_first(encoder: SparseEncoder) -> None:
+    found, _ = laid_out(encoder)
+    sizes = Counter(found.subject_of.values())
+    assert [sizes[at] for at in range(len(found.subjects))] == sorted(sizes.values(), reverse=True)
+
+
+def test_the_same_pages_are_laid_out_alike(encoder: SparseEncoder) -> None:
+    assert laid_out(encoder) == laid_out(encoder)
+
+
+def test_few_pages_have_no_map(encoder: SparseEncoder) -> None:
+    pages = [make_page(number, f"Page {number}", "text", "en") for number in range(1, FEWEST)]
+    assert map_pages(pages, {}, encoder) is None
+
+
+@pytest.mark.parametrize("texts", ["abcdefgh", "aaaaaaaa", "        "])
+def test_pages_that_share_no_word_or_all_are_laid_out_too(encoder: SparseEncoder, texts: str) -> None:
+    pages = [make_page(number, "", "", "en") for number in range(1, FEWEST + 1)]
+    found = map_pages(pages, {page.url_hash: sign * 5 for page, sign in zip(pages, texts, strict=True)}, encoder)
+    assert found is not None
+    assert all(math.isfinite(value) for place in found.places.values() for value in place)

@@ -1,0 +1,101 @@
+"""Every filter, through every strategy, on the embedded engine and on Qdrant's in-memory mode."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from qdrant_client import QdrantClient
+
+from rag.models.sparse import SparseEncoder
+from rag.retrieval.retriever import Retriever
+from rag.retrieval.strategies import STRATEGIES
+from rag.store import commit as commit_module
+from rag.store.edge.client import EdgeClient
+from rag.store.filters import Filters
+from rag.store.library import Library, open_library
+from rag.types import Chunk, Page
+from tests.support.hashed_model import HashedModel
+
+pytestmark = pytest.mark.filterwarnings("ignore:Payload indexes have no effect")
+
+DAYS = {"a": "2026-01-10", "b": "2026-01-20", "c": "2026-02-01", "d": "2026-02-01"}
+SITES = {"a": "one.example", "b": "one.example", "c": "two.example", "d": "two.example"}
+SECTIONS = {"a": ("Guide", "Prices"), "b": ("Guide",), "c": ("Prices",), "d": ("Notes",)}
+LANGUAGES = {"a": "en", "b": "en", "c": "en", "d": "de"}
+
+
+@pytest.fixture(params=["edge", "memory"])
+def library(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Library]:
+    """Four pages that say nearly the same, on different days."""
+    client = EdgeClient(tmp_path / "qdrant") if request.param == "edge" else QdrantClient(":memory:")
+    model = HashedModel()
+    opened = open_library(client, "main", model.name, model.dimension)
+    for key, day in DAYS.items():
+        monkeypatch.setattr(commit_module, "now", lambda day=day: f"{day}T15:00:00.000000Z")
+        _store(opened, model, key)
+    yield opened
+    client.close()
+
+
+def _store(library: Library, model: HashedModel, key: str) -> None:
+    text = f"The harbour bridge of town {key} carries eight lanes."
+    page = Page(f"https://{SITES[key]}/{key}", key, key, LANGUAGES[key], SITES[key], text, key, "web")
+    chunk = Chunk(0, text, 0, len(text), SECTIONS[key])
+    library.commit(page, [chunk], model.encode_passages([text]), [True], [SparseEncoder().encode_passage(text)])
+
+
+def found(library: Library, filters: Filters, strategy: str = "mmr") -> set[str]:
+    retriever = Retriever(library, HashedModel(), SparseEncoder())
+    return {p.title for p in retriever.search("harbour bridge", filters=filters, strategy=strategy).passages}
+
+
+@pytest.mark.parametrize(
+    ("filters", "titles"),
+    [
+        (Filters(), "abcd"),
+        (Filters(pages=("a",)), "a"),
+        (Filters(without=("a", "d")), "bc"),
+        (Filters(sites=("one.example",), without=("a",)), "b"),
+        (Filters(pages=("a", "c")), "ac"),
+        (Filters(sites=("one.example",)), "ab"),
+        (Filters(languages=("de",)), "d"),
+        (Filters(sections=("Prices",)), "ac"),
+        (Filters(sections=("Prices", "Notes")), "acd"),
+        (Filters(since="2026-01-20"), "bcd"),
+        (Filters(until="2026-01-20"), "ab"),
+        (Filters(since="2026-01-11", until="2026-01-31"), "b"),
+        (Filters(until="2026-01-20T14:00:00+00:00"), "a"),
+        (Filters(since="2026-01-20T16:00:00+01:00"), "bcd"),
+        (Filters(sites=("two.example",), sections=("Prices",)), "c"),
+        (Filters(sites=("nowhere.example",)), ""),
+    ],
+)
+def test_each_filter(library: Library, filters: Filters, titles: str) -> None:
+    assert found(library, filters) == set(titles)
+
+
+@pytest.mark.parametrize("strategy", sorted(STRATEGIES))
+def test_every_strategy_keeps_to_the_filters(library: Library, strategy: str) -> None:
+    assert found(library, Filters(sections=("Prices",), since="2026-01-15"), strategy) == {"c"}
+
+
+def test_no_filter_is_no_filter() -> None:
+    assert Filters().as_filter() is None
+    assert not Filters()
+    assert Filters(since="2026-01-01")
+
+
+def test_one_within_the_other() -> None:
+    chosen = Filters(pages=("a", "b"), languages=("en",))
+    assert chosen.within(Filters(pages=("b", "c"), sites=("s",))) == Filters(("b",), ("s",), ("en",))
+    assert chosen.within(Filters(pages=("c",))) == chosen
+    assert Filters().within(replace(chosen, since="2026-01-01")) == replace(chosen, since="2026-01-01")
+
+
+def test_the_pages_differ_in_what_they_are_filtered_by(library: Library) -> None:
+    """Without which the tests above would tell nothing."""
+    added = {page.title: page.added_at[:10] for page in library.pages()}
+    assert added == DAYS

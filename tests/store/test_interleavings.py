@@ -1,0 +1,250 @@
+"""Several processes write one page at once: whatever the order of their calls, the page stays whole."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import count, product
+from typing import Any, cast
+
+import pytest
+from qdrant_client import QdrantClient, models
+
+from rag.errors import StoreError
+from rag.store.audit import Audit
+from rag.store.filters import Filters
+from rag.store.library import Library, open_library
+from rag.store.records import LIBRARIES, LibraryInfo, library_id, match
+from rag.store.sweep import sweep
+from rag.store.transfer import importing
+from tests.store.support import DIMENSION, MODEL, Draft, draft
+from tests.support.stepping import Shared, Writer
+
+pytestmark = pytest.mark.filterwarnings("ignore:Payload indexes have no effect")
+
+
+Change = Callable[[Library, list[Draft]], Any]
+
+
+class Place:
+    """One library, in which each case has a page of its own, seen by three processes."""
+
+    def __init__(self) -> None:
+        self.memory = QdrantClient(":memory:")
+        self.first, self.second, self.reader = (self._process() for _ in range(3))
+        self._pages = count()
+
+    def _process(self) -> Library:
+        return open_library(cast(QdrantClient, Shared(self.memory)), "main", MODEL, DIMENSION)
+
+    def page(self, *stored: int) -> list[Draft]:
+        """Three texts of a page that no other case has, some of which are stored."""
+        number = next(self._pages)
+        texts = [draft(f"p{number}", chunks=2 + version, version=version) for version in range(3)]
+        for one in stored:
+            texts[one].commit(self.reader)
+        return texts
+
+    def calls(self, change: Change, *stored: int) -> int:
+        """How many calls a change makes that nobody disturbs."""
+        texts = self.page(*stored)
+        return Writer(shared(self.first), lambda: change(self.first, texts)).finish()
+
+    def check(self, texts: list[Draft], allowed: set[int | None]) -> int | None:
+        """Which of the texts the page has now, whole, and found by searches; None for none of them."""
+        key = texts[0].page.url_hash
+        page = self.reader.page(key)
+        shown = None if page is None else [one.page.text for one in texts].index(page.text)
+        assert shown in allowed
+        chunks = [passage.text for passage in self.reader.chunks(key)]
+        assert chunks == ([] if shown is None else [chunk.text for chunk in texts[shown].chunks])
+        found = self.reader.search(
+            dense=texts[0].dense[0], sparse=None, limit=9, prefetch=50, scope=Filters(pages=(key,))
+        )
+        assert {hit.passage.text for hit in found} == (set() if key in self.reader.left_out() else set(chunks))
+        return shown
+
+    def check_clean(self) -> None:
+        """Nobody writes any more: once a sweep has been, each chunk there is belongs to a page, and is flagged so."""
+        sweep_now(self.reader)
+        points = self.memory.scroll(self.reader.chunks_collection, limit=10_000)[0]
+        assert len(points) == sum(page.chunks for page in self.reader.pages())
+        left_out = self.reader.left_out()
+        for data in ((point.payload or {})["metadata"] for point in points):
+            assert data["active"] == (data["url_hash"] not in left_out)
+
+
+def shared(library: Library) -> Shared:
+    return cast(Shared, library.client)
+
+
+def sweep_now(library: Library) -> None:
+    """As if all that was written were long ago."""
+    names = (library.pages_collection, library.chunks_collection)
+    sweep(library.client, *names, library._committer, before=time.time() + 1)
+
+
+@pytest.fixture
+def place() -> Iterator[Place]:
+    place = Place()
+    yield place
+    place.check_clean()
+
+
+CHANGES: dict[str, Change] = {
+    "text 1": lambda library, texts: texts[1].commit(library),
+    "text 2": lambda library, texts: texts[2].commit(library),
+    "removal": lambda library, texts: library.remove([texts[0].page.url_hash]),
+    "left out": lambda library, texts: library.set_left_out([texts[0].page.url_hash], True),
+    "state": lambda library, texts: library.update_record(texts[0].page),
+    "sweep": lambda library, texts: sweep_now(library),
+}
+
+
+def meet(place: Place, texts: list[Draft], one: Change, other: Change, at: int, then: int) -> None:
+    """`one` makes `at` calls, `other` makes `then`, and then one after the other ends."""
+    left = Writer(shared(place.first), lambda: one(place.first, texts))
+    left.step(at)
+    right = Writer(shared(place.second), lambda: other(place.second, texts))
+    right.step(then)
+    place.check(texts, {None, 0, 1, 2})
+    left.finish()
+    place.check(texts, {None, 0, 1, 2})
+    right.finish()
+
+
+@pytest.mark.parametrize("stored", [(), (0,), (1,)], ids=["new", "there", "back to a text of before"])
+def test_two_commits_of_one_page_wherever_they_meet(place: Place, stored: tuple[int, ...]) -> None:
+    one, other = CHANGES["text 1"], CHANGES["text 2"]
+    for at, then in product(range(1, place.calls(one, *stored)), range(place.calls(other, *stored))):
+        texts = place.page(*stored)
+        meet(place, texts, one, other, at, then)
+        assert place.check(texts, {1, 2}) is not None
+
+
+@pytest.mark.parametrize("other", ["removal", "left out", "state", "sweep"])
+def test_a_commit_and_another_change_wherever_they_meet(place: Place, other: str) -> None:
+    one = CHANGES["text 1"]
+    for at in range(1, place.calls(one, 0)):
+        for then in (0, 1, 2, 3, 4):
+            texts = place.page(0)
+            meet(place, texts, one, CHANGES[other], at, then)
+            assert place.check(texts, {None, 1} if other == "removal" else {1}) is not None or other == "removal"
+
+
+def test_a_writer_that_ends_anywhere_leaves_nothing_half_done(place: Place) -> None:
+    for name, at in product(("text 1", "removal", "left out"), range(1, 10)):
+        texts = place.page(0)
+        writer = Writer(shared(place.first), lambda name=name, texts=texts: CHANGES[name](place.first, texts))  # type: ignore[misc]
+        writer.step(at)
+        writer.stop()
+        place.check(texts, {None, 0, 1})
+        place.check_clean()
+        texts[2].commit(place.second)
+        assert place.check(texts, {2}) == 2
+
+
+def test_what_is_delivered_late_or_twice_changes_nothing(place: Place) -> None:
+    for name in ("text 1", "removal", "left out"):
+        texts = place.page(0)
+        log = shared(place.first).log
+        log.clear()
+        CHANGES[name](place.first, texts)
+        writes = list(log)
+        for late in range(len(writes)):
+            texts[2].commit(place.second)
+            writes[late]()
+            assert place.check(texts, {2}) == 2
+            place.check_clean()
+
+
+def test_an_answer_that_is_lost_is_asked_for_again(place: Place) -> None:
+    """A compare-and-set that may have taken place, or may yet, is sent again as it was."""
+    for applied in (True, False):
+        texts = place.page(0)
+        client, lost = shared(place.first), iter([True])
+        real = client.real.batch_update_points
+
+        def losing(*args: Any, **kwargs: Any) -> Any:
+            return real(*args, **kwargs) if applied or not next(lost, False) else None  # noqa: B023
+
+        client.real.batch_update_points = losing  # type: ignore[method-assign]
+        try:
+            texts[1].commit(place.first)
+        finally:
+            client.real.batch_update_points = real  # type: ignore[method-assign]
+        assert place.check(texts, {1}) == 1
+
+
+def test_who_loses_a_race_with_the_same_text_finds_it_unchanged(place: Place) -> None:
+    texts = place.page(0)
+    given = texts[1]
+    drafts = [place.first.draft(given.page, given.chunks, given.dense, given.dense_ok, given.sparse)]
+    stands: list[Any] = []
+    writer = Writer(shared(place.first), lambda: stands.extend(place.first.commit_all(drafts)))
+    writer.step(2)
+    stored = given.commit(place.second)
+    writer.finish()
+    assert [(one.written, one.page.generation) for one in stands] == [(False, stored.generation)]
+
+
+def test_a_library_that_two_processes_make_at_once_is_one(place: Place) -> None:
+    def make(name: str) -> Any:
+        return lambda library: open_library(library.client, name, MODEL, DIMENSION)
+
+    whole = Writer(shared(place.first), lambda: make("whole")(place.first)).finish()
+    for at in range(1, whole, 3):
+        writer = Writer(shared(place.first), lambda at=at: make(f"n{at}")(place.first))  # type: ignore[misc]
+        writer.step(at)
+        other = make(f"n{at}")(place.second)
+        writer.finish()
+        draft("a").commit(other)
+        assert make(f"n{at}")(place.reader).page_count() == 1
+
+
+def test_a_library_that_is_restored_is_left_to_whoever_does_it_while_he_lives(place: Place) -> None:
+    info = LibraryInfo("restored", MODEL, DIMENSION)
+    with pytest.raises(StoreError, match="being restored"), importing(place.first.client, info) as (first, alive):
+        draft("a").commit(first)
+        present = partial(open_library, create=False)
+        for attempt in (open_library, present, lambda client, *_: importing(client, info).__enter__()):
+            with pytest.raises(StoreError, match="being restored"):
+                attempt(place.second.client, "restored", MODEL, DIMENSION)
+        alive()
+        place.memory.set_payload(LIBRARIES, {"seen": time.time() - 1000}, [library_id("restored")])
+        other = open_library(place.second.client, "restored", MODEL, DIMENSION)
+        draft("b").commit(other)
+    assert [page.title for page in other.pages()] == ["Page b"]
+
+
+def test_a_page_whose_chunks_are_gone_is_found_and_repaired_by_its_next_import(place: Place) -> None:
+    texts, well = place.page(0), place.page(1)
+    key = texts[0].page.url_hash
+    gone = models.Filter(
+        must=[
+            match("metadata.url_hash", key),
+            models.FieldCondition(key="metadata.start", match=models.MatchValue(value=0)),
+        ]
+    )
+    place.memory.delete(place.reader.chunks_collection, models.FilterSelector(filter=gone))
+    library = open_library(place.first.client, "main", MODEL, DIMENSION)
+    page = library.page(key)
+    assert page is not None and (page.chunks, page.text) == (0, texts[0].page.text)
+    assert not library.is_current(page, page.text, "")
+    assert library.audit(deep=True) == Audit()
+    texts[0].commit(library)
+    assert (place.check(texts, {0}), place.check(well, {1})) == (0, 1)
+
+
+def test_chunks_that_are_of_no_page_are_found(place: Place) -> None:
+    texts = place.page(0)
+    log = shared(place.first).log
+    log.clear()
+    texts[1].commit(place.first)
+    writes = list(log)
+    texts[2].commit(place.second)
+    for late in writes:
+        late()
+    assert place.first.audit(deep=True).surplus == 1
+    assert place.check(texts, {2}) == 2

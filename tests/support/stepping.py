@@ -1,0 +1,104 @@
+"""Writers over one database that take turns call by call, in an order that a test chooses."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from qdrant_client import QdrantClient
+
+from rag.errors import StoreError
+
+_WRITES = frozenset(["upsert", "set_payload", "delete", "batch_update_points"])
+_SECONDS = 30.0
+
+
+class Stopped(BaseException):
+    """The end of a process, in the midst of a call that never happens."""
+
+
+class Shared:
+    """A client of a database that others write too: `before` is called ahead of each call, with its name.
+
+    `log` has the writes that were made, to be made once more: a network may deliver one late, and twice.
+    """
+
+    def __init__(self, client: QdrantClient, before: Callable[[str], None] = lambda name: None) -> None:
+        self.real = client
+        self.before = before
+        self.log: list[Callable[[], Any]] = []
+        self._client = self  # no local client: there may be others
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self.real, name)
+        if not callable(value):
+            return value
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            self.before(name)
+            if name in _WRITES:
+                self.log.append(lambda: value(*args, **kwargs))
+            try:
+                return value(*args, **kwargs)
+            except ValueError as error:
+                if "already exists" in str(error):  # as a server refuses it
+                    raise StoreError("collection_exists", name=args[0]) from error
+                raise
+
+        return call
+
+
+class Writer:
+    """Runs `work` in a thread that waits before each call of `client` until it is told to go on."""
+
+    def __init__(self, client: Shared, work: Callable[[], Any]) -> None:
+        client.before = self._wait
+        self.error: BaseException | None = None
+        self.done = False
+        self._work = work
+        self._go = threading.Semaphore(0)
+        self._there = threading.Semaphore(0)
+        self._stopped = False
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+        self._there.acquire(timeout=_SECONDS)
+
+    def step(self, count: int = 1) -> int:
+        """Let it make so many calls; how many it made."""
+        for made in range(count):
+            if self.done:
+                return made
+            self._go.release()
+            assert self._there.acquire(timeout=_SECONDS), "the writer does not go on"
+        return count
+
+    def finish(self) -> int:
+        """Let it end; how many calls it still made. Raises what it raised."""
+        made = 0
+        while not self.done:
+            made += self.step()
+        if self.error is not None and not isinstance(self.error, Stopped):
+            raise self.error
+        return made
+
+    def stop(self) -> None:
+        """End it before its next call."""
+        self._stopped = True
+        self.step()
+
+    def _run(self) -> None:
+        try:
+            self._work()
+        except BaseException as error:  # noqa: BLE001 - the thread's edge: `finish` raises it
+            self.error = error
+        self.done = True
+        self._there.release()
+
+    def _wait(self, name: str) -> None:
+        if threading.current_thread() is not self._thread:
+            return
+        self._there.release()
+        self._go.acquire()
+        if self._stopped:
+            raise Stopped

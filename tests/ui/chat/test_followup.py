@@ -1,0 +1,13 @@
+from __future__ import annotations
+
+from rag.types import Step
+from rag.ui.chat.followup import followup_line
+
+FOLLOWED = (Step("enter", 1.0, {}), Step("condense", 1.0, {"before": ["Where is Aso?", "When did *it* erupt?"]}))
+
+
+def test_what_was_searched_for_is_shown_where_it_is_not_the_question_alone() -> None:
+    assert followup_line("How wide?", "", (), "en") == followup_line("How wide?", "How wide?", (), "en") == ""
+    assert "How wide is Aso?" in followup_line("How wide?", "How wide is Aso?", (), "en")
+    line = followup_line("How wide?", "", FOLLOWED, "zh")
+    assert line.startswith("检索时") and line.endswith("When did \\*it\\* erupt? · Where is Aso?")

@@ -1,0 +1,77 @@
+import pytest
+
+from rag.types import Decision, IngestResult, IngestStatus
+from rag.ui.imports.job_rows import ORDER, choices_of, row_markdown, slices
+from rag.ui.kit.job_progress import summary, time_left
+from tests.support.fake_app import FakeItem
+
+
+def item(status: str, reason: str = "timeout", **params: object) -> FakeItem:
+    url = "https://example.org/a"
+    result = IngestResult(url, url, "0" * 32, status, reason, "", params=params)  # type: ignore[arg-type]
+    return FakeItem(0, url, "done", result)
+
+
+def test_a_row_moves_through_its_stages() -> None:
+    row = row_markdown(FakeItem(0, "https://example.org/a", "chunking"), False, "en")  # type: ignore[arg-type]
+    assert ":primary[●●●]:gray[○○○]" in row
+    assert "Splitting" in row
+    assert row.endswith("example.org/a")
+
+
+def test_a_failure_says_why_in_the_readers_language() -> None:
+    failed = item("failed", url="https://example.org/a", seconds=30)
+    assert "within 30 seconds" in row_markdown(failed, True, "en")  # type: ignore[arg-type]
+    assert "30 秒" in row_markdown(failed, True, "zh")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("source", ["![x](https://evil.example/x.png).md", "https://e.example/:smile:/$x$"])
+def test_a_source_is_outside_text(source: str) -> None:
+    row = row_markdown(FakeItem(0, source), False, "en")  # type: ignore[arg-type]
+    assert "![" not in row
+    assert ":smile:" not in row
+
+
+def test_the_summary_counts_what_ended() -> None:
+    assert summary({"failed": 1, "added": 2, "": 7}, "en") == "2 added · 1 failed"
+    assert summary({}, "zh") == "暂无"
+
+
+@pytest.mark.parametrize("limit", [1, 4, 7, 100])
+def test_slices_are_the_rows_in_their_order_each_once(limit: int) -> None:
+    counts = {"added": 9, "failed": 3, "": 4, "duplicate": 2}
+    everything = [(status, n) for status in ORDER for n in range(counts.get(status, 0))]
+    found = []
+    for offset in range(0, len(everything), limit):
+        part = [(s, n) for s, first, taken in slices(counts, ORDER, offset, limit) for n in range(first, first + taken)]
+        assert len(part) <= limit
+        found += part
+    assert found == everything
+    assert found[0] == ("failed", 0)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"), [(3, "5 s"), (44, "45 s"), (55, "1 min"), (260, "4 min"), (5400, "1.5 h")]
+)
+def test_the_time_left_is_as_exact_as_an_estimate_can_be(seconds: float, words: str) -> None:
+    assert words in time_left(seconds, "en")
+
+
+def choices(status: IngestStatus, source: str, *offered: Decision) -> list[Decision]:
+    result = IngestResult(source, source, "", status, "timeout", "", choices=offered)
+    return choices_of(FakeItem(0, source), result)  # type: ignore[arg-type]
+
+
+def test_what_the_result_offers_comes_in_one_order() -> None:
+    assert choices("duplicate", "https://a.example/", "skip", "refresh", "keep_both") == [
+        "refresh",
+        "keep_both",
+        "skip",
+    ]
+    assert choices("held", "https://a.example/", "skip", "add_anyway") == ["add_anyway", "skip"]
+
+
+def test_another_try_is_offered_where_it_can_help() -> None:
+    assert choices("failed", "https://a.example/") == ["retry"]
+    assert choices("failed", "broken.pdf") == []
+    assert choices("added", "https://a.example/") == []

@@ -1,0 +1,87 @@
+import re
+
+import pytest
+
+from rag.ui.kit.passages import passage_markdown
+from tests.ui.kit.test_render import HOSTILE, as_shown, outside_code
+
+TABLE = "| tea | water |\n| --- | --- |\n| green | 80 °C |\n| black | 95 °C |"
+
+
+def test_a_passage_shows_as_text_with_its_quote_highlighted() -> None:
+    text = "## The lamp\n\nWound [every](https://x.example) four hours. Then oil.\n- In fog"
+    start = text.index("Then")
+    shown = passage_markdown(text, (start, start + len("Then oil.")))
+    assert shown.split("\n\n")[0] == "**The lamp**"
+    assert ":yellow-background[Then oil.]" in shown
+    assert shown.endswith("• In fog")
+    assert "href" not in as_shown(shown)
+
+
+def test_a_highlight_over_several_lines_is_marked_in_each() -> None:
+    text = "one\ntwo\nthree"
+    assert passage_markdown(text, (1, 9)).count(":yellow-background[") == 3
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_page_text_is_never_markup(text: str) -> None:
+    html = as_shown(passage_markdown(text))
+    tags = {"p", "strong", "table", "thead", "tbody", "tr", "th", "td", "pre", "code"}
+    assert set(re.findall(r"<([a-z0-9]+)", html)) <= tags
+    assert not re.search(r":[\w+-]+:", outside_code(passage_markdown(text)))
+
+
+CODE = "Run this:\n```bash\n# all of it\n  make | tee `log`\n```\n# After"
+
+
+def test_code_shows_as_code_and_its_remarks_are_no_headings() -> None:
+    html = as_shown(passage_markdown(CODE))
+    assert '<pre><code class="language-text"># all of it\n  make | tee `log`\n</code></pre>' in html
+    assert "<strong>After</strong>" in html and "```" not in re.sub("<pre>.*</pre>", "", html, flags=re.DOTALL)
+
+
+def test_code_that_is_cut_or_highlighted_shows_without_its_fences() -> None:
+    start = CODE.index("make")
+    shown = passage_markdown(CODE, (start, start + 4))
+    assert ":yellow-background[make]" in shown and "```" not in shown and "**" not in shown.partition("After")[0][:-2]
+    ends, begins = passage_markdown(CODE[: start + 4] + "…"), passage_markdown("…" + CODE[start:])
+    assert as_shown(ends).count("<pre>") == as_shown(begins).count("<pre>") == 1
+    assert "<strong>After</strong>" in as_shown(begins)
+
+
+def test_rows_of_dashes_are_rows() -> None:
+    html = as_shown(passage_markdown(f"{TABLE}\n| - | - |\n| --- | --- |"))
+    assert (html.count("<tr>"), html.count("<td>-</td>"), html.count("<td>---</td>")) == (5, 2, 2)
+    assert as_shown(passage_markdown("| - | - |\n| - | - |")).count("<th>-</th>") == 2
+    assert as_shown(passage_markdown("| --- | --- |\n| green | 80 |")) == "<p>green · 80</p>\n"
+    assert passage_markdown("| --- | --- |") == ""
+
+
+def test_a_table_shows_as_a_table_with_its_quote_highlighted() -> None:
+    row = TABLE.index("| black")
+    shown = passage_markdown(f"Before\n{TABLE}\nafter", (7 + row, 7 + row + len("| black | 95 °C |")))
+    html = as_shown(shown)
+    assert html.count("<td>") == 4
+    assert "<th>water</th>" in html
+    assert ":yellow-background[black]" in shown
+    assert ":yellow-background[95 °C]" in shown
+    assert ":yellow-background[green]" not in shown
+
+
+def test_rows_cut_from_a_table_show_as_lines() -> None:
+    assert passage_markdown("| green | 80 °C |\n| black | 95 °C |") == "green · 80 °C\n\nblack · 95 °C"
+
+
+def test_cells_hold_text_only() -> None:
+    shown = passage_markdown("| ![x](https://evil.example/x.png) | :smile: |\n| --- | --- |\n| $x$ | <b> |")
+    assert "![" not in shown
+    assert ":smile:" not in shown
+    assert "<b>" not in as_shown(shown)
+
+
+@pytest.mark.parametrize("start", range(0, len(TABLE), 3))
+def test_every_highlight_shows_the_letters_it_covers(start: int) -> None:
+    end = min(len(TABLE), start + 9)
+    marked = "".join(re.findall(r":yellow-background\[([^\]]*)\]", passage_markdown(TABLE, (start, end))))
+    wanted = re.sub(r"[|\s-]", "", TABLE[start:end])
+    assert re.sub(r"\s", "", marked) == wanted

@@ -1,0 +1,52 @@
+import asyncio
+import gzip
+from typing import Any
+
+from rag.ui.kit.scripts import PAGE as PAGE_SCRIPT
+from rag.ui.serving.first_load import FirstLoad
+
+PAGE = b"<html><head><link rel=stylesheet></head><body><div id=root></div></body></html>"
+
+
+def asked(body: bytes, kind: str, path: str = "/", accepts: bytes = b"gzip", status: int = 200) -> Any:
+    """What a browser gets of a response in two parts, and the headers that the app was asked with."""
+    sent: list[Any] = []
+    asked_with: list[Any] = []
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        asked_with.extend(scope["headers"])
+        given = [(b"content-type", kind.encode()), (b"etag", b'"1"'), (b"content-length", str(len(body)).encode())]
+        await send({"type": "http.response.start", "status": status, "headers": given})
+        await send({"type": "http.response.body", "body": body[:9], "more_body": True})
+        await send({"type": "http.response.body", "body": body[9:]})
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    headers = [(b"accept-encoding", accepts), (b"if-none-match", b'"1"')]
+    scope: Any = {"type": "http", "method": "GET", "path": path, "headers": headers}
+    asyncio.run(FirstLoad(app)(scope, None, send))  # type: ignore[arg-type]
+    return dict(sent[0]["headers"]), b"".join(one["body"] for one in sent[1:]), dict(asked_with)
+
+
+def test_a_page_carries_style_and_script_after_all_else_and_is_never_an_older_one() -> None:
+    headers, body, asked_with = asked(PAGE, "text/html; charset=utf-8", "/search", accepts=b"")
+    assert body.startswith(PAGE[: PAGE.index(b"</body>")] + b"<style>/* Frame */")
+    assert body.endswith(f"</style><script>{PAGE_SCRIPT}</script></body></html>".encode())
+    assert b"etag" not in headers and not asked_with  # the app neither says that it is as before nor packs it
+    assert headers[b"content-length"] == str(len(body)).encode()
+
+
+def test_scripts_are_packed_for_who_takes_them_so_and_stay_as_they_were() -> None:
+    script = b"const a = 1;" * 200
+    headers, body, asked_with = asked(script, "text/javascript; charset=utf-8", "/static/js/a.js")
+    assert gzip.decompress(body) == script
+    assert (headers[b"content-encoding"], headers[b"vary"]) == (b"gzip", b"Accept-Encoding")
+    assert headers[b"content-length"] == str(len(body)).encode()
+    assert b"if-none-match" in asked_with
+    assert asked(script, "text/javascript", "/static/js/a.js", accepts=b"identity")[1] == script
+
+
+def test_fonts_answers_in_parts_and_failures_pass_as_they_are() -> None:
+    assert asked(b"packed already", "font/woff2", "/static/media/a.woff2")[1] == b"packed already"
+    assert asked(PAGE, "text/html", status=206)[1] == PAGE
