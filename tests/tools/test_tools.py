@@ -134,7 +134,7 @@ OPEN = replace(WORK, code=True)
     ],
 )
 def test_code_reaches_nothing(code: str, outcome: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rag.tools.code.SECONDS", 1.0)
+    monkeypatch.setattr("rag.tools.code.SECONDS", 1.0 if outcome == "code_slow" else 60.0)
     monkeypatch.setenv("LLM_API_KEY", "secret")
     if outcome in MESSAGES:
         with pytest.raises(ToolError) as caught:
