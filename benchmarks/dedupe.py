@@ -21,8 +21,8 @@ from typing import Any
 from qdrant_client import QdrantClient, models
 
 from benchmarks.synthetic import CHUNKS_A_PAGE, DIMENSION, MODEL, World, fill, page_url
-from rag.store.edge.client import EdgeClient
-from rag.store.library import Library, open_library
+from rag.store.qdrant.edge.client import EdgeClient
+from rag.store.qdrant.library import Library, open_library
 from rag.web.url_key import url_hash
 
 PEER_CHUNKS, PEER_URLS = 10_000, 100

@@ -16,7 +16,7 @@ from rag.config import load_settings
 from rag.ingest.batch import ingest_all
 from rag.ingest.chunking import embedded_text
 from rag.ingest.records import record_sources
-from rag.store.library import Library
+from rag.store.qdrant.library import Library
 from rag.types import Chunk
 
 

@@ -30,8 +30,8 @@ from rag.ingest.source_reading import Read
 from rag.ingest.sources import web_source
 from rag.models.sparse import SparseEncoder
 from rag.reading.parser import Parser
-from rag.store.edge.client import EdgeClient
-from rag.store.library import open_library
+from rag.store.qdrant.edge.client import EdgeClient
+from rag.store.qdrant.library import open_library
 from rag.text import split_sentences
 from rag.types import IngestResult, Stage
 from rag.web.connections import HostGates

@@ -28,9 +28,9 @@ from benchmarks.dedupe import resolve_seconds
 from benchmarks.drawing import curves
 from benchmarks.searching import WARM_UP, searches, timed
 from benchmarks.synthetic import CHUNKS_A_PAGE, DIMENSION, MODEL, World, fill
-from rag.store.edge.client import EdgeClient
-from rag.store.edge.faults import occupied
-from rag.store.library import open_library
+from rag.store.qdrant.edge.client import EdgeClient
+from rag.store.qdrant.edge.faults import occupied
+from rag.store.qdrant.library import open_library
 
 SIZES = "10000,30000,100000,300000,1000000"
 QUESTIONS, COMMITS, ADDRESSES = 100, 50, 10_000

@@ -43,12 +43,12 @@ from rag.ingest.records import record_sources
 from rag.models.embedding import load_embedding_model
 from rag.models.sparse import SparseEncoder
 from rag.reading.parser import Parser
-from rag.store.client import Server
-from rag.store.database import Database
-from rag.store.edge.client import EdgeClient
 from rag.store.filters import Filters
-from rag.store.library import Library, open_library
-from rag.store.records import LIBRARIES, library_id
+from rag.store.qdrant.client import Server
+from rag.store.qdrant.edge.client import EdgeClient
+from rag.store.qdrant.library import Library, open_library
+from rag.store.qdrant.records import LIBRARIES, library_id
+from rag.store.sql.database import Database
 from rag.web.fetch import Fetcher
 from tests.support.hashed_model import HashedModel
 from tests.support.killing import ImportProcess, expected, fates, items, stored, timed_run
@@ -215,7 +215,9 @@ def kills(bed: Bed) -> Iterator[Row]:
                 bed.stand_in.kill()
                 bed.stand_in.start()
             process.ends()
-        with patch("rag.store.library.is_shared", lambda _: False):  # else what was cut off stays for ten minutes
+        with patch(
+            "rag.store.qdrant.library.is_shared", lambda _: False
+        ):  # else what was cut off stays for ten minutes
             open_library(bed.connect(), "main", HashedModel.name, HashedModel.dimension).sweep()
         whole, killed = stored(bed.folder / "whole"), stored(bed.folder / "killed", bed.url)
         found = items(bed.folder / "killed")

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from rag.config import load_settings
 from rag.errors import RagError
-from rag.store.client import Server
-from rag.store.library import Library, open_library
-from rag.store.transfer import export_library, import_library
+from rag.store.qdrant.client import Server
+from rag.store.qdrant.library import Library, open_library
+from rag.store.qdrant.transfer import export_library, import_library
 from tests.store.support import DIMENSION, MODEL, draft
 
 PAGES, LIBRARIES, OPENERS = 200, 8, 3

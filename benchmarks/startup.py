@@ -131,8 +131,8 @@ def make_library(data: Path, chunks: int) -> None:
     from benchmarks.synthetic import CHUNKS_A_PAGE, DIMENSION, World, fill
     from rag.config import load_settings
     from rag.models.hub import BUILTIN
-    from rag.store.client import connect
-    from rag.store.library import open_library
+    from rag.store.qdrant.client import connect
+    from rag.store.qdrant.library import open_library
 
     with closing(connect(load_settings(None, rag_data_dir=str(data), qdrant_url=""))) as client:
         fill(open_library(client, "main", BUILTIN, DIMENSION), World(), 0, -(-chunks // CHUNKS_A_PAGE))

@@ -22,8 +22,10 @@ from qdrant_client import QdrantClient, models
 from rag.models.sparse import AVERAGE_TERMS, SparseEncoder
 from rag.store.duplicates import sign
 from rag.store.filters import Filters
-from rag.store.library import Library
-from rag.store.records import Mark, chunk_id, chunk_payload, content_hash, page_point, recipe, walk
+from rag.store.ports import content_hash
+from rag.store.qdrant.conditions import walk, within
+from rag.store.qdrant.library import Library
+from rag.store.qdrant.records import Mark, chunk_id, chunk_payload, page_point, recipe
 from rag.types import Chunk, Page, SparseVector
 from rag.web.url_key import url_hash
 
@@ -199,7 +201,7 @@ def local_copy(
 
     def search(question: str, filters: Filters) -> object:
         terms = encoder.encode_query(question)
-        only = filters.as_filter()
+        only = within(filters)
         legs = [
             models.Prefetch(query=vectors[question].tolist(), using="dense", filter=only, limit=20),
             models.Prefetch(query=models.SparseVector(**_columns(terms)), using="sparse", filter=only, limit=20),

@@ -11,7 +11,7 @@ import re
 from calendar import monthrange
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Final
 
 from rag.text import chinese_number
@@ -308,3 +308,8 @@ _READ: Final = {
     "zhago": _ago,
     "zhrolling": _rolling,
 }
+
+
+def now() -> str:
+    """The present moment as it is stored: ISO 8601 in UTC, to the microsecond."""
+    return datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")

@@ -322,3 +322,9 @@ def encodable(text: str) -> str:
     except UnicodeEncodeError:
         return text.encode("utf-8", "replace").decode("utf-8")
     return text
+
+
+def white_space_before(text: str, start: int) -> str:
+    """The white space that ends at `start`, 200 characters at most."""
+    before = text[max(0, start - 200) : start]
+    return before[len(before.rstrip()) :]

@@ -18,8 +18,8 @@ from rag.ingest.pipeline import Ingestor
 from rag.models.sparse import SparseEncoder
 from rag.reading.parser import Parser
 from rag.runs.runs import Runs
-from rag.store.edge.client import EdgeClient
-from rag.store.library import Library, open_library
+from rag.store.qdrant.edge.client import EdgeClient
+from rag.store.qdrant.library import Library, open_library
 from rag.web.connections import HostGates
 from rag.web.fetch import Fetcher
 from tests.support.hashed_model import HashedModel

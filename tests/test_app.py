@@ -17,7 +17,7 @@ from rag.errors import ConfigError, ModelError, ModelMismatchError, StoreAwayErr
 from rag.ingest.sources import example_sources
 from rag.messages import say
 from rag.runs.options import Question
-from rag.store.outages import patience
+from rag.store.patience import patience
 from rag.types import Answer
 from tests.support.chat_rules import rules
 from tests.support.chat_server import ChatServer
@@ -129,7 +129,7 @@ def test_when_the_chat_model_fails_the_passages_are_quoted(app: App) -> None:
 def test_a_library_refuses_another_embedding_model(tmp_path: Path) -> None:
     other = App(settings_for(tmp_path))
     try:
-        from rag.store.library import open_library
+        from rag.store.qdrant.library import open_library
 
         open_library(other._client, "main", "another-model", 12)
         with pytest.raises(ModelMismatchError, match="another-model"):

@@ -15,10 +15,10 @@ from rag.app.libraries import Libraries
 from rag.app.models import Models
 from rag.config import load_settings
 from rag.errors import StoreError
-from rag.store.edge.client import EdgeClient
-from rag.store.library import Library
-from rag.store.records import LibraryInfo
-from rag.store.transfer import importing
+from rag.store.qdrant.edge.client import EdgeClient
+from rag.store.qdrant.library import Library
+from rag.store.qdrant.records import LibraryInfo
+from rag.store.qdrant.transfer import importing
 
 
 @pytest.fixture

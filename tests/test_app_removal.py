@@ -11,9 +11,8 @@ import pytest
 from rag.app import App
 from rag.config import Settings, load_settings
 from rag.ingest.sources import web_source
-from rag.store.evaluation_table import KeptRow
-from rag.store.records import LIBRARIES, library_id
-from rag.store.registry import KEPT
+from rag.store.qdrant.records import KEPT, LIBRARIES, library_id
+from rag.store.sql.evaluation_table import KeptRow
 from tests.store.support import save_turn
 
 

@@ -19,7 +19,7 @@ from rag.ingest.chunking import get_chunker
 from rag.ingest.pipeline import Ingestor
 from rag.ingest.records import record_sources
 from rag.reading.parser import Parser
-from rag.store.library import open_library
+from rag.store.qdrant.library import open_library
 from rag.types import RunMode
 from rag.ui.kit.answers import answer_of, pages_now
 from rag.web.fetch import Fetcher

@@ -6,10 +6,10 @@ from contextlib import closing
 from pathlib import Path
 
 from rag.app.whole_pages import WholePages
-from rag.store.database import Database
-from rag.store.edge.client import EdgeClient
 from rag.store.filters import Filters
-from rag.store.library import open_library
+from rag.store.qdrant.edge.client import EdgeClient
+from rag.store.qdrant.library import open_library
+from rag.store.sql.database import Database
 from tests.store.support import DIMENSION, MODEL, draft
 
 

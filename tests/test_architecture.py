@@ -60,10 +60,10 @@ PLACES: dict[str, tuple[str, ...]] = {
     "trafilatura": ("rag.reading",),
     "bs4": ("rag.reading",),
     "langchain_experimental": ("rag.ingest",),
-    "sqlite3": ("rag.reading", "rag.store"),
-    "qdrant_client": ("rag.store",),
-    "qdrant_edge": ("rag.store", "rag.models"),
-    "langchain_qdrant": ("rag.store", "rag.models"),
+    "sqlite3": ("rag.reading", "rag.store.sql"),
+    "qdrant_client": ("rag.store.qdrant",),
+    "qdrant_edge": ("rag.store.qdrant", "rag.models"),
+    "langchain_qdrant": ("rag.store.qdrant", "rag.models"),
     "openai": ("rag.models",),
     "FlagEmbedding": ("rag.models",),
     "huggingface_hub": ("rag.models",),
@@ -93,7 +93,7 @@ PACKAGES = {module_name(path) for path in python_files() if path.name == "__init
 
 
 def room_of(module: str) -> str:
-    """`rag.store.edge.client` -> `rag.store`; `pages.chat` -> `pages`; `rag` itself stays `rag`."""
+    """`rag.store.qdrant.edge.client` -> `rag.store`; `pages.chat` -> `pages`; `rag` itself stays `rag`."""
     return ".".join(module.split(".")[: 2 if module.startswith("rag.") else 1])
 
 
@@ -227,12 +227,29 @@ def test_the_wings_of_the_screens_stand_apart(monkeypatch: pytest.MonkeyPatch) -
     ]
 
 
+def test_who_reads_and_writes_a_library_knows_its_ports_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only what opens one knows which database it lies in."""
+
+    def strays() -> list[str]:
+        return [
+            module
+            for module in trees()
+            if room_of(module) not in ("rag.app", "rag.store")
+            and any(name.startswith("rag.store.qdrant") for name in all_imports(module))
+        ]
+
+    assert not strays()
+    monkeypatch.setitem(trees(), "rag.ingest.probe", ast.parse("from rag.store.qdrant.library import Library"))
+    assert strays() == ["rag.ingest.probe"]
+
+
 @pytest.mark.parametrize("library", PLACES)
 def test_an_outside_library_has_one_place(library: str) -> None:
     strays = [
         module
         for module in trees()
-        if room_of(module) not in PLACES[library] and any(name.split(".")[0] == library for name in all_imports(module))
+        if not f"{module}.".startswith(tuple(f"{place}." for place in PLACES[library]))
+        and any(name.split(".")[0] == library for name in all_imports(module))
     ]
     assert not strays, f"{library} belongs to {PLACES[library]}, and is imported by {strays}"
 

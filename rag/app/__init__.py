@@ -52,13 +52,13 @@ from rag.routing.routes import Routed
 from rag.runs.options import Question, RunOptions
 from rag.runs.run import Run
 from rag.runs.runs import Runs, Searcher
-from rag.store.client import Server, connect, look, rest
-from rag.store.database import Database
 from rag.store.filters import Filters
-from rag.store.library import Library
+from rag.store.ports import Library
 from rag.store.private import keep_private
-from rag.store.registry import list_libraries
-from rag.store.server import inspect
+from rag.store.qdrant.client import Server, connect, look, rest
+from rag.store.qdrant.registry import list_libraries
+from rag.store.qdrant.server import inspect
+from rag.store.sql.database import Database
 from rag.text import is_chinese
 from rag.types import Answer, Event, Notice, Page, Retrieval
 

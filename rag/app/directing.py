@@ -22,7 +22,7 @@ from rag.routing.saving import question_of
 from rag.routing.wishes import Wishes, read_wishes
 from rag.runs.options import Question
 from rag.runs.run import Run, Searcher
-from rag.store.database import Database
+from rag.store.sql.database import Database
 from rag.text import question_language
 from rag.types import SAVED, Notice
 

@@ -20,7 +20,7 @@ from rag.ingest.schedule import Schedules
 from rag.ingest.source_reading import Reader
 from rag.ingest.sources import example_sources, web_source
 from rag.reading.parser import Parser
-from rag.store.database import Database
+from rag.store.sql.database import Database
 from rag.web.connections import HostGates
 from rag.web.fetch import Fetcher
 from rag.web.search import web_search

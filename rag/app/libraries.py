@@ -9,12 +9,13 @@ from pathlib import Path
 
 from rag.app.models import Models
 from rag.config import Settings
+from rag.dates import now
 from rag.errors import StoreAwayError, StoreError
 from rag.models.hub import BUILTIN
-from rag.store.client import Connection
-from rag.store.library import Library, open_library
-from rag.store.records import LibraryInfo, check_library_name, now
-from rag.store.registry import (
+from rag.store.qdrant.client import Connection
+from rag.store.qdrant.library import Library, open_library
+from rag.store.qdrant.records import LibraryInfo, check_library_name
+from rag.store.qdrant.registry import (
     check_present,
     check_title,
     create_library,
@@ -27,7 +28,7 @@ from rag.store.registry import (
     rename_library,
     restore_library,
 )
-from rag.store.transfer import export_library, import_library
+from rag.store.qdrant.transfer import export_library, import_library
 
 _BUILTIN_DIMENSION = 384
 

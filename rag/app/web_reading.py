@@ -8,12 +8,12 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 from rag.app.models import Models
+from rag.dates import now
 from rag.errors import RagError
 from rag.ingest.chunking import Chunker
 from rag.ingest.source_reading import Reader
 from rag.ingest.sources import web_source
 from rag.retrieval.ledger import best_of
-from rag.store.records import now
 from rag.types import Page, Passage
 from rag.web.search import WebSearch
 from rag.web.url_key import url_hash

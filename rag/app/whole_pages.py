@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from rag.store.filters import Filters
-from rag.store.library import Library
-from rag.store.summary_table import SummaryTable
+from rag.store.ports import Library
+from rag.store.sql.summary_table import SummaryTable
 from rag.types import Page, PageVersion, Passage
 
 

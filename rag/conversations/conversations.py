@@ -23,8 +23,8 @@ from rag.runs.options import Question
 from rag.runs.run import Hooks, Run
 from rag.runs.runs import FRESH, Resumed, Runs, Searcher
 from rag.runs.usage import Spent, sum_of
-from rag.store.conversation_table import Conversation, Turn, TurnState
-from rag.store.database import Change, Database
+from rag.store.sql.conversation_table import Conversation, Turn, TurnState
+from rag.store.sql.database import Change, Database
 from rag.tracing import Span
 from rag.types import Answer, Exchange, Notice, Page, Retrieval, Usage, Wait
 

@@ -17,10 +17,10 @@ from urllib.parse import urlsplit
 from rag.conversations.answer_record import plain
 from rag.conversations.conversations import TurnView
 from rag.conversations.trees import TreeNode, nodes_of
+from rag.dates import now
 from rag.errors import RagError
 from rag.messages import say
-from rag.store.conversation_table import Conversation
-from rag.store.records import now
+from rag.store.sql.conversation_table import Conversation
 from rag.text import is_chinese, without_surrogates
 from rag.tools import use_line
 from rag.types import Answer, Citation, Notice

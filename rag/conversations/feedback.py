@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 
 from rag.conversations.conversations import Conversations
 from rag.reasoning.history import searched_with
-from rag.store.database import Database
+from rag.store.sql.database import Database
 from rag.text import question_language, split_sentences
 from rag.types import Answer, Page
 

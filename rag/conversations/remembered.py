@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
+from rag.dates import now
 from rag.errors import RagError
-from rag.store.records import now
-from rag.store.sqlite_file import connected, failures
+from rag.store.sql.sqlite_file import connected, failures
 from rag.text import split_sentences
 
 if TYPE_CHECKING:

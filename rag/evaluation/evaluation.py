@@ -23,7 +23,7 @@ from rag.evaluation.shown import ShownAnswers, Which
 from rag.evaluation.support import passage_of
 from rag.prompts import requests
 from rag.prompts.texts import PromptTexts
-from rag.store.database import Database
+from rag.store.sql.database import Database
 from rag.types import Answer, CheckedBy, Page, Verdict
 from rag.web.url_key import url_hash
 

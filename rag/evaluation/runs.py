@@ -22,9 +22,9 @@ from rag.evaluation.cases import Case, case_of, row_of, version_of
 from rag.evaluation.metrics import Timed, Tools, scores
 from rag.evaluation.settings import Setting
 from rag.runs.options import Question
-from rag.store.database import Database
-from rag.store.evaluation_table import KeptRow, KeptRun, RunState
-from rag.store.outages import AWAY, patiently
+from rag.store.patience import AWAY, patiently
+from rag.store.sql.database import Database
+from rag.store.sql.evaluation_table import KeptRow, KeptRun, RunState
 from rag.types import Answer, Event, Notice
 
 log = logging.getLogger(__name__)

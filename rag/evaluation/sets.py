@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from rag.errors import RagError
 from rag.evaluation.anchoring import anchored
 from rag.evaluation.cases import Answered, Case, Format, Status, case_of, read_cases, row_of, version_of, write_cases
-from rag.store.database import Database
-from rag.store.evaluation_table import KeptSet
+from rag.store.sql.database import Database
+from rag.store.sql.evaluation_table import KeptSet
 from rag.text import plain
 
 PageText = Callable[[str], str | None]

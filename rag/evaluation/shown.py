@@ -10,7 +10,7 @@ from typing import Final, Literal
 from rag.errors import RagError
 from rag.evaluation.cases import Case
 from rag.evaluation.metrics import METRICS, Timed, Tools, scores
-from rag.store.conversation_table import ConversationTable
+from rag.store.sql.conversation_table import ConversationTable
 from rag.types import Answer
 
 log = logging.getLogger(__name__)

@@ -17,7 +17,7 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from rag.store.duplicates import THRESHOLD, likeness, sign
-from rag.store.reader import LibraryReader
+from rag.store.ports import PageLookup
 from rag.types import Decision, Notice, Page
 from rag.web.guard import MAX_LENGTH
 from rag.web.url_key import split_url, url_hash, url_key
@@ -55,7 +55,7 @@ class Duplicate:
         return ("skip", "keep_both") if self.reason == "same_text" else ("skip", "refresh", "keep_both")
 
 
-def find_duplicate(library: LibraryReader, page: Page, *, moved_to: str = "", canonical: str = "") -> Duplicate | None:
+def find_duplicate(library: PageLookup, page: Page, *, moved_to: str = "", canonical: str = "") -> Duplicate | None:
     """The stored page that `page`, not stored itself, repeats; None when it is new.
 
     `moved_to` is where its address redirects to for good, `canonical` what it says its address is.
@@ -69,7 +69,7 @@ def find_duplicate(library: LibraryReader, page: Page, *, moved_to: str = "", ca
     return next(_same_words(library, page), None)
 
 
-def _same_words(library: LibraryReader, page: Page) -> Iterator[Duplicate]:
+def _same_words(library: PageLookup, page: Page) -> Iterator[Duplicate]:
     """The other pages with the text of `page`, then those with nearly that text, the nearest first."""
     for one in library.same_text(page.text_hash):
         if one.url_hash != page.url_hash:
@@ -79,7 +79,7 @@ def _same_words(library: LibraryReader, page: Page) -> Iterator[Duplicate]:
             yield Duplicate("near_text", one, False, similarity)
 
 
-def stood_in_for(library: LibraryReader, before: Page, page: Page, final_url: str) -> Duplicate | None:
+def stood_in_for(library: PageLookup, before: Page, page: Page, final_url: str) -> Duplicate | None:
     """The other stored page that the site shows by now in the place of the stored `before`; None where there is none.
 
     `page` is what was read, `final_url` where redirects ended. Pages that were alike before were taken in
@@ -91,14 +91,14 @@ def stood_in_for(library: LibraryReader, before: Page, page: Page, final_url: st
     return None
 
 
-def _arrived_at(library: LibraryReader, before: Page, final_url: str) -> Iterator[Duplicate]:
+def _arrived_at(library: PageLookup, before: Page, final_url: str) -> Iterator[Duplicate]:
     key = url_hash(final_url) if final_url else before.url_hash
     other = library.resolve([key]).get(key)
     if other is not None and other.url_hash != before.url_hash:
         yield Duplicate("now_elsewhere", other, False)
 
 
-def _were_alike(library: LibraryReader, one: Page, other: Page) -> bool:
+def _were_alike(library: PageLookup, one: Page, other: Page) -> bool:
     """Whether the two, as they are stored, have or once had nearly the same text."""
     ours, theirs = library.versions(one.url_hash), library.versions(other.url_hash)
     if {version.text_hash for version in ours} & {version.text_hash for version in theirs}:
@@ -107,7 +107,7 @@ def _were_alike(library: LibraryReader, one: Page, other: Page) -> bool:
 
 
 def _same_address(
-    library: LibraryReader,
+    library: PageLookup,
     page: Page,
     known: dict[str, Page],
     moved_to: str,

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from rag.ingest.duplicates import believable, twin_addresses
 from rag.ingest.source_reading import OnStage, Read
 from rag.store.duplicates import Signature, sign
-from rag.store.reader import LibraryReader
-from rag.types import Decision, Page
+from rag.store.ports import PageLookup, Pages
+from rag.types import Decision, Page, PageVersion
 from rag.web.url_key import url_hash
 
 MOST = 32
@@ -62,14 +62,13 @@ def _names(read: Read) -> list[str]:
     return [own, *(url_hash(one) for one in others if one)]
 
 
-class Foreseen(LibraryReader):
+class Foreseen(PageLookup):
     """The library as it is before a group of new pages is stored, looked up for all of them at once.
 
     Once it `is_stale`, and for whatever was not foreseen, the library is asked.
     """
 
-    def __init__(self, library: LibraryReader, reads: Sequence[Read]) -> None:
-        super().__init__(library.client, library.info)
+    def __init__(self, library: Pages, reads: Sequence[Read]) -> None:
         self.is_stale = False
         self._library = library
         self._names = frozenset(name for read in reads for name in _names(read))
@@ -89,6 +88,12 @@ class Foreseen(LibraryReader):
         if self.is_stale or not self._names.issuperset(url_hashes):
             return self._library.resolve(url_hashes)
         return {one: self._resolved[one] for one in url_hashes if one in self._resolved}
+
+    def texts(self, url_hashes: Sequence[str]) -> dict[str, str]:
+        return self._library.texts(url_hashes)
+
+    def versions(self, url_hash: str) -> list[PageVersion]:
+        return self._library.versions(url_hash)
 
     def claimants(self, url_hashes: Sequence[str], *, most: int = 0) -> dict[str, list[Page]]:
         if self.is_stale or not self._names.issuperset(url_hashes):

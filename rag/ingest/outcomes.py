@@ -9,13 +9,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from rag.dates import now
 from rag.errors import IngestError, RagError
 from rag.ingest.duplicates import Duplicate
 from rag.ingest.source_reading import Read
 from rag.ingest.sources import Source
 from rag.messages import say
-from rag.store.library import Library
-from rag.store.records import joined_aliases, now
+from rag.store.aliases import joined_aliases
+from rag.store.ports import Library
 from rag.text import plain
 from rag.types import IngestResult, IngestStatus, Notice, Page
 

@@ -39,11 +39,8 @@ from rag.models.embedding import EmbeddingModel
 from rag.models.sparse import SparseEncoder
 from rag.reading.parser import Parser
 from rag.reading.quality import judge
-from rag.store.commit import Draft, Stand
 from rag.store.duplicates import sign
-from rag.store.library import Library
-from rag.store.reader import LibraryReader
-from rag.store.records import content_hash
+from rag.store.ports import Draft, Library, PageLookup, Stand, content_hash
 from rag.text import plain
 from rag.types import Decision, IngestResult, IngestStatus, Notice, Page
 from rag.web.fetch import Fetcher
@@ -200,7 +197,7 @@ class Ingestor:
             found |= self._stored_all({at: one})
         return found
 
-    def _decided(self, given: Settling, seen: LibraryReader) -> IngestResult | _Taking:
+    def _decided(self, given: Settling, seen: PageLookup) -> IngestResult | _Taking:
         """What becomes of what was read, by what is stored as `seen`."""
         read, decision = given.read, given.decision
         if decision == "skip":
@@ -238,7 +235,7 @@ class Ingestor:
         return result(read.source, read.page.url_hash, status, notice, chunks=before.chunks if before else 0)
 
     def _objection(
-        self, read: Read, before: Page | None, decision: Decision, seen: LibraryReader
+        self, read: Read, before: Page | None, decision: Decision, seen: PageLookup
     ) -> Notice | Duplicate | None:
         """What speaks against storing what was read: why the gate holds it back, or the page that it repeats."""
         if read.source.kind == "import" or (before is not None and before.text_hash == read.page.text_hash):
@@ -272,7 +269,7 @@ class Ingestor:
             return held(read, other.notice, "gone")
         return self._held(read, before, Notice(f"now_{other.reason}", other.notice.params))
 
-    def _take(self, given: Settling, page: Page, before: Page | None, seen: LibraryReader) -> IngestResult | _Taking:
+    def _take(self, given: Settling, page: Page, before: Page | None, seen: PageLookup) -> IngestResult | _Taking:
         source = given.read.source
         if before is None and (other := seen.resolve([page.url_hash]).get(page.url_hash)):
             self.library.update_record(without_alias(other, page.url))
@@ -356,7 +353,7 @@ def _soon(lot: Callable[[], T]) -> T:
     return lot()
 
 
-def _stored(seen: LibraryReader, page: Page) -> Page | None:
+def _stored(seen: PageLookup, page: Page) -> Page | None:
     """The page as it is stored now; other pages may have become its aliases since it was read."""
     return seen.known([page.url_hash]).get(page.url_hash)
 

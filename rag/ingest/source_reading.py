@@ -7,11 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from rag.dates import now
 from rag.errors import IngestError
 from rag.ingest.encode_chunks import Prepared
 from rag.ingest.sources import Source
 from rag.reading.parser import Extracted, Parser
-from rag.store.records import now
 from rag.text import detect_language, plain
 from rag.types import Page, Stage
 from rag.web.fetch import Fetched, Fetcher

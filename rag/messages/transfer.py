@@ -1,4 +1,4 @@
-"""Sentences of rag/store/transfer.py: a library as one file."""
+"""Sentences of rag/store/qdrant/transfer.py: a library as one file."""
 
 MESSAGES: dict[str, tuple[str, str]] = {
     "exchange_unreadable": (

@@ -12,10 +12,8 @@ from functools import lru_cache
 
 from rag.models.sparse import SparseEncoder
 from rag.retrieval.spans import BUDGET, Bounds, choose_spans
-from rag.store.library import Library
-from rag.store.records import white_space_before
-from rag.store.search import Hit
-from rag.text import terms
+from rag.store.ports import Hit, Library
+from rag.text import terms, white_space_before
 from rag.types import Fate, Passage
 
 NEARLY_SAME = 0.9

@@ -18,7 +18,7 @@ from rag.retrieval.context import assemble
 from rag.retrieval.following import term_weights
 from rag.retrieval.retriever import K
 from rag.retrieval.spans import BUDGET
-from rag.store.library import Library
+from rag.store.ports import Library
 from rag.types import Candidate, Page, Passage, Retrieval
 
 Worth = Callable[[Retrieval, int, Passage], float]

@@ -18,8 +18,7 @@ from rag.retrieval.following import term_weights
 from rag.retrieval.ranking import mmr, pairwise_similarity
 from rag.retrieval.strategies import DEFAULT_STRATEGY, STRATEGIES, Engine, Expander, SearchRequest, Tuning
 from rag.store.filters import Filters
-from rag.store.library import Library
-from rag.store.search import Hit
+from rag.store.ports import Hit, Library
 from rag.types import Candidate, Passage, Retrieval
 
 K, LAMBDA = 10, 0.7

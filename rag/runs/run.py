@@ -23,7 +23,7 @@ from rag.reasoning.reasoner import Quoter, Reasoner
 from rag.retrieval.context import joined
 from rag.runs.options import Question, RunOptions
 from rag.runs.usage import CallBudget, Spent
-from rag.store.conversation_table import Change
+from rag.store.sql.conversation_table import Change
 from rag.tracing import Span, Trace
 from rag.types import (
     Answer,

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
-
-from qdrant_client import models
+from datetime import UTC, datetime, timedelta
 
 from rag.types import Page
 
-_DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
+DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,28 +30,6 @@ class Filters:
 
     def __bool__(self) -> bool:
         return any((self.pages, self.sites, self.languages, self.sections, self.since, self.until, self.without))
-
-    def as_filter(self) -> models.Filter | None:
-        """Qdrant's form of it, None for no filter."""
-        keys = {
-            "metadata.url_hash": self.pages,
-            "metadata.site": self.sites,
-            "metadata.language": self.languages,
-            "metadata.section": self.sections,
-        }
-        must: list[models.Condition] = [
-            models.FieldCondition(key=key, match=models.MatchAny(any=list(values)))
-            for key, values in keys.items()
-            if values
-        ]
-        if self.since or self.until:
-            must.append(models.FieldCondition(key="metadata.added_at", range=_between(self.since, self.until)))
-        aside: list[models.Condition] = [
-            models.FieldCondition(key="metadata.url_hash", match=models.MatchAny(any=list(self.without)))
-        ]
-        if not (must or self.without):
-            return None
-        return models.Filter(must=must or None, must_not=aside if self.without else None)
 
     def holds(self, page: Page, *, dated: bool = True) -> bool:
         """Whether a page is within it, `dated` also when it was added; headings are not looked at."""
@@ -83,17 +59,10 @@ def between(moment: str, since: str, until: str) -> bool:
     """Whether a moment (ISO 8601) lies between two others, or dates, each of which may be empty."""
     at = _utc(moment) if moment else None
     after = at is not None and (not since or at >= _utc(since))
-    end = _utc(until) + timedelta(days=bool(_DATE.fullmatch(until))) if until else None
+    end = _utc(until) + timedelta(days=bool(DATE.fullmatch(until))) if until else None
     return after and (end is None or (at is not None and at <= end))
 
 
 def _utc(moment: str) -> datetime:
     read = datetime.fromisoformat(moment)
     return read if read.tzinfo else read.replace(tzinfo=UTC)
-
-
-def _between(since: str, until: str) -> models.DatetimeRange:
-    if _DATE.fullmatch(until):
-        day_after = (date.fromisoformat(until) + timedelta(days=1)).isoformat()
-        return models.DatetimeRange(gte=since or None, lt=day_after)
-    return models.DatetimeRange(gte=since or None, lte=until or None)

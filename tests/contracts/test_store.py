@@ -2,45 +2,33 @@
 
 from __future__ import annotations
 
-import os
 import uuid
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from langchain_core.documents import Document
 from langchain_qdrant import QdrantVectorStore, RetrievalMode
-from qdrant_client import QdrantClient, models
+from qdrant_client import models
 
-from rag.config import load_settings
-from rag.store.client import connect, is_shared
-from rag.store.duplicates import sign
-from rag.store.edge.client import EdgeClient
-from rag.store.library import open_library
-from rag.store.records import LIBRARIES, alias_hash, library_id
-from rag.store.registry import list_libraries
+from rag.store.qdrant.client import is_shared
+from rag.store.qdrant.edge.client import EdgeClient
 from rag.types import SparseVector
+from tests.contracts.conftest import Store
 from tests.store.support import (
     DIMENSION,
-    MODEL,
-    Draft,
     HashEmbeddings,
     WordEmbeddings,
-    draft,
     point_id,
     sparse_vector,
     unit,
 )
-from tests.support.qdrant_server import QdrantServer
 
 pytestmark = pytest.mark.filterwarnings("ignore:Payload indexes have no effect")
 
 POINTS = 60
-KINDS = ["edge", "memory", "stand-in", *(["server"] if os.environ.get("QDRANT_URL") else [])]
 RNG = np.random.default_rng(7)
 VECTORS = unit(RNG, POINTS)
 SPARSE = [sparse_vector(RNG) for _ in range(POINTS)]
@@ -53,40 +41,6 @@ INDEXES = {
     "number": models.PayloadSchemaType.INTEGER,
     "at": models.PayloadSchemaType.DATETIME,
 }
-
-
-@dataclass
-class Store:
-    """A client of one kind, with the name of a collection that is its own."""
-
-    client: QdrantClient
-    name: str
-    reopen: Callable[[], QdrantClient]
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[QdrantServer]:
-    with QdrantServer(tmp_path_factory.mktemp("server")) as running:
-        yield running
-
-
-@pytest.fixture(params=KINDS)
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
-    def connected() -> QdrantClient:
-        if request.param == "memory":
-            return QdrantClient(":memory:")
-        if request.param == "edge":
-            return EdgeClient(tmp_path / "qdrant")
-        if request.param == "stand-in":
-            return connect(load_settings(None, qdrant_url=request.getfixturevalue("server").url))
-        return connect(load_settings(None))
-
-    made = Store(connected(), f"contract-{uuid.uuid4().hex[:8]}", connected)
-    yield made
-    for collection in made.client.get_collections().collections:
-        if made.name in collection.name:
-            made.client.delete_collection(collection.name)
-    made.client.close()
 
 
 @pytest.fixture
@@ -541,67 +495,3 @@ def test_langchain_adds_finds_and_deletes(store: Store) -> None:
     assert vectors.get_by_ids(ids[:1])[0].page_content == texts[0]
     assert vectors.delete(ids[:2])
     assert store.client.count(store.name).count == 28
-
-
-def test_a_library_gives_the_same_answers(store: Store) -> None:
-    library = open_library(store.client, f"lib-{store.name}", MODEL, DIMENSION)
-    drafts = [draft(f"page-{n}", site=f"s{n % 3}.example") for n in range(8)]
-    for one in drafts:
-        one.commit(library)
-    assert library.name in list_libraries(store.client)
-    hits = library.search(dense=drafts[3].dense[1], sparse=drafts[3].sparse[1], limit=5, prefetch=20)
-    assert hits[0].passage.text == drafts[3].chunks[1].text
-    assert hits[0].passage.ranks == {"dense": 1, "sparse": 1, "fused": 1}
-    assert [hit.passage.text for hit in hits] == reference_texts(drafts)
-    assert library.remove([drafts[3].page.url_hash]) == 1
-    assert (library.page_count(), library.chunk_count()) == (7, 28)
-    store.client.delete(LIBRARIES, [library_id(library.name)])
-
-
-def test_a_library_keeps_versions_aliases_and_what_is_left_out(store: Store) -> None:
-    library = open_library(store.client, f"lib-{store.name}", MODEL, DIMENSION)
-    old, new, other = draft("a"), draft("a", version=1), draft("b")
-    old.commit(library)
-    replace(new, page=replace(new.page, aliases=("https://old.example/a",))).commit(library)
-    other.commit(library)
-    key, alias = new.page.url_hash, alias_hash("https://old.example/a")
-    assert [one.text for one in library.versions(key)] == [old.page.text, new.page.text]
-    assert {given: page.url_hash for given, page in library.resolve([alias, other.page.url_hash]).items()} == {
-        alias: key,
-        other.page.url_hash: other.page.url_hash,
-    }
-    assert [page.url_hash for page in library.same_text(new.page.text_hash)] == [key]
-    library.set_left_out([key], True)
-    library.sweep()
-    found = library.search(dense=new.dense[0], sparse=new.sparse[0], limit=10, prefetch=20)
-    assert {hit.passage.url_hash for hit in found} == {other.page.url_hash}
-    library.update_record(replace(library.known([key])[key], status="gone", failures=3))
-    assert (library.known([key])[key].status, library.left_out()) == ("gone", {key})
-    assert library.clear() == 2
-    assert store.client.count(library._versions.collection).count == 0
-    store.client.delete(LIBRARIES, [library_id(library.name)])
-
-
-def test_nearly_the_same_text_is_found_in_every_store(store: Store) -> None:
-    library = open_library(store.client, f"lib-{store.name}", MODEL, DIMENSION)
-    texts = [
-        " ".join(f"word{n % 97 + 100 * seed} and {n * 7 % 89 + 100 * seed}" for n in range(300)) for seed in (1, 2)
-    ]
-    for number, text in enumerate(texts):
-        given = draft(f"p{number}", chunks=0)
-        replace(given, page=replace(given.page, text=text, text_hash=str(number))).commit(library)
-    signature = sign(texts[1] + " and a few words more at its end")
-    ((page, score),) = library.near_texts(signature)
-    assert page.title == "Page p1"
-    assert 0.85 <= score < 1.0
-    store.client.delete(LIBRARIES, [library_id(library.name)])
-
-
-def reference_texts(drafts: list[Draft]) -> list[str]:
-    """The answer of a library over the in-memory mode, which every other must give."""
-    client = QdrantClient(":memory:")
-    library = open_library(client, "reference", MODEL, DIMENSION)
-    for one in drafts:
-        one.commit(library)
-    hits = library.search(dense=drafts[3].dense[1], sparse=drafts[3].sparse[1], limit=5, prefetch=20)
-    return [hit.passage.text for hit in hits]

@@ -14,7 +14,7 @@ from langchain_qdrant import QdrantVectorStore, RetrievalMode
 from langchain_tests.integration_tests import VectorStoreIntegrationTests
 from qdrant_client import models
 
-from rag.store.edge.client import EdgeClient
+from rag.store.qdrant.edge.client import EdgeClient
 from tests.store.support import WordEmbeddings
 
 

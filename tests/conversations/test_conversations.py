@@ -22,7 +22,7 @@ from rag.graphs import MODES
 from rag.reasoning.history import searched_with
 from rag.runs.options import Question, RunOptions
 from rag.runs.runs import Runs
-from rag.store.database import Database
+from rag.store.sql.database import Database
 from rag.types import Candidate, Retrieval
 from tests.support.answering import BRIDGE, FakeRetriever, ScriptedReasoner, passage
 

@@ -23,9 +23,9 @@ from rag.reading.parser import Parser
 from rag.retrieval.retriever import Retriever
 from rag.runs.options import Question
 from rag.runs.runs import Runs
-from rag.store.database import Database
-from rag.store.edge.client import EdgeClient
-from rag.store.library import open_library
+from rag.store.qdrant.edge.client import EdgeClient
+from rag.store.qdrant.library import open_library
+from rag.store.sql.database import Database
 from rag.text import is_chinese
 from rag.types import Page, Passage, Retrieval
 from rag.web.fetch import Fetcher

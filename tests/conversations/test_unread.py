@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from rag.store.database import Database
+from rag.store.sql.database import Database
 
 
 def test_a_report_is_unread_until_it_is_opened(tmp_path: Path) -> None:

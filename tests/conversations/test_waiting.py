@@ -22,7 +22,7 @@ from rag.errors import RagError
 from rag.runs.options import Question, RunOptions
 from rag.runs.run import Mode, Prepared, Run, answer_of
 from rag.runs.runs import Runs
-from rag.store.database import Change, Database
+from rag.store.sql.database import Change, Database
 from rag.types import Answer, Notice
 from tests.support.answering import FakeRetriever, ScriptedReasoner
 

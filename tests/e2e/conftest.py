@@ -165,6 +165,16 @@ def click_until(wanted: Locator, seen: Locator) -> None:
     return expect(seen).to_be_visible()
 
 
+def unfold(details: Locator, seen: Locator) -> None:
+    """Open an expander, and once more where it was just being drawn anew."""
+    for _ in range(5):
+        if details.get_attribute("open") is None:
+            details.locator("summary").first.click()
+        with suppress(AssertionError):
+            return expect(seen).to_be_visible(timeout=10_000)
+    return expect(seen).to_be_visible()
+
+
 def settled(page: Page) -> None:
     """Wait until the script of the page has run to its end."""
     page.locator("[data-testid=stApp][data-test-script-state=notRunning]").wait_for()

@@ -17,7 +17,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from rag.ui.kit.strings import Language, label
-from tests.e2e.conftest import OpenTab, ask, settled
+from tests.e2e.conftest import OpenTab, ask, settled, unfold
 from tests.e2e.test_main_job import QUESTIONS
 
 pytestmark = pytest.mark.usefixtures("samples")
@@ -44,8 +44,9 @@ def _answer(page: Page, language: Language) -> None:
 
 
 def _why(page: Page, language: Language) -> None:
-    page.locator("[class*='st-key-how-'] summary").last.click()
-    page.get_by_role("tab", name=label("why_title", language)).click()
+    tab = page.get_by_role("tab", name=label("why_title", language))
+    unfold(page.locator("[class*='st-key-how-'] details").last, tab)
+    tab.click()
     page.locator("[class*='st-key-candidates-'] table").first.wait_for()
 
 

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from rag.ui.kit.strings import Language, label
-from tests.e2e.conftest import OpenTab, settled
+from tests.e2e.conftest import OpenTab, settled, unfold
 from tests.e2e.test_hostile_answers import connect
 from tests.support.chat_server import ChatServer
 from tests.support.judge_model import JudgeModel
@@ -59,8 +59,7 @@ def ask_judge(page: Page, question: str, language: Language) -> None:
 def open_summary(page: Page, key: str, seen: str, place: int = 0) -> None:
     """Open the expander of this key, once the page has come to rest."""
     settled(page)
-    page.locator(f"[class*='st-key-{key}-'] summary").nth(place).click()
-    page.locator(seen).first.wait_for()
+    unfold(page.locator(f"[class*='st-key-{key}-'] details").nth(place), page.locator(seen).first)
     settled(page)
 
 

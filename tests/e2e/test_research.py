@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from rag.ui.kit.strings import Language, label
-from tests.e2e.conftest import OpenTab, settled
+from tests.e2e.conftest import OpenTab, settled, unfold
 from tests.e2e.test_hostile_answers import connect
 from tests.support.chat_server import ChatServer, rules
 
@@ -41,9 +41,8 @@ def test_the_plan_is_changed_carried_out_and_kept(open_tab: OpenTab, language: L
         page.locator("[class*='st-key-source-']").first.wait_for()
         told = label("research_gaps", language)
         expect(page.get_by_text(told)).to_be_visible()
-        page.locator("[class*='st-key-how-'] summary").click()
         plan = page.locator("[class*='st-key-plan-']")
-        expect(plan.locator("img")).to_be_visible()
+        unfold(page.locator("[class*='st-key-how-'] details").first, plan.locator("img"))
         expect(plan.get_by_text(label("research_status_skipped", language))).to_be_visible()
         expect(plan.get_by_text(label("research_by_person", language))).to_be_visible()
         assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0

@@ -15,7 +15,7 @@ from rag.evaluation.runs import EvaluationRuns, RunView
 from rag.evaluation.settings import SHALLOW, Setting, grid
 from rag.messages import say
 from rag.runs.options import Question
-from rag.store.database import Database
+from rag.store.sql.database import Database
 from rag.types import Answer, Notice
 from tests.support.evaluating import SETTINGS, AnsweringByRule, cases
 

@@ -11,7 +11,7 @@ from rag.errors import RagError
 from rag.evaluation.anchoring import anchored
 from rag.evaluation.cases import Case, Evidence
 from rag.evaluation.sets import Sets
-from rag.store.database import Database
+from rag.store.sql.database import Database
 
 PAGE = "https://a.example/"
 TEXT = "The ferry left at six. The harbour bridge was opened to traffic in the spring of 1932. It carries eight lanes."

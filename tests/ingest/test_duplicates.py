@@ -14,7 +14,7 @@ from rag.ingest.pipeline import Ingestor
 from rag.ingest.records import record_sources
 from rag.ingest.source_reading import Read
 from rag.ingest.sources import Source, file_sources, web_source
-from rag.store.library import Library
+from rag.store.qdrant.library import Library
 from rag.types import Decision, IngestResult, Page
 from rag.web.url_key import url_hash, url_key
 from tests.store.test_duplicates import english

@@ -11,7 +11,7 @@ from rag.ingest.groups import Settling, apart
 from rag.ingest.pipeline import Ingestor
 from rag.ingest.source_reading import Read
 from rag.ingest.sources import web_source
-from rag.store.library import open_library
+from rag.store.qdrant.library import open_library
 from rag.types import IngestResult
 from tests.ingest.jobs.conftest import records
 from tests.ingest.test_duplicates import canonical, html

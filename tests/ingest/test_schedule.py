@@ -11,7 +11,7 @@ import pytest
 
 from rag.errors import StoreError
 from rag.ingest.schedule import Schedules
-from rag.store.database import Database
+from rag.store.sql.database import Database
 
 
 class Clock:

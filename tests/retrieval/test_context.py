@@ -10,7 +10,7 @@ from rag.models.sparse import SparseEncoder
 from rag.retrieval.context import Context, assemble, widened
 from rag.retrieval.retriever import Retriever
 from rag.retrieval.strategies import STRATEGIES
-from rag.store.library import Library
+from rag.store.qdrant.library import Library
 from rag.types import Passage
 from tests.support.hashed_model import HashedModel
 

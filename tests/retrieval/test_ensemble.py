@@ -10,7 +10,7 @@ import pytest
 
 from rag.models.sparse import SparseEncoder
 from rag.retrieval.ensemble import EnsembleRetriever, Searches, Shelves
-from rag.store.library import Library
+from rag.store.qdrant.library import Library
 from rag.types import Candidate, Passage, Retrieval
 from tests.support.answering import BRIDGE, TEA, VOLCANO, passage
 

@@ -10,7 +10,7 @@ from rag.models.sparse import SparseEncoder
 from rag.retrieval.answerable import DOUBT
 from rag.retrieval.retriever import Retriever
 from rag.retrieval.strategies import STRATEGIES
-from rag.store.library import Library
+from rag.store.qdrant.library import Library
 from tests.support.hashed_model import HashedModel
 
 PAGES = {

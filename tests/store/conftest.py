@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from rag.store.edge.client import EdgeClient
-from rag.store.edge.copying import copy_folder
-from rag.store.library import Library
+from rag.store.qdrant.edge.client import EdgeClient
+from rag.store.qdrant.edge.copying import copy_folder
+from rag.store.qdrant.library import Library
 from tests.store.support import open_edge
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from rag.store import schema
-from rag.store.conversation_table import ConversationTable, SpanTable
-from rag.store.database import Change, Database
+from rag.store.sql import schema
+from rag.store.sql.conversation_table import ConversationTable, SpanTable
+from rag.store.sql.database import Change, Database
 from rag.tracing import Span, end
 from tests.store.support import save_turn
 

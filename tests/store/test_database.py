@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from rag.errors import StoreError
-from rag.store.database import Database
-from rag.store.item_table import NewItem
-from rag.store.schema import VERSIONS
+from rag.store.sql.database import Database
+from rag.store.sql.item_table import NewItem
+from rag.store.sql.schema import VERSIONS
 from rag.types import IngestResult
 from tests.store.support import save_turn
 
@@ -126,7 +126,7 @@ def test_two_processes_may_open_the_file_at_once(tmp_path: Path, old: bool) -> N
     if old:
         old_file(path)
     program = (
-        "import sys; from pathlib import Path; from rag.store.database import Database;"
+        "import sys; from pathlib import Path; from rag.store.sql.database import Database;"
         "Database(Path(sys.argv[1])).jobs.create('main', '')"
     )
     children = [subprocess.Popen([sys.executable, "-c", program, str(path)], cwd=ROOT) for _ in range(2)]

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from rag.store.duplicates import BANDS, Signature, likeness, sign, similarity
-from rag.store.library import Library
+from rag.store.qdrant.library import Library
 from tests.store.support import draft
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"

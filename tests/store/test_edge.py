@@ -18,10 +18,10 @@ from qdrant_client import QdrantClient, models
 from qdrant_client.client_base import QdrantBase
 
 from rag.errors import StoreBusyError, StoreError
-from rag.store.edge.client import BATCH, EdgeBackend, EdgeClient
-from rag.store.edge.copying import copy_file, read_ahead
-from rag.store.edge.shard import Shard
-from rag.store.library import Library
+from rag.store.qdrant.edge.client import BATCH, EdgeBackend, EdgeClient
+from rag.store.qdrant.edge.copying import copy_file, read_ahead
+from rag.store.qdrant.edge.shard import Shard
+from rag.store.qdrant.library import Library
 from tests.store.support import draft, open_edge, point_id
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -245,9 +245,8 @@ def test_a_second_client_gets_a_clear_sentence(folder: Path) -> None:
 
 def test_a_second_process_gets_a_clear_sentence(folder: Path) -> None:
     first, _ = open_edge(folder)
-    program = (
-        f"from pathlib import Path; from rag.store.edge.client import EdgeClient; EdgeClient(Path({str(folder)!r}))"
-    )
+    opened = f"EdgeClient(Path({str(folder)!r}))"
+    program = f"from pathlib import Path; from rag.store.qdrant.edge.client import EdgeClient; {opened}"
     ended = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True)
     assert ended.returncode == 1
     assert ended.stderr.splitlines()[-1].startswith("rag.errors.StoreBusyError: Another process has the database")
@@ -353,7 +352,7 @@ def test_reading_ahead_leaves_what_is_read_later_and_what_cannot_be_read(
     read_ahead(tmp_path)
     assert sorted(opened) == ["dangling", "links.bin", "page_0.dat"]
     opened.clear()
-    monkeypatch.setattr("rag.store.edge.copying._MOST", 1_000_000)
+    monkeypatch.setattr("rag.store.qdrant.edge.copying._MOST", 1_000_000)
     read_ahead(tmp_path)
     assert sorted(opened) == ["dangling", "links.bin"]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rag.store.database import Database
+from rag.store.sql.database import Database
 from tests.store.support import save_turn
 
 

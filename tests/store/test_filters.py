@@ -12,10 +12,11 @@ from qdrant_client import QdrantClient
 from rag.models.sparse import SparseEncoder
 from rag.retrieval.retriever import Retriever
 from rag.retrieval.strategies import STRATEGIES
-from rag.store import commit as commit_module
-from rag.store.edge.client import EdgeClient
 from rag.store.filters import Filters
-from rag.store.library import Library, open_library
+from rag.store.qdrant import commit as commit_module
+from rag.store.qdrant.conditions import within
+from rag.store.qdrant.edge.client import EdgeClient
+from rag.store.qdrant.library import Library, open_library
 from rag.types import Chunk, Page
 from tests.support.hashed_model import HashedModel
 
@@ -83,7 +84,7 @@ def test_every_strategy_keeps_to_the_filters(library: Library, strategy: str) ->
 
 
 def test_no_filter_is_no_filter() -> None:
-    assert Filters().as_filter() is None
+    assert within(Filters()) is None
     assert not Filters()
     assert Filters(since="2026-01-01")
 

@@ -16,9 +16,9 @@ import pytest
 from qdrant_client import models
 
 from rag.errors import StoreError
-from rag.store.edge import shard as shards_of
-from rag.store.edge.client import EdgeClient
-from rag.store.edge.shard import IndexBuilder, Shard
+from rag.store.qdrant.edge import shard as shards_of
+from rag.store.qdrant.edge.client import EdgeClient
+from rag.store.qdrant.edge.shard import IndexBuilder, Shard
 from tests.store.support import DIMENSION, point_id, unit
 
 POINTS = 3000
@@ -119,7 +119,7 @@ def test_a_copy_that_cannot_be_brought_to_the_disk_is_not_adopted(
     def full(folder: Path) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("rag.store.edge.shard.sync_folder", full)
+    monkeypatch.setattr("rag.store.qdrant.edge.shard.sync_folder", full)
     with pytest.raises(StoreError):
         filled.backend.builder("c").build()
     assert shards(filled) == before

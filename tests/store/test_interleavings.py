@@ -12,12 +12,13 @@ import pytest
 from qdrant_client import QdrantClient, models
 
 from rag.errors import StoreError
-from rag.store.audit import Audit
 from rag.store.filters import Filters
-from rag.store.library import Library, open_library
-from rag.store.records import LIBRARIES, LibraryInfo, library_id, match
-from rag.store.sweep import sweep
-from rag.store.transfer import importing
+from rag.store.ports import Audit
+from rag.store.qdrant.conditions import match
+from rag.store.qdrant.library import Library, open_library
+from rag.store.qdrant.records import LIBRARIES, LibraryInfo, library_id
+from rag.store.qdrant.sweep import sweep
+from rag.store.qdrant.transfer import importing
 from tests.store.support import DIMENSION, MODEL, Draft, draft
 from tests.support.stepping import Shared, Writer
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from rag.store.database import Database
-from rag.store.item_table import JobItem, NewItem
+from rag.store.sql.database import Database
+from rag.store.sql.item_table import JobItem, NewItem
 from rag.types import IngestResult
 
 ADDED = IngestResult("s", "https://a.example/1", "h1", "added", "page_added", "Added.", 3, 1.5, {"chunks": 3})

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from rag.errors import StoreError
-from rag.store.database import Database
-from rag.store.item_table import NewItem
-from rag.store.job_table import JobState
+from rag.store.sql.database import Database
+from rag.store.sql.item_table import NewItem
+from rag.store.sql.job_table import JobState
 from rag.types import IngestResult, Notice
 
 ADDED = IngestResult("s", "https://a.example/1", "h1", "added", "page_added", "Added.")

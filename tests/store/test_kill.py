@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from rag.store.library import Library
-from rag.store.versions import KEPT
+from rag.store.qdrant.library import Library
+from rag.store.qdrant.versions import KEPT
 from tests.store.support import draft, open_edge
 from tests.support.killed import begun
 

@@ -10,10 +10,10 @@ import pytest
 from qdrant_client import models
 
 from rag.errors import ModelMismatchError, StoreError
-from rag.store.edge.client import EdgeClient
-from rag.store.library import Library, open_library
-from rag.store.records import content_hash
-from rag.store.registry import library_info, list_libraries
+from rag.store.ports import content_hash
+from rag.store.qdrant.edge.client import EdgeClient
+from rag.store.qdrant.library import Library, open_library
+from rag.store.qdrant.registry import library_info, list_libraries
 from rag.types import SparseVector
 from tests.store.support import DIMENSION, MODEL, draft, open_edge
 

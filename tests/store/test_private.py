@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from rag.store.database import Database
-from rag.store.edge.client import EdgeClient
-from rag.store.library import open_library
 from rag.store.private import keep_private
+from rag.store.qdrant.edge.client import EdgeClient
+from rag.store.qdrant.library import open_library
+from rag.store.sql.database import Database
 from tests.support.hashed_model import HashedModel
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="Windows knows no modes")

@@ -9,8 +9,9 @@ from dataclasses import replace
 import pytest
 from qdrant_client import models
 
-from rag.store.library import Library
-from rag.store.records import alias_hash, joined_aliases, page_id
+from rag.store.aliases import alias_hash, joined_aliases
+from rag.store.qdrant.library import Library
+from rag.store.qdrant.records import page_id
 from rag.types import Page
 from tests.store.support import draft
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import uuid
 
-from rag.store.records import _SPACE, alias_hash, chunk_id, library_id, page_id, version_id
+from rag.store.aliases import alias_hash
+from rag.store.qdrant.records import _SPACE, chunk_id, library_id, page_id, version_id
 from rag.web.url_key import url_hash
 
 

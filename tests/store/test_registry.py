@@ -8,11 +8,11 @@ import pytest
 from qdrant_client import QdrantClient
 
 from rag.errors import StoreError
-from rag.store import registry
-from rag.store.edge.client import EdgeClient
-from rag.store.library import open_library
-from rag.store.records import LIBRARIES, LibraryInfo, library_from, library_id
-from rag.store.registry import (
+from rag.store.qdrant import registry
+from rag.store.qdrant.edge.client import EdgeClient
+from rag.store.qdrant.library import open_library
+from rag.store.qdrant.records import KEPT, LIBRARIES, LibraryInfo, library_from, library_id
+from rag.store.qdrant.registry import (
     check_present,
     check_title,
     create_library,
@@ -25,7 +25,7 @@ from rag.store.registry import (
     rename_library,
     restore_library,
 )
-from rag.store.transfer import importing
+from rag.store.qdrant.transfer import importing
 from tests.store.support import DIMENSION, MODEL, draft
 
 pytestmark = pytest.mark.filterwarnings("ignore:Payload indexes have no effect")
@@ -44,7 +44,7 @@ def made(client: QdrantClient, name: str, title: str = "") -> LibraryInfo:
 
 def a_day_later(client: QdrantClient, name: str) -> None:
     """Let a library have been removed a day and a second ago."""
-    moment = datetime.now(UTC) - registry.KEPT - timedelta(seconds=1)
+    moment = datetime.now(UTC) - KEPT - timedelta(seconds=1)
     client.set_payload(LIBRARIES, {"removed_at": moment.isoformat()}, [library_id(name)])
 
 

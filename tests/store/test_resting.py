@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from rag.errors import StoreError
-from rag.store.edge.client import EdgeClient
-from rag.store.library import Library, open_library
+from rag.store.qdrant.edge.client import EdgeClient
+from rag.store.qdrant.library import Library, open_library
 from tests.store.support import DIMENSION, MODEL, draft, open_edge
 
 

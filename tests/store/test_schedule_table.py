@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from rag.errors import StoreError
-from rag.store.database import Database
-from rag.store.schedule_table import ScheduleTable
+from rag.store.sql.database import Database
+from rag.store.sql.schedule_table import ScheduleTable
 
 
 @pytest.fixture

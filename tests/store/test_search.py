@@ -10,10 +10,10 @@ import pytest
 
 from rag.errors import StoreError
 from rag.store.filters import Filters
-from rag.store.library import Library, open_library
-from rag.store.locks import library_locks
-from rag.store.records import chunk_id, page_id
-from rag.store.search import reciprocal_rank_fusion
+from rag.store.fusion import reciprocal_rank_fusion
+from rag.store.qdrant.library import Library, open_library
+from rag.store.qdrant.locks import library_locks
+from rag.store.qdrant.records import chunk_id, page_id
 from rag.types import SparseVector
 from tests.store.support import Draft, draft
 
@@ -124,7 +124,7 @@ def test_hits_of_a_generation_that_is_not_current_are_passed_over(
     switch = library_locks(library.client, library.name).switch
     if when == "by another process":
         change_record(library, stored.url_hash)
-        monkeypatch.setattr("rag.store.search.is_shared", lambda client: True)
+        monkeypatch.setattr("rag.store.qdrant.search.is_shared", lambda client: True)
         library = open_library(library.client, library.name, library.embedding_model, library.dimension)
     elif when == "after a change failed":
         with pytest.raises(StoreError), switch:

@@ -9,9 +9,9 @@ import pytest
 
 from rag.config import load_settings
 from rag.messages import say
-from rag.store.client import Server
-from rag.store.library import open_library
-from rag.store.server import inspect
+from rag.store.qdrant.client import Server
+from rag.store.qdrant.library import open_library
+from rag.store.qdrant.server import inspect
 from tests.store.support import DIMENSION, MODEL, draft
 from tests.support.qdrant_server import QdrantServer
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from rag.store import summary_table
-from rag.store.database import Database
+from rag.store.sql import summary_table
+from rag.store.sql.database import Database
 
 
 @pytest.fixture

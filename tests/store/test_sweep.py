@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from rag.store.commit import Committer
-from rag.store.edge.client import EdgeClient
-from rag.store.library import Library
-from rag.store.sweep import sweep
+from rag.store.qdrant.commit import Committer
+from rag.store.qdrant.edge.client import EdgeClient
+from rag.store.qdrant.library import Library
+from rag.store.qdrant.sweep import sweep
 from tests.store.support import draft, open_edge
 
 # The calls of a commit that change something, in their order: a page's first, and one that replaces a text.

@@ -7,8 +7,8 @@ from threading import Event
 
 import numpy as np
 
-from rag.store.edge.client import EdgeClient
-from rag.store.library import Library
+from rag.store.qdrant.edge.client import EdgeClient
+from rag.store.qdrant.library import Library
 from tests.store.support import draft
 
 ROUNDS = 12

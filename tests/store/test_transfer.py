@@ -18,13 +18,13 @@ from qdrant_client import QdrantClient, models
 
 from rag.errors import ModelMismatchError, StoreError
 from rag.messages import say
-from rag.store.archive import ArchiveReader
-from rag.store.edge.client import EdgeClient
-from rag.store.import_rows import checked_page
-from rag.store.library import Library, open_library
-from rag.store.records import LIBRARIES, library_id, page_id, pages_collection
-from rag.store.registry import list_libraries
-from rag.store.transfer import _info, export_library, import_library
+from rag.store.qdrant.archive import ArchiveReader
+from rag.store.qdrant.edge.client import EdgeClient
+from rag.store.qdrant.import_rows import checked_page
+from rag.store.qdrant.library import Library, open_library
+from rag.store.qdrant.records import LIBRARIES, library_id, page_id, pages_collection
+from rag.store.qdrant.registry import list_libraries
+from rag.store.qdrant.transfer import _info, export_library, import_library
 from rag.types import Page, SparseVector
 from tests.store.support import DIMENSION, MODEL, draft, open_edge
 

@@ -7,8 +7,8 @@ import pytest
 from langchain_core.documents import Document
 
 from rag.errors import StoreError
-from rag.store.library import Library
-from rag.store.records import chunk_id
+from rag.store.qdrant.library import Library
+from rag.store.qdrant.records import chunk_id
 from rag.types import SparseVector
 from tests.store.support import Draft, HashEmbeddings, WordEmbeddings, draft
 

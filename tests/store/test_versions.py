@@ -10,8 +10,8 @@ import pytest
 from qdrant_client import models
 
 from rag.errors import StoreError
-from rag.store.library import Library
-from rag.store.versions import KEPT
+from rag.store.qdrant.library import Library
+from rag.store.qdrant.versions import KEPT
 from tests.store.support import draft
 
 

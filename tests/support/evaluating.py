@@ -18,7 +18,7 @@ from rag.evaluation.metrics import Tools
 from rag.evaluation.runs import EvaluationRuns
 from rag.evaluation.settings import Setting
 from rag.runs.options import Question
-from rag.store.database import Database
+from rag.store.sql.database import Database
 from rag.types import Answer, Event, Page
 
 SETTINGS = [Setting("fast"), Setting("deep")]

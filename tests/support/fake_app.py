@@ -31,7 +31,7 @@ from rag.retrieval.ensemble import Shelves
 from rag.retrieval.page_map import PageMap
 from rag.runs.options import Question
 from rag.runs.run import Hooks
-from rag.store.database import Database, Schedule
+from rag.store.sql.database import Database, Schedule
 from rag.types import (
     Answer,
     Decision,

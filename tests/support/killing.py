@@ -28,10 +28,10 @@ from typing import Any, Self
 from qdrant_client import models
 
 from rag.config import load_settings
-from rag.store.client import connect
-from rag.store.database import Database, JobItem
-from rag.store.library import open_library
-from rag.store.records import walk
+from rag.store.qdrant.client import connect
+from rag.store.qdrant.conditions import walk
+from rag.store.qdrant.library import open_library
+from rag.store.sql.database import Database, JobItem
 from tests.support.hashed_model import HashedModel
 from tests.support.site_server import SiteServer
 

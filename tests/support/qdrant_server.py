@@ -38,8 +38,8 @@ from pydantic_core import from_json, to_json
 from qdrant_client import models
 
 from rag.errors import StoreError
-from rag.store.edge.client import EdgeBackend
-from rag.store.edge.queries import to_filter
+from rag.store.qdrant.edge.client import EdgeBackend
+from rag.store.qdrant.edge.queries import to_filter
 
 VERSION = "1.19.0"
 _ROOT = Path(__file__).resolve().parents[2]

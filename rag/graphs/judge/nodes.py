@@ -19,7 +19,7 @@ from rag.reasoning.messages import said
 from rag.reasoning.questions import question_problem
 from rag.runs.kept import decided, record
 from rag.runs.nodes import Result, taken_up
-from rag.store.conversation_table import Change
+from rag.store.sql.conversation_table import Change
 from rag.types import Notice
 
 log = logging.getLogger(__name__)

@@ -25,7 +25,7 @@ from rag.reasoning.reasoner import Condenser, Reasoner
 from rag.runs.kept import NoticeRecord, passage_of, whole_of
 from rag.runs.options import RunOptions
 from rag.runs.usage import CallBudget
-from rag.store.conversation_table import Change
+from rag.store.sql.conversation_table import Change
 from rag.types import Outcome, Passage
 
 Status = Literal["open", "running", "done", "failed", "linked", "refused", "cut"]

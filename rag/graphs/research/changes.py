@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from rag.graphs.research.state import StepRecord
 from rag.reasoning.research import Tool
-from rag.store.conversation_table import Change
+from rag.store.sql.conversation_table import Change
 
 FINISH: Final = "finish"
 _LONGEST: Final = 400

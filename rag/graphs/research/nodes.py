@@ -15,6 +15,7 @@ from typing import Any
 from langgraph.runtime import Runtime
 from langgraph.types import Overwrite, interrupt
 
+from rag.dates import now
 from rag.errors import RagError
 from rag.graphs.research.changes import apply_changes, finish_is_wished
 from rag.graphs.research.limits import (
@@ -49,8 +50,7 @@ from rag.retrieval.answerable import DOUBT
 from rag.retrieval.ledger import LEG
 from rag.runs.kept import NoticeRecord, decided, record
 from rag.runs.nodes import Result, either, taken_up
-from rag.store.conversation_table import Change
-from rag.store.records import now
+from rag.store.sql.conversation_table import Change
 from rag.text import question_language, terms
 from rag.tracing import span
 from rag.types import Notice, Passage

@@ -20,7 +20,7 @@ from rag.reasoning.research_rules import RuleResearcher
 from rag.runs.kept import NoticeRecord, passage_of, whole_of
 from rag.runs.options import RunOptions
 from rag.runs.usage import CallBudget
-from rag.store.conversation_table import Change
+from rag.store.sql.conversation_table import Change
 from rag.types import Outcome, Passage
 
 Status = Literal["open", "running", "done", "empty", "skipped", "failed"]

@@ -5,6 +5,6 @@ A job and its items rest in the database; one worker takes them in, jobs in turn
 
 from rag.ingest.jobs.service import Jobs, JobView, OpenIngestor
 from rag.ingest.jobs.sites import Sites
-from rag.store.item_table import JobItem
+from rag.store.sql.item_table import JobItem
 
 __all__ = ["JobItem", "JobView", "Jobs", "OpenIngestor", "Sites"]

@@ -17,9 +17,9 @@ from rag.ingest.outcomes import result
 from rag.ingest.pipeline import Ingestor
 from rag.ingest.readahead import Limits
 from rag.ingest.records import BOUNDS, RecordBounds, Source
-from rag.store.database import Database
-from rag.store.item_table import JobItem, NewItem
-from rag.store.job_table import Discovery, Job, JobKind
+from rag.store.sql.database import Database
+from rag.store.sql.item_table import JobItem, NewItem
+from rag.store.sql.job_table import Discovery, Job, JobKind
 from rag.text import plain
 from rag.types import Decision, Notice
 from rag.web.site_scope import MAX_DEPTH, MAX_PAGES

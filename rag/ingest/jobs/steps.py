@@ -23,9 +23,9 @@ from rag.ingest.pipeline import Ingestor, named
 from rag.ingest.records import RecordBounds
 from rag.ingest.source_reading import Read
 from rag.ingest.sources import Source, apart, sources_in, web_source
-from rag.store.database import Database
-from rag.store.item_table import ItemTable, JobItem, NewItem
-from rag.store.job_table import Job
+from rag.store.sql.database import Database
+from rag.store.sql.item_table import ItemTable, JobItem, NewItem
+from rag.store.sql.job_table import Job
 from rag.text import plain
 from rag.types import IngestResult, Notice, Page
 from rag.web.guard import shown

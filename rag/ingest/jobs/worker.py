@@ -18,10 +18,10 @@ from rag.ingest.readahead import Limits, ReadAhead, Taken
 from rag.ingest.retry_policy import delay_before
 from rag.ingest.source_reading import Read
 from rag.messages import say
-from rag.store.database import Database
-from rag.store.item_table import JobItem
-from rag.store.job_table import Job
-from rag.store.outages import patiently
+from rag.store.patience import patiently
+from rag.store.sql.database import Database
+from rag.store.sql.item_table import JobItem
+from rag.store.sql.job_table import Job
 from rag.types import IngestResult, Notice
 
 log = logging.getLogger(__name__)

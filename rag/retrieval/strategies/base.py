@@ -17,8 +17,8 @@ from rag.retrieval.following import dense_query, sparse_query
 from rag.retrieval.ranking import weighted
 from rag.retrieval.spans import BUDGET
 from rag.store.filters import Filters
-from rag.store.library import Library
-from rag.store.search import RRF_K, Fusion, Hit, Legs, Query, reciprocal_rank_fusion
+from rag.store.fusion import RRF_K, Fusion, Legs, Query, reciprocal_rank_fusion
+from rag.store.ports import Hit, Library
 from rag.tracing import span
 from rag.types import Passage
 

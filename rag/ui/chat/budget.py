@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from rag.store.conversation_table import Change
+from rag.store.sql.conversation_table import Change
 from rag.ui.kit.attempt import attempt
 from rag.ui.kit.language import current_language
 from rag.ui.kit.live import LiveRun

@@ -28,7 +28,7 @@ from rag.ui.kit.trace import doing_line, draw_live_trace
 if TYPE_CHECKING:
     from rag.app import App
     from rag.conversations.conversations import TurnView
-    from rag.store.conversation_table import Conversation
+    from rag.store.sql.conversation_table import Conversation
 
 _POLL_SECONDS, _SLOWEST_POLL = 0.3, 1.5
 _SHARE = 0.02  # seconds between two looks, for each question that is being answered: looks would fill a core else

@@ -19,7 +19,7 @@ from rag.ui.kit.strings import Language, label
 if TYPE_CHECKING:
     from rag.app import App
     from rag.conversations.conversations import TurnView
-    from rag.store.conversation_table import Conversation
+    from rag.store.sql.conversation_table import Conversation
 
 _MENU = "talk-menu"
 _KINDS = {"md": "markdown", "html": "html", "docx": "description", "json": "data_object"}

@@ -24,7 +24,7 @@ from rag.ui.kit.strings import Language, label
 
 if TYPE_CHECKING:
     from rag.app import App
-    from rag.store.conversation_table import Conversation
+    from rag.store.sql.conversation_table import Conversation
 
 _DAYS = {"talk_today": 0, "talk_yesterday": 1, "talk_week": 7, "talk_month": 30}
 _LISTED = 20

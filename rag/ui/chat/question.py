@@ -15,7 +15,7 @@ from rag.ui.kit.strings import Language, label
 if TYPE_CHECKING:
     from rag.app import App
     from rag.conversations.conversations import TurnView
-    from rag.store.conversation_table import Conversation
+    from rag.store.sql.conversation_table import Conversation
 
 _LONGEST, _SHOWN = 10_000, 40
 _EDITED, _BRANCH = "question-edited", ":material/call_split:"

@@ -9,7 +9,7 @@ from uuid import uuid4
 import streamlit as st
 
 from rag.messages import MESSAGES, say
-from rag.store.conversation_table import Change
+from rag.store.sql.conversation_table import Change
 from rag.types import Answer, Notice, Wait
 from rag.ui.chat.budget import change, draw_end_or_more, draw_used
 from rag.ui.chat.research_picture import picture

@@ -8,7 +8,6 @@ import streamlit as st
 
 from rag.errors import RagError, StoreAwayError
 from rag.messages import say
-from rag.store.registry import kept_until
 from rag.ui.kit.attempt import attempt
 from rag.ui.kit.escape import escape_line
 from rag.ui.kit.parts import moment, page_count
@@ -123,7 +122,7 @@ def _confirm_remove(app: App, library: str, title: str, language: Language) -> N
 
 def _draw_removed(app: App, language: Language) -> None:
     for info in app.libraries.removed():
-        until = moment(kept_until(info).isoformat())
+        until = moment(info.kept_until.isoformat())
         with st.container(horizontal=True, vertical_alignment="center", gap="small", key=f"removed-{info.name}"):
             st.caption(label("library_kept", language, title=escape_line(info.shown), until=until))
             if st.button(label("library_restore", language), icon=":material/undo:", key=f"restore-{info.name}"):

@@ -18,7 +18,7 @@ from rag.reasoning.history import Memory, searched_with
 from rag.reasoning.messages import exchanges_of, messages_of, said
 from rag.runs.options import Question
 from rag.runs.runs import Runs
-from rag.store.database import Database
+from rag.store.sql.database import Database
 from rag.types import Answer, Exchange
 from tests.support.answering import FakeRetriever, ScriptedReasoner, passage
 

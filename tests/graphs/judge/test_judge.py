@@ -18,7 +18,7 @@ from rag.reasoning.extractive import ExtractiveReasoner
 from rag.runs.options import Question, RunOptions
 from rag.runs.run import Hooks
 from rag.runs.runs import Runs
-from rag.store.conversation_table import Change
+from rag.store.sql.conversation_table import Change
 from rag.types import Answer
 from tests.support.answering import FakeRetriever, passage
 from tests.support.chat_server import ChatServer, Reply

@@ -20,7 +20,7 @@ from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.extractive import ExtractiveReasoner
 from rag.runs.options import Question, RunOptions
 from rag.runs.runs import Runs
-from rag.store.database import Database
+from rag.store.sql.database import Database
 from rag.types import Answer
 from tests.support.answering import BRIDGE, VOLCANO, FakeRetriever, passage
 from tests.support.chat_server import ChatServer

@@ -17,8 +17,8 @@ from rag.ingest.records import record_sources
 from rag.ingest.sources import Source
 from rag.models.sparse import SparseEncoder
 from rag.reading.parser import Parser
-from rag.store.database import Database
-from rag.store.library import Library
+from rag.store.qdrant.library import Library
+from rag.store.sql.database import Database
 from rag.web.connections import HostGates
 from rag.web.fetch import Fetcher
 from tests.support.hashed_model import HashedModel

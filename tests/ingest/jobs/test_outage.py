@@ -14,8 +14,8 @@ from rag.ingest.jobs import Jobs
 from rag.ingest.pipeline import Ingestor
 from rag.models.sparse import SparseEncoder
 from rag.reading.parser import Parser
-from rag.store.client import Server, away_since
-from rag.store.library import open_library
+from rag.store.qdrant.client import Server, away_since
+from rag.store.qdrant.library import open_library
 from rag.web.fetch import Fetcher
 from tests.ingest.jobs.conftest import MakeJobs, finished, records
 from tests.support.hashed_model import HashedModel

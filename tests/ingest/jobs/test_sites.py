@@ -12,7 +12,7 @@ from rag.ingest.outcomes import PATIENCE
 from rag.ingest.pipeline import Ingestor
 from rag.ingest.source_reading import Read
 from rag.ingest.sources import Source, file_sources, web_source
-from rag.store.database import Database
+from rag.store.sql.database import Database
 from tests.ingest.jobs.conftest import MakeJobs, finished, reasons, statuses
 from tests.support.hashed_model import HashedModel
 from tests.support.page_server import PageServer, generated_page

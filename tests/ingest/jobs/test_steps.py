@@ -14,7 +14,7 @@ from rag.ingest.jobs.steps import Unpacking, new_item, pack, unpack
 from rag.ingest.pipeline import Ingestor
 from rag.ingest.records import BOUNDS, RecordBounds, record_sources
 from rag.ingest.sources import Source, file_sources, web_source
-from rag.store.database import Database
+from rag.store.sql.database import Database
 from tests.ingest.jobs.conftest import MakeJobs, finished
 from tests.ingest.test_archives import packed
 

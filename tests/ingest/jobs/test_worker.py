@@ -15,7 +15,7 @@ from rag.ingest.jobs import Jobs
 from rag.ingest.pipeline import Ingestor
 from rag.ingest.readahead import Limits
 from rag.ingest.sources import Source, web_source
-from rag.store.database import Database
+from rag.store.sql.database import Database
 from tests.ingest.jobs.conftest import MakeJobs, finished, reasons, records, statuses
 from tests.support.page_server import PageServer, Reply, generated_page
 

@@ -13,7 +13,7 @@ from rag.ingest.pipeline import Ingestor
 from rag.ingest.sources import Source
 from rag.models.sparse import SparseEncoder
 from rag.retrieval.strategies import Engine, Need
-from rag.store.library import Library
+from rag.store.qdrant.library import Library
 from rag.types import Passage
 from tests.support.hashed_model import HashedModel
 

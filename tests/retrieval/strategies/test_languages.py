@@ -11,8 +11,8 @@ from rag.models.sparse import SparseEncoder
 from rag.retrieval.strategies import STRATEGIES, Engine, SearchRequest
 from rag.retrieval.strategies.languages import merged
 from rag.store.filters import Filters
-from rag.store.library import Library
-from rag.store.search import Hit
+from rag.store.ports import Hit
+from rag.store.qdrant.library import Library
 from rag.types import Notice, Passage
 from tests.retrieval.strategies.conftest import ScriptedExpander
 from tests.support.hashed_model import HashedModel

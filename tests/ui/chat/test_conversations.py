@@ -1,6 +1,6 @@
 from datetime import date
 
-from rag.store.conversation_table import Conversation
+from rag.store.sql.conversation_table import Conversation
 from rag.ui.chat.conversations import group_of
 
 

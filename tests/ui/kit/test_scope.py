@@ -1,5 +1,6 @@
 from datetime import date
 
+from rag.store.qdrant.conditions import within
 from rag.ui.chat.filters import chips_of
 from rag.ui.kit.scope import Scope
 
@@ -17,7 +18,7 @@ def test_days_are_the_readers() -> None:
     assert filters.since == "2026-03-01T00:00:00+08:00"
     assert filters.until == "2026-03-05T23:59:59+08:00"
     assert filters.sections == ("Prices",)
-    assert filters.as_filter() is not None
+    assert within(filters) is not None
 
 
 def test_a_filter_or_one_of_its_values_can_be_taken_away() -> None:

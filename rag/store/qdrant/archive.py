@@ -1,0 +1,213 @@
+"""A library's file: a zip of JSON lines and plain arrays, written in order and read within bounds.
+
+    manifest.json            what it is, which model made it, how much it holds
+    000001.pages.jsonl       some pages' records, with
+    000001.texts.u1          their texts, UTF-8, one after another
+    000002.versions.jsonl    earlier versions of those pages, with
+    000002.texts.u1          the texts of these
+    000003.chunks.jsonl      some of their chunks, with
+    000003.dense.f4          the dense vectors of those that have one, little-endian float32, (n, d)
+    000003.terms.u4          the term numbers of all their sparse vectors, one after another
+    000003.weights.f4        the weights of these terms
+
+There is no pickle in it. Whoever made the file, no more than one part of it is in memory at a time,
+and what is parsed as JSON is small. The writer keeps to the bounds of the reader.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+import re
+import struct
+import zipfile
+import zlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rag.errors import StoreError
+from rag.store.qdrant.edge.faults import os_fault
+
+MANIFEST = "manifest.json"
+PART_BYTES = 64 * 1024 * 1024
+"""What one part may hold when unpacked."""
+ROWS_BYTES = 8 * 1024 * 1024
+"""What the rows of a part may be; JSON in memory is up to thirty times its size, hence so little."""
+_LINE_BYTES = 256 * 1024
+_MANIFEST_BYTES = 64 * 1024
+_DIRECTORY_BYTES = 16 * 1024 * 1024  # of the zip's own list of parts: some 200 000 of them
+_NAME = re.compile(r"(\d{6,9})\.(pages|versions|chunks)\.jsonl")
+_END, _END64 = b"PK\x05\x06", b"PK\x06\x06"
+_BROKEN = (OSError, EOFError, ValueError, RuntimeError, zipfile.BadZipFile, zlib.error)
+_MOMENT = (2020, 1, 1, 0, 0, 0)  # the same library makes the same file
+
+
+class ArchiveWriter:
+    """Writes a draft beside `path`, which appears under its name when the `with` block ends well."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._draft = path.parent / f"{path.name}.draft"
+        self._number = 0
+
+    def __enter__(self) -> Self:
+        try:
+            if self._path.is_dir():
+                raise StoreError("exchange_folder", name=str(self._path))
+            self._zip = zipfile.ZipFile(self._draft, "w", allowZip64=True)
+        except OSError as error:
+            raise self._fault(error) from error
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            self._zip.close()
+            if error is None:
+                with self._draft.open("rb+") as file:
+                    os.fsync(file.fileno())
+                self._draft.replace(self._path)
+        except OSError as fault:
+            raise self._fault(fault) from fault
+        finally:
+            with contextlib.suppress(OSError):
+                self._draft.unlink(missing_ok=True)
+
+    def rows(self, kind: str, rows: Iterable[dict[str, Any]], **arrays: NDArray[Any]) -> None:
+        """The next part: its rows, and arrays that belong to them by the name of their file (`dense.f4`)."""
+        self._number += 1
+        lines = [self._line(kind, row) for row in rows]
+        self._write(f"{self._number:06d}.{kind}.jsonl", b"".join(lines), zipfile.ZIP_DEFLATED, ROWS_BYTES)
+        for name, array in arrays.items():
+            packed = zipfile.ZIP_DEFLATED if array.dtype == np.uint8 else zipfile.ZIP_STORED
+            self._write(f"{self._number:06d}.{name.replace('_', '.')}", array.tobytes(), packed)
+
+    def manifest(self, data: dict[str, Any]) -> None:
+        self._write(MANIFEST, json.dumps(data, indent=1).encode(), zipfile.ZIP_DEFLATED)
+
+    def _line(self, kind: str, row: dict[str, Any]) -> bytes:
+        text = json.dumps(row, ensure_ascii=False, separators=(",", ":"))
+        line = text.encode("utf-8", "surrogatepass") + b"\n"
+        if len(line) > _LINE_BYTES:
+            raise self._oversized(str(row.get("url", kind))[:100])
+        return line
+
+    def _write(self, name: str, data: bytes, compression: int, limit: int = PART_BYTES) -> None:
+        if len(data) > limit:
+            raise self._oversized(name)
+        info = zipfile.ZipInfo(name, _MOMENT)
+        info.compress_type = compression
+        try:
+            self._zip.writestr(info, data, compresslevel=6)
+        except OSError as error:
+            raise self._fault(error) from error
+
+    def _oversized(self, part: str) -> StoreError:
+        return StoreError("exchange_oversized", name=self._path.name, part=part)
+
+    def _fault(self, error: OSError) -> StoreError:
+        if error.errno in (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)):
+            return os_fault(self._path.parent, error)
+        detail = error.strerror or type(error).__name__
+        return StoreError("exchange_unwritable", name=str(self._path), detail=detail)
+
+
+class ArchiveReader:
+    """Reads a file that anybody may have made. Raises StoreError for one that is not as it should be."""
+
+    def __init__(self, path: Path, called: str = "") -> None:
+        """`called` is what a person knows the file by, where that is not its name."""
+        self.name = called or path.name
+        self._path = path
+
+    def __enter__(self) -> Self:
+        try:
+            if _directory_bytes(self._path) > _DIRECTORY_BYTES:
+                raise self.damaged("too many parts")
+            self._zip = zipfile.ZipFile(self._path)
+        except (OSError, zipfile.BadZipFile, ValueError, struct.error) as error:
+            raise StoreError("exchange_unreadable", name=self.name) from error
+        self._parts = {info.filename: info for info in self._zip.infolist()}
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._zip.close()
+
+    def manifest(self) -> dict[str, Any]:
+        if MANIFEST not in self._parts:
+            raise StoreError("exchange_unreadable", name=self.name)
+        data = self._json(self._bytes(MANIFEST, _MANIFEST_BYTES))
+        if not isinstance(data, dict):
+            raise StoreError("exchange_unreadable", name=self.name)
+        return data
+
+    def parts(self) -> list[tuple[str, str]]:
+        """The number and the kind of each part, in order."""
+        found = [match.groups() for match in map(_NAME.fullmatch, self._parts) if match]
+        return sorted(((number, kind) for number, kind in found), key=lambda part: (int(part[0]), part[1]))
+
+    def rows(self, number: str, kind: str) -> Iterator[dict[str, Any]]:
+        for line in self._bytes(f"{number}.{kind}.jsonl", ROWS_BYTES).split(b"\n"):
+            if not line:
+                continue
+            row = self._json(line) if len(line) <= _LINE_BYTES else None
+            if not isinstance(row, dict):
+                raise self.damaged(f"part {number}")
+            yield row
+
+    def array(self, number: str, name: str, dtype: str, length: int) -> NDArray[Any]:
+        """`length` numbers of an array's file."""
+        wanted = length * np.dtype(dtype).itemsize
+        data = self._bytes(f"{number}.{name}", PART_BYTES) if wanted else b""
+        if len(data) != wanted:
+            raise self.damaged(f"part {number}")
+        return np.frombuffer(data, dtype=dtype)
+
+    def damaged(self, detail: str) -> StoreError:
+        return StoreError("exchange_damaged", name=self.name, detail=detail)
+
+    def _bytes(self, name: str, limit: int) -> bytes:
+        info = self._parts.get(name)
+        if info is None or info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise self.damaged(f"{name} is missing")
+        try:
+            with self._zip.open(info) as file:
+                data = file.read(limit + 1)
+        except _BROKEN as error:
+            raise self.damaged(name) from error
+        if len(data) > limit:
+            raise self.damaged(f"{name} is too large")
+        return data
+
+    def _json(self, data: bytes) -> Any:
+        try:
+            return json.loads(data.decode("utf-8", "surrogatepass"))
+        except (ValueError, RecursionError) as error:
+            raise self.damaged("JSON") from error
+
+
+def _directory_bytes(path: Path) -> int:
+    """How large the zip says its list of parts is, without reading it. Raises ValueError for what is no zip."""
+    with path.open("rb") as file:
+        file.seek(0, os.SEEK_END)
+        size = file.tell()
+        file.seek(max(0, size - 70_000))
+        tail = file.read()
+    at = tail.rfind(_END)
+    if at < 0:
+        raise ValueError("not a zip")
+    length = int(struct.unpack_from("<I", tail, at + 12)[0])
+    at64 = tail.rfind(_END64)
+    if at64 >= 0:
+        length = max(length if length != 0xFFFFFFFF else 0, int(struct.unpack_from("<Q", tail, at64 + 40)[0]))
+    return length

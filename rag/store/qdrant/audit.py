@@ -1,0 +1,51 @@
+"""Whether every page has its chunks, and every chunk its page: what a restored snapshot or a lost disk may have left.
+
+No commit of this program leaves such a thing; so it is read from what is there, not from what was written down.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import Counter
+
+from qdrant_client import QdrantClient, models
+
+from rag.store.ports import Audit
+from rag.store.qdrant.commit import Committer
+from rag.store.qdrant.conditions import match, walk
+from rag.store.qdrant.records import is_removed
+
+log = logging.getLogger(__name__)
+_READ = ("url_hash", "generation", "active", "left_out", "written")
+_LIVING = 600.0  # seconds for which chunks that are not active may belong to a commit under way
+
+
+def audit(client: QdrantClient, pages: str, chunks: str, committer: Committer, *, deep: bool) -> Audit:
+    """Compare records with chunks, and repair. Without `deep` only where the numbers of both differ on the whole."""
+    records = {
+        str(data["url_hash"]): (str(data["generation"]), int(data["chunks"]))
+        for record in walk(client, pages, payload=["url_hash", "generation", "chunks", "removed"])
+        if not is_removed(record) and (data := record.payload)
+    }
+    if not deep and _count(client, chunks) == sum(count for _, count in records.values()):
+        return Audit()
+    there: Counter[tuple[str, str]] = Counter()
+    for point in walk(client, chunks, payload=[f"metadata.{name}" for name in _READ]):
+        data = (point.payload or {})["metadata"]
+        if data["active"] or data.get("left_out") or data["written"] < time.time() - _LIVING:
+            there[data["url_hash"], data["generation"]] += 1
+    lacking = [one for one, (generation, count) in records.items() if there[one, generation] < count]
+    surplus = {one for one, generation in there if generation != records.get(one, ("", 0))[0]}
+    found = Audit(sum(map(committer.give_up, lacking)), len(surplus))
+    for one in surplus:
+        committer.settle(one)
+    if lacking or surplus:
+        log.warning("%d pages lacked chunks, %d had chunks that are not theirs", found.lacking, found.surplus)
+    return found
+
+
+def _count(client: QdrantClient, chunks: str) -> int:
+    """The chunks of pages; those that a commit under way has written are not counted."""
+    either = models.Filter(should=[match("metadata.active", True), match("metadata.left_out", True)])
+    return client.count(chunks, count_filter=either, exact=True).count

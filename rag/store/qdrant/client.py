@@ -1,0 +1,221 @@
+"""The way to the database: a server or cluster where QDRANT_URL is set, else the embedded engine."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+from json import JSONDecodeError
+from typing import Any, cast
+
+import httpx
+from qdrant_client import QdrantClient, models
+from qdrant_client.client_base import QdrantBase
+from qdrant_client.http.exceptions import ApiException
+from qdrant_client.local.qdrant_local import QdrantLocal
+from qdrant_client.qdrant_remote import QdrantRemote
+
+from rag.config import Settings
+from rag.errors import StoreAwayError, StoreError
+from rag.store.patience import SCREEN, patience
+from rag.store.qdrant.edge.client import EdgeClient
+from rag.store.qdrant.outages import Outages
+from rag.types import Notice
+
+_FOLDER = "qdrant"  # under the data folder
+_OLDEST = (1, 17)  # the first with `update_mode`
+_LIMITS = httpx.Limits(max_connections=100, max_keepalive_connections=20, keepalive_expiry=3.0)
+"""A server ends a connection after 5 s without a call."""
+
+
+def connect(settings: Settings) -> QdrantClient:
+    """Open the database that the settings name; a server that is away is no error before the first call to it.
+
+    Raises StoreBusyError when another process has the embedded folder open, StoreError when the folder cannot be
+    written, or a server is too old or refuses the key.
+    """
+    if settings.qdrant_url:
+        return Server(settings)
+    return EdgeClient(settings.rag_data_dir / _FOLDER)
+
+
+def is_shared(client: QdrantClient) -> bool:
+    """Whether other processes may write at the same time: true of a server only."""
+    return not isinstance(client, EdgeClient) and not isinstance(client._client, QdrantLocal)
+
+
+def rest(client: QdrantClient, idle: float) -> None:
+    """Give back what the embedded engine holds for collections that nobody asked for so many seconds."""
+    if isinstance(client, EdgeClient):
+        client.backend.rest(idle)
+
+
+def away_since(client: QdrantClient) -> datetime | None:
+    """Since when the server does not answer; None for one that does, and for the embedded engine."""
+    return client.outages.since if isinstance(client, Server) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How collections are made: the options of create_collection for those of records and of chunks.
+
+    `on_disk` says whether vectors are read from the disk. All are empty for the embedded engine, which has no choice.
+    """
+
+    records: Mapping[str, Any] = field(default_factory=dict)
+    chunks: Mapping[str, Any] = field(default_factory=dict)
+    on_disk: bool | None = None
+
+
+def layout(client: QdrantClient) -> Layout:
+    """How the settings want collections to be made that `client` makes."""
+    return client.layout if isinstance(client, Server) else Layout()
+
+
+_QUANTIZATIONS: Mapping[str, models.QuantizationConfig | None] = {
+    "off": None,
+    "scalar": models.ScalarQuantization(
+        scalar=models.ScalarQuantizationConfig(type=models.ScalarType.INT8, always_ram=True)
+    ),
+    "binary": models.BinaryQuantization(binary=models.BinaryQuantizationConfig(always_ram=True)),
+}
+
+
+def _layout(settings: Settings) -> Layout:
+    """Records lie in one shard; chunks too, unless more are asked for, since each shard weighs terms by itself."""
+    copies = {
+        "replication_factor": settings.qdrant_replicas,
+        "write_consistency_factor": settings.qdrant_write_consistency,
+    }
+    quantization = _QUANTIZATIONS[settings.qdrant_quantization]
+    return Layout(
+        {"shard_number": 1, **copies},
+        {"shard_number": settings.qdrant_shards, **copies, "quantization_config": quantization},
+        settings.qdrant_on_disk or None,
+    )
+
+
+Connection = QdrantClient
+"""The database, for those who only hand it on."""
+
+
+class Server(QdrantClient):
+    """A QdrantClient over HTTP whose failures are StoreErrors. One call is made at once, to tell mistakes early.
+
+    Answers are asked for as they are: compressed ones leave a server in small packets, each of which waits 40 ms.
+    """
+
+    def __init__(self, settings: Settings, **options: Any) -> None:
+        """`options` are those of httpx.Client."""
+        addresses = settings.qdrant_urls
+        self.addresses = [httpx.URL(one) for one in addresses]
+        key = settings.qdrant_api_key.get_secret_value()
+        self.has_key = bool(key)
+        self.outages = Outages(addresses)
+        self.layout = _layout(settings)
+        headers = {"Accept-Encoding": "identity", **({"api-key": key} if key else {})}  # as api_key it would warn
+        super().__init__(url=addresses[0], headers=headers, check_compatibility=False, limits=_LIMITS, **options)
+        remote = cast(QdrantRemote, self._client)
+        remote.openapi_client.client.add_middleware(self.outages)
+        self._client = cast(QdrantBase, _Guarded(remote))
+        self.cloud_inference = True  # no texts to embed in our points, so they are not searched for any
+        _be_quiet()
+        with suppress(StoreAwayError), patience(SCREEN):
+            self.get_collections()
+
+    def query_batch_points(
+        self, collection_name: str, requests: Sequence[models.QueryRequest], *_: Any, **options: Any
+    ) -> list[models.QueryResponse]:
+        """Without QdrantClient's copy of every request, as in `EdgeClient`."""
+        answers: list[models.QueryResponse] = self._client.query_batch_points(collection_name, requests, **options)
+        return answers
+
+
+def _be_quiet() -> None:
+    """No line in the log for each call, unless somebody asks for them."""
+    calls = logging.getLogger("httpx")
+    if calls.level == logging.NOTSET and not logging.getLogger().isEnabledFor(logging.DEBUG):
+        calls.setLevel(logging.WARNING)
+
+
+def look(client: QdrantClient) -> Notice | None:
+    """What to say of a server that is away, after another look at it; None for one that answers."""
+    if away_since(client) is None:
+        return None
+    try:
+        with patience(0):
+            client.get_collections()
+    except StoreAwayError as error:
+        return error.notice
+    return None
+
+
+class _Guarded:
+    """Passes calls on, names them in what goes wrong, and splits those that are too large for the server."""
+
+    def __init__(self, remote: QdrantBase) -> None:
+        self._remote = remote
+        self._known = False
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self._remote, name)
+        return self._guard(name, value) if callable(value) and name != "close" else value
+
+    def upsert(self, collection_name: str, points: Any, **options: Any) -> Any:
+        def write(some: Sequence[Any]) -> Any:
+            return self._guard("upsert", self._remote.upsert)(collection_name, points=some, **options)
+
+        return _in_parts(write, points)[-1] if isinstance(points, Sequence) else write(points)
+
+    def batch_update_points(self, collection_name: str, update_operations: Sequence[Any], **options: Any) -> Any:
+        def write(some: Sequence[Any]) -> Any:
+            call = self._guard("batch_update_points", self._remote.batch_update_points)
+            return call(collection_name, update_operations=some, **options)
+
+        return [done for part in _in_parts(write, update_operations) for done in part]
+
+    def _guard(self, name: str, call: Callable[..., Any]) -> Callable[..., Any]:
+        def guarded(*args: Any, **kwargs: Any) -> Any:
+            try:
+                self._check_version()
+                return call(*args, **kwargs)
+            except StoreError as error:
+                if error.code != "store_failed":
+                    raise
+                raise StoreError("store_failed", call=name, detail=error.notice.params["detail"]) from error
+            except (
+                ApiException,
+                JSONDecodeError,
+            ) as error:  # it was done; the answer cannot be read
+                raise StoreError("store_unread", url="") from error
+
+        return guarded
+
+    def _check_version(self) -> None:
+        """Once a process: a server that knows no conditional writes would lose pages between two writers."""
+        if self._known:
+            return
+        version = self._remote.info().version
+        self._known = True
+        if (numbers := version_of(version)) and numbers < _OLDEST:
+            raise StoreError("store_too_old", version=version, oldest=".".join(map(str, _OLDEST)))
+
+
+def version_of(version: str) -> tuple[int, int] | None:
+    """Its first two numbers; None where it does not tell them."""
+    found = re.match(r"v?(\d+)\.(\d+)", version)
+    return (int(found[1]), int(found[2])) if found else None
+
+
+def _in_parts(write: Callable[[Sequence[Any]], Any], rows: Sequence[Any]) -> list[Any]:
+    """Write all rows, in as few calls as the server takes, in their order."""
+    try:
+        return [write(rows)]
+    except StoreError as error:
+        if error.code != "store_too_large" or len(rows) < 2:
+            raise
+    half = len(rows) // 2
+    return _in_parts(write, rows[:half]) + _in_parts(write, rows[half:])

@@ -1,0 +1,446 @@
+"""How a page changes: all of it at once, however many processes write it, whatever ends them when.
+
+A page's record names the *generation* of chunks that is the page, under a revision `rev` that nothing but a
+compare-and-set changes:
+
+    1. the record is read: revision r
+    2. the chunks of an attempt are written, inactive, under a generation that no other attempt has, with `base_rev` r
+    3. a text that is about to be replaced is written down as a version
+    4. the record is replaced if its revision is still r: this one write is the commit
+    5. it is read back: whoever finds his token in it has won; another deletes what he wrote, and looks again
+    6. the chunks of the generation that was replaced are deleted, the new ones flagged active, the version settled
+
+Clearing up needs no clock and no owner. An attempt can be committed at its `base_rev` alone, and each revision is
+replaced once: so whoever has read (R, G) of a record, however long ago, may delete the chunks with `base_rev` < R that
+are not of G. A page that is removed leaves a record without a text behind, so that the revision of a page never goes
+back. Before chunks of an attempt that may yet be committed are cleared, the revision is raised: then it never will.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Any
+from uuid import uuid4
+
+import numpy as np
+from qdrant_client import QdrantClient, models
+
+from rag.dates import now
+from rag.errors import StoreError
+from rag.store.aliases import joined_aliases
+from rag.store.duplicates import sign
+from rag.store.ports import Draft, NewChunks, Stand
+from rag.store.qdrant.conditions import match
+from rag.store.qdrant.locks import LibraryLocks
+from rag.store.qdrant.records import (
+    DENSE,
+    ORDER,
+    SPARSE,
+    WITHOUT_TEXT,
+    Mark,
+    Stored,
+    chunk_id,
+    chunk_payload,
+    claim_payload,
+    page_from,
+    page_id,
+    page_point,
+    state_payload,
+    stored_from,
+    tombstone,
+)
+from rag.store.qdrant.versions import Versions
+from rag.types import Chunk, Page
+
+BATCH = 128  # points a call
+_IDS = 1000  # points a call that are named, not sent
+_TRIES = 20
+_RESENT = 5
+
+
+@dataclass(frozen=True, slots=True)
+class _Swap:
+    """A compare-and-set of a record that was read as `before`: it has taken place once `token` is found in it."""
+
+    page: Page
+    before: Stored | None
+    token: str
+    operation: Any
+
+    @property
+    def url_hash(self) -> str:
+        return self.page.url_hash
+
+    @property
+    def rev(self) -> int:
+        return self.before.rev if self.before else -1
+
+
+@dataclass(frozen=True, slots=True)
+class _Attempt:
+    """One try to commit a draft: the page as it would be stored, in the place of what was there."""
+
+    draft: Draft
+    page: Page
+    before: Stored | None
+    token: str
+
+    @property
+    def left_out(self) -> bool:
+        """A page stays out of answers through its changes, but for one that was gone and is back."""
+        if self.before is None or not self.before.left_out:
+            return False
+        return not (self.before.page.status == "gone" and self.page.status == "active")
+
+    @property
+    def makes_version(self) -> bool:
+        return self.before is not None and not self.before.removed and self.before.page.version < self.page.version
+
+    def ids(self) -> list[str]:
+        return [chunk_id(self.page.url_hash, self.page.generation, one.index) for one in self.draft.new.chunks]
+
+    def swap(self) -> _Swap:
+        mark = Mark(_next_rev(self.before), _recent(self.before, self.token))
+        settled = bool(self.page.chunks and (self.before is None or self.before.rev))  # else `settle` is still to come
+        point = page_point(
+            self.page, sign(self.page.text), mark, left_out=self.left_out, settled=settled, claim=self.draft.claim
+        )
+        return _Swap(self.page, self.before, self.token, _replacing(point, self.before))
+
+
+class Committer:
+    """Writes pages of one library by the protocol above."""
+
+    def __init__(self, client: QdrantClient, pages: str, chunks: str, versions: Versions, locks: LibraryLocks) -> None:
+        self.versions = versions
+        self._client = client
+        self._pages = pages
+        self._chunks = chunks
+        self._locks = locks
+
+    # Committing
+
+    def commit(self, drafts: Sequence[Draft]) -> list[Stand]:
+        """Replace what is stored of these pages, each for itself; StoreError leaves what was there or the new.
+
+        None may be there twice. Some calls for all of them, and as many again where another process was faster.
+        """
+        stands: dict[str, Stand] = {}
+        left = {draft.page.url_hash: draft for draft in drafts}
+        with self._locks.pages(left):
+            for tried in range(_TRIES):
+                attempts = self._attempts(left, stands, is_first=not tried)
+                if attempts:
+                    self._stage(attempts)
+                    stands |= {one.page.url_hash: Stand(one.page) for one in self._exchange(attempts)}
+                left = {one: draft for one, draft in left.items() if one not in stands}
+                if not left:
+                    return [stands[draft.page.url_hash] for draft in drafts]
+        raise StoreError("commit_incomplete", url=next(iter(left.values())).page.url)
+
+    def _attempts(self, left: Mapping[str, Draft], stands: dict[str, Stand], *, is_first: bool) -> list[_Attempt]:
+        """A new attempt for each draft, but for those that another process made needless since the first look."""
+        attempts = []
+        records = self.records(left)
+        for url_hash, draft in left.items():
+            before = records.get(url_hash)
+            if before and not is_first and _is_as_good(before, draft):
+                stands[url_hash] = Stand(before.page, written=False)
+                continue
+            token = uuid4().hex[:16]
+            page = replace(_succeeding(draft, before), generation=draft.recipe + token)
+            attempts.append(_Attempt(draft, page, before, token))
+        return attempts
+
+    def _stage(self, attempts: Sequence[_Attempt]) -> None:
+        """Write chunks and versions, which nothing refers to yet."""
+        written = time.time()
+        points = [point for one in attempts for point in _chunk_points(one, written)]
+        for at in range(0, len(points), BATCH):
+            self._client.upsert(self._chunks, points[at : at + BATCH], wait=True)
+        successors = {one.page.url_hash: one.page for one in attempts if one.makes_version}
+        if successors:
+            ids = [page_id(one) for one in successors]
+            for record in self._client.retrieve(self._pages, ids, with_payload=True):
+                if stored_from(record.payload or {}).removed:
+                    continue
+                before = page_from(record.payload or {})
+                self.versions.keep(before, successors[before.url_hash].updated_at)
+
+    def _exchange(self, attempts: Sequence[_Attempt]) -> list[_Attempt]:
+        """Commit; the attempts that won. What the others wrote is gone."""
+        with self._locks.switch:
+            names = self._swap([one.swap() for one in attempts])
+            won = [one for one in attempts if one.page.url_hash in names]
+            lost = [one for one in attempts if one.page.url_hash not in names]
+            self._delete_chunks([*map(_dead_ids, won), *(one.ids() for one in lost)])
+            for left_out in (False, True):
+                self._flag([i for one in won if one.left_out == left_out for i in one.ids()], left_out)
+            self.versions.settle_new([(one.page.url_hash, one.page.version - 1) for one in won if one.makes_version])
+            for one in won:
+                if not one.page.chunks or (one.before and not one.before.rev):
+                    self.settle(one.page.url_hash)
+        return won
+
+    def _swap(self, swaps: Sequence[_Swap]) -> set[str]:
+        """Send compare-and-sets until it is known how they ended; the hashes of the pages where they took place.
+
+        An answer may get lost on its way while the write goes on: what is undecided is sent again as it was.
+        """
+        won: set[str] = set()
+        for _ in range(_RESENT):
+            self._client.batch_update_points(self._pages, [one.operation for one in swaps], ordering=ORDER)
+            found = self.records([one.url_hash for one in swaps])
+            won |= {one.url_hash for one in swaps if one.token in _tokens(found.get(one.url_hash))}
+            swaps = [one for one in swaps if one.url_hash not in won and _rev(found.get(one.url_hash)) == one.rev]
+            if not swaps:
+                return won
+        raise StoreError("commit_incomplete", url=swaps[0].page.url)
+
+    def _delete_chunks(self, ids: Sequence[Sequence[str]]) -> None:
+        dead: list[Any] = list(chain.from_iterable(ids))
+        for at in range(0, len(dead), _IDS):
+            self._client.delete(self._chunks, models.PointIdsList(points=dead[at : at + _IDS]))
+
+    def _flag(self, ids: Sequence[str], left_out: bool) -> None:
+        """Flag new chunks for good; by a filter, since another process may have replaced them already."""
+        for at in range(0, len(ids), _IDS):
+            here = models.Filter(must=[models.HasIdCondition(has_id=list(ids[at : at + _IDS]))])
+            self._client.set_payload(self._chunks, _flags(left_out), points=here, key="metadata")
+
+    # What is not about a text
+
+    def records(self, url_hashes: Sequence[str] | Mapping[str, Any]) -> dict[str, Stored]:
+        """The records of these pages, those of removed ones too, without their texts; by hash."""
+        ids = [page_id(one) for one in url_hashes]
+        found = self._client.retrieve(self._pages, ids, with_payload=WITHOUT_TEXT) if ids else []
+        stored = (stored_from(record.payload or {}) for record in found)
+        return {one.page.url_hash: one for one in stored}
+
+    def update_state(self, page: Page, claim: str | None = None) -> None:
+        """Write what `page` says of its address, not of its text, into its record; nothing when it has none."""
+        with self._locks.pages([page.url_hash]):
+            before = self.records([page.url_hash]).get(page.url_hash)
+            if before is None or before.removed:
+                return
+            said = {} if claim is None else claim_payload(claim)
+            here = models.Filter(must=[_is(page.url_hash)], must_not=[match("removed", True)])
+            self._client.set_payload(self._pages, {**state_payload(page), **said}, points=here, ordering=ORDER)
+            if before.left_out and before.page.status == "gone" and page.status == "active":
+                self.leave_out([page.url_hash], False)
+
+    def leave_out(self, url_hashes: Sequence[str], left_out: bool) -> None:
+        """Keep these pages' chunks out of every search, or let them in again; nothing for those that are not there."""
+
+        def change(before: Stored, token: str) -> Any:
+            said = {"left_out": left_out, "settled": False}
+            return _amending(before, {**said, "rev": _next_rev(before), "recent": list(_recent(before, token))})
+
+        self._change(url_hashes, change)
+
+    def remove(self, url_hashes: Sequence[str]) -> int:
+        """Remove pages with all their chunks and versions; returns how many there were."""
+
+        def change(before: Stored, token: str) -> Any:
+            mark = Mark(_next_rev(before), _recent(before, token))
+            return _replacing(tombstone(before.page.url_hash, mark), before)
+
+        return self._change(url_hashes, change)
+
+    def _change(self, url_hashes: Sequence[str], change: Callable[[Stored, str], Any]) -> int:
+        """Change the records of the pages that are there, whoever else does, and clear up; returns how many."""
+        count = 0
+        left = list(dict.fromkeys(url_hashes))
+        with self._locks.pages(left), self._locks.switch:
+            for _ in range(_TRIES):
+                present = [one for one in self.records(left).values() if not one.removed]
+                token = uuid4().hex[:16]
+                swaps = [_Swap(one.page, one, token, change(one, token)) for one in present]
+                won = self._swap(swaps) if swaps else set()
+                self._clear_up(list(self.records(list(won)).values()))
+                count += len(won)
+                left = [one.url_hash for one in swaps if one.url_hash not in won]
+                if not left:
+                    return count
+        raise StoreError("commit_incomplete", url=swaps[0].page.url)
+
+    # Clearing up
+
+    def settle(self, url_hash: str) -> None:
+        """Make chunks and versions agree with the page's record; an attempt that is not committed by now never will."""
+        self._fence(url_hash)
+        stored = self.records([url_hash]).get(url_hash)
+        if stored is not None:
+            self.versions.settle(url_hash, None if stored.removed else stored.page.version)
+            self._clear_up([stored])
+
+    def give_up(self, url_hash: str) -> bool:
+        """Have the record say that its page has no chunks, if some are gone; whether it is so."""
+        before = self.records([url_hash]).get(url_hash)
+        if before is None or before.removed:
+            return False
+        current = [match("metadata.url_hash", url_hash), match("metadata.generation", before.page.generation)]
+        found = self._client.count(self._chunks, count_filter=models.Filter(must=current), exact=True).count
+        if found >= before.page.chunks:
+            return False
+        token = uuid4().hex[:16]
+        said = {"generation": "", "chunks": 0, "settled": False}
+        mark = {"rev": _next_rev(before), "recent": list(_recent(before, token))}
+        if not self._swap([_Swap(before.page, before, token, _amending(before, {**said, **mark}))]):
+            return False
+        self._clear_up(list(self.records([url_hash]).values()))
+        return True
+
+    def _fence(self, url_hash: str) -> None:
+        """Raise the revision, whoever else does, so that no attempt of before can be committed."""
+        before = self.records([url_hash]).get(url_hash)
+        mark = Mark(_next_rev(before))
+        fence = _amending(before, {"rev": mark.rev}) if before else _replacing(tombstone(url_hash, mark), None)
+        self._client.batch_update_points(self._pages, [fence], ordering=ORDER)
+
+    def _clear_up(self, records: Sequence[Stored]) -> None:
+        """Flag the chunks of each record's generation as it says, and delete those that are dead by it."""
+        if not records:
+            return
+        operations = [one for stored in records for one in _clearing(stored)]
+        self._client.batch_update_points(self._chunks, operations)
+        if removed := [stored.page.url_hash for stored in records if stored.removed]:
+            self.versions.delete(removed)
+        settled = [_amending(stored, {"settled": True}) for stored in records]
+        self._client.batch_update_points(self._pages, settled, ordering=ORDER)
+
+
+def _is_as_good(stored: Stored, draft: Draft) -> bool:
+    """Whether what another process wrote is the draft's text cut alike, or was fetched later."""
+    if stored.removed:
+        return False
+    ours, theirs = draft.page.checked_at or draft.page.added_at, stored.page.checked_at or stored.page.added_at
+    return stored.page.generation.startswith(draft.recipe) or bool(ours and theirs and theirs > ours)
+
+
+def _is(url_hash: str) -> models.HasIdCondition:
+    return models.HasIdCondition(has_id=[page_id(url_hash)])
+
+
+def _still(before: Stored) -> models.Condition:
+    """Holds while the record has the revision that it was read at; records of before there were any have none."""
+    if before.rev:
+        return models.FieldCondition(key="rev", match=models.MatchValue(value=before.rev))
+    return models.IsEmptyCondition(is_empty=models.PayloadField(key="rev"))
+
+
+def _replacing(point: models.PointStruct, before: Stored | None) -> models.UpsertOperation:
+    """Writes the whole record, if nobody has since it was read as `before`."""
+    if before is None:
+        given = models.PointsList(points=[point], update_mode=models.UpdateMode.INSERT_ONLY)
+    else:
+        here = models.Filter(must=[_still(before)])
+        given = models.PointsList(points=[point], update_filter=here, update_mode=models.UpdateMode.UPDATE_ONLY)
+    return models.UpsertOperation(upsert=given)
+
+
+def _amending(before: Stored, payload: dict[str, Any]) -> models.SetPayloadOperation:
+    """Writes a few fields of the record, if nobody has changed it since it was read as `before`."""
+    here = models.Filter(must=[_is(before.page.url_hash), _still(before)])
+    return models.SetPayloadOperation(set_payload=models.SetPayload(payload=payload, filter=here))
+
+
+def _flags(left_out: bool) -> dict[str, bool]:
+    return {"active": not left_out, "left_out": left_out}
+
+
+def _clearing(stored: Stored) -> list[Any]:
+    """What is to be done with the chunks of a page whose record was read as `stored`."""
+    ours, current = (
+        match("metadata.url_hash", stored.page.url_hash),
+        match("metadata.generation", stored.page.generation),
+    )
+    before = models.FieldCondition(key="metadata.base_rev", range=models.Range(lt=stored.rev))
+    unmarked = models.IsEmptyCondition(is_empty=models.PayloadField(key="metadata.base_rev"))
+    dead = models.Filter(must=[ours], must_not=[current], should=[before, unmarked])
+    operations: list[Any] = [models.DeleteOperation(delete=models.FilterSelector(filter=dead))]
+    if not stored.removed:
+        here = models.Filter(must=[ours, current])
+        change = models.SetPayload(payload=_flags(stored.left_out), filter=here, key="metadata")
+        operations.append(models.SetPayloadOperation(set_payload=change))
+    return operations
+
+
+def _rev(stored: Stored | None) -> int:
+    return stored.rev if stored else -1
+
+
+def _tokens(stored: Stored | None) -> Sequence[str]:
+    return stored.recent if stored else ()
+
+
+def _next_rev(before: Stored | None) -> int:
+    """The first revision is taken from the clock: where a record was lost altogether, it goes on growing."""
+    return before.rev + 1 if before and before.rev else time.time_ns() // 1_000_000
+
+
+def _recent(before: Stored | None, token: str) -> tuple[str, ...]:
+    """The tokens of the last changes: a winner that was replaced before it looked finds itself in them."""
+    return (*_tokens(before), token)[-8:]
+
+
+def _dead_ids(attempt: _Attempt) -> list[str]:
+    """The chunks of the generation that the attempt has replaced; not of one from before there were revisions."""
+    if attempt.before is None or not attempt.before.rev:
+        return []
+    before = attempt.before.page
+    return [chunk_id(before.url_hash, before.generation, index) for index in range(before.chunks)]
+
+
+def _succeeding(draft: Draft, stored: Stored | None) -> Page:
+    """The page as it is to be stored in the place of `stored`: counted, dated, under all its addresses."""
+    moment = now()
+    page = draft.page
+    aliases = joined_aliases((), page.aliases)
+    count = len(draft.new.chunks)
+    page = replace(page, chunks=count, characters=len(page.text), updated_at=moment, aliases=aliases)
+    if stored is None or stored.removed:
+        return replace(page, added_at=page.added_at or moment, version=1)
+    before = stored.page
+    return replace(
+        page,
+        added_at=before.added_at or page.added_at or moment,
+        aliases=joined_aliases(before.aliases, page.aliases),
+        version=before.version + (before.text_hash != page.text_hash),
+    )
+
+
+def _chunk_points(attempt: _Attempt, written: float) -> list[models.PointStruct]:
+    rows = range(len(attempt.draft.new.chunks))
+    return [_chunk_point(attempt.page, attempt.draft.new, row, max(_rev(attempt.before), 0), written) for row in rows]
+
+
+def _chunk_point(page: Page, new: NewChunks, row: int, base_rev: int, written: float) -> models.PointStruct:
+    chunk = new.chunks[row]
+    vector: dict[str, Any] = {}
+    if new.dense_ok[row]:
+        if not np.isfinite(new.dense[row]).all():
+            raise StoreError("vector_invalid", point=f"{page.url_hash}/{chunk.index}")
+        vector[DENSE] = new.dense[row].tolist()
+    if new.sparse[row].indices:
+        given = new.sparse[row]
+        vector[SPARSE] = models.SparseVector.model_construct(indices=given.indices, values=given.values)
+    first = _first_child(new.chunks, row)
+    # Built bare: validating 384 numbers a point costs more than storing them.
+    return models.PointStruct.model_construct(
+        id=chunk_id(page.url_hash, page.generation, chunk.index),
+        vector=vector,
+        payload=chunk_payload(
+            page, chunk, new.hashes[row], active=False, written=written, first_child=first, base_rev=base_rev
+        ),
+    )
+
+
+def _first_child(chunks: Sequence[Chunk], row: int) -> int:
+    """The index of the first chunk with the same parent as that of `row`; they are neighbours."""
+    while row and chunks[row].parent is not None and chunks[row - 1].parent == chunks[row].parent:
+        row -= 1
+    return chunks[row].index

@@ -1,0 +1,364 @@
+"""The embedded engine as a `QdrantClient`, over a folder of shards.
+
+It has the calls that this project and langchain-qdrant make; others raise StoreError with their name. Options of a
+server that mean nothing in process (`wait`, `ordering`, `consistency`, `timeout`, …) are accepted and ignored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
+from pathlib import Path
+from threading import RLock
+from typing import Any, NoReturn
+
+import qdrant_edge as edge
+from qdrant_client import QdrantClient, models
+from qdrant_client.client_base import QdrantBase
+from qdrant_client.http.models import QueryResponse
+
+from rag.errors import StoreError
+from rag.store.qdrant.edge.config import (
+    check_depth,
+    collection_params,
+    from_record,
+    from_scored,
+    index_type,
+    to_payload_selector,
+    to_points,
+)
+from rag.store.qdrant.edge.faults import argument_faults, unsupported
+from rag.store.qdrant.edge.folder import CollectionFolder, clear_leftovers, collection_names
+from rag.store.qdrant.edge.lock import FolderLock
+from rag.store.qdrant.edge.queries import id_batches, operations, plain_id, to_filter, to_request
+from rag.store.qdrant.edge.shard import IndexBuilder, Shard
+
+BATCH = 128  # points a call; the engine holds Python's lock for the whole of it
+_MODES = {
+    models.UpdateMode.UPSERT: edge.UpdateMode.Upsert,
+    models.UpdateMode.INSERT_ONLY: edge.UpdateMode.InsertOnly,
+    models.UpdateMode.UPDATE_ONLY: edge.UpdateMode.UpdateOnly,
+}
+_DONE = models.UpdateResult(operation_id=0, status=models.UpdateStatus.COMPLETED)
+
+
+class EdgeBackend(QdrantBase):
+    """A folder of shards, one a collection, opened on first use."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
+        self.folder = folder
+        self._lock: FolderLock | None = FolderLock(folder)
+        self._opening = RLock()
+        self._open: dict[str, tuple[Shard, IndexBuilder]] = {}
+        clear_leftovers(folder)
+
+    # Collections
+
+    def collection_exists(self, collection_name: str, **_: Any) -> bool:
+        return collection_name in self._open or collection_name in collection_names(self.folder)
+
+    def get_collections(self, **_: Any) -> models.CollectionsResponse:
+        names = collection_names(self.folder)
+        return models.CollectionsResponse(collections=[models.CollectionDescription(name=n) for n in names])
+
+    def get_collection(self, collection_name: str, **_: Any) -> models.CollectionInfo:
+        shard = self.shard(collection_name)
+        info = shard.read("get_collection", lambda engine: engine.info())
+        return shard.folder.params.describe(info)
+
+    def create_collection(
+        self,
+        collection_name: str,
+        vectors_config: models.VectorParams | Mapping[str, models.VectorParams] | None = None,
+        sparse_vectors_config: Mapping[str, models.SparseVectorParams] | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> bool:
+        _refuse(options, "hnsw_config", "optimizers_config", "quantization_config", "sharding_method")
+        params = collection_params(vectors_config, sparse_vectors_config, metadata)
+        with self._opening:
+            if self.collection_exists(collection_name):
+                raise StoreError("collection_exists", name=collection_name)
+            CollectionFolder.create(self.folder, collection_name, params)
+        return True
+
+    def delete_collection(self, collection_name: str, **_: Any) -> bool:
+        with self._opening:
+            if not self.collection_exists(collection_name):
+                return False
+            folder = self.shard(collection_name).folder
+            self._shut(collection_name)
+            folder.remove()
+        return True
+
+    # Writes
+
+    def upsert(
+        self,
+        collection_name: str,
+        points: Any,
+        update_filter: models.Filter | None = None,
+        update_mode: models.UpdateMode | None = None,
+        **_: Any,
+    ) -> models.UpdateResult:
+        translated, condition = to_points(points), to_filter(update_filter)
+        mode = None if update_mode is None else _MODES[update_mode]
+        for at in range(0, len(translated), BATCH):
+            batch = translated[at : at + BATCH]
+            operation = edge.UpdateOperation.upsert_points(batch, condition, mode)
+            self._write(collection_name, "upsert", operation, 0 if mode is edge.UpdateMode.UpdateOnly else len(batch))
+        return _DONE
+
+    def delete(self, collection_name: str, points_selector: Any, **_: Any) -> models.UpdateResult:
+        by_id, by_filter = edge.UpdateOperation.delete_points, edge.UpdateOperation.delete_points_by_filter
+        for operation in operations(points_selector, by_id, by_filter):
+            self._write(collection_name, "delete", operation)
+        return _DONE
+
+    def set_payload(
+        self, collection_name: str, payload: models.Payload, points: Any, key: str | None = None, **_: Any
+    ) -> models.UpdateResult:
+        def by_id(ids: list[Any]) -> edge.UpdateOperation:
+            return edge.UpdateOperation.set_payload(ids, check_depth(payload), key)
+
+        def by_filter(given: edge.Filter) -> edge.UpdateOperation:
+            return edge.UpdateOperation.set_payload_by_filter(given, check_depth(payload), key)
+
+        for operation in operations(points, by_id, by_filter):
+            self._write(collection_name, "set_payload", operation)
+        return _DONE
+
+    def batch_update_points(
+        self, collection_name: str, update_operations: Sequence[Any], **_: Any
+    ) -> list[models.UpdateResult]:
+        """Upserts, deletions and payloads one after the other; the first that fails ends it, and those before stay."""
+        for given in update_operations:
+            if isinstance(given, models.UpsertOperation):
+                one = given.upsert
+                points = one.points if isinstance(one, models.PointsList) else one.batch
+                self.upsert(collection_name, points, update_filter=one.update_filter, update_mode=one.update_mode)
+            elif isinstance(given, models.DeleteOperation):
+                self.delete(collection_name, given.delete)
+            elif isinstance(given, models.SetPayloadOperation):
+                change = given.set_payload
+                which = change.filter if change.points is None else change.points
+                self.set_payload(collection_name, change.payload, which, change.key)
+            else:
+                raise unsupported(f"a batch with {type(given).__name__}")
+        return [_DONE] * len(update_operations)
+
+    def create_payload_index(
+        self,
+        collection_name: str,
+        field_name: str,
+        field_schema: Any = None,
+        field_type: Any = None,
+        **_: Any,
+    ) -> models.UpdateResult:
+        kind = index_type(field_schema if field_schema is not None else field_type)
+        operation = edge.UpdateOperation.create_field_index(field_name, kind)
+        self._write(collection_name, "create_payload_index", operation)
+        return _DONE
+
+    # Reads
+
+    def query_points(
+        self,
+        collection_name: str,
+        query: Any = None,
+        using: str | None = None,
+        prefetch: Any = None,
+        query_filter: models.Filter | None = None,
+        search_params: models.SearchParams | None = None,
+        limit: int = 10,
+        offset: int | None = None,
+        with_payload: Any = True,
+        with_vectors: Any = False,
+        score_threshold: float | None = None,
+        lookup_from: Any = None,
+        **_: Any,
+    ) -> QueryResponse:
+        request = models.QueryRequest.model_construct(
+            prefetch=prefetch,
+            query=query,
+            using=using,
+            filter=query_filter,
+            params=search_params,
+            score_threshold=score_threshold,
+            limit=limit,
+            offset=offset,
+            with_vector=with_vectors,
+            with_payload=with_payload,
+            lookup_from=lookup_from,
+        )
+        return self.query_batch_points(collection_name, [request])[0]
+
+    def query_batch_points(
+        self, collection_name: str, requests: Sequence[models.QueryRequest], **_: Any
+    ) -> list[QueryResponse]:
+        shard = self.shard(collection_name)
+        idf = shard.folder.params.idf_vectors
+        ghosts = bool(idf) and shard.has_ghosts()
+        batch = edge.QueryBatchRequest([to_request(request, idf, ghosts=ghosts) for request in requests])
+        found = shard.read("query_points", lambda engine: engine.query_batch(batch))
+        return [
+            QueryResponse.model_construct(points=[from_scored(p, request.with_vector or False) for p in points])
+            for request, points in zip(requests, found, strict=True)
+        ]
+
+    def retrieve(
+        self,
+        collection_name: str,
+        ids: Sequence[Any],
+        with_payload: Any = True,
+        with_vectors: Any = False,
+        **_: Any,
+    ) -> list[models.Record]:
+        shard, payload, vectors = (
+            self.shard(collection_name),
+            to_payload_selector(with_payload),
+            with_vectors or False,
+        )
+        records: list[models.Record] = []
+        for batch in id_batches(ids):
+            found = shard.read("retrieve", lambda engine, ids=batch: engine.retrieve(ids, payload, vectors))  # type: ignore[misc]
+            records.extend(from_record(record) for record in found)
+        return records
+
+    def scroll(
+        self,
+        collection_name: str,
+        scroll_filter: models.Filter | None = None,
+        limit: int = 10,
+        order_by: Any = None,
+        offset: Any = None,
+        with_payload: Any = True,
+        with_vectors: Any = False,
+        **_: Any,
+    ) -> tuple[list[models.Record], Any]:
+        _refuse({"order_by": order_by}, "order_by")
+        request = edge.ScrollRequest(
+            offset=plain_id(offset),
+            limit=limit,
+            filter=to_filter(scroll_filter),
+            with_payload=to_payload_selector(with_payload),
+            with_vector=with_vectors or False,
+        )
+        found, after = self.shard(collection_name).read("scroll", lambda engine: engine.scroll(request))
+        return [from_record(record) for record in found], plain_id(after)
+
+    def count(
+        self, collection_name: str, count_filter: models.Filter | None = None, exact: bool = True, **_: Any
+    ) -> models.CountResult:
+        request = edge.CountRequest(exact=exact, filter=to_filter(count_filter))
+        return models.CountResult(count=self.shard(collection_name).read("count", lambda engine: engine.count(request)))
+
+    # The shards
+
+    def shard(self, collection_name: str) -> Shard:
+        return self._opened(collection_name)[0]
+
+    def builder(self, collection_name: str) -> IndexBuilder:
+        return self._opened(collection_name)[1]
+
+    def rest(self, idle: float) -> int:
+        """Let the shards rest that no call came to for so many seconds; the next call wakes them. Returns how many."""
+        return sum(shard.rest(idle) for shard, _ in list(self._open.values()))
+
+    def close(self, **_: Any) -> None:
+        """Flush and close every shard; the folder is free for others afterwards."""
+        with self._opening:
+            for name in list(self._open):
+                self._shut(name)
+            if self._lock is not None:
+                self._lock.release()
+                self._lock = None
+
+    def _opened(self, name: str) -> tuple[Shard, IndexBuilder]:
+        opened = self._open.get(name)
+        if opened is not None:
+            return opened
+        with self._opening:
+            if self._lock is None:
+                raise StoreError("store_closed")
+            if name not in self._open:
+                self._open[name] = self._load(name)
+            return self._open[name]
+
+    def _load(self, name: str) -> tuple[Shard, IndexBuilder]:
+        if name not in collection_names(self.folder):
+            raise StoreError("collection_missing", name=name)
+        shard = Shard(CollectionFolder(self.folder, name))
+        builder = IndexBuilder(shard)
+        if builder.due():
+            builder.start()
+        return shard, builder
+
+    def _shut(self, name: str) -> None:
+        shard, builder = self._open.pop(name)
+        builder.stop()
+        shard.close()
+
+    def _write(self, name: str, call: str, operation: edge.UpdateOperation, points: int = 0) -> None:
+        shard, builder = self._opened(name)
+        shard.write(call, operation, points=points)
+        builder.wrote(points)
+
+
+def _refuse(options: dict[str, Any], *names: str) -> None:
+    for name in names:
+        if options.get(name) is not None:
+            raise unsupported(f"the option {name}")
+
+
+def _refuser(call: str) -> Callable[..., NoReturn]:
+    def refuse(*_: Any, **__: Any) -> NoReturn:
+        raise unsupported(call)
+
+    return refuse
+
+
+for _call in vars(QdrantBase):
+    if not _call.startswith("_") and _call not in vars(EdgeBackend):
+        setattr(EdgeBackend, _call, _refuser(_call))
+
+
+class EdgeClient(QdrantClient):
+    """A QdrantClient over the shards in `folder`; safe to share between threads.
+
+    Batches of queries go straight to the backend: QdrantClient copies every request on its way, in case it
+    holds a text to embed, which takes longer than some of the queries.
+
+    Raises StoreBusyError when another client has the folder open, StoreError when it cannot be written.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        backend = EdgeBackend(folder)
+        super().__init__(location=":memory:")
+        self._client: EdgeBackend = backend
+        # Skips the search for texts to embed in every point and query; the backend takes vectors only.
+        self.cloud_inference = True
+
+    @property
+    def backend(self) -> EdgeBackend:
+        return self._client
+
+    def query_batch_points(
+        self, collection_name: str, requests: Sequence[models.QueryRequest], *_: Any, **options: Any
+    ) -> list[QueryResponse]:
+        return self._client.query_batch_points(collection_name, requests, **options)
+
+
+def _said(call: str, ask: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(ask)
+    def said(*args: Any, **options: Any) -> Any:
+        with argument_faults(call):
+            return ask(*args, **options)
+
+    return said
+
+
+for _call in vars(EdgeBackend):
+    if not _call.startswith("_") and hasattr(QdrantClient, _call):
+        setattr(EdgeClient, _call, _said(_call, getattr(EdgeClient, _call)))

@@ -1,0 +1,301 @@
+"""What goes to the engine and comes back: collections, points, vectors and payload selectors, for callers as
+`qdrant_client.models`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+from uuid import UUID
+
+import numpy as np
+import qdrant_edge as edge
+from pydantic import BaseModel
+from qdrant_client import models
+
+from rag.errors import StoreError
+from rag.store.qdrant.edge.faults import unsupported
+
+_DISTANCES = {
+    models.Distance.COSINE: edge.Distance.Cosine,
+    models.Distance.DOT: edge.Distance.Dot,
+    models.Distance.EUCLID: edge.Distance.Euclid,
+    models.Distance.MANHATTAN: edge.Distance.Manhattan,
+}
+_INDEXES = {
+    models.PayloadSchemaType.KEYWORD: (edge.PayloadSchemaType.Keyword, edge.KeywordIndexParams),
+    models.PayloadSchemaType.INTEGER: (edge.PayloadSchemaType.Integer, edge.IntegerIndexParams),
+    models.PayloadSchemaType.FLOAT: (edge.PayloadSchemaType.Float, edge.FloatIndexParams),
+    models.PayloadSchemaType.BOOL: (edge.PayloadSchemaType.Bool, edge.BoolIndexParams),
+    models.PayloadSchemaType.DATETIME: (edge.PayloadSchemaType.Datetime, edge.DatetimeIndexParams),
+    models.PayloadSchemaType.UUID: (edge.PayloadSchemaType.Uuid, edge.UuidIndexParams),
+}
+
+
+@dataclass(frozen=True)
+class CollectionParams:
+    """The vectors of a collection, by name (`""` is the unnamed one), and free metadata."""
+
+    vectors: Mapping[str, models.VectorParams]
+    sparse_vectors: Mapping[str, models.SparseVectorParams]
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def idf_vectors(self) -> frozenset[str]:
+        """The sparse vectors whose scores weigh rare terms more."""
+        named = self.sparse_vectors.items()
+        return frozenset(name for name, given in named if given.modifier == models.Modifier.IDF)
+
+    def to_json(self) -> str:
+        return json.dumps(
+            {
+                "vectors": {n: p.model_dump(mode="json", exclude_none=True) for n, p in self.vectors.items()},
+                "sparse_vectors": {
+                    n: p.model_dump(mode="json", exclude_none=True) for n, p in self.sparse_vectors.items()
+                },
+                "metadata": dict(self.metadata),
+            }
+        )
+
+    @classmethod
+    def from_json(cls, text: str) -> CollectionParams:
+        data = json.loads(text)
+        return cls(
+            {n: models.VectorParams(**p) for n, p in data["vectors"].items()},
+            {n: models.SparseVectorParams(**p) for n, p in data["sparse_vectors"].items()},
+            data["metadata"],
+        )
+
+    def engine_config(self) -> edge.EdgeConfig:
+        return edge.EdgeConfig(
+            vectors={name: _dense(given) for name, given in self.vectors.items()} or None,
+            sparse_vectors={name: _sparse(given) for name, given in self.sparse_vectors.items()} or None,
+        )
+
+    def describe(self, info: edge.ShardInfo) -> models.CollectionInfo:
+        vectors: Any = dict(self.vectors)
+        if set(vectors) == {""}:
+            vectors = vectors[""]
+        return models.CollectionInfo(
+            status=models.CollectionStatus.GREEN,
+            optimizer_status=models.OptimizersStatusOneOf.OK,
+            indexed_vectors_count=info.indexed_vectors_count,
+            points_count=info.points_count,
+            segments_count=info.segments_count,
+            payload_schema={name: _schema(one) for name, one in info.payload_schema.items()},
+            config=_description(vectors, dict(self.sparse_vectors), dict(self.metadata)),
+        )
+
+
+def collection_params(
+    vectors: models.VectorParams | Mapping[str, models.VectorParams] | None,
+    sparse: Mapping[str, models.SparseVectorParams] | None,
+    metadata: Mapping[str, Any] | None,
+) -> CollectionParams:
+    """The parameters given to create_collection; an unnamed vector gets the name `""`."""
+    named = {"": vectors} if isinstance(vectors, models.VectorParams) else dict(vectors or {})
+    return CollectionParams(named, dict(sparse or {}), dict(metadata or {}))
+
+
+def _dense(given: models.VectorParams) -> edge.EdgeVectorParams:
+    for name in ("quantization_config", "multivector_config", "datatype", "hnsw_config"):
+        if getattr(given, name) is not None:
+            raise unsupported(f"the vector parameter {name}")
+    return edge.EdgeVectorParams(size=given.size, distance=_DISTANCES[given.distance], on_disk=given.on_disk)
+
+
+def _sparse(given: models.SparseVectorParams) -> edge.EdgeSparseVectorParams:
+    idf = given.modifier == models.Modifier.IDF
+    return edge.EdgeSparseVectorParams(modifier=edge.Modifier.Idf if idf else None)
+
+
+def layout(params: CollectionParams, *, quantised: bool) -> str:
+    """What `optimize_child` has to know of a collection, as JSON."""
+    dense = {name: [given.size, given.distance.value] for name, given in params.vectors.items()}
+    sparse = {name: name in params.idf_vectors for name in params.sparse_vectors}
+    return json.dumps({"dense": dense, "sparse": sparse, "quantised": quantised})
+
+
+def index_type(given: Any) -> Any:
+    """The engine's index for a payload key: of a schema type, its name, or parameters with a `type`.
+
+    It is read through the page cache: in the process's own memory it takes a third of the time of opening.
+    """
+    kind = getattr(given, "type", given)
+    try:
+        _, make = _INDEXES[models.PayloadSchemaType(getattr(kind, "value", kind))]
+    except (KeyError, ValueError):
+        raise unsupported(f"a payload index of type {kind}") from None
+    return make(memory=edge.Memory.Cached)
+
+
+def _schema(given: edge.PayloadIndexInfo) -> models.PayloadIndexInfo:
+    kinds = {theirs: ours for ours, (theirs, _) in _INDEXES.items()}
+    return models.PayloadIndexInfo(data_type=kinds[given.data_type], points=given.points)
+
+
+def _description(vectors: Any, sparse: Any, metadata: dict[str, Any]) -> models.CollectionConfig:
+    return models.CollectionConfig(
+        params=models.CollectionParams(vectors=vectors, sparse_vectors=sparse or None),
+        hnsw_config=models.HnswConfig(m=16, ef_construct=100, full_scan_threshold=10_000),
+        optimizer_config=models.OptimizersConfig(
+            deleted_threshold=0.2,
+            vacuum_min_vector_number=1000,
+            default_segment_number=0,
+            flush_interval_sec=5,
+        ),
+        metadata=metadata or None,
+    )
+
+
+Model = TypeVar("Model", bound=BaseModel)
+
+_DEEPEST = 100  # levels of a payload; the engine stores more than it can read again, and dies of thousands
+
+
+def to_points(given: Any) -> list[edge.Point]:
+    """Translate a Batch or a sequence of PointStruct; StoreError for what the engine cannot hold.
+
+    It would take a vector with NaN silently and never find it again, hence a check of our own.
+    """
+    if isinstance(given, models.Batch):
+        return [_point(i, _vectors(i, v), p) for i, v, p in _rows(given)]
+    return [_point(_id(p.id), _vectors(p.id, p.vector), p.payload) for p in given]
+
+
+def _point(given: Any, vectors: Any, payload: Any) -> edge.Point:
+    check_depth(payload)
+    try:
+        return edge.Point(given, vectors, payload)
+    except (TypeError, ValueError) as error:
+        raise ValueError(what_json_has_not(payload) or error) from error
+
+
+def check_depth(payload: Any) -> Any:
+    """The payload, unless it is too deep for the engine to read it again: ValueError names the key."""
+    for key, value in payload.items() if isinstance(payload, Mapping) else ():
+        if isinstance(value, (dict, list, tuple)) and _is_deeper(value, _DEEPEST):
+            raise ValueError(f"the payload's {key!r} is more than {_DEEPEST} levels deep")
+    return payload
+
+
+def _is_deeper(value: Any, levels: int) -> bool:
+    inside = value.values() if isinstance(value, dict) else value
+    return not levels or any(_is_deeper(one, levels - 1) for one in inside if isinstance(one, (dict, list, tuple)))
+
+
+def what_json_has_not(payload: Any) -> str:
+    """The first key of a payload whose value the engine's JSON cannot hold, with what it is; "" where all can be."""
+    for key, value in payload.items() if isinstance(payload, Mapping) else ():
+        try:
+            json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
+        except (TypeError, ValueError) as error:  # half a character is a ValueError, too
+            return f"the payload's {key!r}: {error}"
+    return ""
+
+
+def _rows(batch: models.Batch) -> Iterable[tuple[Any, Any, Any]]:
+    for at, given in enumerate(batch.ids):
+        columns: Any = batch.vectors
+        named = isinstance(columns, dict)
+        vector = {name: column[at] for name, column in columns.items()} if named else columns[at]
+        yield _id(given), vector, batch.payloads[at] if batch.payloads else None
+
+
+def _id(given: Any) -> Any:
+    return str(given) if isinstance(given, UUID) else given
+
+
+def _vectors(point: Any, given: Any) -> Any:
+    if not isinstance(given, dict):
+        return to_vector(given, point)
+    return {name: to_vector(vector, point) for name, vector in given.items() if vector is not None}
+
+
+def to_vector(given: Any, point: Any = None) -> Any:
+    """A dense or sparse vector for the engine, of a query or a point; StoreError when it holds NaN or infinity."""
+    if isinstance(given, models.SparseVector):
+        _check_finite(given.values, point)
+        if len(given.values) != len(set(given.indices)):
+            raise ValueError("a sparse vector needs a value for each of its indices, and each index once")
+        return edge.SparseVector(given.indices, given.values)
+    if isinstance(given, np.ndarray):
+        given = given.tolist()
+    if not isinstance(given, list):
+        raise TypeError(f"a vector is a list of numbers or a SparseVector, not {type(given).__name__}")
+    _check_finite(given, point)
+    return given
+
+
+def _check_finite(values: Sequence[Any], point: Any) -> None:
+    if np.isfinite(np.asarray(values, dtype=np.float32)).all():
+        return
+    if point is None:
+        raise ValueError("the vector holds a value that is not a finite number")
+    raise StoreError("vector_invalid", point=str(point))
+
+
+def to_payload_selector(given: Any) -> Any:
+    """What of the payload to return: all, nothing, some keys, or all but some."""
+    if isinstance(given, models.PayloadSelectorInclude):
+        return edge.PayloadSelector.Include(given.include)
+    if isinstance(given, models.PayloadSelectorExclude):
+        return edge.PayloadSelector.Exclude(given.exclude)
+    if isinstance(given, dict):
+        raise TypeError("a dict does not tell which keys to return; PayloadSelectorInclude or a list does")
+    return given if isinstance(given, bool) else list(given or [])
+
+
+def from_record(given: edge.Record) -> models.Record:
+    return _bare(
+        models.Record,
+        id=_out_id(given.id),
+        payload=given.payload,
+        vector=_out_vector(given.vector),
+        shard_key=None,
+        order_value=given.order_value,
+    )
+
+
+def from_scored(given: edge.ScoredPoint, wanted: bool | Sequence[str]) -> models.ScoredPoint:
+    """A hit with the vectors that are `wanted`: by MMR the engine hands on those that it compared, too."""
+    vector = _out_vector(given.vector) if wanted else None
+    if isinstance(vector, dict) and not isinstance(wanted, bool):
+        vector = {name: one for name, one in vector.items() if name in wanted}
+    return _bare(
+        models.ScoredPoint,
+        id=_out_id(given.id),
+        version=given.version,
+        score=given.score,
+        payload=given.payload,
+        vector=vector,
+        shard_key=None,
+        order_value=given.order_value,
+    )
+
+
+def _bare(kind: type[Model], **values: Any) -> Model:
+    """A model of all its fields, unchecked: checks of our own engine's answer cost more than the query.
+
+    `model_construct` goes through the fields one by one, at six times the price, for a hundred points a search.
+    """
+    made = kind.__new__(kind)
+    object.__setattr__(made, "__dict__", values)
+    object.__setattr__(made, "__pydantic_fields_set__", set(values))
+    object.__setattr__(made, "__pydantic_extra__", None)
+    object.__setattr__(made, "__pydantic_private__", None)
+    return made
+
+
+def _out_id(given: Any) -> Any:
+    return given if isinstance(given, int) else str(given)
+
+
+def _out_vector(given: Any) -> Any:
+    if isinstance(given, dict):
+        return {name: _out_vector(vector) for name, vector in given.items()}
+    if isinstance(given, edge.SparseVector):
+        return models.SparseVector.model_construct(indices=given.indices, values=given.values)
+    return given

@@ -1,0 +1,309 @@
+"""A collection's open shard, shared by many threads, and exchangeable while they use it.
+
+And when and where its HNSW is built: in a child process, on a copy, once writes have calmed down.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import logging
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from threading import Event, Lock, RLock, Thread
+from typing import TypeVar
+
+import qdrant_edge as edge
+
+from rag.errors import StoreError
+from rag.store.qdrant.edge.config import layout
+from rag.store.qdrant.edge.copying import copy_folder, read_ahead, sync_folder
+from rag.store.qdrant.edge.faults import TO_ADD, TO_CHANGE, engine_faults, occupied, os_fault, require_space
+from rag.store.qdrant.edge.folder import CollectionFolder
+
+T = TypeVar("T")
+_FLUSH_EVERY = 400  # writes; 20-40 ms each time, in which nothing else runs, and little to replay after a kill
+_FEW = 0.005  # of the points; so many more in a count of terms change a score in its third digit
+
+
+class Shard:
+    """Reads and writes of one collection.
+
+    The engine serialises its calls by itself (it holds Python's lock), so the two locks only order
+    them against an exchange: `_writing` keeps writers out while files are copied and the journal is
+    replayed, `_engine` is held for one call, or for the instant of the exchange. A shard that rests
+    holds no engine; the next call loads one.
+    """
+
+    def __init__(self, folder: CollectionFolder) -> None:
+        self.folder = folder
+        self._writing = RLock()
+        self._engine = RLock()
+        self._journal: list[edge.UpdateOperation] | None = None
+        self._unflushed = 0
+        self._closed = False
+        self._used = 0.0
+        self._seen = 0
+        self._has_ghosts: bool | None = False
+        self._shard: edge.EdgeShard | None = None
+        with self._engine:
+            self._live()
+
+    def read(self, call: str, ask: Callable[[edge.EdgeShard], T]) -> T:
+        """One call that changes nothing; `call` names it should it fail."""
+        with self._engine, engine_faults(call, self.folder.path):
+            return ask(self._live())
+
+    def write(self, call: str, operation: edge.UpdateOperation, *, points: int = 0) -> None:
+        """Apply one operation, which adds so many points, if there is room; it survives a kill once this returns."""
+        require_space(self.folder.path, TO_ADD if points else TO_CHANGE)
+        with self._writing:
+            with self._engine, engine_faults(call, self.folder.path):
+                self._live().update(operation)
+                self._seen += points
+                self._has_ghosts = None
+            if self._journal is not None:
+                self._journal.append(operation)
+            self._unflushed += 1
+            if self._unflushed >= _FLUSH_EVERY:
+                self.flush()
+
+    def flush(self) -> None:
+        with self._engine, engine_faults("flush", self.folder.path):
+            self._live().flush()
+            self._unflushed = 0
+
+    def points(self) -> int:
+        return self.read("count", lambda shard: shard.info().points_count)
+
+    def has_ghosts(self) -> bool:
+        """Whether the engine counts many points that are gone, as it does until the shard is opened again."""
+        if self._has_ghosts is None:
+            self._has_ghosts = self.read("count", self._count_ghosts)
+        return self._has_ghosts
+
+    def _count_ghosts(self, shard: edge.EdgeShard) -> bool:
+        there = shard.info().points_count
+        return self._seen - there > _FEW * there
+
+    def branch(self) -> tuple[Path, int]:
+        """Copy the shard's files aside and journal every write from here on.
+
+        Returns the copy's path and its number of points. End with `adopt` or `abandon`.
+        """
+        with self._writing:
+            if self._journal is not None:  # a second journal would lose the writes of the first
+                raise RuntimeError("this shard is being copied already")
+            self.flush()
+            require_space(self.folder.path, 2 * occupied(self.folder.shard) + TO_ADD)
+            points, copy = self.points(), self.folder.new_shard()
+            try:
+                copy_folder(self.folder.shard, copy)
+            except OSError as error:
+                shutil.rmtree(copy, ignore_errors=True)
+                raise os_fault(self.folder.path, error) from error
+            self._journal = []
+            return copy, points
+
+    def adopt(self, copy: Path, indexed: int) -> None:
+        """Bring the copy up to date from the journal and make it the live shard, once all of it is on the disk."""
+        _sync(copy)
+        with self._writing:
+            replacement = _load(copy)
+            try:
+                with engine_faults("replay", copy):
+                    for operation in self._journal or []:
+                        replacement.update(operation)
+                    replacement.flush()
+                _sync(copy)  # what the journal added; nothing was held up by the rest
+                with self._engine:
+                    old, old_path = self._live(), self.folder.shard
+                    self.folder.make_current(copy, indexed)
+                    self._shard = replacement
+                    self._seen = replacement.info().points_count
+                    self._has_ghosts = False
+            except StoreError:
+                replacement.close()
+                raise
+            self._journal = None
+            old.close()
+            del old
+        _give_back()
+        shutil.rmtree(old_path, ignore_errors=True)
+
+    def abandon(self, copy: Path) -> None:
+        with self._writing:
+            self._journal = None
+        shutil.rmtree(copy, ignore_errors=True)
+
+    def close(self) -> None:
+        with self._writing, self._engine:
+            self._closed = True
+            self._let_go()
+
+    def rest(self, idle: float) -> bool:
+        """Give the engine's threads and memory back if no call came for so many seconds; False while it is in use."""
+        if not self._writing.acquire(blocking=False):
+            return False
+        try:
+            with self._engine:
+                due = self._shard is not None and self._journal is None and time.monotonic() - self._used >= idle
+                if due:
+                    self._let_go()
+        finally:
+            self._writing.release()
+        if due:
+            _give_back()
+        return due
+
+    def _let_go(self) -> None:
+        with engine_faults("close", self.folder.path):
+            if self._shard is not None:
+                shard, self._shard = self._shard, None
+                if self._unflushed:
+                    shard.flush()
+                    self._unflushed = 0
+                shard.close()
+
+    def _live(self) -> edge.EdgeShard:
+        """The engine, loaded if need be. Whoever calls holds `_engine`."""
+        if self._closed:
+            raise StoreError("store_closed")
+        self._used = time.monotonic()
+        if self._shard is None:
+            self._shard = _load(self.folder.shard)
+            self._seen = self._shard.info().points_count
+            self._has_ghosts = False
+        return self._shard
+
+
+def _sync(folder: Path) -> None:
+    try:
+        sync_folder(folder)
+    except OSError as error:
+        raise os_fault(folder.parent, error) from error
+
+
+def _give_back() -> None:
+    """Return freed memory to the system, where the allocator is one that keeps it."""
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).malloc_trim(0)
+
+
+def _load(path: Path) -> edge.EdgeShard:
+    read_ahead(path)
+    with engine_faults("open", path):
+        return edge.EdgeShard.load(str(path))
+
+
+log = logging.getLogger(__name__)
+
+THRESHOLD = 10_000  # points outside the index; a scan of that many takes about a millisecond
+GROWTH = 0.2  # of a large index, so that a growing library is not rebuilt at every step
+QUIET = 5.0  # seconds without a write
+QUANTISED = 50_000  # points from which one byte a dimension is searched; below, vectors as they are cost little
+PATIENCE = 20.0  # seconds to wait for quiet before building amid the writes
+
+
+class IndexBuilder:
+    """Builds one shard's indexes in the background; `docs/decisions/0001-embedded-engine.md` says why so."""
+
+    def __init__(self, shard: Shard, *, threshold: int = THRESHOLD, quiet: float = QUIET) -> None:
+        self._shard = shard
+        self._threshold = threshold
+        self._quiet = quiet
+        self._points = shard.points()
+        self._last_write = time.monotonic()
+        self._held = False
+        self._stop = Event()
+        self._starting = Lock()
+        self._building = Lock()
+        self._thread: Thread | None = None
+        self._child: subprocess.Popen[bytes] | None = None
+
+    def wrote(self, points: int) -> None:
+        """Tell of a write of `points` points; starts a build when enough lie outside the index."""
+        self._points += points
+        self._last_write = time.monotonic()
+        if self.due():
+            self._points = self._shard.points()  # the sum counts points that were written twice
+            if self.due():
+                self.start()
+
+    def due(self) -> bool:
+        """Whether so many points came or went since the last build that another one pays."""
+        if self._held or not self._shard.folder.params.vectors:
+            return False
+        indexed = self._shard.folder.indexed
+        return abs(self._points - indexed) >= max(self._threshold, GROWTH * indexed)
+
+    def start(self) -> None:
+        with self._starting:
+            if self._stop.is_set() or (self._thread and self._thread.is_alive()):
+                return
+            self._thread = Thread(target=self._run, name="index-builder", daemon=True)
+            self._thread.start()
+
+    def hold(self) -> None:
+        """Build nothing by itself from here on; `build` still does."""
+        self._held = True
+
+    def wait(self, timeout: float | None = None) -> None:
+        if self._thread:
+            self._thread.join(timeout)
+
+    def stop(self) -> None:
+        """End a build that is under way; its copy is thrown away."""
+        self._stop.set()
+        if self._child and self._child.poll() is None:
+            self._child.kill()
+        self.wait()
+
+    def _run(self) -> None:
+        deadline = time.monotonic() + PATIENCE
+        while time.monotonic() < deadline and (left := self._quiet - self._idle()) > 0:
+            if self._stop.wait(left):
+                return
+        try:
+            self.build()
+        except StoreError as error:
+            log.warning("Index not built: %s", error)
+
+    def _idle(self) -> float:
+        return time.monotonic() - self._last_write
+
+    def build(self) -> bool:
+        """Build now and wait for it; False when it was stopped or the child failed."""
+        with self._building:
+            return self._build()
+
+    def _build(self) -> bool:
+        started = time.monotonic()
+        copy, points = self._shard.branch()
+        try:
+            built = not self._stop.is_set() and self._optimize(copy, points)
+            if built:
+                self._shard.adopt(copy, points)
+                self._points = self._shard.points()
+                log.info("Index built over %d points in %.1f s", points, time.monotonic() - started)
+        finally:
+            if self._shard.folder.shard != copy:
+                self._shard.abandon(copy)
+        return built
+
+    def _optimize(self, copy: Path, points: int) -> bool:
+        given = layout(self._shard.folder.params, quantised=points >= QUANTISED)
+        command = [sys.executable, "-m", "rag.store.qdrant.edge.optimize_child", str(copy), given]
+        root = Path(__file__).resolve().parents[4]
+        child = subprocess.Popen(command, cwd=root, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        self._child = child
+        if self._stop.is_set():
+            child.kill()
+        _, complaint = child.communicate()
+        if child.returncode != 0 and not self._stop.is_set():
+            log.warning("Index builder ended with %d: %s", child.returncode, complaint[-300:])
+        return child.returncode == 0

@@ -1,0 +1,215 @@
+"""What becomes of a call to the server that fails: it is made again, waits, is split, or is refused in one sentence.
+
+A write whose answer was lost may have been done. It is sent again as it was: upserts by id, conditional writes and
+deletions do the same twice as once.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import random
+import re
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal, TypeVar
+
+import httpx
+from qdrant_client.http.exceptions import ResponseHandlingException
+
+from rag.errors import StoreAwayError, StoreError
+from rag.store.patience import Patience, current_patience
+
+T = TypeVar("T")
+
+log = logging.getLogger(__name__)
+
+_SLOW = 30.0  # seconds for one answer where nobody waits for it, and for a write
+_LOOK = 1.0  # seconds for one answer of a server that is known to be away
+_LOOKS = 2.0  # seconds between two looks at it, of all who cannot wait together
+_PAUSE, _LONGEST = 0.1, 5.0  # seconds; the first pause and the longest, doubled from one to the other
+_ENDURED = 300.0  # seconds for which one call may go on to meet 500 until it is the call's own fault
+_FULL = 30.0  # seconds until a full disk is tried again
+_WRITES = re.compile(r"/points/(delete|payload|batch|vectors)")
+
+Send = Callable[[httpx.Request], httpx.Response]
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What is to be done, the code of its sentence, and what the server says besides.
+
+    `after` are the seconds that it asks to wait; `elsewhere` says that another node may do what this one does not.
+    """
+
+    act: Literal["again", "split", "refuse"]
+    code: str = "store_away"
+    detail: str = ""
+    after: float = 0.0
+    elsewhere: bool = False
+
+
+def of_answer(answer: httpx.Response) -> Fault | None:
+    """The fault that an answer tells of, as Qdrant 1.18 and 1.19 put it; None for one that is well."""
+    if answer.is_success:
+        return None
+    status, said = answer.status_code, _said(answer)
+    if status == 413 or (status == 400 and "larger than allowed" in said) or "split your request" in said:
+        return Fault("split", "store_too_large")
+    if status in (408, 429) or status >= 500:
+        full = "No space left" in said
+        after = _FULL if full else _retry_after(answer)
+        return Fault("again", "store_server_full" if full else "store_away", said, after, status in (502, 503, 504))
+    if status == 401 or (status == 403 and not said):
+        return Fault("refuse", "store_key_refused")
+    if status == 403:
+        return Fault("refuse", "store_forbidden", said)
+    if status == 409 and "already exists" in said:
+        return Fault("refuse", "collection_exists", said)
+    if status == 404 and "Collection" in said:
+        return Fault("refuse", "collection_missing", said)
+    return Fault("refuse", "store_failed", said or f"status {status}")
+
+
+def of_error(error: Exception | None) -> Fault:
+    """The fault behind an exception of the transport."""
+    if isinstance(error, httpx.ConnectError) and "certificate" in str(error).lower():
+        return Fault("refuse", "store_certificate")
+    if isinstance(error, (httpx.TimeoutException, httpx.NetworkError, httpx.RemoteProtocolError)):
+        return Fault("again", elsewhere=True)
+    return Fault("refuse", "store_unread")  # among them answers that are none of Qdrant's
+
+
+def _said(answer: httpx.Response) -> str:
+    """The server's own sentence; empty where a proxy or nobody speaks."""
+    try:
+        said = answer.json()["status"]["error"]
+    except (ValueError, KeyError, TypeError):
+        return ""
+    return " ".join(str(said).split())[:300].rstrip(".:")
+
+
+def _retry_after(answer: httpx.Response) -> float:
+    given = answer.headers.get("Retry-After", "")
+    return float(given) if given.isdecimal() else 0.0
+
+
+class Outages:
+    """Makes calls at one of several addresses, again where that helps, and knows since when none is answered.
+
+    It stands between the client and its connections, as the client's middleware. Safe to share between threads.
+    """
+
+    def __init__(self, addresses: Sequence[str]) -> None:
+        self.since: datetime | None = None
+        self._addresses = [httpx.URL(one) for one in addresses]
+        self._at = 0
+        self._began = self._looked = 0.0
+        self._met = False
+
+    def __call__(self, request: httpx.Request, send: Send) -> httpx.Response:
+        """The answer. Raises StoreAwayError where none came in time, StoreError for one that says no."""
+        mine, began, tries = current_patience.get(), time.monotonic(), 0
+        if self._is_known(mine):
+            raise self.away()
+        while True:
+            fault, answer = self._try(request, send, mine, mine.seconds - (time.monotonic() - began))
+            if fault is None:
+                assert answer is not None
+                return answer
+            pause = self._pause_after(fault, tries)
+            spent, tries = time.monotonic() - began, tries + 1
+            if answer is not None and answer.status_code == 500 and spent > _ENDURED:
+                raise StoreError("store_failed", call="", detail=fault.detail)
+            if spent + pause > mine.seconds or not _slept(pause, mine.stopped):
+                raise self.away(fault)
+
+    def away(self, fault: Fault | None = None) -> StoreAwayError:
+        """The sentence for a server that does not answer, or takes nothing."""
+        since = (self.since or datetime.now().astimezone()).strftime("%H:%M")
+        code = fault.code if fault is not None else "store_away"
+        if code == "store_away" and not self._met:
+            code = "store_unreachable"
+        return StoreAwayError(code, url=self._shown(), since=since)
+
+    def _is_known(self, mine: Patience) -> bool:
+        """Whether it is away for longer than the caller would wait, and somebody has just looked."""
+        now = time.monotonic()
+        if self.since is None or now - self._began < mine.seconds or now - self._looked >= _LOOKS:
+            return False
+        return mine.seconds < math.inf
+
+    def _try(
+        self, request: httpx.Request, send: Send, mine: Patience, left: float
+    ) -> tuple[Fault | None, httpx.Response | None]:
+        self._looked = time.monotonic()
+        answer = None
+        self._address(request)
+        request.extensions = {**request.extensions, "timeout": self._timeouts(request, mine, left)}
+        try:
+            answer = send(request)
+            fault = of_answer(answer)
+        except ResponseHandlingException as error:
+            fault = of_error(error.source)
+        if fault is not None and fault.act == "again":
+            self._fails(fault)
+            return fault, answer
+        self._answers()
+        if fault is not None:
+            raise StoreError(fault.code, call="", url=self._shown(), name=_collection(request), detail=fault.detail)
+        return None, answer
+
+    def _timeouts(self, request: httpx.Request, mine: Patience, left: float) -> dict[str, float]:
+        """Seconds for each part of a try: reads end with the caller's patience, writes may take theirs."""
+        known = self.since is not None and time.monotonic() - self._began > mine.seconds
+        patient = _LOOK if known else max(_LOOK, min(left, _SLOW))
+        writes = request.method in ("PUT", "DELETE", "PATCH") or bool(_WRITES.search(request.url.path))
+        slow = _SLOW if writes and not known else patient
+        return {"connect": min(patient, _LONGEST), "read": slow, "write": slow, "pool": slow}
+
+    def _address(self, request: httpx.Request) -> None:
+        """Send the request, which was made for the first address, to the one that answers."""
+        here = self._addresses[self._at % len(self._addresses)]
+        if len(self._addresses) > 1:
+            request.url = request.url.copy_with(scheme=here.scheme, host=here.host, port=here.port)
+            request.headers["Host"] = request.url.netloc.decode()
+
+    def _pause_after(self, fault: Fault, tries: int) -> float:
+        """Growing, and not the same for all who wait; none while there is an address that was not asked."""
+        if fault.elsewhere and (tries + 1) % len(self._addresses):
+            return 0.0
+        grown: float = min(_LONGEST, _PAUSE * 2 ** (tries // len(self._addresses)))
+        return max(fault.after, grown * random.uniform(0.5, 1.5))
+
+    def _fails(self, fault: Fault) -> None:
+        self._looked = time.monotonic()
+        if fault.elsewhere:
+            self._at += 1
+        if self.since is None:
+            self.since, self._began = datetime.now().astimezone(), time.monotonic()
+            said = f" ({fault.detail})" if fault.detail else ""
+            log.warning("The database at %s does not answer%s; what needs it waits", self._shown(), said)
+
+    def _answers(self) -> None:
+        self._met = True
+        if self.since is not None:
+            log.warning("The database answers again, after %.0f s", time.monotonic() - self._began)
+            self.since = None
+
+    def _shown(self) -> str:
+        return ", ".join(map(str, self._addresses))
+
+
+def _slept(seconds: float, stopped: Callable[[], bool]) -> bool:
+    """Wait so long; False when it was ended before."""
+    until = time.monotonic() + seconds
+    while (left := until - time.monotonic()) > 0 and not stopped():
+        time.sleep(min(left, 0.2))
+    return not stopped()
+
+
+def _collection(request: httpx.Request) -> str:
+    found = re.match(r".*/collections/([^/]+)", request.url.path)
+    return found[1] if found else ""

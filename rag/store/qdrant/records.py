@@ -1,0 +1,383 @@
+"""What lies in the store: its collections, their names and indexes; pages, chunks and libraries as points, and back.
+
+No other place names or makes collections. Ids are uuid5, so a repeated write overwrites itself.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from qdrant_client import QdrantClient, models
+
+from rag.dates import now
+from rag.errors import StoreError
+from rag.store.aliases import alias_hash, joined_aliases
+from rag.store.duplicates import Signature
+from rag.store.ports import content_hash
+from rag.store.qdrant.client import layout
+from rag.text import white_space_before
+from rag.types import Chunk, Page, Passage
+
+DENSE = "dense"
+SPARSE = "sparse"
+LIBRARIES = "pagelight.libraries"
+ORDER = models.WriteOrdering.STRONG
+"""Of a record's writes: with replicas, two that are ordered more weakly can each win on one of them."""
+KEPT = timedelta(days=1)
+"""For how long a library that was removed can be restored."""
+FORMAT = 2
+"""How pages and chunks lie: raised when a program from before it must not write them."""
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}", re.ASCII)
+_KEYWORD = models.PayloadSchemaType.KEYWORD
+_DATETIME = models.PayloadSchemaType.DATETIME
+_BOOL = models.PayloadSchemaType.BOOL
+
+CHUNK_INDEXES: Mapping[str, models.PayloadSchemaType] = {
+    "metadata.url_hash": _KEYWORD,
+    "metadata.generation": _KEYWORD,
+    "metadata.active": _BOOL,
+    "metadata.left_out": _BOOL,
+    "metadata.site": _KEYWORD,
+    "metadata.language": _KEYWORD,
+    "metadata.section": _KEYWORD,
+    "metadata.added_at": _DATETIME,
+    "metadata.base_rev": models.PayloadSchemaType.INTEGER,
+}
+PAGE_INDEXES: Mapping[str, models.PayloadSchemaType] = {
+    "settled": _BOOL,
+    "text_hash": _KEYWORD,
+    "site": _KEYWORD,
+    "language": _KEYWORD,
+    "status": _KEYWORD,
+    "alias_hashes": _KEYWORD,
+    "claim_hashes": _KEYWORD,
+    "left_out": _BOOL,
+    "removed": _BOOL,
+    "rev": models.PayloadSchemaType.INTEGER,
+}
+VERSION_INDEXES: Mapping[str, models.PayloadSchemaType] = {"url_hash": _KEYWORD, "settled": _BOOL}
+
+
+def check_library_name(name: str) -> str:
+    """The name itself, or StoreError when it cannot be a library's."""
+    if not _NAME.fullmatch(name):
+        raise StoreError("library_name_invalid", name=name)
+    return name
+
+
+def pages_collection(library: str) -> str:
+    return f"pagelight.{library}.pages"
+
+
+def versions_collection(library: str) -> str:
+    """The texts that pages had: a collection of its own, so that listing pages need not pass them by."""
+    return f"pagelight.{library}.versions"
+
+
+def chunks_collection(library: str, embedding_model: str) -> str:
+    """A collection for each embedding model, so that a library can be re-embedded beside itself."""
+    last = re.split(r"[/\\]", embedding_model.rstrip("/\\"))[-1].lower()
+    slug = re.sub(r"[^a-z0-9]+", "-", last).strip("-")[:32] or "model"
+    digest = hashlib.sha256(embedding_model.encode()).hexdigest()[:8]
+    return f"pagelight.{library}.chunks.{slug}-{digest}"
+
+
+def ensure_libraries(client: QdrantClient) -> None:
+    _ensure_records(client, LIBRARIES, {})
+
+
+def ensure_library(client: QdrantClient, library: str, embedding_model: str, dimension: int) -> None:
+    """Make what is missing of the library's collections and indexes; others may do so at the same time."""
+    _ensure_records(client, pages_collection(library), PAGE_INDEXES)
+    _ensure_records(client, versions_collection(library), VERSION_INDEXES)
+    size: dict[str, Any] = {"size": dimension, "on_disk": layout(client).on_disk}
+    dense = {DENSE: models.VectorParams(distance=models.Distance.COSINE, **size)}
+    _ensure(client, chunks_collection(library, embedding_model), dense, CHUNK_INDEXES)
+
+
+def drop_library(client: QdrantClient, library: str, embedding_model: str) -> None:
+    """Delete the library's collections, those that there are."""
+    chunks = chunks_collection(library, embedding_model)
+    for name in (pages_collection(library), versions_collection(library), chunks):
+        if client.collection_exists(name):
+            client.delete_collection(name)
+
+
+def _ensure_records(client: QdrantClient, name: str, indexes: Mapping[str, models.PayloadSchemaType]) -> None:
+    """A collection of records. Pages have the bands of their signature as a sparse vector, others have none."""
+    _ensure(client, name, {}, indexes)
+
+
+def _ensure(
+    client: QdrantClient,
+    name: str,
+    dense: Mapping[str, models.VectorParams],
+    indexes: Mapping[str, models.PayloadSchemaType],
+) -> None:
+    if not client.collection_exists(name):
+        sparse = {SPARSE: models.SparseVectorParams(modifier=models.Modifier.IDF)}
+        options = layout(client).chunks if dense else layout(client).records
+        try:
+            client.create_collection(name, vectors_config=dense, sparse_vectors_config=sparse, **options)
+        except StoreError as error:
+            if error.code != "collection_exists":  # another process was faster
+                raise
+    _ensure_indexes(client, name, indexes)
+
+
+def _ensure_indexes(client: QdrantClient, name: str, indexes: Mapping[str, models.PayloadSchemaType]) -> None:
+    present = client.get_collection(name).payload_schema
+    for key, schema in indexes.items():
+        if key not in present:
+            client.create_payload_index(name, key, field_schema=schema, wait=True)
+
+
+_SPACE = UUID("6f1f6f0e-55a3-5c0b-9f8a-2d1c3f0a7b11")
+WITHOUT_TEXT = models.PayloadSelectorExclude(exclude=["text", "signature", "alias_hashes", "claim_hashes"])
+_PAGE_FIELDS = tuple(field.name for field in fields(Page))
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """Which state of a record this is: its revision, and the tokens of the last changes that led to it."""
+
+    rev: int
+    recent: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A page's record: the page without its text, whether a person keeps it out of answers, and its `Mark`.
+
+    `removed` tells that only the mark is left of it; `rev` 0 is that of a record from before there were any.
+    """
+
+    page: Page
+    left_out: bool
+    rev: int
+    recent: Sequence[str]
+    removed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LibraryInfo:
+    """What a library remembers of itself. `name` never changes; `title` is what people call it.
+
+    `removed_at` is when it was removed, empty for one that is there. `format` is how its pages and chunks lie.
+    """
+
+    name: str
+    embedding_model: str
+    dimension: int
+    created_at: str = ""
+    title: str = ""
+    removed_at: str = ""
+    format: int = FORMAT
+
+    @property
+    def shown(self) -> str:
+        return self.title or self.name
+
+    @property
+    def kept_until(self) -> datetime:
+        """Until when one that was removed can be restored."""
+        return datetime.fromisoformat(self.removed_at) + KEPT
+
+
+def recipe(text: str, chunker: str, embedding_model: str) -> str:
+    """What decides the chunks and vectors of a page: its text, the chunker, the embedding model; 16 hex digits."""
+    parts = "\n".join((chunker, embedding_model, content_hash(text)))
+    return hashlib.sha256(parts.encode()).hexdigest()[:16]
+
+
+def _digest(name: str) -> bytes:
+    return hashlib.sha1(_SPACE.bytes + name.encode(), usedforsecurity=False).digest()[:16]
+
+
+def _uuid5(digest: bytes) -> str:
+    """The text of a uuid5, whose objects take four times as long; ten thousand are asked at once."""
+    given = bytearray(digest)
+    given[6] = given[6] & 0x0F | 0x50
+    given[8] = given[8] & 0x3F | 0x80
+    text = given.hex()
+    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+
+
+def library_id(name: str) -> str:
+    return _uuid5(_digest(f"library\n{name}"))
+
+
+def page_id(url_hash: str) -> str:
+    return _uuid5(_digest(f"page\n{url_hash}"))
+
+
+def chunk_id(url_hash: str, generation: str, index: int) -> str:
+    """Half of it tells the place in the page: hits of one score, which go by id, keep their order in every library."""
+    place, attempt = _digest(f"chunk\n{url_hash}\n{index}"), _digest(f"chunk\n{url_hash}\n{generation}\n{index}")
+    return _uuid5(place[:8] + attempt[8:])
+
+
+def version_id(url_hash: str, number: int) -> str:
+    return _uuid5(_digest(f"version\n{url_hash}\n{number}"))
+
+
+def library_payload(info: LibraryInfo) -> dict[str, Any]:
+    """The library's record. A program from before there were formats takes the model for another one, and says so."""
+    return {**asdict(info), "model": info.embedding_model, "embedding_model": f"{info.embedding_model} ({info.format})"}
+
+
+def library_from(payload: Mapping[str, Any]) -> LibraryInfo:
+    given = {field.name: payload[field.name] for field in fields(LibraryInfo) if field.name in payload}
+    return LibraryInfo(**{"format": 1, **given, "embedding_model": payload.get("model", payload["embedding_model"])})
+
+
+def page_payload(
+    page: Page, signature: Signature, mark: Mark, *, left_out: bool, settled: bool, claim: str
+) -> dict[str, Any]:
+    """The page's record. `settled` is False where the flags of its chunks may not agree with it."""
+    return {
+        **asdict(page),
+        **_mark_payload(mark),
+        **state_payload(page),
+        **signature.payload(),
+        **claim_payload(claim),
+        "left_out": left_out,
+        "settled": settled,
+    }
+
+
+def claim_payload(claim: str) -> dict[str, Any]:
+    """What the page says its address is, where nobody has seen that it is so; spelled as its key, "" for nothing."""
+    return {"claim": claim, "claim_hashes": [alias_hash(claim)] if claim else []}
+
+
+def page_point(
+    page: Page, signature: Signature, mark: Mark, *, left_out: bool, settled: bool = True, claim: str = ""
+) -> models.PointStruct:
+    """The page's record as a point, found by the bands of its signature."""
+    bands = signature.bands
+    vector = {SPARSE: models.SparseVector(indices=bands.indices, values=bands.values)} if bands.indices else {}
+    payload = page_payload(page, signature, mark, left_out=left_out, settled=settled, claim=claim)
+    return models.PointStruct(id=page_id(page.url_hash), vector=vector, payload=payload)
+
+
+def tombstone(url_hash: str, mark: Mark) -> models.PointStruct:
+    """What stays of a page that was removed: its revision, so that a commit from before cannot bring it back."""
+    gone = {"url_hash": url_hash, "generation": "", "removed": True, "removed_at": now(), "settled": False}
+    return models.PointStruct(id=page_id(url_hash), vector={}, payload={**gone, **_mark_payload(mark)})
+
+
+def _mark_payload(mark: Mark) -> dict[str, Any]:
+    return {"rev": mark.rev, "recent": list(mark.recent)}
+
+
+def is_removed(record: models.Record) -> bool:
+    """Whether a page's record is that of one which was removed."""
+    return bool((record.payload or {}).get("removed"))
+
+
+def state_payload(page: Page) -> dict[str, Any]:
+    """What a look at the page's site changes in its record, whether or not its text changed."""
+    aliases = joined_aliases((), page.aliases)
+    return {
+        "etag": page.etag,
+        "last_modified": page.last_modified,
+        "checked_at": page.checked_at,
+        "failures": page.failures,
+        "status": page.status,
+        "aliases": list(aliases),
+        "alias_hashes": [alias_hash(address) for address in aliases],
+    }
+
+
+def page_from(payload: Mapping[str, Any]) -> Page:
+    given = {name: payload[name] for name in _PAGE_FIELDS if name in payload}
+    return Page(**{"text": "", **given, "aliases": tuple(given.get("aliases", ()))})
+
+
+def stored_from(payload: Mapping[str, Any]) -> Stored:
+    removed = bool(payload.get("removed"))
+    page = Page("", payload["url_hash"], "", "", "", "", "", "web") if removed else page_from(payload)
+    return Stored(page, bool(payload.get("left_out")), payload.get("rev", 0), payload.get("recent", ()), removed)
+
+
+def chunk_payload(
+    page: Page, chunk: Chunk, hashed: str, *, active: bool, written: float, first_child: int = 0, base_rev: int = 0
+) -> dict[str, Any]:
+    """A chunk in LangChain's layout. `written` (Unix time) tells leftovers from work under way elsewhere.
+
+    A parent is known by the id of its first child, of which `first_child` is the index. `base_rev` is the revision of
+    the page's record that the chunk was written to succeed.
+    """
+    return {
+        "page_content": chunk.text,
+        "metadata": {
+            "url": page.url,
+            "url_hash": page.url_hash,
+            "title": page.title,
+            "site": page.site,
+            "language": page.language,
+            "section": list(chunk.section),
+            "start": chunk.start,
+            "end": chunk.end,
+            "lead": white_space_before(page.text, chunk.start),
+            "index": chunk.index,
+            "generation": page.generation,
+            "content_hash": hashed,
+            "added_at": page.added_at,
+            "date": date_of(page),
+            "active": active,
+            "written": written,
+            "base_rev": base_rev,
+            **_parent_payload(page, chunk, first_child),
+        },
+    }
+
+
+def date_of(page: Page) -> str:
+    """When the page says that it was last changed, else published; empty where it does not say."""
+    return page.modified or page.published
+
+
+def _parent_payload(page: Page, chunk: Chunk, first_child: int) -> dict[str, Any]:
+    if chunk.parent is None:
+        return {}
+    start, end = chunk.parent
+    known_by = chunk_id(page.url_hash, page.generation, first_child)
+    return {"parent_start": start, "parent_end": end, "parent_id": known_by}
+
+
+def passage_from(
+    point: Any,
+    score: float = 0.0,
+    ranks: Mapping[str, int] | None = None,
+    scores: Mapping[str, float] | None = None,
+) -> Passage:
+    """A stored chunk, with the score and leg ranks that a search gave it."""
+    data: Mapping[str, Any] = point.payload["metadata"]
+    return Passage(
+        id=str(point.id),
+        url=data["url"],
+        url_hash=data["url_hash"],
+        title=data["title"],
+        site=data["site"],
+        language=data["language"],
+        section=tuple(data["section"]),
+        text=point.payload["page_content"],
+        start=data["start"],
+        end=data["end"],
+        score=score,
+        ranks=ranks or {},
+        scores=scores or {},
+        lead=data.get("lead", ""),
+        parent=(data["parent_start"], data["parent_end"]) if "parent_start" in data else None,
+        parent_id=data.get("parent_id", ""),
+        date=data.get("date", ""),
+    )

@@ -1,0 +1,267 @@
+"""The list of libraries: one record each, in a collection of its own.
+
+A library that was removed keeps its record and all else that it holds for a day, in which it can be restored.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from itertools import count
+from typing import Any
+from uuid import uuid4
+
+from qdrant_client import QdrantClient, models
+
+from rag.dates import now
+from rag.errors import StoreError
+from rag.store.qdrant.client import is_shared
+from rag.store.qdrant.conditions import walk
+from rag.store.qdrant.locks import library_locks
+from rag.store.qdrant.records import (
+    FORMAT,
+    LIBRARIES,
+    ORDER,
+    LibraryInfo,
+    check_library_name,
+    drop_library,
+    ensure_libraries,
+    ensure_library,
+    library_from,
+    library_id,
+    library_payload,
+)
+
+MOST = 200
+"""How many libraries there can be, those counted that can still be restored."""
+
+_SIGN = 10.0  # seconds between two signs of life of a library that is being restored
+_DEAD = 120.0  # seconds without one after which it counts as left behind
+_LONGEST_TITLE = 60
+_SHOWN = 40  # characters of a name that somebody typed; no library's is longer
+
+
+def list_libraries(client: QdrantClient) -> list[str]:
+    """The names of the libraries that are there, sorted."""
+    return sorted(info.name for info in library_infos(client))
+
+
+def library_infos(client: QdrantClient, *, removed: bool = False) -> list[LibraryInfo]:
+    """The libraries that are there, or with `removed` those that can be restored."""
+    if not client.collection_exists(LIBRARIES):
+        return []
+    payloads = (record.payload or {} for record in walk(client, LIBRARIES))
+    infos = (library_from(payload) for payload in payloads if not payload.get("importing"))
+    return [info for info in infos if bool(info.removed_at) == removed]
+
+
+def library_info(client: QdrantClient, name: str) -> LibraryInfo | None:
+    """What the library remembers of itself, without opening it; None when there is none of this name."""
+    return next((info for info in library_infos(client) if info.name == name), None)
+
+
+def check_present(client: QdrantClient, name: str) -> LibraryInfo:
+    """The library of this name, else StoreError that says whether it was removed, is being restored, or is unknown."""
+    if (info := library_info(client, name)) is not None:
+        return info
+    check_not_removed(client, name)
+    if client.collection_exists(LIBRARIES):
+        _check_not_arriving(client, _record(client, name))
+    raise StoreError("library_unknown", library=name if len(name) <= _SHOWN else f"{name[:_SHOWN]}…")
+
+
+def check_not_removed(client: QdrantClient, name: str) -> None:
+    """StoreError("library_removed") for a library that is gone and can be restored."""
+    for info in library_infos(client, removed=True):
+        if info.name == name:
+            raise StoreError("library_removed", library=info.shown, until=f"{info.kept_until:%Y-%m-%d %H:%M} UTC")
+
+
+def is_over(info: LibraryInfo) -> bool:
+    """Whether a library that was removed can no longer be restored, so that it may be purged."""
+    return datetime.now(UTC) >= info.kept_until
+
+
+def ensure_registry(client: QdrantClient) -> None:
+    with library_locks(client, LIBRARIES).switch:
+        ensure_libraries(client)
+
+
+def create_library(client: QdrantClient, info: LibraryInfo) -> LibraryInfo:
+    """The library of this name, made now unless somebody was faster.
+
+    Raises StoreError for a name that cannot be one, that is being restored, or when there are as many as there can be.
+    """
+    check_library_name(info.name)
+    ensure_registry(client)
+    with library_locks(client, info.name).everything():
+        if (present := library_info(client, info.name)) is not None:
+            return present
+        check_free(client, info.name)
+        ensure_library(client, info.name, info.embedding_model, info.dimension)
+        register(client, info.name, library_payload(info))
+        return check_present(client, info.name)
+
+
+def carry_over(client: QdrantClient, info: LibraryInfo) -> None:
+    """Have the record say how the library is written from now on. Raises StoreError for one of a newer program."""
+    if info.format > FORMAT:
+        raise StoreError("library_newer", library=info.shown)
+    if info.format < FORMAT:
+        payload = library_payload(replace(info, format=FORMAT))
+        client.set_payload(LIBRARIES, payload, [library_id(info.name)], ordering=ORDER)
+
+
+def register(client: QdrantClient, name: str, payload: dict[str, Any]) -> None:
+    """Write a new library's record, unless another process has."""
+    point = models.PointStruct(id=library_id(name), vector={}, payload=payload)
+    client.upsert(LIBRARIES, [point], update_mode=models.UpdateMode.INSERT_ONLY, ordering=ORDER)
+
+
+def check_free(client: QdrantClient, name: str) -> None:
+    """StoreError for a name whose library can be brought back, is coming in, or is one too many."""
+    check_not_removed(client, name)
+    clear_arrival(client, name)
+    if not is_taken(client, name) and client.count(LIBRARIES).count >= MOST:
+        raise StoreError("libraries_full", most=MOST)
+
+
+# A library that is on its way in
+
+
+class Arrival:
+    """The name of a library that is being restored, held against other processes by a sign of life."""
+
+    def __init__(self, client: QdrantClient, info: LibraryInfo) -> None:
+        self._client = client
+        self._info = info
+        self._maker = uuid4().hex
+        self._seen = 0.0
+
+    def begin(self) -> None:
+        """Take the name. Raises StoreError where somebody else has it."""
+        register(self._client, self._info.name, self._payload(importing=True))
+        self.alive()
+
+    def alive(self) -> None:
+        """Show that it goes on. Raises StoreError where another process has taken it for dead and begun anew."""
+        moment = time.time()
+        if moment - self._seen < _SIGN:
+            return
+        here = models.Filter(must=self._mine())
+        self._client.set_payload(LIBRARIES, {"seen": moment}, here, ordering=ORDER)
+        self._check()
+        self._seen = moment
+
+    def end(self) -> None:
+        """Let the library be seen. Raises StoreError as `alive`."""
+        here = models.Filter(must=self._mine())
+        point = models.PointStruct(id=library_id(self._info.name), vector={}, payload=self._payload(importing=False))
+        mode = models.UpdateMode.UPDATE_ONLY
+        self._client.upsert(LIBRARIES, [point], update_filter=here, update_mode=mode, ordering=ORDER)
+        self._check()
+
+    def abandon(self) -> None:
+        """Remove what came in, if the name is still ours."""
+        if self._maker == _record(self._client, self._info.name).get("maker"):
+            _drop(self._client, self._info)
+
+    def _check(self) -> None:
+        if self._maker != _record(self._client, self._info.name).get("maker"):
+            raise StoreError("library_arriving", library=self._info.shown)
+
+    def _payload(self, *, importing: bool) -> dict[str, Any]:
+        said = {"importing": True, "seen": time.time()} if importing else {}
+        return {**library_payload(self._info), "maker": self._maker, **said}
+
+    def _mine(self) -> list[models.Condition]:
+        return _held_by(self._info.name, self._maker)
+
+
+def clear_arrival(client: QdrantClient, name: str) -> None:
+    """Remove what a restoring process that is dead has left under this name; StoreError while one is alive."""
+    record = _record(client, name)
+    if not record.get("importing"):
+        return
+    _check_not_arriving(client, record)
+    maker = record.get("maker", "")
+    if maker:  # whoever is slow, not dead, finds that the name is no longer his
+        client.set_payload(LIBRARIES, {"maker": ""}, models.Filter(must=_held_by(name, maker)), ordering=ORDER)
+    _drop(client, library_from(record))
+
+
+def _check_not_arriving(client: QdrantClient, record: Mapping[str, Any]) -> None:
+    if record.get("importing") and is_shared(client) and time.time() - record.get("seen", 0.0) < _DEAD:
+        raise StoreError("library_arriving", library=library_from(record).shown)
+
+
+def _held_by(name: str, maker: str) -> list[models.Condition]:
+    mine = models.FieldCondition(key="maker", match=models.MatchValue(value=maker))
+    return [models.HasIdCondition(has_id=[library_id(name)]), mine]
+
+
+def _record(client: QdrantClient, name: str) -> dict[str, Any]:
+    found = client.retrieve(LIBRARIES, [library_id(name)], with_payload=True)
+    return (found[0].payload or {}) if found else {}
+
+
+def is_taken(client: QdrantClient, name: str) -> bool:
+    """Whether the name is that of a library, also of one that was removed or is on its way in."""
+    return bool(client.retrieve(LIBRARIES, [library_id(name)]))
+
+
+def free_name(client: QdrantClient, title: str, reserved: Collection[str] = ()) -> str:
+    """A name for a new library with this title, that no other has: its letters and digits, and a number at need."""
+    ensure_registry(client)
+    base = re.sub(r"[^a-z0-9]+", "-", title.lower())[:32].strip("-") or "library"
+    names = (base if number == 1 else f"{base}-{number}" for number in count(1))
+    return next(name for name in names if name not in reserved and not is_taken(client, name))
+
+
+def check_title(client: QdrantClient, title: str, of: str = "") -> str:
+    """The title without needless spaces; `of` names the library that is to have it.
+
+    Raises StoreError for one that is empty, too long, has signs that cannot be seen, or is another library's.
+    """
+    plain = " ".join(title.split())
+    if not plain.isprintable() or not 0 < len(plain) <= _LONGEST_TITLE:
+        raise StoreError("library_title_wrong", most=_LONGEST_TITLE)
+    others = [*library_infos(client), *library_infos(client, removed=True)]
+    if any(info.shown.casefold() == plain.casefold() for info in others if info.name != of):
+        raise StoreError("library_title_taken", title=plain)
+    return plain
+
+
+def rename_library(client: QdrantClient, name: str, title: str) -> None:
+    check_present(client, name)
+    client.set_payload(LIBRARIES, {"title": check_title(client, title, of=name)}, [library_id(name)])
+
+
+def remove_library(client: QdrantClient, name: str) -> None:
+    """Hide the library; what it holds stays until `purge_library`."""
+    check_present(client, name)
+    client.set_payload(LIBRARIES, {"removed_at": now()}, [library_id(name)])
+
+
+def restore_library(client: QdrantClient, name: str) -> None:
+    """Let a library be there again that was removed; StoreError when its day is over."""
+    if not any(info.name == name and not is_over(info) for info in library_infos(client, removed=True)):
+        raise StoreError("library_unknown", library=name)
+    client.set_payload(LIBRARIES, {"removed_at": ""}, [library_id(name)])
+
+
+def purge_library(client: QdrantClient, name: str) -> None:
+    """Delete a library whose day is over, with everything in it; every other stays."""
+    with library_locks(client, name).everything():
+        for info in library_infos(client, removed=True):
+            if info.name == name and is_over(info):
+                _drop(client, info)
+
+
+def _drop(client: QdrantClient, info: LibraryInfo) -> None:
+    """The record goes last: what a kill leaves is found by it."""
+    drop_library(client, info.name, info.embedding_model)
+    client.delete(LIBRARIES, [library_id(info.name)], ordering=ORDER)

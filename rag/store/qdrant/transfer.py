@@ -1,0 +1,241 @@
+"""A library as one file, with its vectors: written here, read into a library of another name or machine.
+
+`rag.store.qdrant.archive` describes the file. Nothing is encoded anew, so both sides need the same model.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+from qdrant_client import QdrantClient, models
+
+from rag.dates import now
+from rag.errors import ModelMismatchError, StoreError
+from rag.store.duplicates import signature_from
+from rag.store.qdrant.archive import ArchiveReader, ArchiveWriter
+from rag.store.qdrant.export_rows import export_pages
+from rag.store.qdrant.import_rows import checked_chunk, checked_claim, checked_page, checked_version
+from rag.store.qdrant.library import Library
+from rag.store.qdrant.locks import library_locks
+from rag.store.qdrant.records import (
+    DENSE,
+    SPARSE,
+    LibraryInfo,
+    Mark,
+    check_library_name,
+    chunk_id,
+    ensure_library,
+    page_point,
+    version_id,
+)
+from rag.store.qdrant.registry import Arrival, check_free, ensure_registry, library_info
+from rag.types import Page
+
+OnProgress = Callable[[int, int], object]
+
+FORMAT = "pagelight-library"
+VERSION = 1
+_PAGES = 20  # a part
+_BATCH = 128
+
+
+def export_library(
+    library: Library, path: str | Path, on_progress: OnProgress = lambda done, total: None
+) -> dict[str, int]:
+    """Write the library to a file that appears whole or not at all; returns how many pages, chunks, versions it holds.
+
+    `on_progress` gets the pages done and their number. Each page is written as it is at one moment.
+    Raises StoreError, also for a disk that is full.
+    """
+    hashes = [page.url_hash for page in library.pages()]
+    counts = {"pages": 0, "chunks": 0, "versions": 0}
+    with ArchiveWriter(Path(path)) as archive:
+        for at in range(0, len(hashes), _PAGES):
+            with library.held(hashes[at : at + _PAGES]):
+                export_pages(library, hashes[at : at + _PAGES], archive, counts)
+            on_progress(min(at + _PAGES, len(hashes)), len(hashes))
+        info = LibraryInfo(library.name, library.embedding_model, library.dimension, now())
+        archive.manifest({**asdict(info), "format": FORMAT, "version": VERSION, "counts": counts})
+    return counts
+
+
+def import_library(
+    client: QdrantClient,
+    path: str | Path,
+    name: str,
+    *,
+    embedding_model: str = "",
+    dimension: int = 0,
+    on_progress: OnProgress = lambda done, total: None,
+    called: str = "",
+    title: str = "",
+) -> dict[str, int]:
+    """Make the library `name` from an exported file; returns how many pages, chunks and versions came in.
+
+    `called` is what a person knows the file by, where that is not its name. The library appears when all of it is
+    there; one that was cut off is cleared by the next try. Raises ModelMismatchError when it was not made
+    with `embedding_model`, if that is given, and StoreError for a name that is taken, a file that is none
+    of ours, is damaged, or is of a newer version.
+    """
+    with ArchiveReader(Path(path), called) as archive:
+        info, counts = _info(archive)
+        if embedding_model and (embedding_model, dimension) != (info.embedding_model, info.dimension):
+            raise ModelMismatchError(
+                "exchange_model",
+                name=archive.name,
+                made_with=info.embedding_model,
+                made_dimension=info.dimension,
+                asked=embedding_model,
+                asked_dimension=dimension,
+            )
+        if library_info(client, name) is not None:
+            raise StoreError("library_exists", library=name)
+        with importing(client, replace(info, name=name, title=title)) as (library, alive):
+            found = _Parts(archive, library, counts, lambda done, total: (alive(), on_progress(done, total))).run()
+            stored = {"pages": library.page_count(), "chunks": client.count(library.chunks_collection).count}
+            if found != counts or any(counts[kind] != number for kind, number in stored.items()):
+                raise archive.damaged("parts are missing")
+    return counts
+
+
+@contextmanager
+def importing(client: QdrantClient, info: LibraryInfo) -> Iterator[tuple[Library, Callable[[], None]]]:
+    """A new library to be filled in the block, which nobody sees before the block has ended well.
+
+    With it comes what is to be called now and then, so that other processes see that it is being filled; it raises
+    StoreError where one has begun to fill it instead. Raises StoreError for a name that is taken or cannot be one, or
+    when there are as many as there can be.
+    """
+    check_library_name(info.name)
+    ensure_registry(client)
+    with library_locks(client, info.name).everything():
+        if library_info(client, info.name) is not None:
+            raise StoreError("library_exists", library=info.shown)
+        check_free(client, info.name)
+        arrival = Arrival(client, info)
+        arrival.begin()
+        done = False
+        try:
+            ensure_library(client, info.name, info.embedding_model, info.dimension)
+            yield Library(client, info), arrival.alive
+            arrival.end()
+            done = True
+        finally:
+            if not done:
+                arrival.abandon()
+
+
+def _info(archive: ArchiveReader) -> tuple[LibraryInfo, dict[str, int]]:
+    data = archive.manifest()
+    if data.get("format") != FORMAT or type(data.get("version")) is not int:
+        raise StoreError("exchange_unreadable", name=archive.name)
+    if data["version"] > VERSION:
+        raise StoreError("exchange_newer", name=archive.name)
+    try:
+        info = LibraryInfo(*(data[key] for key in ("name", "embedding_model", "dimension", "created_at")))
+        counts = {key: _length(data["counts"][key]) for key in ("pages", "chunks", "versions")}
+    except (KeyError, TypeError, ValueError) as error:
+        raise archive.damaged("manifest") from error
+    words = (info.name, info.embedding_model, info.created_at)
+    if not all(isinstance(word, str) for word in words) or type(info.dimension) is not int:
+        raise archive.damaged("manifest")
+    if not 0 < info.dimension <= 65_536:
+        raise archive.damaged("manifest")
+    return info, counts
+
+
+class _Parts:
+    """One import: the parts in their order, into a library that nobody sees yet."""
+
+    def __init__(
+        self, archive: ArchiveReader, library: Library, counts: Mapping[str, int], on_progress: OnProgress
+    ) -> None:
+        self._archive = archive
+        self._library = library
+        self._total = counts["pages"]
+        self._on_progress = on_progress
+        self._pages: dict[str, tuple[Page, bool]] = {}  # of the part before, which chunks and versions belong to
+
+    def run(self) -> dict[str, int]:
+        """How many pages, chunks and versions there were."""
+        counts = {"pages": 0, "chunks": 0, "versions": 0}
+        take = {"pages": self._take_pages, "versions": self._take_versions, "chunks": self._take_chunks}
+        for number, kind in self._archive.parts():
+            try:
+                counts[kind] += take[kind](number)
+            except (KeyError, TypeError, ValueError, OverflowError) as error:
+                raise self._archive.damaged(f"part {number}") from error
+            self._on_progress(counts["pages"], self._total)
+        return counts
+
+    def _texts(self, number: str, kind: str) -> Iterator[tuple[dict[str, Any], str]]:
+        rows = list(self._archive.rows(number, kind))
+        data = self._archive.array(number, "texts.u1", "u1", sum(_length(row["bytes"]) for row in rows)).tobytes()
+        at = 0
+        for row in rows:
+            yield row, data[at : at + row["bytes"]].decode("utf-8", "surrogatepass")
+            at += row["bytes"]
+
+    def _take_pages(self, number: str) -> int:
+        self._pages = {}
+        points = []
+        for row, text in self._texts(number, "pages"):
+            page, left_out = checked_page(row, text), row.get("left_out") is True
+            self._pages[page.url_hash] = (page, left_out)
+            claim = checked_claim(row)
+            mark = Mark(time.time_ns() // 1_000_000)
+            points.append(page_point(page, signature_from(row), mark, left_out=left_out, claim=claim))
+        self._upsert(self._library.pages_collection, points)
+        return len(points)
+
+    def _take_versions(self, number: str) -> int:
+        points = []
+        for row, text in self._texts(number, "versions"):
+            version = checked_version(row, text)
+            page, _ = self._pages[version.url_hash]
+            if not 0 < version.number < page.version:
+                raise ValueError(version.number)
+            payload = {**asdict(version), "written": time.time(), "settled": True}
+            points.append(
+                models.PointStruct(id=version_id(version.url_hash, version.number), vector={}, payload=payload)
+            )
+        self._upsert(self._library._versions.collection, points)
+        return len(points)
+
+    def _take_chunks(self, number: str) -> int:
+        rows = [checked_chunk(row, self._pages) for row in self._archive.rows(number, "chunks")]
+        wide = self._library.dimension
+        dense = self._archive.array(number, "dense.f4", "<f4", wide * sum(row.dense for row in rows)).reshape(-1, wide)
+        terms = self._archive.array(number, "terms.u4", "<u4", sum(row.terms for row in rows))
+        weights = self._archive.array(number, "weights.f4", "<f4", len(terms))
+        points, at, place = [], 0, 0
+        for row in rows:
+            vector: dict[str, Any] = {DENSE: dense[at].tolist()} if row.dense else {}
+            if row.terms:
+                vector[SPARSE] = _sparse(terms[place : place + row.terms], weights[place : place + row.terms])
+            at, place = at + row.dense, place + row.terms
+            identity = chunk_id(row.page.url_hash, row.page.generation, row.chunk.index)
+            payload = row.payload(time.time())
+            points.append(models.PointStruct.model_construct(id=identity, vector=vector, payload=payload))
+        self._upsert(self._library.chunks_collection, points)
+        return len(points)
+
+    def _upsert(self, collection: str, points: Sequence[models.PointStruct]) -> None:
+        for at in range(0, len(points), _BATCH):
+            self._library.client.upsert(collection, points[at : at + _BATCH], wait=True)
+
+
+def _length(given: Any) -> int:
+    if type(given) is not int or given < 0:
+        raise ValueError(given)
+    return given
+
+
+def _sparse(terms: NDArray[Any], weights: NDArray[Any]) -> models.SparseVector:
+    return models.SparseVector.model_construct(indices=terms.tolist(), values=weights.tolist())

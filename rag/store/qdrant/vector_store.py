@@ -1,0 +1,82 @@
+"""langchain-qdrant's vector store over a library's chunks, for reading."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from langchain_core.documents import Document
+from langchain_core.embeddings import Embeddings
+from langchain_qdrant import QdrantVectorStore, RetrievalMode, SparseEmbeddings
+from qdrant_client import QdrantClient, models
+
+from rag.errors import StoreError
+from rag.store.qdrant.conditions import match
+from rag.store.qdrant.records import DENSE, SPARSE
+
+
+class LibraryVectorStore(QdrantVectorStore):
+    """Sees active chunks only, and refuses to write, which would pass by the pages' records."""
+
+    def similarity_search_with_score(
+        self,
+        query: str,
+        k: int = 4,
+        filter: models.Filter | None = None,  # noqa: A002
+        *args: Any,
+        **kwargs: Any,
+    ) -> list[tuple[Document, float]]:
+        return super().similarity_search_with_score(query, k, _active(filter), *args, **kwargs)
+
+    def similarity_search_with_score_by_vector(
+        self,
+        embedding: list[float],
+        k: int = 4,
+        filter: models.Filter | None = None,  # noqa: A002
+        *args: Any,
+        **kwargs: Any,
+    ) -> list[tuple[Document, float]]:
+        return super().similarity_search_with_score_by_vector(embedding, k, _active(filter), *args, **kwargs)
+
+    def max_marginal_relevance_search_with_score_by_vector(
+        self,
+        embedding: list[float],
+        k: int = 4,
+        fetch_k: int = 20,
+        lambda_mult: float = 0.5,
+        filter: models.Filter | None = None,  # noqa: A002
+        *args: Any,
+        **kwargs: Any,
+    ) -> list[tuple[Document, float]]:
+        """MMR by the dense vector alone. `lambda_mult` 1 is all relevance, 0 all diversity.
+
+        The parent passes `lambda_mult` on as Qdrant's `diversity`, which counts the other way round.
+        """
+        return super().max_marginal_relevance_search_with_score_by_vector(
+            embedding, k, fetch_k, 1.0 - lambda_mult, _active(filter), *args, **kwargs
+        )
+
+    def add_texts(self, *_: Any, **__: Any) -> NoReturn:
+        raise StoreError("vector_store_read_only")
+
+    def delete(self, *_: Any, **__: Any) -> NoReturn:
+        raise StoreError("vector_store_read_only")
+
+
+def library_vector_store(
+    client: QdrantClient, collection: str, embeddings: Embeddings, sparse: SparseEmbeddings | None
+) -> QdrantVectorStore:
+    """Dense retrieval, or hybrid when sparse embeddings are given."""
+    return LibraryVectorStore(
+        client=client,
+        collection_name=collection,
+        embedding=embeddings,
+        retrieval_mode=RetrievalMode.HYBRID if sparse else RetrievalMode.DENSE,
+        vector_name=DENSE,
+        sparse_embedding=sparse,
+        sparse_vector_name=SPARSE,
+        validate_collection_config=False,  # it would embed a text to learn a dimension that we know
+    )
+
+
+def _active(given: models.Filter | None) -> models.Filter:
+    return models.Filter(must=[match("metadata.active", True), *([given] if given else [])])

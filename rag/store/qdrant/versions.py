@@ -1,0 +1,106 @@
+"""The texts that pages had before the present one.
+
+A version is written before the commit that makes it one, under an id made of page and number, and is
+not settled until that commit is done. What is numbered like the present text or higher is therefore
+the leftover of a commit that never came: it is not shown, written over by the next one, and cleared
+by the sweep.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from qdrant_client import QdrantClient, models
+
+from rag.store.qdrant.conditions import match, match_any, walk
+from rag.store.qdrant.records import version_id
+from rag.types import Page, PageVersion
+
+KEPT = 20
+"""Versions of a page, the present one included."""
+
+
+class Versions:
+    """The versions of one library's pages. Locks are the caller's concern."""
+
+    def __init__(self, client: QdrantClient, collection: str) -> None:
+        self.collection = collection
+        self._client = client
+
+    def keep(self, before: Page, moment: str) -> None:
+        """Write down `before`, with its text, whose successor is about to be committed at `moment` (ISO 8601)."""
+        payload = {
+            "url_hash": before.url_hash,
+            "number": before.version,
+            "title": before.title,
+            "text": before.text,
+            "text_hash": before.text_hash,
+            "since": self._since(before),
+            "until": moment,
+            "written": time.time(),
+            "settled": False,
+        }
+        point = models.PointStruct(id=version_id(before.url_hash, before.version), vector={}, payload=payload)
+        self._client.upsert(self.collection, [point], wait=True)
+
+    def settle_new(self, replaced: Sequence[tuple[str, int]]) -> None:
+        """The commits that made these numbers of these pages versions are done; one more of the oldest is surplus."""
+        if not replaced:
+            return
+        ids: list[Any] = [version_id(*one) for one in replaced]
+        here = models.Filter(must=[models.HasIdCondition(has_id=ids)])
+        self._client.set_payload(self.collection, {"settled": True}, points=here)
+        surplus: list[Any] = [version_id(one, number + 1 - KEPT) for one, number in replaced if number >= KEPT]
+        if surplus:
+            self._client.delete(self.collection, surplus)
+
+    def settle(self, url_hash: str, current: int | None) -> None:
+        """Drop what is no version of a page whose present text is number `current`; None: it has none at all."""
+        if current is None:
+            self.delete([url_hash])
+            return
+        ours = models.Filter(must=[match("url_hash", url_hash)])
+        numbers = [_number(record) for record in walk(self._client, self.collection, ours, payload=["number"])]
+        surplus: list[Any] = [version_id(url_hash, n) for n in numbers if not current - KEPT < n < current]
+        if surplus:
+            self._client.delete(self.collection, surplus)
+        self._client.set_payload(self.collection, {"settled": True}, points=models.FilterSelector(filter=ours))
+
+    def delete(self, url_hashes: Sequence[str]) -> None:
+        """Delete all versions of these pages."""
+        only = models.Filter(must=[match_any("url_hash", list(url_hashes))])
+        self._client.delete(self.collection, models.FilterSelector(filter=only))
+
+    def unsettled(self, before: float | None) -> set[str]:
+        """Hashes of the pages whose versions a commit left half done, `before` as in `sweep`."""
+        only = models.Filter(must=[match("settled", False)])
+        found = [r.payload or {} for r in walk(self._client, self.collection, only, payload=["url_hash", "written"])]
+        return {data["url_hash"] for data in found if before is None or data["written"] <= before}
+
+    def of(self, page: Page) -> list[PageVersion]:
+        """The versions of `page`, which comes with its text, oldest first; the last is its present text."""
+        only = models.Filter(must=[match("url_hash", page.url_hash)])
+        payloads = [record.payload or {} for record in walk(self._client, self.collection, only)]
+        past = sorted((p for p in payloads if p["number"] < page.version), key=lambda p: int(p["number"]))
+        since = past[-1]["until"] if past else page.added_at
+        present = PageVersion(page.url_hash, page.version, page.title, page.text, page.text_hash, since)
+        return [*map(_version, past), present]
+
+    def _since(self, page: Page) -> str:
+        """From when the page has had its present text."""
+        if page.version == 1:
+            return page.added_at
+        before = [version_id(page.url_hash, page.version - 1)]
+        found = self._client.retrieve(self.collection, before, with_payload=["until"])
+        return str((found[0].payload or {})["until"]) if found else page.added_at
+
+
+def _number(record: models.Record) -> int:
+    return int((record.payload or {})["number"])
+
+
+def _version(payload: Mapping[str, Any]) -> PageVersion:
+    names = ("url_hash", "number", "title", "text", "text_hash", "since", "until")
+    return PageVersion(**{name: payload[name] for name in names})

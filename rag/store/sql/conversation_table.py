@@ -1,0 +1,407 @@
+"""Conversations and their answers, the spans of runs for a while, and what a person changed during one.
+
+What people thought of answers is in `feedback_table`.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import time
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal, cast
+
+from rag.dates import now
+from rag.store.sql.sqlite_file import SqliteFile, dump
+from rag.tracing import Span
+
+TurnState = Literal["running", "done", "interrupted"]
+DAYS: Final = 30
+MOST: Final = 100_000  # spans, each of at most 2 kB: some 30 MB as a rule
+_LONGEST: Final = 2_000  # characters of a span's attributes
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """A conversation without its answers. `branch_of` is the turn of another one that it goes on from.
+
+    A `pinned` one is listed first.
+    """
+
+    id: str
+    library: str
+    owner: str
+    title: str
+    created_at: str
+    updated_at: str
+    turns: int = 0
+    branch_of: str = ""
+    pinned: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One question of a conversation, with its answer as it was stored; empty until there is one.
+
+    `text` is what was written so far. `process` and `seen_at` (seconds since 1970) tell whether the run
+    of a running turn can still be alive. `waits` is what a run left that waits for a person, whose process may be gone.
+    `extra` is what belongs to the turn and not to the answer.
+    """
+
+    id: str
+    conversation_id: str
+    created_at: str
+    answer: Mapping[str, Any]
+    question: str = ""
+    text: str = ""
+    state: TurnState = "done"
+    run_id: str = ""
+    process: str = ""
+    seen_at: float = 0.0
+    waits: Mapping[str, Any] = field(default_factory=dict)
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    library: str = ""
+    owner: str = ""
+
+
+class ConversationTable:
+    """Every method raises StoreError when the file fails. Reads take the owner: nobody else's come back."""
+
+    def __init__(self, file: SqliteFile) -> None:
+        self._file = file
+
+    def begin_turn(
+        self,
+        conversation_id: str,
+        library: str,
+        owner: str,
+        question: str,
+        *,
+        run_id: str = "",
+        process: str = "",
+        extra: Mapping[str, Any] | None = None,
+    ) -> str:
+        """Add a question that is being answered; returns the turn's id."""
+        turn_id, moment = uuid.uuid4().hex, now()
+        with self._file.transaction() as db:
+            db.execute(
+                "INSERT INTO conversations (id, library, owner, title, created_at, updated_at)"
+                " VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET updated_at = excluded.updated_at",
+                (conversation_id, library, owner, question[:200], moment, moment),
+            )
+            db.execute(
+                "INSERT INTO turns (id, conversation_id, library, owner, created_at, answer, question, state, run_id,"
+                " process, seen_at, extra) VALUES (?, ?, ?, ?, ?, '{}', ?, 'running', ?, ?, ?, ?)",
+                (
+                    *(turn_id, conversation_id, library, owner, moment, question, run_id, process),
+                    *(time.time(), dump(extra or {})),
+                ),
+            )
+        return turn_id
+
+    def touch_turn(self, turn_id: str, text: str, *, run_id: str | None = None) -> None:
+        """Note that the turn's run is alive, and what it wrote so far."""
+        with self._file.transaction() as db:
+            db.execute(
+                "UPDATE turns SET seen_at = ?, text = ?, run_id = coalesce(?, run_id)"
+                " WHERE id = ? AND state = 'running'",
+                (time.time(), text, run_id, turn_id),
+            )
+
+    def put_aside(self, turn_id: str, waits: Mapping[str, Any]) -> None:
+        """Note that the turn's run waits for a person, and what it goes on with (JSON values)."""
+        with self._file.transaction() as db:
+            db.execute("UPDATE turns SET waits = ? WHERE id = ? AND state = 'running'", (dump(waits), turn_id))
+
+    def take_up(self, turn_id: str, process: str, run_id: str = "") -> bool:
+        """Let a process go on with a turn that waits, or was cut off; False if it does neither, or another one
+        took it up."""
+        with self._file.transaction() as db:
+            done = db.execute(
+                "UPDATE turns SET waits = '', run_id = ?, process = ?, seen_at = ?, state = 'running'"
+                " WHERE id = ? AND (waits <> '' OR state = 'interrupted')",
+                (run_id, process, time.time(), turn_id),
+            )
+        return done.rowcount > 0
+
+    def finish_turn(
+        self, turn_id: str, answer: Mapping[str, Any], extra: Mapping[str, Any] | None = None, *, searches: bytes = b""
+    ) -> bool:
+        """Store the answer; False if the turn has been removed meanwhile.
+
+        `extra` is added to what the turn has; `searches` is only read when asked for.
+        """
+        with self._file.transaction() as db:
+            if searches:
+                db.execute(
+                    "INSERT OR REPLACE INTO turn_searches (turn_id, library, owner, data)"
+                    " SELECT id, library, owner, ? FROM turns WHERE id = ?",
+                    (searches, turn_id),
+                )
+            done = db.execute(
+                "UPDATE turns SET state = 'done', answer = ?, text = ?, process = '', waits = '',"
+                " extra = json_patch(extra, ?) WHERE id = ?",
+                (dump(answer), str(answer.get("text", "")), dump(extra or {}), turn_id),
+            )
+        return done.rowcount > 0
+
+    def add_extra(self, turn_id: str, extra: Mapping[str, Any]) -> None:
+        with self._file.transaction() as db:
+            db.execute("UPDATE turns SET extra = json_patch(extra, ?) WHERE id = ?", (dump(extra), turn_id))
+
+    def unread(self, library: str, owner: str) -> list[str]:
+        """The owner's conversations with a report that nobody has looked at."""
+        rows = self._file.rows(
+            "SELECT DISTINCT c.id FROM conversations c JOIN turns t ON t.conversation_id = c.id WHERE c.library = ?"
+            " AND c.owner = ? AND instr(t.extra, '\"unread\"') > 0 AND json_extract(t.extra, '$.unread')",
+            *(library, owner),
+        )
+        return [row["id"] for row in rows]
+
+    def opened(self, conversation_id: str, owner: str) -> None:
+        with self._file.transaction() as db:
+            db.execute(
+                "UPDATE turns SET extra = json_remove(extra, '$.unread') WHERE conversation_id = ? AND owner = ?"
+                " AND instr(extra, '\"unread\"') > 0",
+                (conversation_id, owner),
+            )
+
+    def scored(self, library: str) -> list[tuple[str, dict[str, float]]]:
+        """When answers of the library that were scored were asked for, and their scores, oldest first."""
+        rows = self._file.rows(
+            "SELECT created_at, json_extract(extra, '$.scores') AS scores FROM turns"
+            " WHERE library = ? AND scores IS NOT NULL ORDER BY created_at",
+            library,
+        )
+        return [(row["created_at"], json.loads(row["scores"])) for row in rows]
+
+    def running(self) -> list[Turn]:
+        """Turns of every library and owner that have no end yet, and wait for nobody."""
+        rows = self._file.rows("SELECT * FROM turns WHERE state = 'running' AND waits = '' ORDER BY rowid")
+        return [_turn(row) for row in rows]
+
+    def interrupt(self, turn_ids: Sequence[str]) -> None:
+        """Mark running turns whose process is gone."""
+        with self._file.transaction() as db:
+            db.executemany(
+                "UPDATE turns SET state = 'interrupted', process = '' WHERE id = ? AND state = 'running'",
+                [(turn_id,) for turn_id in turn_ids],
+            )
+
+    def turns(self, conversation_id: str, owner: str | None = None) -> list[Turn]:
+        """The turns of a conversation, oldest first; with `owner` only if it is that person's."""
+        rows = self._file.rows(
+            "SELECT * FROM turns WHERE conversation_id = ? AND (? IS NULL OR owner = ?) ORDER BY rowid",
+            *(conversation_id, owner, owner),
+        )
+        return [_turn(row) for row in rows]
+
+    def turn(self, turn_id: str, owner: str) -> Turn | None:
+        rows = self._file.rows("SELECT * FROM turns WHERE id = ? AND owner = ?", turn_id, owner)
+        return _turn(rows[0]) if rows else None
+
+    def last_turn(self, conversation_id: str, owner: str) -> Turn | None:
+        rows = self._file.rows(
+            "SELECT * FROM turns WHERE conversation_id = ? AND owner = ? ORDER BY rowid DESC LIMIT 1",
+            *(conversation_id, owner),
+        )
+        return _turn(rows[0]) if rows else None
+
+    def searches(self, turn_id: str, owner: str) -> bytes:
+        """What `finish_turn` was given; empty where there is nothing, or it is somebody else's."""
+        rows = self._file.rows("SELECT data FROM turn_searches WHERE turn_id = ? AND owner = ?", turn_id, owner)
+        return bytes(rows[0]["data"]) if rows else b""
+
+    def conversation(self, conversation_id: str, owner: str) -> Conversation | None:
+        found = self._conversations("c.id = ? AND c.owner = ?", conversation_id, owner)
+        return found[0] if found else None
+
+    def conversations(self, library: str, owner: str, search: str = "", limit: int = 200) -> list[Conversation]:
+        """The owner's conversations, pinned ones first, then the latest.
+
+        `search` must stand in their title, a question or an answer.
+        """
+        if not search.strip():
+            return self._conversations("c.library = ? AND c.owner = ?", library, owner, limit=limit)
+        like = "%" + search.strip().replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") + "%"
+        where = (
+            "c.library = ? AND c.owner = ? AND (c.title LIKE ? ESCAPE '\\' OR EXISTS (SELECT 1 FROM turns t"
+            " WHERE t.conversation_id = c.id AND (t.question LIKE ? ESCAPE '\\' OR t.text LIKE ? ESCAPE '\\')))"
+        )
+        return self._conversations(where, library, owner, like, like, like, limit=limit)
+
+    def _conversations(self, where: str, *values: Any, limit: int = 1) -> list[Conversation]:
+        rows = self._file.rows(
+            "SELECT c.*, (SELECT count(*) FROM turns t WHERE t.conversation_id = c.id) AS turns FROM conversations c"
+            f" WHERE {where} ORDER BY c.pinned DESC, c.updated_at DESC, c.rowid DESC LIMIT ?",
+            *(*values, limit),
+        )
+        return [Conversation(**{**dict(row), "pinned": bool(row["pinned"])}) for row in rows]
+
+    def of_library(self, library: str) -> list[str]:
+        """The ids of all conversations in the library, everybody's."""
+        return [row["id"] for row in self._file.rows("SELECT id FROM conversations WHERE library = ?", library)]
+
+    def cited(self, library: str, owner: str, url_hash: str, limit: int = 50) -> list[Turn]:
+        """The owner's turns whose answers cite the page, latest first."""
+        rows = self._file.rows(
+            # Most answers are passed over by the cheap look for the hash, which their passages may hold, too.
+            "SELECT * FROM turns WHERE owner = ? AND instr(answer, ?) > 0 AND EXISTS"
+            " (SELECT 1 FROM json_each(answer, '$.citations') c WHERE json_extract(c.value, '$.url_hash') = ?"
+            " AND coalesce(nullif(json_extract(c.value, '$.library'), ''), library) = ?) ORDER BY rowid DESC LIMIT ?",
+            *(owner, url_hash, url_hash, library, limit),
+        )
+        return [_turn(row) for row in rows]
+
+    def most_cited(self, library: str, owner: str, latest: int = 200) -> list[str]:
+        """Hashes of the pages that the owner's latest turns cite, the most cited first."""
+        rows = self._file.rows(
+            "SELECT json_extract(c.value, '$.url_hash') AS page FROM (SELECT answer, library FROM turns WHERE owner = ?"
+            " AND library = ? ORDER BY rowid DESC LIMIT ?) t, json_each(t.answer, '$.citations') c"
+            " WHERE coalesce(nullif(json_extract(c.value, '$.library'), ''), t.library) = ?"
+            " GROUP BY page ORDER BY count(*) DESC, page LIMIT 20",
+            *(owner, library, latest, library),
+        )
+        return [row["page"] for row in rows]
+
+    def rename(self, conversation_id: str, owner: str, title: str) -> bool:
+        """Give it another title; False if it is not there or somebody else's."""
+        with self._file.transaction() as db:
+            done = db.execute(
+                "UPDATE conversations SET title = ? WHERE id = ? AND owner = ?", (title[:200], conversation_id, owner)
+            )
+        return done.rowcount > 0
+
+    def pin(self, conversation_id: str, owner: str, pinned: bool) -> bool:
+        """Keep it above the others, or no longer; False if it is not there or somebody else's."""
+        with self._file.transaction() as db:
+            done = db.execute(
+                "UPDATE conversations SET pinned = ? WHERE id = ? AND owner = ?", (pinned, conversation_id, owner)
+            )
+        return done.rowcount > 0
+
+    def delete(self, conversation_id: str, owner: str) -> bool:
+        """Remove it with its turns and what was thought of them; False if it is not there or somebody else's."""
+        with self._file.transaction() as db:
+            db.execute(
+                "DELETE FROM feedback WHERE owner = ? AND turn_id IN (SELECT id FROM turns WHERE conversation_id = ?)",
+                (owner, conversation_id),
+            )
+            done = db.execute("DELETE FROM conversations WHERE id = ? AND owner = ?", (conversation_id, owner))
+        return done.rowcount > 0
+
+    def branch(self, source: Conversation, turns: Sequence[Turn], title: str, branch_of: str) -> str:
+        """Begin a conversation with copies of these turns; returns its id."""
+        new_id, moment = uuid.uuid4().hex, now()
+        with self._file.transaction() as db:
+            db.execute(
+                "INSERT INTO conversations (id, library, owner, title, created_at, updated_at, branch_of)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (new_id, source.library, source.owner, title[:200], moment, moment, branch_of),
+            )
+            copies = {turn.id: uuid.uuid4().hex for turn in turns}
+            db.executemany(
+                "INSERT INTO turns"
+                " (id, conversation_id, library, owner, created_at, answer, question, text, state, extra)"
+                " SELECT ?, ?, library, owner, created_at, answer, question, text, state, extra"
+                " FROM turns WHERE id = ?",
+                [(copy, new_id, source_id) for source_id, copy in copies.items()],
+            )
+            db.executemany(
+                "INSERT INTO turn_searches (turn_id, library, owner, data)"
+                " SELECT ?, library, owner, data FROM turn_searches WHERE turn_id = ?",
+                [(copy, source_id) for source_id, copy in copies.items()],
+            )
+        return new_id
+
+
+def _turn(row: sqlite3.Row) -> Turn:
+    return Turn(
+        id=row["id"],
+        conversation_id=row["conversation_id"],
+        created_at=row["created_at"],
+        answer=json.loads(row["answer"]),
+        question=row["question"],
+        text=row["text"],
+        state=cast(TurnState, row["state"]),
+        run_id=row["run_id"],
+        process=row["process"],
+        seen_at=row["seen_at"],
+        waits=json.loads(row["waits"] or "{}"),
+        extra=json.loads(row["extra"]),
+        library=row["library"],
+        owner=row["owner"],
+    )
+
+
+class SpanTable:
+    """Every method raises StoreError when the file fails."""
+
+    def __init__(self, file: SqliteFile, *, days: float = DAYS, most: int = MOST) -> None:
+        self._file = file
+        self._days = days
+        self._most = most
+
+    def save(self, turn_id: str, spans: Sequence[Span]) -> None:
+        """Keep the spans of a turn, in the place of those it had, and let go of what is too old or too much."""
+        with self._file.transaction() as db:
+            db.execute("DELETE FROM spans WHERE turn_id = ?", (turn_id,))
+            db.executemany(
+                "INSERT INTO spans"
+                " (turn_id, library, owner, span_id, parent, name, kind, started_at, ended_at, attributes, status)"
+                " SELECT id, library, owner, ?, ?, ?, ?, ?, ?, ?, ? FROM turns WHERE id = ?",
+                [(*_values(span), turn_id) for span in spans],
+            )
+            db.execute(
+                "DELETE FROM spans WHERE started_at < ? OR id <= (SELECT max(id) FROM spans) - ?",
+                (time.time() - self._days * 86_400, self._most),
+            )
+
+    def of_turn(self, turn_id: str, owner: str) -> list[Span]:
+        """The spans of a turn in the order in which they began; none where it is somebody else's."""
+        rows = self._file.rows("SELECT * FROM spans WHERE turn_id = ? AND owner = ? ORDER BY id", turn_id, owner)
+        return [
+            Span(
+                *(row["name"], row["kind"], row["parent"], row["span_id"], row["started_at"], row["ended_at"]),
+                *(json.loads(row["attributes"]), row["status"]),
+            )
+            for row in rows
+        ]
+
+
+def _values(span: Span) -> tuple[Any, ...]:
+    told = json.dumps(span.attributes, ensure_ascii=False, default=str)
+    told = told if len(told) <= _LONGEST else json.dumps({"too_long": len(told)})
+    return (span.id, span.parent, span.name, span.kind, span.start, span.end, told, span.status)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """`budget` raises that of the run by its `data` (calls, tokens, seconds); other kinds are for the mode to name."""
+
+    kind: str
+    data: Mapping[str, Any] = field(default_factory=dict)
+
+
+class ChangeTable:
+    """Every method raises StoreError when the file fails."""
+
+    def __init__(self, file: SqliteFile) -> None:
+        self._file = file
+
+    def add(self, turn_id: str, owner: str, change: Change) -> bool:
+        """Keep it (JSON values); False if the turn has ended, is not there or somebody else's."""
+        with self._file.transaction() as db:
+            done = db.execute(
+                "INSERT INTO turn_changes (turn_id, library, owner, created_at, kind, data)"
+                " SELECT id, library, owner, ?, ?, ? FROM turns WHERE id = ? AND owner = ? AND state = 'running'",
+                (now(), change.kind, dump(change.data), turn_id, owner),
+            )
+        return done.rowcount > 0
+
+    def of_turn(self, turn_id: str) -> list[Change]:
+        """All of them, oldest first."""
+        rows = self._file.rows("SELECT kind, data FROM turn_changes WHERE turn_id = ? ORDER BY id", turn_id)
+        return [Change(row["kind"], json.loads(row["data"])) for row in rows]

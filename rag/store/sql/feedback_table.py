@@ -1,0 +1,63 @@
+"""What people thought of answers."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from rag.dates import now
+from rag.store.sql.sqlite_file import SqliteFile, dump
+
+
+class FeedbackTable:
+    """Every method raises StoreError when the file fails."""
+
+    def __init__(self, file: SqliteFile) -> None:
+        self._file = file
+
+    def save(
+        self,
+        turn_id: str,
+        library: str,
+        owner: str,
+        *,
+        rating: Literal[-1, 1],
+        data: Mapping[str, Any] | None = None,
+    ) -> str:
+        """Store what a person thought of an answer, in the place of what the same person said of it before.
+
+        `data` may hold a reason, a correction, the settings. Returns its id.
+        """
+        feedback_id = uuid.uuid4().hex
+        with self._file.transaction() as db:
+            db.execute("DELETE FROM feedback WHERE turn_id = ? AND owner = ?", (turn_id, owner))
+            db.execute(
+                "INSERT INTO feedback (id, turn_id, library, owner, created_at, rating, data)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (feedback_id, turn_id, library, owner, now(), rating, dump(data or {})),
+            )
+        return feedback_id
+
+    def withdraw(self, turn_id: str, owner: str) -> None:
+        with self._file.transaction() as db:
+            db.execute("DELETE FROM feedback WHERE turn_id = ? AND owner = ?", (turn_id, owner))
+
+    def of_turn(self, turn_id: str, owner: str) -> dict[str, Any] | None:
+        """What this person said of the answer."""
+        rows = self._file.rows("SELECT * FROM feedback WHERE turn_id = ? AND owner = ?", turn_id, owner)
+        return {**dict(rows[-1]), "data": json.loads(rows[-1]["data"])} if rows else None
+
+    def rating_of(self, turn_id: str, owner: str) -> int:
+        """1, -1, or 0 where this person said nothing."""
+        said = self.of_turn(turn_id, owner)
+        return int(said["rating"]) if said else 0
+
+    def of_library(self, library: str, owner: str | None = None) -> list[dict[str, Any]]:
+        """Everything said about answers of the library, oldest first; with `owner` only by that person."""
+        rows = self._file.rows(
+            "SELECT * FROM feedback WHERE library = ? AND (? IS NULL OR owner = ?) ORDER BY rowid",
+            *(library, owner, owner),
+        )
+        return [{**dict(row), "data": json.loads(row["data"])} for row in rows]

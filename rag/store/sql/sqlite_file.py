@@ -1,0 +1,77 @@
+"""One SQLite file, opened, brought up to date and shared between threads; the tables stand beside it."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from threading import RLock
+from typing import Any
+
+from rag.errors import StoreError
+from rag.store.sql.schema import migrate
+
+_BUSY_MS = 10_000
+
+
+class SqliteFile:
+    """Safe to share between threads and processes; every method raises StoreError when the file fails."""
+
+    def __init__(self, path: Path) -> None:
+        """Open or create the file at `path`. StoreError when a newer program wrote it."""
+        self.path = path
+        self._lock = RLock()
+        self._depth = 0
+        with failures(self.path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._db = sqlite3.connect(path, timeout=_BUSY_MS / 1000, check_same_thread=False)
+            self._db.row_factory = sqlite3.Row
+            self._db.execute("PRAGMA journal_mode=WAL")
+            self._db.execute("PRAGMA synchronous=NORMAL")
+            migrate(self._db, path)
+            # Only now: a table that is made anew must not take the rows that refer to it along.
+            self._db.execute("PRAGMA foreign_keys=ON")
+
+    def close(self) -> None:
+        with self._lock:
+            self._db.close()
+
+    def rows(self, statement: str, *values: Any) -> list[sqlite3.Row]:
+        with self._lock, failures(self.path):
+            return self._db.execute(statement, values).fetchall()
+
+    @contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """All of the block or nothing; a transaction inside another belongs to that one."""
+        with self._lock, failures(self.path):
+            if self._depth:
+                yield self._db
+                return
+            self._depth += 1
+            try:
+                with self._db:
+                    yield self._db
+            finally:
+                self._depth -= 1
+
+
+@contextmanager
+def failures(path: Path) -> Iterator[None]:
+    """Turn what the file at `path` fails with into StoreError."""
+    try:
+        yield
+    except (sqlite3.Error, OSError) as error:
+        if "full" in str(error) or "No space left" in str(error):
+            raise StoreError("store_disk_full", path=str(path)) from error
+        raise StoreError("database_failed", path=str(path), detail=str(error)) from error
+
+
+def connected(path: Path) -> sqlite3.Connection:
+    """A file for a library that keeps its own tables and transactions there, and shares it between threads."""
+    return sqlite3.connect(path, timeout=_BUSY_MS / 1000, check_same_thread=False, isolation_level=None)
+
+
+def dump(data: Mapping[str, Any] | list[Any]) -> str:
+    return json.dumps(data, ensure_ascii=False)

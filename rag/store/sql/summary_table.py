@@ -1,0 +1,50 @@
+"""Summaries of pages, each of one text of its page, in one language, by one writer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rag.dates import now
+from rag.store.sql.sqlite_file import SqliteFile, dump
+
+MOST_KEPT = 20_000
+"""Summaries in the file; the oldest give way."""
+
+
+class SummaryTable:
+    """Every method raises StoreError when the file fails."""
+
+    def __init__(self, file: SqliteFile) -> None:
+        self._file = file
+
+    def save(self, library: str, url_hash: str, text_hash: str, language: str, by: str, data: Mapping[str, Any]) -> str:
+        """Keep a summary in the place of those of other texts of the page; returns when it was made (ISO 8601)."""
+        made = now()
+        with self._file.transaction() as db:
+            where = "library = ? AND url_hash = ? AND text_hash != ?"
+            db.execute(f"DELETE FROM summaries WHERE {where}", (library, url_hash, text_hash))
+            db.execute(
+                "INSERT OR REPLACE INTO summaries (library, url_hash, text_hash, language, author, created_at, data)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (library, url_hash, text_hash, language, by, made, dump(data)),
+            )
+            newest = "SELECT rowid FROM summaries ORDER BY created_at DESC, rowid DESC LIMIT ?"
+            db.execute(f"DELETE FROM summaries WHERE rowid NOT IN ({newest})", (MOST_KEPT,))
+        return made
+
+    def find(self, library: str, url_hash: str, text_hash: str, language: str, by: str = "") -> dict[str, Any] | None:
+        """The newest of this text in this language, by this writer or any: `data`, `author` and `created_at`."""
+        rows = self._file.rows(
+            "SELECT * FROM summaries WHERE library = ? AND url_hash = ? AND text_hash = ? AND language = ?"
+            " AND (? = '' OR author = ?) ORDER BY created_at DESC, rowid DESC LIMIT 1",
+            *(library, url_hash, text_hash, language, by, by),
+        )
+        return {**dict(rows[0]), "data": json.loads(rows[0]["data"])} if rows else None
+
+    def forget(self, library: str, url_hashes: Sequence[str]) -> None:
+        with self._file.transaction() as db:
+            db.executemany(
+                "DELETE FROM summaries WHERE library = ? AND url_hash = ?", [(library, one) for one in url_hashes]
+            )

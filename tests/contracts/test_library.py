@@ -1,0 +1,189 @@
+"""What `rag.store.ports.Library` promises, over every kind of database; nothing here knows one."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rag.store import ports
+from rag.store.aliases import alias_hash
+from rag.store.duplicates import sign
+from rag.store.filters import Filters
+from rag.store.ports import Audit, Library, Stand, content_hash
+from rag.store.qdrant.library import open_library
+from rag.store.qdrant.records import LIBRARIES, library_id
+from rag.types import Page
+from tests.contracts.conftest import Store
+from tests.store.support import DIMENSION, MODEL, Draft, draft
+
+pytestmark = pytest.mark.filterwarnings("ignore:Payload indexes have no effect")
+
+
+@pytest.fixture
+def library(store: Store) -> Iterator[Library]:
+    yield open_library(store.client, f"lib-{store.name}", MODEL, DIMENSION)
+    store.client.delete(LIBRARIES, [library_id(f"lib-{store.name}")])
+
+
+def commit(library: Library, *drafts: Draft, claim: str = "") -> list[Stand]:
+    rows = ((one.page, one.chunks, one.dense, one.dense_ok, one.sparse) for one in drafts)
+    return library.commit_all([library.draft(*row, chunker="by hand", claim=claim) for row in rows])
+
+
+def bare(page: Page) -> Page:
+    return replace(page, text="")
+
+
+def test_pages_are_stored_told_and_removed(library: Library) -> None:
+    assert (library.embedding_model, library.dimension) == (MODEL, DIMENSION)
+    drafts = [draft(f"page-{n}") for n in range(3)]
+    stored = [stand.page for stand in commit(library, *drafts)]
+    assert [page.chunks for page in stored] == [4, 4, 4] and all(page.added_at and page.generation for page in stored)
+    hashes = [page.url_hash for page in stored]
+    assert library.known([*hashes, "0" * 32]) == {page.url_hash: bare(page) for page in stored}
+    assert library.page(hashes[1]) == stored[1] and library.page("0" * 32) is None
+    assert library.texts([hashes[0], "0" * 32]) == {hashes[0]: stored[0].text}
+    assert {page.url_hash for page in library.pages()} == {*hashes}
+    assert [page.added_at for page in library.pages()] == sorted((page.added_at for page in stored), reverse=True)
+    assert (library.page_count(), library.chunk_count()) == (3, 12)
+    with library.held(hashes[:1]):
+        assert library.remove([hashes[0], "0" * 32]) == 1
+    assert (library.page_count(), library.chunk_count(), library.page(hashes[0])) == (2, 8, None)
+    assert library.clear() == 2
+    assert (library.pages(), library.chunk_count(), library.versions(hashes[1])) == ([], 0, [])
+
+
+def test_a_text_takes_the_place_of_another_which_becomes_a_version(library: Library) -> None:
+    old, new = draft("a"), draft("a", version=1)
+    (first,) = commit(library, old)
+    assert library.is_current(first.page, old.page.text, "by hand")
+    assert not library.is_current(first.page, new.page.text, "by hand")
+    assert not library.is_current(first.page, old.page.text, "by another")
+    (second,) = commit(library, new)
+    assert first.written and second.written and first.page.generation != second.page.generation
+    key = new.page.url_hash
+    assert [one.text for one in library.versions(key)] == [old.page.text, new.page.text]
+    assert [one.text for one in library.chunks(key)] == [one.text for one in new.chunks]
+    assert library.chunk_count() == 4
+    library.sweep()
+    assert library.audit(deep=True) == Audit()
+
+
+def test_pages_are_found_by_their_other_addresses_and_by_their_text(library: Library) -> None:
+    given, other = draft("a"), draft("b")
+    commit(library, replace(given, page=replace(given.page, aliases=("https://old.example/a",))))
+    commit(library, other, claim="https://claimed.example/")
+    key, alias = given.page.url_hash, alias_hash("https://old.example/a")
+    found = library.resolve([alias, other.page.url_hash, "0" * 32])
+    assert {one: page.url_hash for one, page in found.items()} == {alias: key, other.page.url_hash: other.page.url_hash}
+    assert (page := library.page(alias)) and page.url_hash == key
+    assert [page.url_hash for page in library.same_text(given.page.text_hash)] == [key]
+    assert library.same_texts([given.page.text_hash, other.page.text_hash]) == sorted(
+        library.pages(), key=lambda page: (page.added_at, page.url_hash)
+    )
+    claimed = alias_hash("https://claimed.example/")
+    (claimant,) = library.claimants([claimed])[claimed]
+    assert claimant.url_hash == other.page.url_hash
+    library.update_record(claimant, claim="")
+    assert library.claimants([claimed]) == {}
+
+
+def test_what_is_left_out_is_kept_and_not_found(library: Library) -> None:
+    kept, aside = draft("a"), draft("b")
+    commit(library, kept, aside)
+    key = aside.page.url_hash
+    library.set_left_out([key], True)
+    library.sweep()
+    found = library.search(dense=aside.dense[0], sparse=aside.sparse[0], limit=10, prefetch=20)
+    assert {hit.passage.url_hash for hit in found} == {kept.page.url_hash}
+    library.update_record(replace(library.known([key])[key], status="gone", failures=3))
+    assert (library.known([key])[key].status, library.left_out()) == ("gone", {key})
+    library.set_left_out([key], False)
+    found = library.search(dense=aside.dense[0], sparse=aside.sparse[0], limit=1, prefetch=20)
+    assert [hit.passage.url_hash for hit in found] == [key]
+
+
+def test_nearly_the_same_text_is_found(library: Library) -> None:
+    texts = [
+        " ".join(f"word{n % 97 + 100 * seed} and {n * 7 % 89 + 100 * seed}" for n in range(300)) for seed in (1, 2)
+    ]
+    for number, text in enumerate(texts):
+        given = draft(f"p{number}", chunks=0)
+        commit(library, replace(given, page=replace(given.page, text=text, text_hash=str(number))))
+    signature = sign(texts[1] + " and a few words more at its end")
+    ((page, score),) = library.near_texts(signature)
+    assert page.title == "Page p1" and 0.85 <= score < 1.0
+    assert library.near_texts_of([sign("too short"), signature]) == [[], [(page, score)]]
+
+
+def test_chunks_come_in_order_with_the_vectors_they_were_given(library: Library) -> None:
+    given = replace(draft("a"), dense_ok=[True, True, False, True])
+    commit(library, given)
+    chunks = library.chunks(given.page.url_hash)
+    assert [one.text for one in chunks] == [one.text for one in given.chunks]
+    assert library.passages([chunks[2].id, "6f1f6f0e-55a3-5c0b-9f8a-2d1c3f0a7b11", chunks[0].id]) == [
+        chunks[2],
+        chunks[0],
+    ]
+    vectors = library.reusable(given.page.url_hash)
+    for row, chunk in enumerate(given.chunks):
+        dense, sparse = vectors[content_hash(chunk.text)]
+        assert sparse.indices == given.sparse[row].indices
+        assert sparse.values == pytest.approx(given.sparse[row].values)
+        assert (dense is None) if row == 2 else (dense is not None and np.allclose(dense, given.dense[row], atol=1e-6))
+
+
+def test_a_search_ranks_fuses_and_is_confined(library: Library) -> None:
+    drafts = [draft(f"page-{n}", site=f"s{n % 3}.example") for n in range(8)]
+    commit(library, *drafts)
+    wanted, depth = drafts[3], {"limit": 5, "prefetch": 32}
+    hits = library.search(dense=wanted.dense[1], sparse=wanted.sparse[1], **depth, with_vectors=True)
+    assert hits[0].passage.text == wanted.chunks[1].text
+    assert hits[0].passage.ranks == {"dense": 1, "sparse": 1, "fused": 1}
+    assert hits[0].vector is not None and np.allclose(hits[0].vector, wanted.dense[1], atol=1e-6)
+    by_vector = library.search(dense=wanted.dense[1], sparse=None, **depth)
+    nearest = sorted(
+        ((-float(row @ wanted.dense[1]), n, at) for n, one in enumerate(drafts) for at, row in enumerate(one.dense))
+    )
+    assert [hit.passage.text for hit in by_vector] == [drafts[n].chunks[at].text for _, n, at in nearest[:5]]
+    within = Filters(sites=("s1.example",))
+    found = library.search(dense=wanted.dense[1], sparse=wanted.sparse[1], **depth, scope=within)
+    assert {hit.passage.url_hash for hit in found} <= {one.page.url_hash for one in drafts[1::3]} and len(found) == 5
+    assert library.chunk_count(within) == 12
+    both = library.search(
+        dense=wanted.dense[1],
+        sparse=None,
+        **depth,
+        more=[(drafts[0].dense[0], None)],
+        fuse=lambda legs: {one: legs["dense.2"].get(one, -1.0) for leg in legs.values() for one in leg},
+    )
+    assert both[0].passage.text == drafts[0].chunks[0].text and both[0].passage.ranks["dense.2"] == 1
+
+
+def test_rare_terms_weigh_more(library: Library) -> None:
+    drafts = [draft(f"page-{n}") for n in range(8)]
+    commit(library, *drafts)
+    terms = [term for one in drafts for row in one.sparse for term in row.indices]
+    counts = {term: terms.count(term) for term in {*terms}}
+    rare, common = min(counts, key=lambda one: counts[one]), max(counts, key=lambda one: counts[one])
+    weights = library.idf([rare, common, 10_000])
+    assert weights[10_000] >= weights[rare] > weights[common] > 0
+    having, chunks = counts[common], library.chunk_count()
+    assert weights[common] == pytest.approx(np.log(1 + (chunks - having + 0.5) / (having + 0.5)), abs=1e-4)
+
+
+def test_every_method_of_the_ports_is_asked_for_here() -> None:
+    here = Path(__file__).read_text(encoding="utf-8")
+    promised = {
+        name
+        for port in (ports.PageLookup, ports.Pages, ports.Chunks, ports.Library)
+        for name, _ in inspect.getmembers(port, inspect.isfunction)
+        if not name.startswith("_")
+    }
+    assert len(promised) >= 25
+    assert not [name for name in sorted(promised) if f"library.{name}(" not in here]
