@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -69,8 +70,13 @@ def open_box(page: Page, number: int, width: int) -> None:
     area = page.locator(f".tree-picture.{kind} area[href$='-{number}']").first
     left, top, right, bottom = map(int, str(area.get_attribute("coords")).split(","))
     place: Any = {"x": (left + right) // 2, "y": (top + bottom) // 2}
-    page.locator(f".tree-picture.{kind} img").first.click(position=place)
-    page.locator(f"[class*='st-key-in-node-'][class*='-{number}']").wait_for()
+    inside = page.locator(f"[class*='st-key-in-node-'][class*='-{number}']")
+    for _ in range(5):
+        page.locator(f".tree-picture.{kind} img").first.click(position=place)
+        with suppress(AssertionError):
+            expect(inside).to_be_visible(timeout=10_000)
+            break
+    expect(inside).to_be_visible()
     settled(page)
 
 

@@ -54,9 +54,9 @@
   }
 
   /* A box of a tree leads to its entry in the list below, and opens it. */
-  function openEntry() {
-    const entry = find('[class*="st-key-node-"]:has(.place:target)');
-    entry?.querySelector("details:not([open]) > summary")?.click();
+  function openEntry(event) {
+    const box = event.target.closest?.("area");
+    if (box) find(`[class*="st-key-node-"]:has(#${CSS.escape(box.hash.slice(1))}) details:not([open]) > summary`)?.click();
   }
 
   /* A mark or a chip opens its source: page and answer stay as they are, only the panel is drawn. */
@@ -188,6 +188,7 @@
     addEventListener("click", openSource, true);
     addEventListener("click", openDot, true);
     addEventListener("click", takeAlong);
+    addEventListener("click", openEntry);
     addEventListener("keydown", onKey);
     ["mouseover", "focusin"].forEach((act) => addEventListener(act, showTip));
     ["scroll", "click"].forEach((act) => addEventListener(act, hideTip, true));
@@ -222,7 +223,6 @@
   watchSources();
   ["keydown", "click"].forEach((act) => addEventListener(act, onAsk, true));
   window.firstHash = location.hash;
-  addEventListener("hashchange", openEntry);
 
   window.told = (told) => {
     if (told.copied) window.copiedWord = told.copied;
