@@ -1,0 +1,85 @@
+"""A session hears out one runner before it begins another."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from streamlit.runtime.app_session import AppSession, AppSessionState
+from streamlit.runtime.scriptrunner_utils.script_requests import RerunData
+
+from rag.ui.serving.whole_runs import let_runs_end
+
+REQUEST = RerunData(fragment_id="a timer's")
+
+
+class Runner:
+    """It takes requests, or none, as one whose script has ended."""
+
+    def __init__(self, *, takes: bool = False) -> None:
+        self.takes = takes
+        self.taken: list[RerunData] = []
+
+    def request_rerun(self, request: RerunData) -> bool:
+        self.taken += [request] if self.takes else []
+        return self.takes
+
+
+@pytest.fixture
+def begun(monkeypatch: pytest.MonkeyPatch) -> list[RerunData]:
+    """What runners were begun with."""
+    with_what: list[RerunData] = []
+
+    def begin(session: Any, request: RerunData) -> None:
+        with_what.append(request)
+        session._scriptrunner = Runner(takes=True)
+
+    monkeypatch.setattr(AppSession, "_create_scriptrunner", begin)
+    let_runs_end()
+    return with_what
+
+
+class Session(AppSession):
+    """One of no tab: it has what begins a runner, and nothing to put away at its end."""
+
+    def __init__(self, runner: Runner | None) -> None:
+        self._scriptrunner: Any = runner
+        self._state = AppSessionState.APP_NOT_RUNNING
+        self._event_loop = asyncio.get_running_loop()
+
+    def __del__(self) -> None: ...
+
+
+async def test_the_first_runner_is_begun_at_once(begun: list[RerunData]) -> None:
+    Session(None)._create_scriptrunner(REQUEST)
+    assert begun == [REQUEST]
+
+
+async def test_the_next_is_begun_once_the_last_was_heard_out(begun: list[RerunData]) -> None:
+    session = Session(ended := Runner())
+    session._create_scriptrunner(REQUEST)
+    await asyncio.sleep(0.1)
+    assert not begun and session._scriptrunner is ended
+    session._scriptrunner = None  # its last event was heard
+    await asyncio.sleep(0.1)
+    assert begun == [REQUEST]
+
+
+async def test_requests_that_waited_go_to_one_runner(begun: list[RerunData]) -> None:
+    session = Session(Runner())
+    other = RerunData(fragment_id="another timer's")
+    for request in (REQUEST, other):
+        session._create_scriptrunner(request)
+    session._scriptrunner = None
+    await asyncio.sleep(0.1)
+    assert begun == [REQUEST]
+    assert session._scriptrunner.taken == [other]
+
+
+async def test_nothing_is_begun_for_a_tab_that_is_gone(begun: list[RerunData]) -> None:
+    session = Session(Runner())
+    session._create_scriptrunner(REQUEST)
+    session._state, session._scriptrunner = AppSessionState.SHUTDOWN_REQUESTED, None
+    await asyncio.sleep(0.1)
+    assert not begun
