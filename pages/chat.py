@@ -41,17 +41,20 @@ def draw() -> None:
     conversation = current(app)
     turns = app.conversations.turns(conversation.id, session().owner) if conversation else []
     draw_panel(app, language)
-    newest = None
+    running = None
     if conversation and turns:
         show_place(conversation.id, turns)  # before there is anything to click on: a click lets go of the place
         draw_head(app, conversation, turns, language)
         newest = draw_turns(app, library, turns, language)
-        watch(app, newest)
+        if answer_of(app, library, newest) is None:
+            running = newest  # its own looks see it end
+        else:
+            watch(app, newest)
     elif is_empty(app, library):
         _empty(app, library, language)
     else:
         _hero(app, library, language)
-    _question_box(app, library, language, newest if newest and answer_of(app, library, newest) is None else None)
+    _question_box(app, library, language, running)
 
 
 def _empty(app: App, library: str, language: Language) -> None:

@@ -60,7 +60,7 @@ from rag.store.qdrant.registry import list_libraries
 from rag.store.qdrant.server import inspect
 from rag.store.sql.database import Database
 from rag.text import is_chinese
-from rag.types import Answer, Event, Notice, Page, Retrieval
+from rag.types import Answer, Event, Notice, Page, Retrieval, RunMode
 
 if TYPE_CHECKING:
     from langchain_core.vectorstores import VectorStore
@@ -265,9 +265,9 @@ class App:
     def events(self, run_id: str, since: int = 0, wait: float = 0.0) -> list[Event]:
         return self._runs.events(run_id, since, wait)
 
-    def going_on(self) -> int:
-        """How many questions are being answered."""
-        return self._runs.going_on()
+    def going_on(self, *modes: RunMode) -> int:
+        """How many questions are being answered, in these modes where any are named."""
+        return self._runs.going_on(*modes)
 
     def cancel(self, run_id: str) -> None:
         self._runs.cancel(run_id)

@@ -30,7 +30,7 @@ from rag.runs.run import (
 )
 from rag.runs.usage import CallBudget, Meter, Spent
 from rag.tracing import Span, Trace
-from rag.types import Answer, Event, Exchange, Notice
+from rag.types import Answer, Event, Exchange, Notice, RunMode
 
 _TELL_EVERY: Final = 1.0  # seconds
 
@@ -168,10 +168,10 @@ class Runs:
             run = self._runs.get(run_id)
         return run is not None and not run.done.is_set()
 
-    def going_on(self) -> int:
-        """How many runs have not ended yet."""
+    def going_on(self, *modes: RunMode) -> int:
+        """How many runs have not ended yet; those of `modes` where any are named."""
         with self._lock:
-            return sum(run.ended is None for run in self._runs.values())
+            return sum(run.ended is None and (not modes or run.mode.name in modes) for run in self._runs.values())
 
     def wait(self, run_id: str, timeout: float | None = None) -> Answer:
         """Wait for the answer; raises TimeoutError after `timeout` seconds, and the run goes on."""

@@ -139,7 +139,7 @@ def _sidebar(app: App, language: Language, unread: Sequence[str]) -> None:
         draw_picker(app, language)
         with told_in(language):
             draw_list(app, current_library(app), language, unread)
-        if app.going_on():
+        if app.going_on("research", "judge"):  # whose answers are reports
             st.fragment(_look_for_reports, run_every=_REPORT_SECONDS)(app, unread)
         with st.container(key="sidebar-foot"):
             draw_person(language)

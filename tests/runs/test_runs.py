@@ -41,6 +41,7 @@ def test_starting_returns_at_once_and_events_come_in_order(runs: Runs) -> None:
     ask(runs, ScriptedReasoner())  # the imports are paid for
     run_id = _start(runs, ScriptedReasoner(answers=[[1.5, "In 1953 [1]."]]))
     assert (runs.answer(run_id), runs.going_on()) == (None, 1)
+    assert (runs.going_on("fast", "deep"), runs.going_on("research")) == (1, 0)
     answer = runs.wait(run_id, 60)
     assert runs.going_on() == 0
     events = runs.events(run_id)
