@@ -4,7 +4,7 @@
 
 One library is filled further at each size and its index built; then a new process opens it (so that memory is its
 own), sweeps, searches, asks which of 10 000 addresses are known, and commits pages. Pages are written in batches
-between the sizes; the import rate is that of `Library.commit` by itself, vectors given, at the size reached.
+between the sizes; the import rate is that of `Library.commit_all` by itself, vectors given, at the size reached.
 Texts and vectors are synthetic (`benchmarks.synthetic`). Writes scale.md, scale.json and scale.svg into benchmarks/out;
 with the sizes as they are, the table into docs/performance.md and the drawing into docs/images as well. On 2 cores it
 takes 2 minutes to 100 000 chunks and a quarter of an hour to a million, with 12 GB of memory and 15 GB of disk while

@@ -41,7 +41,7 @@ _SYLLABLES = [a + b for a in "bdfgklmnprstvz" for b in ("a", "e", "i", "o", "u",
 
 @dataclass(frozen=True)
 class Draft:
-    """A page with what `Library.commit` takes of it."""
+    """A page with what `Library.draft` takes of it."""
 
     page: Page
     chunks: list[Chunk]
@@ -49,7 +49,8 @@ class Draft:
     sparse: list[SparseVector]
 
     def commit(self, library: Library) -> Page:
-        return library.commit(self.page, self.chunks, self.dense, [True] * len(self.chunks), self.sparse)
+        given = library.draft(self.page, self.chunks, self.dense, [True] * len(self.chunks), self.sparse)
+        return library.commit_all([given])[0].page
 
 
 class World:

@@ -52,7 +52,7 @@ class NewChunks:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A page that is to be stored. `recipe` decides its chunks and vectors, `claim` is as in `Library.commit`."""
+    """A page that is to be stored. `recipe` decides its chunks and vectors, `claim` is as in `Pages.update_record`."""
 
     page: Page
     new: NewChunks

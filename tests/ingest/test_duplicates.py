@@ -291,7 +291,8 @@ def stored(library: Library, url: str, text: str) -> Page:
     import numpy as np
 
     page = Page(url, url_hash(url), "T", "en", "x", text, hashlib.sha256(text.encode()).hexdigest(), "web")
-    return library.commit(page, [], np.zeros((0, library.dimension), np.float32), [], [])
+    bare = library.draft(page, [], np.zeros((0, library.dimension), np.float32), [], [])
+    return library.commit_all([bare])[0].page
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ MODEL = "synthetic"
 
 @dataclass(frozen=True)
 class Draft:
-    """A page with everything that `Library.commit` takes."""
+    """A page with everything that `Library.draft` takes."""
 
     page: Page
     chunks: list[Chunk]
@@ -34,8 +34,9 @@ class Draft:
     dense_ok: list[bool]
     sparse: list[SparseVector]
 
-    def commit(self, library: Library, chunker: str = "") -> Page:
-        return library.commit(self.page, self.chunks, self.dense, self.dense_ok, self.sparse, chunker=chunker)
+    def commit(self, library: Library, chunker: str = "", claim: str = "") -> Page:
+        parts = (self.page, self.chunks, self.dense, self.dense_ok, self.sparse)
+        return library.commit_all([library.draft(*parts, chunker, claim=claim)])[0].page
 
 
 def draft(key: str, *, chunks: int = 4, version: int = 0, site: str = "a.example") -> Draft:

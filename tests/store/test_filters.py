@@ -18,6 +18,7 @@ from rag.store.qdrant.conditions import within
 from rag.store.qdrant.edge.client import EdgeClient
 from rag.store.qdrant.library import Library, open_library
 from rag.types import Chunk, Page
+from tests.store.support import Draft
 from tests.support.hashed_model import HashedModel
 
 pytestmark = pytest.mark.filterwarnings("ignore:Payload indexes have no effect")
@@ -45,7 +46,7 @@ def _store(library: Library, model: HashedModel, key: str) -> None:
     text = f"The harbour bridge of town {key} carries eight lanes."
     page = Page(f"https://{SITES[key]}/{key}", key, key, LANGUAGES[key], SITES[key], text, key, "web")
     chunk = Chunk(0, text, 0, len(text), SECTIONS[key])
-    library.commit(page, [chunk], model.encode_passages([text]), [True], [SparseEncoder().encode_passage(text)])
+    Draft(page, [chunk], model.encode_passages([text]), [True], [SparseEncoder().encode_passage(text)]).commit(library)
 
 
 def found(library: Library, filters: Filters, strategy: str = "mmr") -> set[str]:

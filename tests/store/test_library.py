@@ -79,20 +79,15 @@ def test_a_page_without_chunks_is_kept(library: Library) -> None:
 def test_vectors_can_be_used_again(library: Library) -> None:
     given = draft("a")
     hashes = [content_hash(f"Title\n{chunk.text}") for chunk in given.chunks]
-    library.commit(
-        given.page,
-        given.chunks,
-        given.dense,
-        [True, False, True, True],
-        [*given.sparse[:3], SparseVector([], [])],
-        content_hashes=hashes,
-    )
+    sparse = [*given.sparse[:3], SparseVector([], [])]
+    known = [True, False, True, True]
+    library.commit_all([library.draft(given.page, given.chunks, given.dense, known, sparse, content_hashes=hashes)])
     found = library.reusable(given.page.url_hash)
     assert list(found) != hashes
     assert set(found) == set(hashes)
-    dense, sparse = found[hashes[0]]
+    dense, terms = found[hashes[0]]
     assert dense == pytest.approx(given.dense[0], abs=1e-6)
-    assert dict(zip(sparse.indices, sparse.values, strict=True)) == pytest.approx(
+    assert dict(zip(terms.indices, terms.values, strict=True)) == pytest.approx(
         dict(zip(given.sparse[0].indices, given.sparse[0].values, strict=True))
     )
     assert found[hashes[1]][0] is None
@@ -153,7 +148,7 @@ def test_vectors_that_the_model_cannot_read_are_not_looked_at(library: Library) 
 def test_rows_must_agree(library: Library) -> None:
     given = draft("a")
     with pytest.raises(ValueError, match="one row for each chunk"):
-        library.commit(given.page, given.chunks, given.dense[:2], given.dense_ok, given.sparse)
+        replace(given, dense=given.dense[:2]).commit(library)
 
 
 def test_libraries_live_side_by_side(client: EdgeClient) -> None:

@@ -72,8 +72,7 @@ def test_long_aliases_leave_room_for_fewer(sign: str) -> None:
 
 def test_a_claim_is_no_alias(library: Library) -> None:
     given, claim = draft("a"), "https://a.example/proper"
-    parts = (given.chunks, given.dense, given.dense_ok, given.sparse)
-    stored = library.commit(given.page, *parts, claim=claim)
+    stored = given.commit(library, claim=claim)
     asked = alias_hash(claim)
     assert library.resolve([asked]) == {}
     assert library.claimants([asked, given.page.url_hash]) == {asked: [replace(stored, text="")]}
@@ -81,7 +80,7 @@ def test_a_claim_is_no_alias(library: Library) -> None:
     assert library.claimants([asked])
     library.update_record(stored, claim="")
     assert library.claimants([asked]) == {}
-    library.commit(given.page, *parts, claim=claim)
+    given.commit(library, claim=claim)
     library.remove([stored.url_hash])
     assert library.claimants([asked]) == library.claimants([]) == {}
 

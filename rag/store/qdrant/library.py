@@ -81,22 +81,6 @@ class Library(LibraryReader):
 
     # Writing
 
-    def commit(
-        self,
-        page: Page,
-        chunks: Sequence[Chunk],
-        dense: NDArray[np.float32],
-        dense_ok: Sequence[bool],
-        sparse: Sequence[SparseVector],
-        *,
-        chunker: str = "",
-        content_hashes: Sequence[str] | None = None,
-        claim: str = "",
-    ) -> Page:
-        """`commit_all` of one page, which is made by `draft`; returns it with generation, counts and times."""
-        given = self.draft(page, chunks, dense, dense_ok, sparse, chunker, content_hashes, claim)
-        return self.commit_all([given])[0].page
-
     def draft(
         self,
         page: Page,
