@@ -5,7 +5,8 @@
 The app is served as `make run` serves it, over the sample pages; the chat model is the scripted server of the tests,
 which pauses between the pieces of its answers. Each person is a client that speaks Streamlit's protocol as the browser
 does (tab.py). All ask in the same moment, and have finished when the answer is drawn with its sources. Server, chat
-model and clients share the machine's processors.
+model and clients share the machine's processors; `server_cpu_s` is the processor time that an answer cost the server's
+process, from the moment of asking to the last finish, and says more than seconds where others use the machine, too.
 """
 
 from __future__ import annotations
@@ -17,12 +18,14 @@ import statistics
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from benchmarks.answering import chat_server
-from benchmarks.serving import ROOT, serving
+from benchmarks.serving import ROOT, Served, serving
 from benchmarks.startup import load_samples
 from benchmarks.tab import Tab
 
@@ -35,57 +38,75 @@ def main(arguments: list[str] | None = None) -> int:
         load_samples(Path(folder))
         with serving(Path(folder), {"LLM_MODEL": "test", "LLM_BASE_URL": chat}) as served:
             served.wait()
-            found = asyncio.run(_measured(served.address, options.people, options.rounds))
+            found = asyncio.run(_measured(served, options.people, options.rounds))
     print(json.dumps({"pause_s": options.pause, "rounds": options.rounds, **found}))
     return 0
 
 
-async def _measured(address: str, people: list[int], rounds: int) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Round:
+    """Seconds until each finished, how many never did, and the server's processor time."""
+
+    finishes: list[float]
+    dropped: int
+    cpu: float
+
+
+async def _measured(served: Served, people: list[int], rounds: int) -> dict[str, Any]:
     rows = json.loads((ROOT / "examples" / "questions.json").read_text(encoding="utf-8"))
     questions = [row["question"] for row in rows if row["lang"] == "en"]
-    await _warm_up(address, questions)
-    alone = [await _together(address, questions[n : n + 1] or questions[:1], 1) for n in range(max(3, rounds))]
-    one = statistics.median(seconds for finished, _ in alone for seconds in finished)
-    found: dict[str, Any] = {"alone_s": round(one, 2)}
+    await _warm_up(served, questions)
+    alone = [await _together(served, questions[n : n + 1] or questions[:1], 1) for n in range(max(3, rounds))]
+    one = statistics.median(seconds for told in alone for seconds in told.finishes)
+    found: dict[str, Any] = {"alone_s": round(one, 2), "alone_server_cpu_s": cpu_of_answers(alone)}
     for count in people:
-        finishes: list[float] = []
-        dropped = 0
-        for _ in range(rounds):
-            finished, lost = await _together(address, questions, count)
-            finishes, dropped = [*finishes, *finished], dropped + lost
-        late = sorted(finishes)[min(len(finishes) - 1, int(0.95 * len(finishes)))] if finishes else float("inf")
-        found[f"people_{count}"] = {
-            "median_s": round(statistics.median(finishes), 2) if finishes else None,
-            "p95_s": round(late, 2),
-            "ratio_p95": round(late / one, 2),
-            "dropped": dropped,
-        }
+        found[f"people_{count}"] = row_of([await _together(served, questions, count) for _ in range(rounds)], one)
     return found
 
 
-async def _warm_up(address: str, questions: list[str]) -> None:
+def row_of(rounds: Sequence[Round], one: float) -> dict[str, Any]:
+    """What rounds of as many people came to; `one` are the seconds of somebody alone."""
+    finishes = sorted(seconds for told in rounds for seconds in told.finishes)
+    late = finishes[min(len(finishes) - 1, int(0.95 * len(finishes)))] if finishes else float("inf")
+    return {
+        "median_s": round(statistics.median(finishes), 2) if finishes else None,
+        "p95_s": round(late, 2),
+        "ratio_p95": round(late / one, 2),
+        "dropped": sum(told.dropped for told in rounds),
+        "server_cpu_s": cpu_of_answers(rounds),
+    }
+
+
+def cpu_of_answers(rounds: Sequence[Round]) -> float | None:
+    """Seconds of the server's processor time for each answer that came; None where that is not known, or none came."""
+    answers, seconds = sum(len(told.finishes) for told in rounds), sum(told.cpu for told in rounds)
+    return round(seconds / answers, 3) if answers and seconds else None
+
+
+async def _warm_up(served: Served, questions: list[str]) -> None:
     """Ask until an answer comes as fast as the one before: the models are loaded, and every module."""
     before, end = float("inf"), time.perf_counter() + _WARM
     while time.perf_counter() < end:
-        finished, _ = await _together(address, questions, 1)
+        finished = (await _together(served, questions, 1)).finishes
         if finished and finished[0] > 0.8 * before:
             return
         before = finished[0] if finished else before
 
 
-async def _together(address: str, questions: list[str], count: int) -> tuple[list[float], int]:
-    """Seconds until each finished, and how many never did."""
+async def _together(served: Served, questions: list[str], count: int) -> Round:
     async with AsyncExitStack() as stack:
-        tabs = [await stack.enter_async_context(Tab(address, f"person {n}")) for n in range(count)]
+        tabs = [await stack.enter_async_context(Tab(served.address, f"person {n}")) for n in range(count)]
         for tab in tabs:  # one after the other: what is measured begins when all are open
             await tab.open()
+        began = served.cpu_seconds()
         asked = (tab.ask(questions[n % len(questions)]) for n, tab in enumerate(tabs))
         told = await asyncio.gather(*asked, return_exceptions=True)
+        cpu = served.cpu_seconds() - began
     for problem in told:
         if isinstance(problem, BaseException):
             print(f"dropped: {type(problem).__name__}: {problem}", file=sys.stderr)
     finished = [one for one in told if not isinstance(one, BaseException)]
-    return finished, count - len(finished)
+    return Round(finished, count - len(finished), cpu)
 
 
 def _options(arguments: list[str] | None) -> argparse.Namespace:
