@@ -8,7 +8,6 @@ import streamlit as st
 
 from rag.conversations.conversations import TurnView
 from rag.ingest.sources import FILE_TYPES
-from rag.types import RunMode
 from rag.ui.chat.asking import start
 from rag.ui.chat.composer import chosen, draw_options
 from rag.ui.chat.conversation import draw_stop, draw_turns, show_place, watch
@@ -18,6 +17,7 @@ from rag.ui.chat.examples import sample_questions
 from rag.ui.chat.filters import draw_chips, draw_filters
 from rag.ui.chat.start import draw_start
 from rag.ui.kit.answers import answer_of
+from rag.ui.kit.choices import MODES
 from rag.ui.kit.escape import escape_line
 from rag.ui.kit.language import current_language
 from rag.ui.kit.navigation import go
@@ -30,7 +30,6 @@ from rag.ui.shell import open_app
 if TYPE_CHECKING:
     from rag.app import App
 
-_MODES: tuple[RunMode, ...] = ("fast", "deep", "research", "judge")
 _LONGEST_QUESTION = 10_000
 
 
@@ -103,7 +102,7 @@ def _choices(app: App, library: str, language: Language) -> None:
     st.session_state["mode"] = session().mode
     st.segmented_control(
         label("chat_mode", language),
-        _MODES,
+        MODES,
         key="mode",
         format_func=lambda mode: label(f"mode_{mode}", language),
         required=True,

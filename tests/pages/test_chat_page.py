@@ -236,6 +236,20 @@ def test_a_reload_keeps_mode_and_scope(open_page: Open, app: FakeApp) -> None:
     assert (again.mode, again.scope, again.choices) == (state.mode, state.scope, state.choices)
 
 
+@pytest.mark.parametrize("mode", ["tool", "summary"])
+def test_a_message_that_asked_for_its_own_mode_leaves_the_chosen_one_alone(
+    open_page: Open, app: FakeApp, mode: str
+) -> None:
+    app.filled()
+    page = open_page("chat")
+    page.session_state["pagelight"].mode = mode
+    page.chat_input[0].set_value("15 % of 240").run()
+    again = open_page("chat", conversation=page.query_params["conversation"])
+    assert again.session_state["pagelight"].mode == "fast"
+    assert label("unexpected", "en") not in words(again)
+    assert not again.exception
+
+
 @BOTH
 def test_an_answer_that_was_cut_off_says_so_and_can_be_asked_again(
     open_page: Open, app: FakeApp, language: str

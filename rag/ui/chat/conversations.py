@@ -14,7 +14,7 @@ import streamlit as st
 from rag.errors import RagError
 from rag.messages import say
 from rag.ui.kit.attempt import attempt
-from rag.ui.kit.choices import Choices
+from rag.ui.kit.choices import MODES, Choices
 from rag.ui.kit.escape import escape_line
 from rag.ui.kit.navigation import go
 from rag.ui.kit.parts import local
@@ -69,7 +69,8 @@ def _choose_as_before(app: App, conversation_id: str) -> None:
     state = session()
     turns = app.conversations.turns(conversation_id, state.owner)
     kept = turns[-1].settings if turns else {}
-    state.mode = kept.get("mode", state.mode)
+    mode = kept.get("mode", "")
+    state.mode = mode if mode in MODES else state.mode
     state.scope = Scope.revived(kept.get("scope", {}))
     state.choices = Choices.revived(kept)
 

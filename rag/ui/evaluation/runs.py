@@ -12,10 +12,10 @@ from rag.config import STRATEGIES
 from rag.evaluation.evaluation import Side
 from rag.evaluation.settings import SHALLOW, Setting, grid
 from rag.messages import say
-from rag.types import RunMode
 from rag.ui.evaluation.charts import calibration, plot
 from rag.ui.evaluation.sets import choose_set
 from rag.ui.kit.attempt import attempt
+from rag.ui.kit.choices import MODES
 from rag.ui.kit.escape import escape_line
 from rag.ui.kit.parts import moment, strategy_name
 from rag.ui.kit.session import chat_in_use, session, whose
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from rag.app import App
     from rag.evaluation.runs import RunView
 
-MODES: tuple[RunMode, ...] = ("fast", "deep", "research", "judge")
 _POLL_SECONDS = 1.0
 _Action = tuple[str, str, Callable[[str], object]]
 _SHOWN = 20

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import Any
+from typing import Any, Final
 
 from rag.reasoning.history import WINDOW, MemoryKind
 from rag.runs.options import TreeOrder
+from rag.types import RunMode
+
+MODES: Final[tuple[RunMode, ...]] = ("fast", "deep", "research", "judge")
+"""Those that a person chooses from; a message takes the others by what it asks for."""
 
 
 @dataclass(frozen=True, slots=True)
