@@ -217,6 +217,7 @@ def roads() -> dict[str, Any]:
         for question in QUESTIONS:
             on[0] = passed["question"]
             app.wait(app.converse(Question(question, ("main",))).run_id, 60)
+        on[0] = Road()  # closing wakes the threads that read ahead for imports
         app.close()
     threading.setprofile(None)
     return {name: road.report() for name, road in passed.items()}

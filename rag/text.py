@@ -14,6 +14,7 @@ _HAN = re.compile(f"[{_CJK}]")
 _WORD = re.compile(f"[{_CJK}]+|[^\\W_{_CJK}]+")
 _ASCII_WORD = re.compile("[a-z0-9]+")
 _LETTER = re.compile(r"[^\W\d_]")
+_HALF = re.compile("[\ud800-\udfff]")
 
 _HAN_RUN = re.compile(f"[{_CJK}]+")
 _CHINESE_ASKS = re.compile(
@@ -322,6 +323,16 @@ def encodable(text: str) -> str:
     except UnicodeEncodeError:
         return text.encode("utf-8", "replace").decode("utf-8")
     return text
+
+
+def mended(text: str) -> str:
+    """`text` with the halves of characters joined; one that stays alone becomes U+FFFD, for no file or page takes it.
+
+    A server that cuts its pieces by UTF-16 sends some characters in two.
+    """
+    if not _HALF.search(text):
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def white_space_before(text: str, start: int) -> str:

@@ -12,6 +12,7 @@ from rag.text import (
     detect_language,
     fenced_blocks,
     is_chinese,
+    mended,
     plain,
     question_language,
     split_sentences,
@@ -180,3 +181,16 @@ def test_what_a_terminal_or_a_list_would_obey_goes() -> None:
 
 def test_without_surrogates() -> None:
     assert without_surrogates("a\ud83db\udc00 😀") == "a\ufffdb\ufffd 😀"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("plain 灯塔 😀", "plain 灯塔 😀"),
+        ("\ud83d\ude00", "😀"),
+        ("a\ud83d", "a\ufffd"),
+        ("\ude00\ud83d", "\ufffd\ufffd"),
+    ],
+)
+def test_halves_of_characters_are_joined(text: str, expected: str) -> None:
+    assert mended(text) == expected

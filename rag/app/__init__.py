@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -48,7 +49,7 @@ from rag.retrieval.ledger import Ledger
 from rag.retrieval.retriever import K, Retriever
 from rag.retrieval.scoped_search import ScopedSearch
 from rag.retrieval.strategies import WRITTEN, Tuning
-from rag.routing.routes import Routed
+from rag.routing.message import Routed
 from rag.runs.options import Question, RunOptions
 from rag.runs.run import Run
 from rag.runs.runs import Runs, Searcher
@@ -385,6 +386,7 @@ class App:
         """All that a question is answered with; `person` is whose notes the model is told."""
         sampling, library = question.options.sampling, self.reading(question.libraries)
         reasoner = self.reasoner(question.libraries, chat, sampling, self.remembered.told(person))
+        scored = self.settings.evaluate_answers != "off"
         return Asking(
             question,
             reasoner,
@@ -394,7 +396,7 @@ class App:
             settings={"strategy": question.options.strategy, "model": reasoner.name, **sampling},
             stamps=lambda hashes: {key: PageStamp.of(page) for key, page in library.known(hashes).items()},
             likely=lambda asked, passages: held_by(passages, asked, self.models.sparse, library.idf),
-            kept=lambda turn_id, answer: self.evaluation.score_shown(question.library, turn_id, answer),
+            kept=partial(self.evaluation.score_shown, question.library) if scored else None,
         )
 
     def quoter(self, libraries: str | Sequence[str]) -> ExtractiveReasoner:

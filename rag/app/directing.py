@@ -14,12 +14,9 @@ from rag.dates import period_of
 from rag.errors import RagError
 from rag.ingest.jobs import JobItem
 from rag.reasoning.chat import ChatReasoner
-from rag.routing.message import pasted, read_message
-from rag.routing.model import asked_of
-from rag.routing.router import Router
-from rag.routing.routes import ROUTES, Route, Routed
-from rag.routing.saving import question_of
-from rag.routing.wishes import Wishes, read_wishes
+from rag.routing.message import ROUTES, Route, Routed, read_message
+from rag.routing.router import Router, asked_of
+from rag.routing.wishes import Wishes, pasted, question_of, read_wishes
 from rag.runs.options import Question
 from rag.runs.run import Run, Searcher
 from rag.store.sql.database import Database

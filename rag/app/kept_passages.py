@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from rag.conversations.answer_record import revive
 from rag.retrieval.ensemble import Reading
+from rag.runs.kept import revive
 from rag.types import Passage
 
 

@@ -12,13 +12,13 @@ from functools import partial
 from typing import Any, Final
 from uuid import uuid4
 
-from rag.conversations.answer_record import packed, plain, revive, revived, unpacked
 from rag.conversations.checkpoints import Checkpoints
 from rag.conversations.followups import Likely, propose
 from rag.conversations.liveness import Process
 from rag.errors import RagError
 from rag.reasoning.questions import question_problem
 from rag.reasoning.reasoner import Quoter, Reasoner
+from rag.runs.kept import packed, plain, revive, revived, unpacked
 from rag.runs.options import Question
 from rag.runs.run import Hooks, Run
 from rag.runs.runs import FRESH, Resumed, Runs, Searcher

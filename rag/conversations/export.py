@@ -14,12 +14,12 @@ from html import escape
 from typing import Any, Final, Literal
 from urllib.parse import urlsplit
 
-from rag.conversations.answer_record import plain
 from rag.conversations.conversations import TurnView
 from rag.conversations.trees import TreeNode, nodes_of
 from rag.dates import now
 from rag.errors import RagError
 from rag.messages import say
+from rag.runs.kept import plain
 from rag.store.sql.conversation_table import Conversation
 from rag.text import is_chinese, without_surrogates
 from rag.tools import use_line

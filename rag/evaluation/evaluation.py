@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from itertools import cycle, islice
 from typing import Any, Final, Literal, Protocol, get_args
 
-from rag.conversations.answer_record import revive
 from rag.conversations.feedback import Feedback
 from rag.errors import RagError
 from rag.evaluation import comparison
@@ -15,18 +16,23 @@ from rag.evaluation.cases import Answered, Case, Format, write_cases
 from rag.evaluation.comparison import Compared, Figure, Pair
 from rag.evaluation.judge import ENOUGH, Agreement, Fill, Label, agreement, labels_of
 from rag.evaluation.making import Written, of_feedback, of_pages, of_written, opening
-from rag.evaluation.metrics import BY_JUDGE, METRICS
+from rag.evaluation.metrics import BY_JUDGE, METRICS, Timed, Tools, scores
 from rag.evaluation.runs import Asker, EvaluationRuns, RowView
 from rag.evaluation.sets import Sets
 from rag.evaluation.settings import Setting
-from rag.evaluation.shown import ShownAnswers, Which
 from rag.evaluation.support import passage_of
 from rag.prompts import requests
 from rag.prompts.texts import PromptTexts
+from rag.runs.kept import revive
+from rag.store.sql.conversation_table import ConversationTable
 from rag.store.sql.database import Database
 from rag.types import Answer, CheckedBy, Page, Verdict
 from rag.web.url_key import url_hash
 
+log = logging.getLogger(__name__)
+
+Which = Literal["off", "sample", "all"]
+_ONE_IN: Final = 10
 _BINS: Final = 10
 _PAGES: Final = 200  # that are read to make a set
 
@@ -246,3 +252,31 @@ class Evaluation:
 
     def _scores(self, side: Side) -> comparison.Scores:
         return self.runs.scores(side.run_id, side.setting)
+
+
+class ShownAnswers:
+    """Scores answers one after another, in a thread of its own, and keeps the scores with their turns."""
+
+    def __init__(self, table: ConversationTable, which: Which) -> None:
+        self._table = table
+        self._which = which
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="scores")
+
+    def score(self, turn_id: str, answer: Answer, tools: Callable[[], Tools]) -> None:
+        """Returns at once; of a `sample` one answer in ten is scored, by the turn's id."""
+        if self._which == "all" or (self._which == "sample" and int(turn_id, 16) % _ONE_IN == 0):
+            self._thread.submit(self._score, turn_id, answer, tools)
+
+    def close(self) -> None:
+        """Leave what waits unscored."""
+        self._thread.shutdown(cancel_futures=True)
+
+    def _score(self, turn_id: str, answer: Answer, tools: Callable[[], Tools]) -> None:
+        try:
+            found = scores(Case(turn_id, answer.question), Timed(answer), tools())
+            named = {name: value for name, value in found.items() if name in METRICS and value is not None}
+            self._table.add_extra(turn_id, {"scores": named})
+        except RagError as error:
+            log.warning("an answer could not be scored: %s", error)
+        except Exception:  # the thread's edge: the answer was shown, and is sound
+            log.exception("an answer could not be scored")

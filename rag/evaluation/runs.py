@@ -15,12 +15,12 @@ from functools import partial
 from typing import Any, Final, Protocol
 
 from rag import __version__
-from rag.conversations.answer_record import plain, revive
 from rag.conversations.liveness import Process
 from rag.errors import RagError, StoreAwayError
 from rag.evaluation.cases import Case, case_of, row_of, version_of
 from rag.evaluation.metrics import Timed, Tools, scores
 from rag.evaluation.settings import Setting
+from rag.runs.kept import plain, revive
 from rag.runs.options import Question
 from rag.store.patience import AWAY, patiently
 from rag.store.sql.database import Database

@@ -20,8 +20,7 @@ from rag.prompts.texts import SHIPPED, PromptTexts
 from rag.reasoning.composing import Plan, composed
 from rag.reasoning.messages import call_for, unreadable_call
 from rag.reasoning.replies import listed, one_line, prose, reply_lines, reply_text
-from rag.reasoning.stream import ShownText
-from rag.reasoning.utf16 import joined
+from rag.reasoning.stream import ShownText, joined
 from rag.types import CheckedBy, Exchange, Passage
 
 if TYPE_CHECKING:

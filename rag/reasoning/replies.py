@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from rag.reasoning.stream import without_thinking
-from rag.reasoning.utf16 import mended
+from rag.text import mended
 
 _BULLET: Final = re.compile(r"(?<!\s)\s*+(?:[-*•·]\s+|•|-(?=[\u4e00-\u9fff]))")
 _NUMBERED: Final = re.compile(r"\s*(\d{1,2})(?:[.)]\s+|[、．)]\s*)(?!\d)")

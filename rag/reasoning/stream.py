@@ -1,4 +1,4 @@
-"""Cleans a model's text while it streams: no thinking aloud, and no sign that nothing was found."""
+"""Cleans a model's text while it streams: no half characters, no thinking aloud, no sign that nothing was found."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Iterator
 from typing import Final
 
 from rag.reasoning.reasoner import RESET
+from rag.text import mended
 
 _OPEN: Final = re.compile(r"<(?:think|thinking|thought)>", re.IGNORECASE)
 _CLOSE: Final = re.compile(r"</(?:think|thinking|thought)>", re.IGNORECASE)
@@ -18,6 +19,7 @@ _NAMES_IT: Final = re.compile(
 )  # no space tells in Chinese
 _KEPT: Final = 40  # characters of what was shown: enough to see how the text stood before a tag
 _MARK: Final = re.compile(r"\[\d+\]")
+_FIRST_HALF: Final = re.compile("[\ud800-\udbff]\\Z")
 
 
 def without_thinking(text: str) -> str:
@@ -157,3 +159,18 @@ class ShownText:
     def _show(self, piece: str) -> str:
         self.text += piece
         return piece
+
+
+async def joined(pieces: AsyncIterator[str]) -> AsyncIterator[str]:
+    """The pieces with halves of characters joined; a first half at the end of a piece waits for the next one."""
+    held = ""
+    async for piece in pieces:
+        if not piece:
+            continue
+        text, held = held + piece, ""
+        if _FIRST_HALF.search(text):
+            text, held = text[:-1], text[-1]
+        if text:
+            yield mended(text)
+    if held:
+        yield mended(held)

@@ -1,29 +1,187 @@
-"""Which route a message is likely to take: a softmax regression over `features`, fitted by `benchmarks.routing`.
+"""Which route a message is likely to take: a softmax regression over its features, fitted by `benchmarks.routing`.
 
 What it learned from is `training.jsonl` beside this file. A message that is much like one whose route a person chose
 takes that one.
+
+It sees fields of meaning that a message touches, what is left of it, and n-grams of characters, hashed after Weinberger
+et al. (2009). A field is a closed set of words for one thing that this program can do or be asked about. What decides
+is seldom a word and mostly what is left: "how many pages are there?" names nothing beside the library, "how many pages
+may the form have?" does.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
-from functools import cache
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache, lru_cache
+from itertools import combinations
+from math import hypot, log
 from pathlib import Path
 from typing import Final
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rag.routing.features import NAMES, SIZE, features, grams, matched
-from rag.routing.message import Message
-from rag.routing.routes import ROUTES, Route
+from rag.routing.message import ADDRESS, ROUTES, SITE, Message, Route
 
 TRAINING: Final = Path(__file__).parent / "training.jsonl"
 WEIGHTS: Final = Path(__file__).parent / "weights.npz"
 _ALIKE: Final = 0.8
 """The cosine from which on two messages count as one wish."""
 _WITH_ADDRESS: Final = frozenset({"save", "save_then_ask"})
+BUCKETS: Final = 1 << 14
+_LONGEST: Final = 400  # characters: a wish is told at the beginning
+_GRAMS: Final = range(1, 5)
+_GRAMS_WEIGH: Final = 4.0
+
+_FIELDS: Final = {
+    "summary": r"summar\w*|sumar\w*|recap\w*|overview\w*|gist|tl;? ?dr|outline|digest|nutshell|boil (?:it |them )?down"
+    r"|(?:main|key|central|important) (?:points?|ideas?|messages?)|takeaways?|highlights|essentials|rundown|abstract"
+    r"|condens\w*|abridge\w*|synops\w*|in brief|briefly|short version|sum up|up to speed"
+    r"|总结|總結|概括|摘要|概述|概要|概览|归纳|歸納|浓缩|精简|梗概|要点|重点|小结|综述|提炼|大意|简介|大概|整理",
+    "change": r"chang\w*|updat\w*|new(?:er|est|ly)?|add(?:ed|itions?)|modif\w*|edited|edits|revis\w*|disappear\w*"
+    r"|remov\w*|differ\w*|latest|missed|miss|what's new|变化|变动|变了|更新|改过|改了|改动|新增|新加|新收|新存|新的"
+    r"|最新|修改|增加|删|消失|不同|變|動",
+    "library": r"librar\w*|collection|knowledge ?base|database|saved|stored|imported|in here|archive"
+    r"|资料库|資料庫|知识库|知識庫|库里|库中|库内|本库|整个库|这个库|这里面|收录|收藏|已存|存的|存了|入库|导入",
+    "page": r"(?:web ?)?pages?|(?:web ?)?sites?|documents?|docs|articles?|urls?|links?|网页|網頁|页面|頁面|文章|站点"
+    r"|网站|網站|文档|资料|資料|文件|链接|网址|篇|页",
+    "count": r"how many|how much|number of|counts?|total|biggest|largest|longest|shortest|smallest|list|average|size"
+    r"|empty|statistics?|stats|多少|几个|几篇|几页|几种|总共|统计|列出|清单|数量|最大|最长|最短|最多"
+    r"|总数|平均|一共|列个|列一下|空的|多大",
+    "since": r"since|(?:last|past|this|previous) (?:week|month|year|night|few|two|three|\d+|monday|tuesday|wednesday"
+    r"|thursday|friday|weekend|morning)\w*|yesterday|overnight|lately|recently|ago"
+    r"|以来|以來|之后|自从|最近|近期|过去|昨天|昨晚|本周|本月|这周|這週"
+    r"|上周|上週|上个月|这个月|半个月|小时|前天",
+    "web": r"(?:the )?(?:web|internet|online|net)|上网|网上|上網|網上|网络|網路|联网|互联网|全网|外网|線上|网页搜索",
+    "engine": r"google[ds]?|bing|duckduckgo|search engine|谷歌|百度|必应|搜索引擎",
+    "search": r"search(?:es|ed|ing)?|look(?:s|ed|ing)? (?:(?:it|this|that|them) )?up|look (?:for|at|online)"
+    r"|find|browse|check|搜索|搜寻|搜尋|搜|查找|查询|查|找",
+    "sum": r"\d[\d,.]* ?[-+*/x×÷^] ?\(?\d|percent of|% of|\d ?%|times|divided|multipl\w*|plus|minus|squared?|cubed"
+    r"|(?:square|cube) root|乘以?|除以|加上?|减去?|平方|立方|等于|百分之|开方|次方",
+    "unit": r"(?:kilo|centi|milli)?met(?:er|re)s?|km|kg|miles?|pounds?|lbs?|celsius|fahrenheit|inch(?:es)?|feet|foot|cm"
+    r"|lit(?:er|re)s?|gallons?|ounces?|oz|grams?|acres?|hectares?|knots?|mph|[mg]b|convert\w*"
+    r"|公里|英里|公斤|千克|磅|摄氏|华氏|英寸|英尺|厘米|加仑|盎司|换算|等于多少|合多少|平方米|海里|斤",
+    "day": r"dates?|weekdays?|day of the week|what day|which day|days|weeks|leap year|what time|time is it"
+    r"|today|tomorrow"
+    r"|how long (?:until|till|ago)|easter|christmas|midnight|noon|new year\w*"
+    r"|几号|幾號|星期|礼拜|周几|週幾|日期|多少天|几天|闰年|几点|哪天|哪一天|农历|倒计时|第几"
+    r"|今天|明天|后天|现在|天后|天前|距离?|还有|春节|国庆|中秋|元旦",
+    "number": r"\d[\d,.]*|[一二三四五六七八九十百千万两]{2,}|half|dozen",
+    "greeting": r"hi|hello|hey|thanks?|thank you|thx|bye|goodbye|good (?:morning|evening|night|afternoon)|cheers"
+    r"|haha\w*|wow|nice|great|cool|awesome|well done|good job|sorry|how are you|who are you"
+    r"|你好|您好|谢谢|謝謝|多谢|感谢|再见|拜拜|早上好|早安|晚安|哈+|辛苦|嗨|不错|棒"
+    r"|厉害|抱歉|不好意思|对不起|你是谁|你是",
+    "save": r"save|add|import|store|keep|collect|ingest|fetch|put|archive|bookmark|index|load|grab|pull|include|crawl"
+    r"|download|read in|take in|保存|存下|存档|存到|存进|存一下|存|收藏|收录|收下|收进"
+    r"|添加|加入|加到|加进|导入|导进|入库|抓取|抓|放进|放到|归档|下载",
+    "you": r"you|your|yourself|u|你|您|你们",
+    "asks": r"what|which|who|whose|when|where|why|how|do|does|did|is|are|can|could|may|should|must"
+    r"|什么|甚麼|哪些?|谁|誰|吗|嗎|怎么|怎样|为什么|为啥|如何|是否|能不能|可不可以|有没有|呢",
+}
+_FUNCTION: Final = (
+    r"an?|the|of|in|on|at|to|for|from|by|with|and|or|but|so|was|were|be|been|being|am|have|has|had|will|would|i|we|they"
+    r"|he|she|it|me|us|them|my|our|their|its|this|that|these|those|there|here|not|no|any|all|some|please|pls|tell|show"
+    r"|give|let|know|just|now|then|than|as|if|up|out|off|about|into|more|most|very|really|only|also|too|want|need|like"
+    r"|get|got|make|made|one|ones|things?|everything|something|whole|every|each|per|between|until|till|after|before|s|m"
+    r"|re|ve|d|ll|t|by|own|currently|altogether|right"
+)
+_FUNCTION_ZH: Final = (
+    "的了吗呢啊呀吧嘛是在有和与跟或把被给我他她它们这那为一下请帮都也就还要想会"
+    "到从里中上内对得地着过再又让用看说个两来去些所共里面们麻烦将自己咱現在请帮忙"
+)
+_LATIN: Final = r"a-zA-Z0-9"
+
+
+def _whole_words(pattern: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<![{_LATIN}])(?:{pattern})(?![{_LATIN}])|" + _chinese_of(pattern), re.IGNORECASE)
+
+
+def _chinese_of(pattern: str) -> str:
+    """The Chinese words of a pattern, which stand beside others without a space."""
+    return "|".join(word for word in pattern.split("|") if not re.search(r"[a-z\\]", word)) or "(?!)"
+
+
+_PATTERNS: Final = {name: _whole_words(pattern) for name, pattern in _FIELDS.items()}
+_REST: Final = re.compile(rf"(?<![{_LATIN}])(?:{_FUNCTION})(?![{_LATIN}])|[{_FUNCTION_ZH}]", re.IGNORECASE)
+_LATIN_WORD: Final = re.compile(rf"[{_LATIN}]{{2,}}")
+_HAN: Final = re.compile("[\u3400-\u9fff]")
+NAMES: Final = (
+    *_FIELDS, "address", "site", "first_search", "left_0", "left_1", "left_2", "left_3", "left_more",
+    "short", "brief", "long", "story",
+)  # fmt: skip
+_PAIRS: Final = tuple(combinations(range(len(NAMES)), 2))
+FIELDS: Final = len(NAMES) + len(_PAIRS)
+SIZE: Final = FIELDS + BUCKETS
+"""How many numbers a message is."""
+
+
+def fields_of(masked: str) -> list[bool]:
+    """Whether it touches each field."""
+    text = masked[:_LONGEST].lower()
+    touched = [pattern.search(text) is not None for pattern in _PATTERNS.values()]
+    rest = text.replace(ADDRESS, " ").replace(SITE, " ")
+    for name, pattern in _PATTERNS.items():
+        rest = pattern.sub(" ", rest) if name not in ("asks",) else rest
+    rest = _REST.sub(" ", _PATTERNS["asks"].sub(" ", rest))
+    left = len(_LATIN_WORD.findall(rest)) + len(_HAN.findall(rest)) / 2
+    size = len(_LATIN_WORD.findall(text)) + len(_HAN.findall(text)) / 2
+    steps = [left == 0, 0 < left <= 1, 1 < left <= 2, 2 < left <= 4, left > 4]
+    lengths = [size <= 2, 2 < size <= 6, 12 < size <= 25, size > 25]
+    return [
+        *touched,
+        ADDRESS in text,
+        SITE in text,
+        _begins(text, "search"),
+        *steps,
+        *lengths,
+    ]
+
+
+def matched(masked: str, field: str) -> str:
+    """The words of the message that touch the field; empty for a field that has none."""
+    pattern = _PATTERNS.get(field)
+    bare = masked[:_LONGEST].replace(ADDRESS, " ").replace(SITE, " ")
+    found = pattern.search(bare) if pattern else None
+    return found.group().strip() if found else ""
+
+
+def only_saves(clause: str) -> bool:
+    """Whether a clause asks for something to be saved, and for nothing else."""
+    touched = dict(zip(NAMES, fields_of(clause), strict=True))
+    return touched["save"] and touched["left_0"] and not touched["asks"]
+
+
+def _begins(text: str, field: str) -> bool:
+    found = _PATTERNS[field].search(text)
+    return found is not None and found.start() <= 6
+
+
+def features(masked: str) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+    """The places of the numbers that are not 0, and the numbers: fields, pairs of fields, n-grams."""
+    touched = fields_of(masked)
+    places = [place for place, is_touched in enumerate(touched) if is_touched]
+    places += [len(NAMES) + place for place, (a, b) in enumerate(_PAIRS) if touched[a] and touched[b]]
+    hashed = grams(masked)
+    values = np.array([0.5] * len(places) + [_GRAMS_WEIGH * weight for weight in hashed.values()], np.float32)
+    return np.array([*places, *(FIELDS + place for place in hashed)], np.int32), values
+
+
+@lru_cache(maxsize=4096)
+def grams(masked: str) -> Mapping[int, float]:
+    """The buckets of its n-grams, and their weights, 1 + log of how often each occurs, as a unit vector."""
+    weights = {bucket: 1 + log(count) for bucket, count in sorted(Counter(_hashed(masked)).items())}
+    length = hypot(*weights.values())
+    return {bucket: weight / length for bucket, weight in weights.items()}
+
+
+def _hashed(masked: str) -> list[int]:
+    text = f" {' '.join(masked[:_LONGEST].lower().split())} "
+    grams = (text[at : at + size] for size in _GRAMS for at in range(len(text) - size + 1))
+    return [crc32(gram.encode()) % BUCKETS for gram in grams if gram.strip()]
 
 
 def likelihoods(message: Message) -> dict[Route, float]:

@@ -1,22 +1,51 @@
-"""A message taken apart: the addresses in it, and the words around them."""
+"""A message taken apart, the addresses in it and the words around them, and the ways that it can go."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal, get_args
 from urllib.parse import urlsplit
 
 from rag.ingest.paste import located_urls
-from rag.routing.features import ADDRESS, SITE, only_saves
+from rag.types import Notice
 
+Route = Literal[
+    "ask",
+    "save",
+    "save_then_ask",
+    "summarise",
+    "what_changed",
+    "statistics",
+    "calculate",
+    "date",
+    "web",
+    "small_talk",
+    "unknown",
+]
+RouteBy = Literal["rules", "classifier", "model", "person"]
+ROUTES: Final[tuple[Route, ...]] = get_args(Route)
+
+
+@dataclass(frozen=True, slots=True)
+class Routed:
+    """The route of a message, who chose it and why, and how sure (0 to 1) that is."""
+
+    route: Route
+    by: RouteBy
+    reason: Notice
+    confidence: float = 1.0
+    addresses: tuple[str, ...] = ()
+    rest: str = ""
+
+
+ADDRESS: Final = "\u27e8url\u27e9"
+SITE: Final = "\u27e8site\u27e9"
+"""What stands in a message in the place of an address."""
 _WORD: Final = re.compile(r"\w")
 _AROUND: Final = (
     " \t\r\n,;:|<>()[]\"'\u2018\u2019\u201c\u201d\uff0c\u3001\uff1b\uff1a\uff08\uff09\u3010\u3011\u300a\u300b"
 )
-_PASTED: Final = 300  # characters from which on a text is worth keeping
-_HEAD: Final = re.compile(r"\s*+(?P<head>[^\n:：]{2,200})(?:[:：]|\n)")
-_HEAD_END: Final = re.compile(r"[,，.。;；]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,15 +80,6 @@ def read_message(text: str, *, attached: bool = False) -> Message:
     rest = " ".join(part.strip(_AROUND) for part in (*words, text[end:]))
     addresses = tuple(dict.fromkeys(address for _, _, address in found))
     return Message(text, addresses, " ".join(rest.split()), "".join((*masked, text[end:])), attached)
-
-
-def pasted(text: str) -> tuple[str, str]:
-    """A wish to save what stands below or behind it, and that text; the whole message and nothing for any other."""
-    first = _HEAD.match(text)
-    body = text[first.end() :].strip() if first else ""
-    if first is None or len(body) < _PASTED or not only_saves(_HEAD_END.split(first["head"])[0]):
-        return text, ""
-    return first["head"], body
 
 
 def _is_site(address: str) -> bool:

@@ -8,11 +8,14 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
 from typing import Final
 
+from pydantic import BaseModel, Field
+
 from rag.errors import ModelError
+from rag.prompts import requests
+from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.questions import is_about_conversation
 from rag.routing.classifier import because, chosen_before, likelihoods
-from rag.routing.message import Message, read_message
-from rag.routing.routes import Route, RouteBy, Routed
+from rag.routing.message import Message, Route, RouteBy, Routed, read_message
 from rag.tools.calculator import expression_of
 from rag.types import Notice
 
@@ -84,3 +87,26 @@ def _routed(
     message: Message, route: Route, by: RouteBy, code: str, confidence: float = 1.0, **params: object
 ) -> Routed:
     return Routed(route, by, Notice(code, params), confidence, message.addresses, message.words)
+
+
+_LONGEST = 2_000  # characters of a message
+_WHY = 160
+
+
+class RouteReply(BaseModel):
+    """The way of one message."""
+
+    route: Route = Field(description="the one that fits; ask where in doubt")
+    confidence: float = Field(default=1.0, description="0 to 1")
+    reason: str = Field(default="", description="why, in a few words, in the message's language")
+
+
+def asked_of(chat: ChatReasoner) -> AskModel:
+    """Asks this model; one that is not sure itself says `ask`."""
+
+    async def ask(message: Message) -> tuple[Route, str]:
+        reply = await chat.filled(RouteReply, requests.route(chat.texts, message.text[:_LONGEST]))
+        sure = reply.confidence >= 0.5
+        return (reply.route if sure else "ask"), " ".join(reply.reason.split())[:_WHY]
+
+    return ask

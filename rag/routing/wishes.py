@@ -1,4 +1,5 @@
-"""What a message asks for besides its question: mode, strategy, how saved pages are cut, their language and days.
+"""What a message asks for besides its question: mode, strategy, how saved pages are cut, their language and days; and
+of one that has pages saved first, what is to be saved and what is asked of it then.
 
 Only what this program calls by name is read, and only where the message says that it is to be used: "in deep mode",
 "用关键词检索", "chunk size 500", "只看英文页面". What was read is taken out of the question.
@@ -13,6 +14,7 @@ from datetime import date
 from typing import Any, Final
 
 from rag.dates import period_of
+from rag.routing.classifier import only_saves
 
 _MODES: Final = {
     "fast": r"fast|quick|快速|快答",
@@ -46,6 +48,14 @@ _ONLY: Final = r"(?:only (?:in|from|on)?|just (?:in|from)|(?:in|from|among|withi
 _PAGES: Final = r"(?:pages?|sites?|documents?|sources?|articles?)"
 _ZH_PAGES: Final = r"(?:网页|页面|资料|文档|文章)"
 _END: Final = r"[\s,，。.;；:：]*"
+
+_JOINT: Final = re.compile(
+    r"[,.;:!?\n，。；：！？]+|\s(?:and then|and|then)\s|然后|之后|接着|并且|并|再", re.IGNORECASE
+)
+_AROUND: Final = " \t\n,.;:，。；：、"
+_HEAD: Final = re.compile(r"\s*+(?P<head>[^\n:：]{2,200})(?:[:：]|\n)")
+_HEAD_END: Final = re.compile(r"[,，.。;；]")
+_PASTED: Final = 300  # characters from which on a text is worth keeping
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,3 +144,23 @@ def _each(kind: str, value: str, text: str, *patterns: str) -> Iterator[tuple[st
     for pattern in patterns:
         for one in re.finditer(rf"(?<![A-Za-z]){pattern}", text, re.IGNORECASE):
             yield kind, value, one.start(), one.end()
+
+
+def pasted(text: str) -> tuple[str, str]:
+    """A wish to save what stands below or behind it, and that text; the whole message and nothing for any other."""
+    first = _HEAD.match(text)
+    body = text[first.end() :].strip() if first else ""
+    if first is None or len(body) < _PASTED or not only_saves(_HEAD_END.split(first["head"])[0]):
+        return text, ""
+    return first["head"], body
+
+
+def question_of(rest: str) -> str:
+    """The words from the first clause on that does more than ask for something to be saved."""
+    place = 0
+    for joint in _JOINT.finditer(rest):
+        head = rest[place : joint.start()].strip(_AROUND)
+        if (head and not only_saves(head)) or not rest[joint.end() :].strip(_AROUND):
+            break
+        place = joint.end()
+    return rest[place:].strip(_AROUND)

@@ -1,14 +1,23 @@
-"""What the nodes of any mode keep in a state, which holds plain data alone, and how an answer is read from it again."""
+"""Values as plain data, and back again: what nodes keep in a state, and an answer and its searches as stored."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+import json
+import zlib
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import asdict, fields, is_dataclass, replace
+from functools import cache
+from types import NoneType, UnionType
+from typing import Any, Final, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from typing_extensions import TypedDict
 
 from rag.retrieval.context import joined
-from rag.types import Citation, Notice, Passage, Statement
+from rag.types import Answer, Candidate, Citation, Notice, Passage, Retrieval, Statement
+
+Record = TypeVar("Record")
+
+_OPENING: Final = 300  # characters of a candidate's text: what tells it from others
 
 
 class NoticeRecord(TypedDict):
@@ -30,19 +39,82 @@ def decided(decision: str, **detail: Any) -> dict[str, Any]:
 
 
 def citations_of(state: Mapping[str, Any]) -> tuple[Citation, ...]:
-    return tuple(Citation(**{**kept, "section": tuple(kept["section"])}) for kept in state.get("citations", ()))
+    return tuple(revive(Citation, kept) for kept in state.get("citations", ()))
 
 
 def statements_of(state: Mapping[str, Any]) -> tuple[Statement, ...]:
-    return tuple(Statement(**{**kept, "marks": tuple(kept["marks"])}) for kept in state.get("statements", ()))
+    return tuple(revive(Statement, kept) for kept in state.get("statements", ()))
 
 
 def passage_of(kept: Mapping[str, Any]) -> Passage:
-    parent = kept.get("parent")
-    return Passage(**{**kept, "section": tuple(kept["section"]), "parent": tuple(parent) if parent else None})
+    return revive(Passage, kept)
 
 
 def whole_of(one: Passage, other: Passage) -> Passage:
     """All that two searches read of a passage; what the first read where that is not in one piece."""
     apart = one.end < other.start - len(other.lead) or other.end < one.start - len(one.lead)
     return one if apart or (one.start <= other.start and other.end <= one.end) else joined(one, other)
+
+
+def plain(answer: Answer) -> dict[str, Any]:
+    """The answer as JSON values: a few kilobytes.
+
+    Quotes are kept whole with their places, so that an old answer shows what it showed. Passages keep
+    where they stand and how they were found; their texts are in the library, and searches are `packed`.
+    """
+    light = replace(answer, searches=(), passages=tuple(replace(passage, text="") for passage in answer.passages))
+    data: dict[str, Any] = asdict(light)
+    data.pop("searches")
+    return data
+
+
+def revived(data: Mapping[str, Any]) -> Answer:
+    """The answer from what `plain` made; fields that are newer than the record have their defaults."""
+    return revive(Answer, data)
+
+
+def packed(searches: Sequence[Retrieval]) -> bytes:
+    """The searches of an answer as compressed JSON: about six kilobytes each; empty without any.
+
+    Of each candidate's text the opening is kept. `passages` are not: they are among the candidates.
+    """
+    if not searches:
+        return b""
+    data = [asdict(replace(one, passages=(), candidates=tuple(map(_short, one.candidates)))) for one in searches]
+    return zlib.compress(json.dumps(data, ensure_ascii=False, default=str).encode())
+
+
+def unpacked(data: bytes) -> tuple[Retrieval, ...]:
+    """The searches from what `packed` made."""
+    return tuple(revive(Retrieval, one) for one in json.loads(zlib.decompress(data))) if data else ()
+
+
+def _short(candidate: Candidate) -> Candidate:
+    return replace(candidate, passage=replace(candidate.passage, text=candidate.passage.text[:_OPENING]))
+
+
+def revive(kind: type[Record], data: Mapping[str, Any]) -> Record:
+    """A value of a dataclass from its fields as JSON; those that the class does not have are passed over."""
+    hints = _hints(cast(Hashable, kind))
+    return kind(**{name: _value(hints[name], value) for name, value in data.items() if name in hints})
+
+
+@cache
+def _hints(kind: Any) -> dict[str, Any]:
+    known = get_type_hints(kind)
+    return {field.name: known[field.name] for field in fields(kind)}
+
+
+def _value(hint: Any, value: Any) -> Any:
+    if value is None:
+        return None
+    origin = get_origin(hint)
+    if origin in (Union, UnionType):
+        return _value(next(arm for arm in get_args(hint) if arm is not NoneType), value)
+    if origin is tuple:
+        arms = get_args(hint)
+        same = len(arms) == 2 and arms[1] is Ellipsis
+        return tuple(_value(arms[0] if same else arms[at], one) for at, one in enumerate(value))
+    if isinstance(hint, type) and is_dataclass(hint):
+        return revive(hint, value)
+    return value

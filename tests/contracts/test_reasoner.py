@@ -11,7 +11,7 @@ import pytest
 from rag.checking.citations import check
 from rag.config import load_settings
 from rag.graphs import MODES
-from rag.graphs.answer.tools import read_wish, retrieve_tool
+from rag.graphs.answer.nodes import read_wish, retrieve_tool
 from rag.models.chat import build_chat_model
 from rag.models.sparse import SparseEncoder
 from rag.reasoning.chat import ChatReasoner

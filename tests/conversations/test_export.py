@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from docx import Document
 
-from rag.conversations.answer_record import revived
 from rag.conversations.conversations import TurnView
 from rag.conversations.export import export, file_name
 from rag.errors import RagError
+from rag.runs.kept import revived
 from rag.store.sql.conversation_table import Conversation
 from rag.types import Answer, Citation, Notice, Statement, ToolUse
 from tests.support.tree_rows import five

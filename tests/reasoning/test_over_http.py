@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from rag.config import load_settings
-from rag.conversations.answer_record import plain, revived
 from rag.graphs import MODES
 from rag.messages import say
 from rag.models import chat as chat_models
 from rag.prompts.texts import SHIPPED, PromptTexts
 from rag.reasoning.chat import ChatReasoner
+from rag.runs.kept import plain, revived
 from rag.runs.options import Question
 from rag.runs.runs import Runs
 from rag.types import RunMode

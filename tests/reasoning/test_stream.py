@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 
 import pytest
 
 from rag.reasoning.reasoner import RESET
-from rag.reasoning.stream import ShownText, without_thinking
+from rag.reasoning.stream import ShownText, joined, without_thinking
 
 SIGN = "NOT_IN_PAGES"
 
@@ -101,3 +101,33 @@ def test_nothing_thought_is_shown_meanwhile() -> None:
 )
 def test_whole_texts(text: str, expected: str) -> None:
     assert without_thinking(text) == expected
+
+
+def _joined(pieces: Sequence[str]) -> list[str]:
+    async def source() -> AsyncIterator[str]:
+        for piece in pieces:
+            yield piece
+
+    async def read() -> list[str]:
+        return [piece async for piece in joined(source())]
+
+    return asyncio.run(read())
+
+
+@pytest.mark.parametrize(
+    ("pieces", "expected"),
+    [
+        (["A ", "\ud83d", "\ude00", " b"], ["A ", "😀", " b"]),
+        (["A \ud83d", "\ude00 b"], ["A ", "😀 b"]),
+        (["A \ud83d", "", "\ude00"], ["A ", "😀"]),
+        (["\ud83d\ude00\ud83d", "\ude01"], ["😀", "😁"]),
+        (["𠮷野", "家"], ["𠮷野", "家"]),
+        (["\ud83d", "x"], ["\ufffdx"]),
+        (["x", "\ude00"], ["x", "\ufffd"]),
+        (["x\ud83d"], ["x", "\ufffd"]),
+        ([], []),
+    ],
+)
+def test_a_character_that_came_in_two_halves_is_one(pieces: list[str], expected: list[str]) -> None:
+    assert _joined(pieces) == expected
+    "".join(expected).encode()

@@ -11,11 +11,9 @@ import pytest
 
 from rag.errors import ModelError
 from rag.routing.classifier import TRAINING, digest, fitted_on
-from rag.routing.message import Message, read_message
+from rag.routing.message import ROUTES, Message, Route, read_message
 from rag.routing.router import Router
-from rag.routing.routes import ROUTES, Route
-from rag.routing.saving import question_of
-from rag.routing.wishes import read_wishes
+from rag.routing.wishes import question_of, read_wishes
 
 HERE = Path(__file__).parent
 TODAY = date(2026, 11, 23)

@@ -1,4 +1,4 @@
-"""The steps of the loop. Each returns what changes in the state, and what it decided, for the trace.
+"""The steps of the loop, and its one tool. Each step returns what changes in the state, and what it decided.
 
 What was written is checked by the best verifier that is there; where it does not answer, by rules.
 """
@@ -6,13 +6,18 @@ What was written is checked by the best verifier that is there; where it does no
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
+import re
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, replace
-from typing import Any
+from dataclasses import asdict, dataclass, replace
+from functools import cache
+from typing import Annotated, Any
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
-from langgraph.runtime import Runtime
+from langchain_core.tools import BaseTool, StructuredTool
+from langgraph.prebuilt import InjectedState, ToolNode
+from langgraph.runtime import Runtime, get_runtime
 
 from rag.checking.citations import Check, Checked, consulted
 from rag.errors import ModelError, RagError
@@ -26,10 +31,9 @@ from rag.graphs.answer.state import (
     leftovers,
     reference,
 )
-from rag.graphs.answer.tools import Wish, read_wish, retrieve_tool, tool_node
 from rag.graphs.answer.writing import caveat, failed, judged, missing, write
 from rag.reasoning.history import questions_before
-from rag.reasoning.messages import call_for, exchanges_of, said
+from rag.reasoning.messages import RETRIEVE, call_for, exchanges_of, said
 from rag.reasoning.questions import is_about_conversation, question_problem
 from rag.reasoning.reasoner import following
 from rag.retrieval.answerable import REFUSE
@@ -37,6 +41,8 @@ from rag.retrieval.ledger import LEG
 from rag.runs.kept import decided, notice_of, record
 from rag.runs.nodes import completed, summed_up
 from rag.runs.usage import BUDGET_CODES
+from rag.text import mended
+from rag.tracing import span
 from rag.types import Citation, Notice, Passage
 
 log = logging.getLogger(__name__)
@@ -46,6 +52,15 @@ Result = tuple[LoopState, dict[str, Any]]
 MAX_PASSAGES = 10
 UNGRADED = "ungraded"
 _UNUSABLE = "chat_unusable"
+MAX_QUERIES = 3
+MAX_QUERY_CHARACTERS = 400
+
+_DESCRIPTION = (
+    "Search the person's saved web pages and return the passages that fit best. "
+    "query: the key terms, names and numbers of what is wanted, complete in itself."
+)
+_QUERY = re.compile(r'"query"\s*:\s*("(?:[^"\\]|\\.)*")')
+_LOOKS_LIKE_A_CALL = re.compile(rf'<tool_call>|"name"\s*:\s*"{RETRIEVE}"|\b{RETRIEVE}\s*\(')
 
 
 async def enter(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
@@ -292,3 +307,74 @@ async def verified(
     check = await asyncio.to_thread(Check, text, passages)
     verifiers = context.verifiers if ask else ()
     return (await consulted(check, verifiers, question, context.options.context_tokens)).result()
+
+
+async def _retrieve(query: str, before: Annotated[list[str], InjectedState("before")]) -> tuple[str, list[Passage]]:
+    context = get_runtime(LoopContext).context
+    with span(RETRIEVE, "tool", query=query) as done:
+        passages = list(await asyncio.to_thread(context.search, query, before))
+        done.attributes["passages"] = len(passages)
+    lines = [f"[{place}] {passage.title or passage.url}" for place, passage in enumerate(passages, 1)]
+    return "\n".join(lines) or "Nothing was found.", passages
+
+
+@cache
+def retrieve_tool() -> BaseTool:
+    """Make the search tool: its content is a list of titles for the conversation, its artifact passages."""
+    return StructuredTool.from_function(
+        coroutine=_retrieve, name=RETRIEVE, description=_DESCRIPTION, response_format="content_and_artifact"
+    )
+
+
+@cache
+def tool_node() -> ToolNode:
+    """Make what runs the tool's calls; what the search raises comes through."""
+    return ToolNode([retrieve_tool()])
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What a model wants: to search for `queries`, or to say `text`; `problem` if its call made no sense."""
+
+    queries: tuple[str, ...] = ()
+    text: str = ""
+    problem: str = ""
+
+
+def read_wish(message: AIMessage) -> Wish:
+    """Read the model's decision. A call whose query can be told is no problem, whatever else is wrong."""
+    calls: list[Any] = [*message.tool_calls, *message.invalid_tool_calls]
+    text = message.text.strip()
+    if not calls and not _LOOKS_LIKE_A_CALL.search(text):
+        return Wish(text=text)
+    queries = [query for call in calls if (query := _query_of(call.get("args")))]
+    if not calls and (query := _query_in(text)):
+        queries = [query]
+    if queries:
+        return Wish(tuple(dict.fromkeys(queries))[:MAX_QUERIES])
+    name = calls[0].get("name") if calls else RETRIEVE
+    if name != RETRIEVE:
+        return Wish(problem="there is no tool of that name")
+    return Wish(problem="its arguments were not a JSON object with a string named query")
+
+
+def _query_of(arguments: object) -> str:
+    if isinstance(arguments, dict):
+        query = arguments.get("query")
+        return _clean(query) if isinstance(query, str) else ""
+    return _query_in(arguments) if isinstance(arguments, str) else ""
+
+
+def _query_in(raw: str) -> str:
+    """Return the query of a call that is not valid JSON as a whole, if its string at least is complete."""
+    match = _QUERY.search(raw)
+    if not match:
+        return ""
+    try:
+        return _clean(str(json.loads(match[1], strict=False)))
+    except json.JSONDecodeError:
+        return ""
+
+
+def _clean(query: str) -> str:
+    return mended(query).strip()[:MAX_QUERY_CHARACTERS]

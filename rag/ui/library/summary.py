@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import streamlit as st
 
-from rag.conversations.answer_record import revived
 from rag.errors import RagError
 from rag.messages import say
-from rag.runs.kept import notice_of
+from rag.runs.kept import notice_of, revived
 from rag.runs.options import Question
 from rag.store.filters import Filters
 from rag.types import Answer, Page

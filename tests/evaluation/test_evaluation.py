@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from rag.evaluation.evaluation import ShownAnswers, Which
 from rag.evaluation.metrics import Tools
-from rag.evaluation.shown import ShownAnswers, Which
 from rag.types import Answer
 
 ANSWER = Answer("When?", "fast", "answered", "It was opened in 1932.", seconds=1.0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-from rag.conversations.answer_record import packed, plain, revived, unpacked
+from rag.runs.kept import packed, plain, revived, unpacked
 from rag.types import Answer, Candidate, Citation, Notice, Retrieval, Statement, Step, Usage
 from tests.support.answering import passage
 
