@@ -33,7 +33,7 @@ from benchmarks.datasets import DEFAULT_FOLDER, Dataset, find, load, separation,
 from rag.app import App
 from rag.config import load_settings
 from rag.ingest.batch import ingest_all
-from rag.ingest.records import record_sources
+from rag.ingest.sources import record_sources
 from rag.retrieval.answerable import FEATURES, KEYWORD_FEATURES, REFUSE
 
 TARGET = Path(__file__).resolve().parents[1] / "rag" / "retrieval" / "calibration.json"

@@ -15,7 +15,7 @@ from rag.app import App
 from rag.config import load_settings
 from rag.ingest.batch import ingest_all
 from rag.ingest.chunking import embedded_text
-from rag.ingest.records import record_sources
+from rag.ingest.sources import record_sources
 from rag.store.qdrant.library import Library
 from rag.types import Chunk
 

@@ -22,7 +22,7 @@ from rag.app import App
 from rag.app.models import Models
 from rag.config import load_settings
 from rag.ingest.batch import ingest_all
-from rag.ingest.records import record_sources
+from rag.ingest.sources import record_sources
 from rag.models.embedding import EmbeddingModel
 
 

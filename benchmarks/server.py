@@ -39,7 +39,7 @@ from rag.ingest.batch import ingest_all
 from rag.ingest.chunking import get_chunker
 from rag.ingest.jobs import Jobs
 from rag.ingest.pipeline import Ingestor
-from rag.ingest.records import record_sources
+from rag.ingest.sources import record_sources
 from rag.models.embedding import load_embedding_model
 from rag.models.sparse import SparseEncoder
 from rag.reading.parser import Parser

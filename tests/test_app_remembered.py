@@ -13,7 +13,7 @@ from rag.app import App, ChatOptions, Question, RunOptions
 from rag.config import load_settings
 from rag.conversations.conversations import TurnView
 from rag.ingest.batch import ingest_all
-from rag.ingest.records import record_sources
+from rag.ingest.sources import record_sources
 from tests.support.chat_rules import rules
 from tests.support.chat_server import ChatServer, Request
 from tests.support.hashed_model import HashedBuiltin

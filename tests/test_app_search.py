@@ -14,7 +14,7 @@ import pytest
 from rag.app import App, ChatOptions, Question, RunOptions
 from rag.config import load_settings
 from rag.ingest.batch import ingest_all
-from rag.ingest.records import record_sources
+from rag.ingest.sources import record_sources
 from rag.messages import say
 from rag.prompts.texts import SHIPPED
 from rag.retrieval.answerable import DOUBT

@@ -17,7 +17,7 @@ from rag.errors import StoreError
 from rag.ingest.batch import ingest_all
 from rag.ingest.chunking import get_chunker
 from rag.ingest.pipeline import Ingestor
-from rag.ingest.records import record_sources
+from rag.ingest.sources import record_sources
 from rag.reading.parser import Parser
 from rag.store.qdrant.library import open_library
 from rag.types import RunMode

@@ -14,7 +14,7 @@ from rag.app import App
 from rag.app.transfer import Transfer
 from rag.config import load_settings
 from rag.errors import StoreError
-from rag.ingest.records import record_sources
+from rag.ingest.sources import record_sources
 
 LINES = [
     '{"url": "https://a.example/1", "title": "Lamps", "text": "The lamp was wound every four hours, day and night."}',

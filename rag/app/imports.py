@@ -15,10 +15,9 @@ from rag.ingest.jobs import Jobs, Sites
 from rag.ingest.paste import find_urls
 from rag.ingest.pipeline import Ingestor
 from rag.ingest.readahead import READERS, Limits
-from rag.ingest.records import RecordBounds, Source
 from rag.ingest.schedule import Schedules
 from rag.ingest.source_reading import Reader
-from rag.ingest.sources import example_sources, web_source
+from rag.ingest.sources import RecordBounds, Source, example_sources, web_source
 from rag.reading.parser import Parser
 from rag.store.sql.database import Database
 from rag.web.connections import HostGates

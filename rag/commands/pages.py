@@ -18,8 +18,7 @@ from rag.errors import ConfigError
 from rag.ingest.batch import ingest_all
 from rag.ingest.jobs import Jobs
 from rag.ingest.paste import find_urls
-from rag.ingest.records import RecordBounds, record_lines, record_sources
-from rag.ingest.sources import Source, full_path, path_sources, web_source
+from rag.ingest.sources import RecordBounds, Source, full_path, path_sources, record_lines, record_sources, web_source
 from rag.messages import say
 from rag.text import without_controls, without_surrogates
 from rag.types import Decision, IngestResult

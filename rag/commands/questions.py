@@ -13,7 +13,7 @@ from rag.app import App, Question, RunOptions
 from rag.commands.output import put, shorten, text_of
 from rag.config import Settings
 from rag.errors import IngestError
-from rag.ingest.records import text_lines
+from rag.ingest.sources import text_lines
 from rag.messages import say
 from rag.reasoning.history import questions_before
 from rag.retrieval.explain import explained, explanation

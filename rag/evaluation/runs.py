@@ -22,7 +22,7 @@ from rag.evaluation.metrics import Timed, Tools, scores
 from rag.evaluation.settings import Setting
 from rag.runs.kept import plain, revive
 from rag.runs.options import Question
-from rag.store.patience import AWAY, patiently
+from rag.store.ports import AWAY, patiently
 from rag.store.sql.database import Database
 from rag.store.sql.evaluation_table import KeptRow, KeptRun, RunState
 from rag.types import Answer, Event, Notice

@@ -10,14 +10,14 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from rag.errors import RagError
-from rag.ingest.groups import MOST, Settling
+from rag.ingest.duplicates import MOST, Settling
 from rag.ingest.outcomes import failure, here_already, result
 from rag.ingest.pipeline import Ingestor, named
 from rag.ingest.readahead import Limits, ReadAhead, Taken
 from rag.ingest.retry_policy import delay_before
 from rag.ingest.source_reading import Read
 from rag.ingest.sources import Source, apart
-from rag.store.patience import patience, patiently
+from rag.store.ports import patience, patiently
 from rag.types import Decision, IngestResult, Notice, Page, Stage
 
 log = logging.getLogger(__name__)

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from rag.models.batched_calls import Together
 from rag.models.embedding import EmbeddingModel
+from rag.models.engines import Together
 from rag.models.sparse import SparseEncoder
 from rag.types import Chunk, SparseVector
 

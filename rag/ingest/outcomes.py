@@ -15,7 +15,7 @@ from rag.ingest.duplicates import Duplicate
 from rag.ingest.source_reading import Read
 from rag.ingest.sources import Source
 from rag.messages import say
-from rag.store.aliases import joined_aliases
+from rag.store.duplicates import joined_aliases
 from rag.store.ports import Library
 from rag.text import plain
 from rag.types import IngestResult, IngestStatus, Notice, Page

@@ -14,7 +14,10 @@ from rag.errors import IngestError, RagError
 from rag.ingest.chunking import Chunker, embedded_text, get_chunker
 from rag.ingest.duplicates import (
     Duplicate,
+    Foreseen,
+    Settling,
     aliases_of,
+    apart,
     claim_of,
     find_duplicate,
     stood_in_for,
@@ -22,7 +25,6 @@ from rag.ingest.duplicates import (
     without_alias,
 )
 from rag.ingest.encode_chunks import ChunkEncoder, Prepared
-from rag.ingest.groups import Foreseen, Settling, apart
 from rag.ingest.outcomes import (
     held,
     looked_at,
@@ -34,8 +36,8 @@ from rag.ingest.outcomes import (
 )
 from rag.ingest.source_reading import OnStage, Read, Reader
 from rag.ingest.sources import Source
-from rag.models.batched_calls import Together
 from rag.models.embedding import EmbeddingModel
+from rag.models.engines import Together
 from rag.models.sparse import SparseEncoder
 from rag.reading.parser import Parser
 from rag.reading.quality import judge

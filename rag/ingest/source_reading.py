@@ -1,24 +1,38 @@
-"""From a source to a page with its text, not stored yet."""
+"""A source, and what reading it gives: a page with its text, not stored yet."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rag.dates import now
 from rag.errors import IngestError
 from rag.ingest.encode_chunks import Prepared
-from rag.ingest.sources import Source
 from rag.reading.parser import Extracted, Parser
 from rag.text import detect_language, plain
-from rag.types import Page, Stage
+from rag.types import Page, PageSource, Stage
 from rag.web.fetch import Fetched, Fetcher
 from rag.web.media import media_type
 from rag.web.url_key import split_url, without_tracking
 
 OnStage = Callable[[Stage], object]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One thing to take in. `name` is how the person gave it, `url` the address it is known by.
+
+    With `data` or `record` nothing is fetched; `broken` is the error of a source that cannot be read.
+    """
+
+    name: str
+    url: str
+    kind: PageSource
+    data: bytes | None = None
+    record: Mapping[str, Any] = field(default_factory=dict)
+    broken: IngestError | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,21 +1,24 @@
-"""What a person can hand in: an address, a file, or a page that is already text (a row of a JSONL file)."""
+"""What a person can hand in: an address, a file, or pages that are text already: the rows of a JSONL file."""
 
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from hashlib import sha256
-from io import BytesIO
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, Final
 from urllib.parse import quote
 
 from rag.errors import IngestError
 from rag.ingest.archives import Member, folder_members, zip_members
-from rag.ingest.records import BOUNDS, RecordBounds, Source, record_lines, record_sources
-from rag.text import without_surrogates
+from rag.ingest.source_reading import Source
+from rag.text import plain, without_surrogates
+from rag.web.guard import MAX_LENGTH, shown
+from rag.web.url_key import browser_url, split_url
 
 __all__ = ["Source", "apart", "file_sources", "path_sources", "sources_in", "web_source"]
 
@@ -27,6 +30,27 @@ FILE_TYPES = (".html", ".htm", ".xhtml", ".md", ".markdown", ".txt", ".csv", ".t
 _ARCHIVE = ".zip"
 _LIMITS = {ending: MAX_DOCUMENT_BYTES if ending in _DOCUMENTS else MAX_FILE_BYTES for ending in ("", *FILE_TYPES)}
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+_NAMES = ("title", "lang")
+_TEXTS = ("text", "html", "markdown")
+_LINE_END = re.compile(r"\r\n?|\n")
+_ESCAPED = 6  # characters of a line for a byte of text: \u0041
+_BESIDE = 65_536  # characters for all that is not the text
+
+
+@dataclass(frozen=True, slots=True)
+class RecordBounds:
+    """How much is read of a JSONL file: of each record's text in bytes of UTF-8, and records."""
+
+    size: int = 1_000_000
+    records: int = 100_000
+
+    @property
+    def line(self) -> int:
+        """Characters that a line may have."""
+        return _ESCAPED * self.size + _BESIDE
+
+
+BOUNDS: Final = RecordBounds()
 
 
 def web_source(url: str) -> Source:
@@ -148,3 +172,70 @@ def example_sources() -> list[Source]:
         for row in rows
         for source in file_sources(row["file"], (EXAMPLES / row["file"]).read_bytes(), row["url"])
     ]
+
+
+def text_lines(text: str) -> list[str]:
+    """The lines of a text. Unlike `str.splitlines` this leaves U+2028 and its like, which JSON may hold, in place."""
+    return _LINE_END.split(text)
+
+
+def record_lines(file: BinaryIO, bounds: RecordBounds) -> Iterator[str]:
+    """The lines of a file, one at a time; of one that is longer than a record may be, the beginning alone."""
+    text = TextIOWrapper(file, "utf-8-sig", "replace", newline=None)
+    while line := text.readline(bounds.line + 1):
+        yield line.removesuffix("\n")
+        while len(line) > bounds.line and not line.endswith("\n"):
+            line = text.readline(bounds.line + 1)
+
+
+def record_sources(lines: Iterable[str], name: str, bounds: RecordBounds = BOUNDS) -> Iterator[Source]:
+    """One source for each line {"url", "title", "lang"?, "text" | "html" | "markdown"}; a broken one says so.
+
+    What follows the last record that is read is one broken source.
+    """
+    count = 0
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        count += 1
+        if count > bounds.records:
+            yield _broken("records_left_out", name, number, limit=f"{bounds.records:,}")
+            return
+        yield _source(line, name, number, bounds)
+
+
+def _source(line: str, name: str, number: int, bounds: RecordBounds) -> Source:
+    record = _record(line) if len(line) <= bounds.line else {}
+    if record is None:
+        return _broken("record_broken", name, number)
+    if not record or any(len(record[key].encode()) > bounds.size for key in _TEXTS if key in record):
+        return _broken("record_too_large", name, number, limit=f"{bounds.size / 1e6:g}")
+    if not _is_web_address(record["url"]):
+        return _broken("record_address", name, number, url=shown(record["url"]), longest=f"{MAX_LENGTH:,}")
+    return Source(record["url"], record["url"], "import", record=record)
+
+
+def _broken(code: str, name: str, number: int, **params: str) -> Source:
+    return Source(f"{name}:{number}", "", "import", broken=IngestError(code, name=name, line=number, **params))
+
+
+def _is_web_address(url: str) -> bool:
+    parts = split_url(url)
+    is_written_out = parts.scheme in ("http", "https") and bool(parts.hostname)
+    return is_written_out and len(url) <= MAX_LENGTH and plain(url) == url.strip() and browser_url(url) is not None
+
+
+def _record(line: str) -> Mapping[str, Any] | None:
+    """What is read of a line's object, without broken characters; None for a line that is no page."""
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(record, dict) or not isinstance(record.get("url"), str) or not record["url"].strip():
+        return None
+    texts = [record[key] for key in _TEXTS if key in record]
+    named = all(isinstance(record.get(key, ""), str | None) for key in _NAMES)
+    if not named or not texts or not all(isinstance(text, str) for text in texts):
+        return None
+    kept = ("url", *_NAMES, *_TEXTS)
+    return {key: without_surrogates(record[key]) for key in kept if isinstance(record.get(key), str)}

@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rag.errors import ModelError
-from rag.models.batched_calls import Together, Workers, ahead
-from rag.models.engines import Embedders, choose, has_bfloat16
+from rag.models.engines import Embedders, Together, Workers, ahead, choose, has_bfloat16
 from rag.models.families import ModelFamily, family_of
 from rag.models.flag import load_flag_model
 from rag.models.hub import find_model

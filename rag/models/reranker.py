@@ -13,9 +13,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from rag.errors import ModelError
-from rag.models.batched_calls import Workers
 from rag.models.embedding import best_device
-from rag.models.engines import Scorers, choose, has_bfloat16, sigmoid
+from rag.models.engines import Scorers, Workers, choose, has_bfloat16, sigmoid
 from rag.models.families import read_json
 from rag.models.flag import load_flag_reranker
 from rag.models.hub import find_optional

@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rag.errors import ModelError
-from rag.models.batched_calls import Workers
 from rag.models.embedding import best_device
+from rag.models.engines import Workers
 from rag.models.families import read_json
 from rag.models.flag import load_classifier
 from rag.models.hub import find_optional

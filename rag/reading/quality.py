@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from rag.reading.extraction.clean import clean_line
 from rag.reading.parser import Extracted
-from rag.reading.walls import WALLS, Seen, Wall, look_for, titled
+from rag.reading.walls import TITLES, WALLS, Wall
 from rag.text import weigh
 from rag.types import Notice
 
@@ -70,6 +71,16 @@ _LEAST = 6
 _LATIN_SHARE = 0.03
 _GBK_SHARE = 0.4
 _FILLER_SHARE = 0.02
+_SENTENCE = re.compile(r"[^\n.!?。！？；]+(?:[.!?。！？；]+|\n|$)")
+_MARK = re.compile(r"^[\s#>*|•+-]+|\s*\|\s*$")
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """How much of a text is of a wall's kind (0 to 1), and the first sentence that only such a wall says."""
+
+    share: float
+    sentence: str
 
 
 def page_signals(tree: Any, text: str) -> tuple[str, ...]:
@@ -120,10 +131,10 @@ def judge(extracted: Extracted, *, can_read: Callable[[str], bool], status: int 
 
 def _is_wall(wall: Wall, extracted: Extracted, size: float, status: int) -> str:
     """The words by which the page is such a wall, or ""."""
-    is_titled = titled(wall, extracted.title) or (wall.code == "gate_not_found" and status in (404, 410))
+    is_titled = _titled(wall, extracted.title) or (wall.code == "gate_not_found" and status in (404, 410))
     if size > (_LONG_WALL if is_titled else wall.longest):
         return ""
-    seen: Seen = look_for(wall, f"{extracted.title}\n{extracted.text}" if is_titled else extracted.text)
+    seen = look_for(wall, f"{extracted.title}\n{extracted.text}" if is_titled else extracted.text)
     if is_titled and (size <= _BRIEF or (seen.sentence and seen.share >= wall.share / 2)):
         return seen.sentence or extracted.title
     is_marked = bool(wall.signals.intersection(extracted.signals))
@@ -131,6 +142,31 @@ def _is_wall(wall: Wall, extracted: Extracted, size: float, status: int) -> str:
         return seen.sentence or extracted.title or extracted.text
     needed = wall.share / 2 if is_marked else wall.share
     return seen.sentence if seen.sentence and size <= wall.longest and seen.share >= needed else ""
+
+
+def look_for(wall: Wall, text: str) -> _Seen:
+    """Compare a text's sentences with a wall's."""
+    total = matched = 0.0
+    strongest = ""
+    for match in _SENTENCE.finditer(text):
+        sentence = _MARK.sub("", match[0]).strip()
+        size = weigh(sentence)
+        if size < 2:
+            continue
+        total += size
+        lower = sentence.lower()
+        is_strong = wall.strong.search(lower) is not None
+        if is_strong or wall.weak.search(lower):
+            matched += size
+        if is_strong and not strongest:
+            strongest = sentence
+    return _Seen(matched / total if total else 0.0, strongest)
+
+
+def _titled(wall: Wall, title: str) -> bool:
+    """Whether a page's title is that of such a wall."""
+    pattern = TITLES.get(wall.code)
+    return bool(pattern and pattern.fullmatch(title.strip()))
 
 
 def _letters(text: str, can_read: Callable[[str], bool]) -> Notice | None:

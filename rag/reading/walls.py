@@ -9,8 +9,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from rag.text import weigh
-
 
 @dataclass(frozen=True, slots=True)
 class Wall:
@@ -231,7 +229,7 @@ def _title(*patterns: str) -> re.Pattern[str]:
     return re.compile(f"\\A(?:{'|'.join(patterns)}){_SITE}", re.IGNORECASE)
 
 
-_TITLES = {
+TITLES = {
     "gate_captcha": _title(
         "just a moment|attention required|robot check|access denied|access to this page has been denied",
         "security (?:check|verification)|captcha|human verification|are you (?:a )?(?:human|robot)",
@@ -257,39 +255,3 @@ _TITLES = {
         "before you continue.{0,30}", "(?:your )?(?:privacy|cookie) (?:choices|preferences|consent)"
     ),
 }
-
-_SENTENCE = re.compile(r"[^\n.!?。！？；]+(?:[.!?。！？；]+|\n|$)")
-_MARK = re.compile(r"^[\s#>*|•+-]+|\s*\|\s*$")
-
-
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """How much of a text is of a wall's kind (0 to 1), and the first sentence that only such a wall says."""
-
-    share: float
-    sentence: str
-
-
-def look_for(wall: Wall, text: str) -> Seen:
-    """Compare a text's sentences with a wall's."""
-    total = matched = 0.0
-    strongest = ""
-    for match in _SENTENCE.finditer(text):
-        sentence = _MARK.sub("", match[0]).strip()
-        size = weigh(sentence)
-        if size < 2:
-            continue
-        total += size
-        lower = sentence.lower()
-        is_strong = wall.strong.search(lower) is not None
-        if is_strong or wall.weak.search(lower):
-            matched += size
-        if is_strong and not strongest:
-            strongest = sentence
-    return Seen(matched / total if total else 0.0, strongest)
-
-
-def titled(wall: Wall, title: str) -> bool:
-    """Whether a page's title is that of such a wall."""
-    pattern = _TITLES.get(wall.code)
-    return bool(pattern and pattern.fullmatch(title.strip()))

@@ -1,7 +1,7 @@
-"""Texts that are nearly the same: MinHash signatures, found by locality-sensitive hashing.
+"""One page at several addresses, its aliases; and texts that are nearly the same.
 
 A text is the set of its shingles: runs of `SHINGLE` words, where a Chinese character counts as a word.
-The share of equal values in two signatures estimates the Jaccard similarity of the two sets (Broder,
+The share of equal values in two MinHash signatures estimates the Jaccard similarity of the two sets (Broder,
 "On the resemblance and containment of documents", 1997). A signature is cut into bands; pages that
 agree in a whole band are candidates (Leskovec et al., "Mining of Massive Datasets", chapter 3).
 With 16 bands of 8 values a pair of similarity s is seen with probability 1 - (1 - s^8)^16: 99.4 %
@@ -13,10 +13,11 @@ from __future__ import annotations
 import base64
 import functools
 import hashlib
+import json
 import re
 import unicodedata
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,8 @@ from rag.types import SparseVector
 if TYPE_CHECKING:
     from datasketch import MinHash
 
+_ALIASES = 500
+_ALIAS_BYTES = 100_000  # a record's row in an exported file is read up to 256 KB
 THRESHOLD = 0.85
 SHINGLE = 4
 PERMUTATIONS = 128
@@ -38,6 +41,28 @@ _ROWS = 1024  # shingles hashed at once: 0.5 MB, which stays in a core's cache
 _PRIME = np.uint64(0x9E3779B97F4A7C15)
 _HAN = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
 _TOKEN = re.compile(f"[{_HAN}]|[^\\W_{_HAN}]+")
+
+
+def alias_hash(address: str) -> str:
+    """The url_hash of an alias, which is spelled as its key already (`rag.web.url_key`)."""
+    return hashlib.md5(address.encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest()
+
+
+def joined_aliases(before: Iterable[str], seen: Iterable[str]) -> tuple[str, ...]:
+    """The aliases that a page has, those seen last at the end; of too many the newest stay.
+
+    An address that leads somewhere else at every look would make them grow without end.
+    """
+    fresh = dict.fromkeys(seen)
+    every = [*(one for one in dict.fromkeys(before) if one not in fresh), *fresh]
+    kept: list[str] = []
+    room = _ALIAS_BYTES
+    for address in reversed(every[-_ALIASES:]):
+        room -= len(json.dumps(address)) + 1
+        if room < 0:
+            break
+        kept.append(address)
+    return tuple(reversed(kept))
 
 
 @dataclass(frozen=True, slots=True)

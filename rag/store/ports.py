@@ -3,16 +3,18 @@
 `qdrant.library.Library` is the one there is; the tests in `tests/contracts/test_library.py` hold for any other. Tables
 of jobs and conversations have no port beside `sql`, whose statements are what another database would have to
 understand; that of checkpoints is LangGraph's `BaseCheckpointSaver`. Every method raises StoreError when the database
-fails, StoreAwayError when it is away for longer than `rag.store.patience` allows.
+fails, StoreAwayError when it is away for longer than `patience` allows.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +23,45 @@ from rag.store.duplicates import Signature
 from rag.store.filters import Filters
 from rag.store.fusion import Fusion, Query, reciprocal_rank_fusion
 from rag.types import Chunk, Page, PageVersion, Passage, SparseVector
+
+T = TypeVar("T")
+
+AWAY = frozenset({"store_away", "store_unreachable", "store_server_full"})
+"""What a StoreAwayError may be called."""
+QUESTION = 10.0  # seconds for which a call is made again before whoever waits is told
+SCREEN = 3.0  # the same while a page is drawn
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long one call goes on, and who may end that before."""
+
+    seconds: float = QUESTION
+    stopped: Callable[[], bool] = lambda: False
+
+
+_ANYBODY = Patience()
+current_patience: ContextVar[Patience] = ContextVar("patience", default=_ANYBODY)
+
+
+@contextmanager
+def patience(seconds: float, stopped: Callable[[], bool] = lambda: False) -> Iterator[None]:
+    """Let the calls inside, on this thread, go on for so long before StoreAwayError; inf waits until `stopped`."""
+    token = current_patience.set(Patience(seconds, stopped))
+    try:
+        yield
+    finally:
+        current_patience.reset(token)
+
+
+def patiently(task: Callable[[], T], stopped: Callable[[], bool] = lambda: False) -> Callable[[], T]:
+    """The task, part of a job: its calls wait for the server until `stopped`, on whichever thread it is done."""
+
+    def waiting() -> T:
+        with patience(math.inf, stopped):
+            return task()
+
+    return waiting
 
 
 @dataclass(frozen=True, slots=True)

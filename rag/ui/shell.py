@@ -12,7 +12,7 @@ import streamlit as st
 
 from rag.errors import RagError, StoreAwayError
 from rag.messages import say
-from rag.store.patience import SCREEN, patience
+from rag.store.ports import SCREEN, patience
 from rag.ui.chat.conversations import draw_list, take_from_address
 from rag.ui.kit.escape import escape_line
 from rag.ui.kit.language import current_language, language_switch

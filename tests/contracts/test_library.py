@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from rag.store import ports
-from rag.store.aliases import alias_hash
-from rag.store.duplicates import sign
+from rag.store.duplicates import alias_hash, sign
 from rag.store.filters import Filters
 from rag.store.ports import Audit, Library, Stand, content_hash
 from rag.store.qdrant.library import open_library

@@ -8,8 +8,7 @@ import pytest
 
 from rag.ingest.batch import ingest_all
 from rag.ingest.pipeline import Ingestor
-from rag.ingest.records import record_sources
-from rag.ingest.sources import Source, file_sources, path_sources, web_source
+from rag.ingest.sources import Source, file_sources, path_sources, record_sources, web_source
 from rag.types import IngestResult
 from tests.support.hashed_model import HashedModel
 from tests.support.page_server import PageServer

@@ -4,14 +4,28 @@ from __future__ import annotations
 
 import json
 import os
+import tracemalloc
+from io import BytesIO
 from pathlib import Path
 
 import pytest
 
-from rag.ingest.records import record_sources
-from rag.ingest.sources import Source, apart, file_sources, path_sources
+from rag.ingest.sources import (
+    RecordBounds,
+    Source,
+    apart,
+    file_sources,
+    path_sources,
+    record_lines,
+    record_sources,
+    sources_in,
+    text_lines,
+)
+from rag.text import without_controls
 
 URL = "https://example.com/a"
+URL = "https://example.com/a"
+SMALL = RecordBounds(size=1000, records=5)
 
 
 def records(*texts: str) -> list[Source]:
@@ -52,3 +66,113 @@ class TestPaths:
     @pytest.mark.parametrize("name", ["~nosuchuser1/x", "x" * 300, "a\x00b", "nowhere/at/all.md"])
     def test_names_of_nothing(self, name: str) -> None:
         assert codes(path_sources(name)) == ["file_unreadable"]
+
+
+def rows(*records: object) -> list[Source]:
+    return list(record_sources([one if isinstance(one, str) else json.dumps(one) for one in records], "rows"))
+
+
+@pytest.mark.parametrize("mark", ["\u2028", "\u2029", "\x85", "\x0b", "\x0c", "\x1c", "\x1e"])
+def test_a_row_ends_at_a_line_end_only(mark: str) -> None:
+    row = json.dumps({"url": URL, "text": f"One{mark}two."}, ensure_ascii=False)
+    data = f"{row}\r\n{row}\n\n{row}".encode()
+    for sources in (file_sources("rows.jsonl", data), list(record_sources(text_lines(data.decode()), "rows"))):
+        assert [source.record["text"] for source in sources] == [f"One{mark}two."] * 3
+
+
+def test_line_ends() -> None:
+    assert text_lines("a\nb\r\nc\rd\u2028e\n") == ["a", "b", "c", "d\u2028e", ""]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
+def test_a_byte_order_mark_is_no_part_of_the_first_row(encoding: str) -> None:
+    data = "\n".join(json.dumps({"url": f"{URL}/{n}", "text": "中文"}) for n in range(2)).encode(encoding)
+    assert codes(file_sources("rows.jsonl", data)) == ["", ""]
+
+
+@pytest.mark.parametrize("key", ["text", "html", "markdown"])
+def test_half_a_character_becomes_a_replacement(key: str) -> None:
+    (source,) = rows(f'{{"url": "{URL}/\\udc00", "title": "a\\ud83d", "{key}": "x \\ud83d y \\ud83d\\ude00"}}')
+    assert dict(source.record) == {"url": f"{URL}/\ufffd", "title": "a\ufffd", key: "x \ufffd y 😀"}
+    assert (source.name, source.url) == (f"{URL}/\ufffd", f"{URL}/\ufffd")
+
+
+def test_what_is_not_read_of_a_row_is_not_kept() -> None:
+    (source,) = rows({"url": URL, "text": "Text.", "lang": None, "more": {"deep": ["\ud83d"]}})
+    assert dict(source.record) == {"url": URL, "text": "Text."}
+
+
+@pytest.mark.parametrize("url", ["http://[::1/x", "https://a\u2100b.com/", "http://[abc]/", "//[x", "http://a]b/"])
+def test_a_row_whose_address_cannot_be_one(url: str) -> None:
+    good = {"url": URL, "text": "Text."}
+    found = rows({"url": url, "text": "Text."}, good)
+    assert codes(found) == ["record_address", ""]
+    assert found[0].broken is not None and url in str(found[0].broken)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        *("file:///etc/passwd", "javascript:alert(1)", "urn:isbn:1", "note 7", "https:///x", "ftp://a.example/x"),
+        *(
+            "http://a.example/\x1b[2J",
+            "https://a.example/\u202egpj.exe",
+            "https://a.example/\n/b",
+            "HTTPſ://a.example/",
+            "https://a b.example/",
+            f"https://a.example/{'y' * 2048}",
+        ),
+    ],
+)
+def test_only_addresses_of_the_web(url: str) -> None:
+    (source,) = rows({"url": url, "text": "Text."})
+    assert codes([source]) == ["record_address"]
+    assert without_controls(str(source.broken)) == str(source.broken)
+
+
+@pytest.mark.parametrize(
+    "url", ["HTTPS://A.example", "http://[::1]/x", "https://例子.中国/路", "http://a.example:99/?q"]
+)
+def test_addresses_of_rows_that_are_fine(url: str) -> None:
+    assert codes(rows({"url": url, "text": "Text."})) == [""]
+
+
+class TestBounds:
+    def test_a_text_may_have_so_many_bytes(self) -> None:
+        texts = ["x" * 1000, "x" * 1001, "中" * 333, "中" * 334]
+        lines = [json.dumps({"url": f"{URL}/{n}", "text": text}) for n, text in enumerate(texts)]
+        found = list(record_sources(lines, "rows", SMALL))
+        assert codes(found) == ["", "record_too_large", "", "record_too_large"]
+        assert found[3].name == "rows:4"
+
+    @pytest.mark.parametrize("key", ["html", "markdown"])
+    def test_whatever_its_kind(self, key: str) -> None:
+        line = json.dumps({"url": URL, "text": "x", key: "x" * 1001})
+        assert codes(list(record_sources([line], "rows", SMALL))) == ["record_too_large"]
+
+    def test_what_follows_the_last_record_is_said_once(self) -> None:
+        lines = ["", *(json.dumps({"url": f"{URL}/{n}", "text": "x"}) for n in range(9))]
+        found = list(record_sources(lines, "rows", SMALL))
+        assert codes(found) == ["", "", "", "", "", "records_left_out"]
+        assert "from line 7 on" in str(found[-1].broken)
+
+    def test_a_line_without_an_end_is_not_kept_in_memory(self) -> None:
+        endless = b'{"url": "' + b"x" * 30_000_000
+        file = BytesIO(endless + b'\n{"url": "https://a.example/", "text": "A"}\r\n')
+        tracemalloc.start()
+        found = [*record_sources(record_lines(file, SMALL), "rows", SMALL)]
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert codes(found) == ["record_too_large", ""]
+        assert found[1].url == "https://a.example/"
+        assert peak < 2_000_000
+
+    def test_a_million_short_lines_cost_what_the_bound_allows(self) -> None:
+        """Nothing of the rest is read, and rows are made one at a time."""
+        data = b"[]\n" * 1_000_000
+        tracemalloc.start()
+        count = sum(1 for _ in sources_in("rows.jsonl", data, bounds=SMALL))
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert count == SMALL.records + 1
+        assert peak < 1_000_000

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
-from rag.models.engines import Rows, choose
+from rag.models.engines import Rows, Together, choose
 from rag.models.tokens import Batch, padded
 
 SAMPLE = padded([[1, 2, 3]], 0, 8)
@@ -58,3 +61,54 @@ def test_the_first_that_is_close(half: bool, passes: dict[str, Rows], chosen: tu
     assert engines.asked[0] == "loaded"
     assert all(engines.asked.count(name) == 1 for name in engines.asked)
     assert (forward(SAMPLE) == EXACT).all()
+
+
+def test_what_comes_in_while_the_thread_is_busy_goes_together() -> None:
+    seen: list[list[int]] = []
+    opened: list[Future[Sequence[int]]] = []
+    began, go_on = threading.Event(), threading.Event()
+
+    def work(items: Sequence[int]) -> list[int]:
+        seen.append(list(items))
+        began.set()
+        go_on.wait(60)
+        return [item * 10 for item in items]
+
+    def submit(group: Callable[[], Sequence[int]]) -> Future[Sequence[int]]:
+        opened.append(thread.submit(group))
+        return opened[-1]
+
+    with ThreadPoolExecutor(1) as thread, ThreadPoolExecutor(12) as callers:
+        together = Together(work, submit, most=8)
+        first = callers.submit(together.ask, 0)
+        assert began.wait(60)
+        rest = [callers.submit(together.ask, number) for number in range(1, 12)]
+        while len(opened) < 3 or together._open is None or len(together._open.items) < 3:
+            time.sleep(0.001)  # until all eleven stand in two groups, the second of three
+        go_on.set()
+        assert [future.result() for future in (first, *rest)] == [number * 10 for number in range(12)]
+    assert [len(items) for items in seen] == [1, 8, 3]
+
+
+def test_one_after_the_other_each_goes_alone() -> None:
+    seen: list[int] = []
+
+    def work(items: Sequence[int]) -> list[int]:
+        seen.append(len(items))
+        return list(items)
+
+    with ThreadPoolExecutor(1) as thread:
+        together = Together(work, thread.submit, most=8)
+        assert [together.ask(number) for number in range(3)] == [0, 1, 2]
+    assert seen == [1, 1, 1]
+
+
+def test_what_goes_wrong_is_told_and_forgotten() -> None:
+    def work(items: Sequence[int]) -> list[float]:
+        return [1 / item for item in items]
+
+    with ThreadPoolExecutor(1) as thread:
+        together = Together(work, thread.submit, most=8)
+        with pytest.raises(ZeroDivisionError):
+            together.ask(0)
+        assert together.ask(2) == 0.5

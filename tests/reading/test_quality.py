@@ -13,9 +13,8 @@ from rag.errors import IngestError
 from rag.messages import say
 from rag.reading.extract import extract_html
 from rag.reading.parser import Extracted
-from rag.reading.quality import find_mojibake, judge, page_signals
+from rag.reading.quality import find_mojibake, judge, look_for, page_signals
 from rag.reading.walls import WALLS as KINDS
-from rag.reading.walls import look_for
 from rag.types import Notice
 from tests.support.page_server import ARTICLE, CHINESE
 from tests.support.walls import CONTENT, MORE_WALLS, WALLS

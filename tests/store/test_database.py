@@ -13,7 +13,7 @@ import pytest
 
 from rag.errors import StoreError
 from rag.store.sql.database import Database
-from rag.store.sql.item_table import NewItem
+from rag.store.sql.job_table import NewItem
 from rag.store.sql.schema import VERSIONS
 from rag.types import IngestResult
 from tests.store.support import save_turn

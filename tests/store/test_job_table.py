@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from rag.errors import StoreError
 from rag.store.sql.database import Database
-from rag.store.sql.item_table import NewItem
-from rag.store.sql.job_table import JobState
+from rag.store.sql.job_table import JobItem, JobState, NewItem
 from rag.types import IngestResult, Notice
 
-ADDED = IngestResult("s", "https://a.example/1", "h1", "added", "page_added", "Added.")
+ADDED = IngestResult("s", "https://a.example/1", "h1", "added", "page_added", "Added.", 3, 1.5, {"chunks": 3})
+FAILED = replace(ADDED, status="failed", reason="timeout", params={"s": 30})
+HELD = replace(ADDED, status="held", reason="gate_short", preview="So short.", choices=("add_anyway", "skip"))
 
 
 @pytest.fixture
@@ -21,6 +23,124 @@ def database(tmp_path: Path) -> Iterator[Database]:
     database = Database(tmp_path / "app.db")
     yield database
     database.close()
+
+
+def skipped(item: JobItem) -> IngestResult:
+    return replace(ADDED, source=item.source, status="skipped", reason="cancelled")
+
+
+def test_an_item_moves_through_its_stages(database: Database) -> None:
+    items = database.items
+    job_id = database.jobs.create("main", "li", [NewItem("s0"), NewItem("s1"), NewItem("s1")])
+    items.begin(job_id, 1)
+    items.move(job_id, 1, "embedding")
+    assert items.finish(job_id, 2, HELD)
+    stored = items.items(job_id)
+    assert [item.stage for item in stored] == ["waiting", "embedding", "done"]
+    assert [item.result for item in stored] == [None, None, HELD]
+    assert [item.attempts for item in stored] == [0, 1, 0]
+    assert stored[1].started_at
+    assert stored[2].finished_at
+    assert [item.position for item in items.current(job_id)] == [1]
+
+
+def test_an_item_has_one_result(database: Database) -> None:
+    items = database.items
+    job_id = database.jobs.create("main", "", [NewItem("a")])
+    assert items.finish(job_id, 0, ADDED)
+    assert not items.finish(job_id, 0, FAILED)
+    items.move(job_id, 0, "embedding")
+    (item,) = items.items(job_id)
+    assert (item.result, item.stage) == (ADDED, "done")
+
+
+def test_what_was_found_is_added_once_and_up_to_the_limit(database: Database) -> None:
+    items = database.items
+    job_id = database.jobs.create("main", "", [NewItem("a", url_hash="ha")])
+    new = [NewItem(name, url_hash=f"h{name}", depth=1, parent=0) for name in "abcd"]
+    assert items.append(job_id, new, limit=3) == 2
+    assert items.append(job_id, new, limit=3) == 0
+    assert items.append(job_id, [NewItem("x"), NewItem("x")]) == 2
+    assert [(item.position, item.source, item.depth, item.parent) for item in items.items(job_id)] == [
+        (0, "a", 0, None),
+        (1, "b", 1, 0),
+        (2, "c", 1, 0),
+        (3, "x", 0, None),
+        (4, "x", 0, None),
+    ]
+
+
+def test_nothing_is_added_to_a_job_that_was_cancelled_or_removed(database: Database) -> None:
+    job_id = database.jobs.create("main", "")
+    database.jobs.set_state(job_id, "cancelled")
+    assert database.items.append(job_id, [NewItem("a")]) == 0
+    database.jobs.delete(job_id)
+    assert database.items.append(job_id, [NewItem("a")]) == 0
+
+
+def test_what_may_be_tried_again_keeps_what_it_was_made_from(database: Database) -> None:
+    items = database.items
+    given = [NewItem(str(n), payload={"name": str(n)}, data=b"\x00body") for n in range(3)]
+    job_id = database.jobs.create("main", "", given)
+    for position, row in enumerate((ADDED, FAILED, HELD)):
+        items.finish(job_id, position, row)
+    assert items.payload(job_id, 0) is None
+    assert [items.payload(job_id, position) for position in (1, 2)] == [
+        ({"name": "1"}, b"\x00body"),
+        ({"name": "2"}, b"\x00body"),
+    ]
+    items.replace(job_id, 2, skipped(items.items(job_id)[2]))
+    assert items.payload(job_id, 2) is None
+    assert items.counts([job_id])[job_id] == {"added": 1, "failed": 1, "skipped": 1}
+
+
+def test_failed_items_wait_again_and_remember_their_attempts(database: Database) -> None:
+    items = database.items
+    job_id = database.jobs.create("main", "", [NewItem("a"), NewItem("b")])
+    for position, row in enumerate((ADDED, FAILED)):
+        items.begin(job_id, position)
+        items.finish(job_id, position, row)
+    assert items.requeue_failed(job_id) == 1
+    (item,) = items.open(job_id)
+    assert (item.source, item.stage, item.attempts, item.started_at) == ("b", "waiting", 1, "")
+
+
+def test_a_decision_goes_with_the_item(database: Database) -> None:
+    job_id = database.jobs.create("main", "", [NewItem("a", payload={"name": "a"})])
+    database.items.finish(job_id, 0, HELD)
+    database.items.requeue(job_id, 0, "add_anyway")
+    (item,) = database.items.open(job_id)
+    assert (item.decision, item.result) == ("add_anyway", None)
+
+
+def test_open_items_are_skipped_but_for_the_one_in_hand(database: Database) -> None:
+    items = database.items
+    job_id = database.jobs.create("main", "", [NewItem(name) for name in "abc"])
+    items.finish(job_id, 0, ADDED)
+    assert items.skip_open(job_id, skipped, {1}) == 1
+    assert [item.result.status if item.result else "" for item in items.items(job_id)] == ["added", "", "skipped"]
+
+
+def test_items_are_paged_and_chosen_by_status(database: Database) -> None:
+    items = database.items
+    job_id = database.jobs.create("main", "", [NewItem(str(n)) for n in range(10)])
+    for position in range(0, 10, 2):
+        items.finish(job_id, position, FAILED if position == 4 else ADDED)
+    assert [item.position for item in items.items(job_id, 2, 3)] == [2, 3, 4]
+    assert [item.position for item in items.items(job_id, 1, 2, ["added"])] == [2, 6]
+    assert [item.position for item in items.items(job_id, statuses=["", "failed"])] == [1, 3, 4, 5, 7, 9]
+    assert items.counts([job_id, "none"]) == {job_id: {"": 5, "added": 4, "failed": 1}, "none": {}}
+    assert items.counts([]) == {}
+
+
+def test_only_items_of_jobs_that_go_on_are_wanted(database: Database) -> None:
+    items = database.items
+    job_id = database.jobs.create("main", "", [NewItem("a"), NewItem("b")])
+    items.finish(job_id, 0, ADDED)
+    assert items.wanted(job_id, 0) is None
+    assert items.wanted(job_id, 1) is not None
+    database.jobs.set_state(job_id, "cancelled")
+    assert items.wanted(job_id, 1) is None
 
 
 def test_a_job_is_what_was_asked_for(database: Database) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 
-from rag.store.aliases import alias_hash
+from rag.store.duplicates import alias_hash
 from rag.store.qdrant.records import _SPACE, chunk_id, library_id, page_id, version_id
 from rag.web.url_key import url_hash
 

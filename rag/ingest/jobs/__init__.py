@@ -3,8 +3,9 @@
 A job and its items rest in the database; one worker takes them in, jobs in turn, and tells how far it is.
 """
 
-from rag.ingest.jobs.service import Jobs, JobView, OpenIngestor
+from rag.ingest.jobs.service import Jobs, JobView
 from rag.ingest.jobs.sites import Sites
-from rag.store.sql.item_table import JobItem
+from rag.ingest.jobs.steps import OpenIngestor
+from rag.store.sql.job_table import JobItem
 
 __all__ = ["JobItem", "JobView", "Jobs", "OpenIngestor", "Sites"]

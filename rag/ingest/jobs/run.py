@@ -10,8 +10,7 @@ from collections.abc import Callable
 from urllib.parse import urlsplit
 
 from rag.ingest.jobs.steps import Steps
-from rag.store.sql.item_table import ItemTable, JobItem
-from rag.store.sql.job_table import Job
+from rag.store.sql.job_table import ItemTable, Job, JobItem
 
 SILENT_AFTER = 6
 """Pages in a row that a host lets run out of time before its other pages are given up."""

@@ -7,25 +7,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from rag.errors import IngestError, StoreError
-from rag.ingest.discovery import FoundPage, SiteKind, SitePlan
+from rag.errors import StoreError
+from rag.ingest.discovery import SiteKind, SitePlan
 from rag.ingest.jobs.run import Pace
-from rag.ingest.jobs.sites import Sites
-from rag.ingest.jobs.steps import Steps, Unpacking, cancelled, left_out, new_items
+from rag.ingest.jobs.steps import OpenIngestor, OpenSites, StepsOf, cancelled, left_out, new_items
 from rag.ingest.jobs.worker import Worker
 from rag.ingest.outcomes import result
-from rag.ingest.pipeline import Ingestor
 from rag.ingest.readahead import Limits
-from rag.ingest.records import BOUNDS, RecordBounds, Source
+from rag.ingest.sources import BOUNDS, RecordBounds, Source
 from rag.store.sql.database import Database
-from rag.store.sql.item_table import JobItem, NewItem
-from rag.store.sql.job_table import Discovery, Job, JobKind
+from rag.store.sql.job_table import Discovery, Job, JobItem, JobKind, NewItem
 from rag.text import plain
 from rag.types import Decision, Notice
 from rag.web.site_scope import MAX_DEPTH, MAX_PAGES
-
-OpenIngestor = Callable[[str], Ingestor]
-OpenSites = Callable[[], Sites]
 
 _ALWAYS: frozenset[Decision] = frozenset(["retry", "skip"])
 
@@ -55,12 +49,9 @@ class Jobs:
         self._database = database
         self._jobs = database.jobs
         self._items = database.items
-        self._open_ingestor = open_ingestor
-        self._open_sites = open_sites
-        self._bounds = bounds
         self._per_person = per_person
         self._pace = Pace(clock)
-        self._worker = Worker(database, self._steps, self._pace, limits)
+        self._worker = Worker(database, StepsOf(database, open_ingestor, open_sites, bounds), self._pace, limits)
 
     def start(self) -> None:
         """Take up what an earlier process left unfinished."""
@@ -265,20 +256,6 @@ class Jobs:
         if job is None:
             raise StoreError("job_unknown")
         return job
-
-    def _steps(self, job: Job) -> Steps:
-        ingestor = self._open_ingestor(job.library)
-        chunker, size = str(job.options.get("chunker") or ""), float(job.options.get("chunk_size") or 0)
-        if chunker or size:
-            ingestor = ingestor.with_chunker(chunker, size)
-        if job.kind not in ("sitemap", "crawl", "feed"):
-            files = Unpacking(job.id, self._database, self._bounds) if job.kind == "pages" else None
-            return Steps(job, ingestor, self._items, files=files)
-        if self._open_sites is None:
-            raise IngestError("site_unavailable")
-        known = (FoundPage(item.url, item.depth) for item in self._items.items(job.id))
-        walk = self._open_sites().walk(SitePlan.from_options(job.options["plan"]), known)
-        return Steps(job, ingestor, self._items, walk)
 
 
 def _stopped_before(name: str) -> NewItem:

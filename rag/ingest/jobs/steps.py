@@ -15,23 +15,24 @@ from itertools import islice
 from typing import Any
 
 from rag.errors import IngestError, RagError, StoreError
-from rag.ingest.discovery import FoundPage
-from rag.ingest.groups import Settling
-from rag.ingest.jobs.sites import Walk
+from rag.ingest.discovery import FoundPage, SitePlan
+from rag.ingest.duplicates import Settling
+from rag.ingest.jobs.sites import Sites, Walk
 from rag.ingest.outcomes import UNHEARD, failure, held, here_already, is_answer, result
 from rag.ingest.pipeline import Ingestor, named
-from rag.ingest.records import RecordBounds
 from rag.ingest.source_reading import Read
-from rag.ingest.sources import Source, apart, sources_in, web_source
+from rag.ingest.sources import RecordBounds, Source, apart, sources_in, web_source
 from rag.store.sql.database import Database
-from rag.store.sql.item_table import ItemTable, JobItem, NewItem
-from rag.store.sql.job_table import Job
+from rag.store.sql.job_table import ItemTable, Job, JobItem, NewItem
 from rag.text import plain
 from rag.types import IngestResult, Notice, Page
 from rag.web.guard import shown
 from rag.web.url_key import split_url, url_hash
 
 log = logging.getLogger(__name__)
+OpenIngestor = Callable[[str], Ingestor]
+OpenSites = Callable[[], Sites]
+
 _AT_ONCE = 500
 _APART = frozenset(["data", "broken"])
 
@@ -171,6 +172,33 @@ class Steps:
             wanted = frozenset(chosen)
             return [page for page in pages if page.url_hash in wanted]
         return [page for page in pages if not site or site in (page.site, split_url(page.url).hostname)]
+
+
+class StepsOf:
+    """Makes the steps of a job. `open_ingestor` and `open_sites` are as in `Jobs`; `bounds` those of JSONL files."""
+
+    def __init__(
+        self, database: Database, open_ingestor: OpenIngestor, open_sites: OpenSites | None, bounds: RecordBounds
+    ) -> None:
+        self._database = database
+        self._open_ingestor = open_ingestor
+        self._open_sites = open_sites
+        self._bounds = bounds
+
+    def __call__(self, job: Job) -> Steps:
+        """May take long; raises RagError."""
+        items, ingestor = self._database.items, self._open_ingestor(job.library)
+        chunker, size = str(job.options.get("chunker") or ""), float(job.options.get("chunk_size") or 0)
+        if chunker or size:
+            ingestor = ingestor.with_chunker(chunker, size)
+        if job.kind not in ("sitemap", "crawl", "feed"):
+            files = Unpacking(job.id, self._database, self._bounds) if job.kind == "pages" else None
+            return Steps(job, ingestor, items, files=files)
+        if self._open_sites is None:
+            raise IngestError("site_unavailable")
+        known = (FoundPage(item.url, item.depth) for item in items.items(job.id))
+        walk = self._open_sites().walk(SitePlan.from_options(job.options["plan"]), known)
+        return Steps(job, ingestor, items, walk)
 
 
 def _found_item(page: FoundPage, parent: int | None = None) -> NewItem:

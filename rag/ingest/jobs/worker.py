@@ -11,17 +11,16 @@ from contextlib import contextmanager
 from functools import partial
 
 from rag.errors import RagError, StoreAwayError, StoreError
-from rag.ingest.groups import MOST
+from rag.ingest.duplicates import MOST
 from rag.ingest.jobs.run import FINDING, SILENT_AFTER, UNREACHED_AFTER, Pace, Run, host_of
 from rag.ingest.jobs.steps import Steps, told
 from rag.ingest.readahead import Limits, ReadAhead, Taken
 from rag.ingest.retry_policy import delay_before
 from rag.ingest.source_reading import Read
 from rag.messages import say
-from rag.store.patience import patiently
+from rag.store.ports import patiently
 from rag.store.sql.database import Database
-from rag.store.sql.item_table import JobItem
-from rag.store.sql.job_table import Job
+from rag.store.sql.job_table import Job, JobItem
 from rag.types import IngestResult, Notice
 
 log = logging.getLogger(__name__)

@@ -33,7 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rag.errors import StoreError
-from rag.store.qdrant.edge.faults import os_fault
+from rag.store.qdrant.edge.config import os_fault
 
 MANIFEST = "manifest.json"
 PART_BYTES = 64 * 1024 * 1024

@@ -20,7 +20,7 @@ from qdrant_client.qdrant_remote import QdrantRemote
 
 from rag.config import Settings
 from rag.errors import StoreAwayError, StoreError
-from rag.store.patience import SCREEN, patience
+from rag.store.ports import SCREEN, patience
 from rag.store.qdrant.edge.client import EdgeClient
 from rag.store.qdrant.outages import Outages
 from rag.types import Notice

@@ -30,8 +30,7 @@ from qdrant_client import QdrantClient, models
 
 from rag.dates import now
 from rag.errors import StoreError
-from rag.store.aliases import joined_aliases
-from rag.store.duplicates import sign
+from rag.store.duplicates import joined_aliases, sign
 from rag.store.ports import Draft, NewChunks, Stand
 from rag.store.qdrant.conditions import match
 from rag.store.qdrant.locks import LibraryLocks

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from qdrant_client import models
 
-from rag.store.aliases import joined_aliases
+from rag.store.duplicates import joined_aliases
 from rag.store.qdrant.archive import ROWS_BYTES, ArchiveWriter
 from rag.store.qdrant.conditions import match_any, walk
 from rag.store.qdrant.library import Library

@@ -17,8 +17,7 @@ from qdrant_client import QdrantClient, models
 
 from rag.dates import now
 from rag.errors import StoreError
-from rag.store.aliases import alias_hash, joined_aliases
-from rag.store.duplicates import Signature
+from rag.store.duplicates import Signature, alias_hash, joined_aliases
 from rag.store.ports import content_hash
 from rag.store.qdrant.client import layout
 from rag.text import white_space_before

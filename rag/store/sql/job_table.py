@@ -1,22 +1,259 @@
-"""Jobs: what a person asked to be taken in or looked at again, how far it is, and the files handed in with it."""
+"""Jobs: what a person asked to be taken in or looked at again, how far it is, and the files handed in with it.
+
+Their items are one source each, from waiting to its one result.
+"""
 
 from __future__ import annotations
 
 import json
 import sqlite3
 import uuid
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, cast
 
 from rag.dates import now
-from rag.store.sql.item_table import ItemTable, NewItem
 from rag.store.sql.sqlite_file import SqliteFile, dump
-from rag.types import Notice
+from rag.types import Decision, IngestResult, Notice, Stage
 
+_SHOWN = "position, source, url, url_hash, depth, parent, stage, decision, attempts, started_at, finished_at, result"
+# What could still be tried again keeps what it was made from; the rest of the items forget it.
+_KEEPS = frozenset(["failed"])
 JobState = Literal["running", "paused", "done", "cancelled"]
 JobKind = Literal["pages", "sitemap", "crawl", "feed", "recheck"]
 Discovery = Literal["", "waiting", "done", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class JobItem:
+    """One source of a job. `result` is there once it is done.
+
+    `depth` counts the links from the start of a crawl, `parent` is the position of the item that led to
+    it. `attempts` counts how often it was begun; times are ISO 8601 in UTC, or empty. `kind` is that of
+    its source, where it was read.
+    """
+
+    position: int
+    source: str
+    stage: Stage
+    result: IngestResult | None
+    url: str = ""
+    url_hash: str = ""
+    depth: int = 0
+    parent: int | None = None
+    decision: Decision = ""
+    attempts: int = 0
+    started_at: str = ""
+    finished_at: str = ""
+    kind: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NewItem:
+    """An item to add. `payload` (JSON values) and `data` are what its worker needs to take it in.
+
+    Of two items of a job with the same `url_hash` only the first is added; "" is never the same.
+    """
+
+    source: str
+    url: str = ""
+    url_hash: str = ""
+    payload: Mapping[str, Any] | None = None
+    data: bytes | None = None
+    depth: int = 0
+    parent: int | None = None
+    result: IngestResult | None = None
+
+
+class ItemTable:
+    """Every method raises StoreError when the file fails."""
+
+    def __init__(self, file: SqliteFile) -> None:
+        self._file = file
+
+    def append(self, job_id: str, items: Iterable[NewItem], limit: int | None = None) -> int:
+        """Add items to a running or paused job until it has `limit` of them; returns how many were new to it."""
+        added = 0
+        with self._file.transaction() as db:
+            row = db.execute(
+                "SELECT library, owner, (SELECT coalesce(max(position) + 1, 0) FROM job_items WHERE job_id = jobs.id)"
+                " AS next FROM jobs WHERE id = ? AND state IN ('running', 'paused')",
+                (job_id,),
+            ).fetchone()
+            if row is None:
+                return 0
+            for item in items:
+                position = row["next"] + added
+                if limit is not None and position >= limit:
+                    break
+                added += _insert(db, (job_id, row["library"], row["owner"], position), item)
+        return added
+
+    def begin(self, job_id: str, position: int) -> None:
+        """Count an attempt; the first one since it was last queued notes the time."""
+        with self._file.transaction() as db:
+            db.execute(
+                "UPDATE job_items SET attempts = attempts + 1, started_at = iif(started_at = '', ?, started_at)"
+                " WHERE job_id = ? AND position = ? AND result IS NULL",
+                (now(), job_id, position),
+            )
+
+    def move(self, job_id: str, position: int, stage: Stage) -> None:
+        with self._file.transaction() as db:
+            db.execute(
+                "UPDATE job_items SET stage = ? WHERE job_id = ? AND position = ? AND result IS NULL",
+                (stage, job_id, position),
+            )
+
+    def finish(self, job_id: str, position: int, result: IngestResult) -> bool:
+        """Store the item's result; False when it has one already, which stays."""
+        with self._file.transaction() as db:
+            return _finish(db, job_id, position, result)
+
+    def skip_open(self, job_id: str, result: Callable[[JobItem], IngestResult], spared: Collection[int] = ()) -> int:
+        """Give every item that has no result the one that `result` makes, but for those of `spared`."""
+        with self._file.transaction() as db:
+            items = [item for item in self.open(job_id) if item.position not in spared]
+            return sum(_finish(db, job_id, item.position, result(item)) for item in items)
+
+    def replace(self, job_id: str, position: int, result: IngestResult) -> None:
+        """Put another result in place of the one that the item has."""
+        with self._file.transaction() as db:
+            db.execute("UPDATE job_items SET result = NULL WHERE job_id = ? AND position = ?", (job_id, position))
+            _finish(db, job_id, position, result)
+
+    def requeue(self, job_id: str, position: int, decision: Decision) -> None:
+        """Let an item wait again, with what the person decided about it."""
+        with self._file.transaction() as db:
+            db.execute(f"{_REQUEUE} decision = ? WHERE job_id = ? AND position = ?", (decision, job_id, position))
+
+    def requeue_failed(self, job_id: str) -> int:
+        """Let every failed item wait again; returns how many there were."""
+        with self._file.transaction() as db:
+            statement = f"{_REQUEUE} decision = decision WHERE job_id = ? AND status = 'failed'"
+            return db.execute(statement, (job_id,)).rowcount
+
+    def all_wait(self, job_id: str) -> None:
+        """Items that were under way when the process ended wait again."""
+        with self._file.transaction() as db:
+            db.execute(
+                "UPDATE job_items SET stage = 'waiting' WHERE job_id = ? AND result IS NULL AND stage <> 'waiting'",
+                (job_id,),
+            )
+
+    def item(self, job_id: str, position: int) -> JobItem | None:
+        rows = self._file.rows(f"SELECT {_SHOWN} FROM job_items WHERE job_id = ? AND position = ?", job_id, position)
+        return _item(rows[0]) if rows else None
+
+    def wanted(self, job_id: str, position: int) -> JobItem | None:
+        """The item, if it has no result and its job was not cancelled."""
+        rows = self._file.rows(
+            f"SELECT {_SHOWN} FROM job_items WHERE job_id = ? AND position = ? AND result IS NULL"
+            " AND (SELECT state FROM jobs WHERE id = job_id) IN ('running', 'paused')",
+            job_id,
+            position,
+        )
+        return _item(rows[0]) if rows else None
+
+    def items(self, job_id: str, offset: int = 0, limit: int = -1, statuses: Sequence[str] = ()) -> list[JobItem]:
+        """Items in order, `limit` of them from `offset` on; of these `statuses` only, "" for those without result."""
+        chosen = f" AND status IN ({', '.join('?' * len(statuses))})" if statuses else ""
+        rows = self._file.rows(
+            f"SELECT {_SHOWN} FROM job_items WHERE job_id = ?{chosen} ORDER BY position LIMIT ? OFFSET ?",
+            job_id,
+            *statuses,
+            limit,
+            offset,
+        )
+        return [_item(row) for row in rows]
+
+    def open(self, job_id: str, limit: int = -1) -> list[JobItem]:
+        """The first `limit` items without a result, with their `kind`."""
+        kind = "coalesce(json_extract(payload, '$.kind'), '') AS kind"
+        rows = self._file.rows(
+            f"SELECT {_SHOWN}, {kind} FROM job_items WHERE job_id = ? AND result IS NULL ORDER BY position LIMIT ?",
+            job_id,
+            limit,
+        )
+        return [_item(row) for row in rows]
+
+    def current(self, job_id: str) -> list[JobItem]:
+        """The items that are under way."""
+        rows = self._file.rows(
+            f"SELECT {_SHOWN} FROM job_items WHERE job_id = ? AND result IS NULL AND stage <> 'waiting'"
+            " ORDER BY position",
+            job_id,
+        )
+        return [_item(row) for row in rows]
+
+    def counts(self, job_ids: Sequence[str]) -> dict[str, dict[str, int]]:
+        """For each job how many items have which status; "" counts those without a result."""
+        found: dict[str, dict[str, int]] = {job_id: {} for job_id in job_ids}
+        rows = self._file.rows(
+            "SELECT job_id, status, count(*) AS number FROM job_items"
+            f" WHERE job_id IN ({', '.join('?' * len(job_ids))}) GROUP BY job_id, status",
+            *job_ids,
+        )
+        for row in rows:
+            found[row["job_id"]][row["status"]] = row["number"]
+        return found
+
+    def count(self, job_id: str) -> int:
+        return int(self._file.rows("SELECT count(*) AS number FROM job_items WHERE job_id = ?", job_id)[0]["number"])
+
+    def payload(self, job_id: str, position: int) -> tuple[dict[str, Any], bytes | None] | None:
+        """What was stored with an item for its worker; None once nothing can be done with it any more."""
+        rows = self._file.rows(
+            "SELECT payload, data FROM job_items WHERE job_id = ? AND position = ? AND payload IS NOT NULL",
+            job_id,
+            position,
+        )
+        return (cast(dict[str, Any], json.loads(rows[0]["payload"])), rows[0]["data"]) if rows else None
+
+
+_REQUEUE = "UPDATE job_items SET result = NULL, status = '', stage = 'waiting', started_at = '', finished_at = '',"
+
+
+def _insert(db: sqlite3.Connection, place: tuple[str, str, str, int], item: NewItem) -> int:
+    done = item.result is not None
+    row = {
+        "url": item.url,
+        "url_hash": item.url_hash,
+        "depth": item.depth,
+        "parent": item.parent,
+        "payload": None if item.payload is None else dump(item.payload),
+        "data": item.data,
+        "stage": "done" if done else "waiting",
+        "status": item.result.status if item.result else "",
+        "result": dump(asdict(item.result)) if item.result else None,
+        "finished_at": now() if done else "",
+    }
+    names = ", ".join(("job_id", "library", "owner", "position", "source", *row))
+    marks = ", ".join("?" * (5 + len(row)))
+    # A conflict in the position would be a fault of ours: only that of the hash is left out.
+    statement = f"INSERT INTO job_items ({names}) VALUES ({marks}) ON CONFLICT (job_id, url_hash)"
+    return db.execute(f"{statement} WHERE url_hash <> '' DO NOTHING", (*place, item.source, *row.values())).rowcount
+
+
+def _finish(db: sqlite3.Connection, job_id: str, position: int, result: IngestResult) -> bool:
+    kept = result.status in _KEEPS or bool(result.choices)
+    forgotten = "" if kept else ", payload = NULL, data = NULL"
+    ended = db.execute(
+        f"UPDATE job_items SET stage = 'done', status = ?, result = ?, finished_at = ?{forgotten}"
+        " WHERE job_id = ? AND position = ? AND result IS NULL",
+        (result.status, dump(asdict(result)), now(), job_id, position),
+    )
+    return bool(ended.rowcount)
+
+
+def _item(row: sqlite3.Row) -> JobItem:
+    fields = dict(row)
+    kept = fields.pop("result")
+    return JobItem(**fields, result=_result(json.loads(kept)) if kept else None)
+
+
+def _result(kept: dict[str, Any]) -> IngestResult:
+    return IngestResult(**{**kept, "choices": tuple(kept.get("choices", ()))})
 
 
 @dataclass(frozen=True, slots=True)

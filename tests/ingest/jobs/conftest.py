@@ -13,8 +13,7 @@ import pytest
 from rag.ingest.chunking import get_chunker
 from rag.ingest.jobs import Jobs, JobView, Sites
 from rag.ingest.pipeline import Ingestor
-from rag.ingest.records import record_sources
-from rag.ingest.sources import Source
+from rag.ingest.sources import Source, record_sources
 from rag.models.sparse import SparseEncoder
 from rag.reading.parser import Parser
 from rag.store.qdrant.library import Library

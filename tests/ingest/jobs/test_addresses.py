@@ -9,8 +9,7 @@ import pytest
 from rag.ingest.discovery import SiteKind
 from rag.ingest.jobs import Jobs
 from rag.ingest.pipeline import Ingestor
-from rag.ingest.records import record_sources
-from rag.ingest.sources import file_sources, web_source
+from rag.ingest.sources import file_sources, record_sources, web_source
 from rag.web.url_key import url_hash
 from tests.ingest.jobs.conftest import finished, reasons, statuses
 from tests.support.page_server import PageServer

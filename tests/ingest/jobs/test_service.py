@@ -13,8 +13,7 @@ from rag.ingest.jobs import Jobs
 from rag.ingest.pipeline import Ingestor
 from rag.ingest.sources import Source, file_sources, web_source
 from rag.store.sql.database import Database
-from rag.store.sql.item_table import NewItem
-from rag.store.sql.job_table import Job
+from rag.store.sql.job_table import Job, NewItem
 from rag.types import IngestResult
 from tests.ingest.jobs.conftest import MakeJobs, finished, reasons, records, statuses
 from tests.support.page_server import PageServer, Reply, generated_page

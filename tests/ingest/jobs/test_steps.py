@@ -12,8 +12,7 @@ from rag.ingest.jobs import Jobs
 from rag.ingest.jobs import steps as unpacking
 from rag.ingest.jobs.steps import Unpacking, new_item, pack, unpack
 from rag.ingest.pipeline import Ingestor
-from rag.ingest.records import BOUNDS, RecordBounds, record_sources
-from rag.ingest.sources import Source, file_sources, web_source
+from rag.ingest.sources import BOUNDS, RecordBounds, Source, file_sources, record_sources, web_source
 from rag.store.sql.database import Database
 from tests.ingest.jobs.conftest import MakeJobs, finished
 from tests.ingest.test_archives import packed

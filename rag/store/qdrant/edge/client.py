@@ -19,6 +19,7 @@ from qdrant_client.http.models import QueryResponse
 
 from rag.errors import StoreError
 from rag.store.qdrant.edge.config import (
+    argument_faults,
     check_depth,
     collection_params,
     from_record,
@@ -26,8 +27,8 @@ from rag.store.qdrant.edge.config import (
     index_type,
     to_payload_selector,
     to_points,
+    unsupported,
 )
-from rag.store.qdrant.edge.faults import argument_faults, unsupported
 from rag.store.qdrant.edge.folder import CollectionFolder, clear_leftovers, collection_names
 from rag.store.qdrant.edge.lock import FolderLock
 from rag.store.qdrant.edge.queries import id_batches, operations, plain_id, to_filter, to_request

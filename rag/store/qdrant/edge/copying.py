@@ -12,7 +12,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from rag.store.qdrant.edge.faults import occupied
+from rag.store.qdrant.edge.config import occupied
 
 _BLOCK = 1 << 20
 _BY_POINT = frozenset({"payload_storage", "vector_storage-sparse"})  # read here and there, when a point is asked for

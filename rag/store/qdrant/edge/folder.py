@@ -19,9 +19,8 @@ from urllib.parse import quote, unquote
 import qdrant_edge as edge
 
 from rag.errors import StoreError
-from rag.store.qdrant.edge.config import CollectionParams
+from rag.store.qdrant.edge.config import TO_ADD, CollectionParams, engine_faults, os_fault, require_space
 from rag.store.qdrant.edge.copying import sync_names
-from rag.store.qdrant.edge.faults import TO_ADD, engine_faults, os_fault, require_space
 
 _PARAMS = "collection.json"
 _CURRENT = "current.json"

@@ -14,8 +14,7 @@ import numpy as np
 import qdrant_edge as edge
 from qdrant_client import models
 
-from rag.store.qdrant.edge.config import to_payload_selector, to_vector
-from rag.store.qdrant.edge.faults import unsupported
+from rag.store.qdrant.edge.config import to_payload_selector, to_vector, unsupported
 
 _LIMIT = 10
 _RRF_K = 2  # Qdrant's own default, on the server too

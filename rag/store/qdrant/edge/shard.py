@@ -20,9 +20,8 @@ from typing import TypeVar
 import qdrant_edge as edge
 
 from rag.errors import StoreError
-from rag.store.qdrant.edge.config import layout
+from rag.store.qdrant.edge.config import TO_ADD, TO_CHANGE, engine_faults, layout, occupied, os_fault, require_space
 from rag.store.qdrant.edge.copying import copy_folder, read_ahead, sync_folder
-from rag.store.qdrant.edge.faults import TO_ADD, TO_CHANGE, engine_faults, occupied, os_fault, require_space
 from rag.store.qdrant.edge.folder import CollectionFolder
 
 T = TypeVar("T")
