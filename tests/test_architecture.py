@@ -110,8 +110,13 @@ def imported(node: ast.AST, module: str) -> Iterator[str]:
         yield from (f"{base}.{alias.name}" for alias in node.names)
 
 
-def all_imports(module: str) -> set[str]:
-    return {name for node in ast.walk(trees()[module]) for name in imported(node, module)}
+@functools.cache
+def names_in(tree: ast.Module, module: str) -> frozenset[str]:
+    return frozenset(name for node in ast.walk(tree) for name in imported(node, module))
+
+
+def all_imports(module: str) -> frozenset[str]:
+    return names_in(trees()[module], module)
 
 
 def statements_at_import(body: list[ast.stmt]) -> Iterator[ast.stmt]:

@@ -20,12 +20,12 @@ def drawn(weights: np.ndarray, questions: int, seed: int) -> list[Asked]:
 
 def test_the_fit_finds_the_weights_that_sentences_were_drawn_by() -> None:
     weights = np.array([8.0, 3.0, 0.0])
-    found = quote_weights.fit([drawn(weights, 1500, 1), drawn(weights, 1500, 2)])
+    found = quote_weights.fit([drawn(weights, 400, 1), drawn(weights, 400, 2)])
     assert np.abs(found - weights).max() < 0.6
 
 
 def test_a_small_set_weighs_as_much_as_a_large_one() -> None:
-    one, other = drawn(np.array([6.0, 0.0]), 900, 1), drawn(np.array([0.0, 6.0]), 90, 2)
+    one, other = drawn(np.array([6.0, 0.0]), 400, 1), drawn(np.array([0.0, 6.0]), 40, 2)
     first, second = quote_weights.fit([one, other])
     assert abs(first - second) < 1.0
 

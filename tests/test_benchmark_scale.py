@@ -91,9 +91,9 @@ def test_what_goes_on_while_an_index_is_built_is_measured(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(building, "_BEFORE", 0.3)
-    assert building.main(["--chunks", "1200"]) == 0
+    assert building.main(["--chunks", "400"]) == 0
     found = json.loads(capsys.readouterr().out.splitlines()[-1])
-    assert found["chunks"] == 1200
+    assert found["chunks"] == 400
     assert found["build_s"] > 0
     for when in ("before", "during"):
         assert 0 < found[when]["search_p95_ms"] <= found[when]["search_worst_ms"]

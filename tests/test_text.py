@@ -140,6 +140,7 @@ def test_fenced_blocks_hold_their_fences() -> None:
         "ChatGPT Enterprise Edition 支持 Single Sign-On 吗",
         "Microsoft Visual Studio Code 下载地址",
         "介绍 Amazon Simple Storage Service",
+        "Kubernetes StatefulSet PersistentVolumeClaim 扩容。",
         "ＰｏｓｔｇｒｅＳＱＬ　Ｅｎｔｅｒｐｒｉｓｅ 怎么安装？",
     ],
 )

@@ -35,6 +35,12 @@ def app(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeApp]:
 
 
 @pytest.fixture
+def language() -> str:
+    """Of a test that may be in either: the others are in English."""
+    return "zh"
+
+
+@pytest.fixture
 def open_page(app: FakeApp, tmp_path: Path) -> Open:
     """Open a page of the app in a language, with the address's parameters, and run it once."""
     script = tmp_path / "main.py"

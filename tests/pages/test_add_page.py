@@ -29,7 +29,6 @@ def test_more_than_two_hundred_are_left_out(open_page: Open) -> None:
     assert label("add_dropped", "en", count=3, limit=200) in words(page)
 
 
-@BOTH
 def test_an_import_moves_through_its_stages_to_its_end(open_page: Open, app: FakeApp, language: str) -> None:
     page = open_page("add", language)
     page.text_area[0].set_value("https://example.org/a").run()
@@ -71,7 +70,6 @@ def test_files_are_handed_on(open_page: Open, app: FakeApp) -> None:
     assert [item.source for item in app.imports.jobs_by_id["job1"].items] == ["notes.md"]
 
 
-@BOTH
 def test_the_sample_pages_can_be_loaded(open_page: Open, app: FakeApp, language: str) -> None:
     page = open_page("add", language)
     page.button(key="samples").click().run()
@@ -79,7 +77,6 @@ def test_the_sample_pages_can_be_loaded(open_page: Open, app: FakeApp, language:
     assert not page.exception
 
 
-@BOTH
 def test_the_chunker_is_chosen_for_every_way_of_adding(open_page: Open, app: FakeApp, language: str) -> None:
     page = open_page("add", language)
     assert page.selectbox(key="chunker").value == app.settings.chunker
@@ -107,7 +104,6 @@ def run_to_the_end(app: FakeApp, job_id: str) -> None:
         pass
 
 
-@BOTH
 @pytest.mark.parametrize("kind", ["sitemap", "crawl", "feed"])
 def test_a_site_is_added_within_its_limits(open_page: Open, app: FakeApp, kind: str, language: str) -> None:
     page = open_page("add", language)
@@ -136,7 +132,6 @@ def test_a_site_needs_one_address(open_page: Open, app: FakeApp, given: str) -> 
     assert not app.imports.jobs_by_id
 
 
-@BOTH
 def test_a_page_that_was_held_back_is_shown_and_decided_on(open_page: Open, app: FakeApp, language: str) -> None:
     ended(app, "https://example.org/a", "held", "gate_login", "add_anyway", "skip", seen="Sign in")
     job = app.imports.add_urls(["https://example.org/a", "https://example.org/b"], library="main")
@@ -205,7 +200,6 @@ def test_an_import_is_paused_and_goes_on(open_page: Open, app: FakeApp) -> None:
     assert app.imports.jobs_by_id["job1"].done == 1
 
 
-@BOTH
 def test_pace_and_time_left_are_told(open_page: Open, app: FakeApp, language: str) -> None:
     job = app.imports.add_urls([f"https://example.org/{n}" for n in range(300)], library="main")
     app.imports.jobs_by_id[job].rate, app.imports.jobs_by_id[job].seconds_left = 84.0, 200.0
@@ -261,7 +255,6 @@ def test_the_limit_that_is_shown_is_the_servers(open_page: Open, name: str) -> N
         assert "200 files and 200 MB at a time" in words(page)
 
 
-@BOTH
 def test_too_many_imports_are_refused_and_what_was_pasted_stays(
     open_page: Open, app: FakeApp, monkeypatch: pytest.MonkeyPatch, language: str
 ) -> None:
@@ -290,7 +283,6 @@ class Searching:
         return self.found
 
 
-@BOTH
 def test_pages_found_on_the_web_are_chosen_and_added(open_page: Open, app: FakeApp, language: str) -> None:
     page = open_page("add", language)
     assert not [one for one in page.tabs if one.label == label("add_tab_web", language)]

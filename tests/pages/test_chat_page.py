@@ -56,7 +56,6 @@ def test_a_question_gets_a_cited_answer(open_page: Open, app: FakeApp, language:
     assert app.asked[0]["library"] == "main"
 
 
-@BOTH
 def test_examples_are_offered_where_their_pages_are(open_page: Open, app: FakeApp, language: str) -> None:
     app.filled()
     sample = json.loads((ROOT / "examples" / "questions.json").read_text(encoding="utf-8"))
@@ -81,7 +80,6 @@ def test_the_next_question_belongs_to_the_same_conversation(open_page: Open, app
     assert [turn.question for turn in app.turns()] == ["How often was the lamp wound?", "And in fog?"]
 
 
-@BOTH
 def test_a_running_answer_shows_its_steps_and_can_be_stopped(open_page: Open, app: FakeApp, language: str) -> None:
     app.filled()
     app.released = 7
@@ -109,7 +107,6 @@ def test_a_reload_finds_a_running_answer_again(open_page: Open, app: FakeApp) ->
     assert ENGLISH_QUOTES[0] in words(second)
 
 
-@BOTH
 def test_a_conversation_that_is_gone_is_said_so(open_page: Open, app: FakeApp, language: str) -> None:
     app.filled()
     page = open_page("chat", language, conversation="0" * 32)
@@ -181,7 +178,6 @@ def test_a_models_answer_is_rendered_safely(open_page: Open, app: FakeApp) -> No
     assert not any(part.allow_html for part in page.markdown)
 
 
-@BOTH
 def test_what_tools_were_called_stands_under_the_answer(open_page: Open, app: FakeApp, language: str) -> None:
     app.filled()
     app.answer_text = "36"
@@ -250,7 +246,6 @@ def test_a_message_that_asked_for_its_own_mode_leaves_the_chosen_one_alone(
     assert not again.exception
 
 
-@BOTH
 def test_an_answer_that_was_cut_off_says_so_and_can_be_asked_again(
     open_page: Open, app: FakeApp, language: str
 ) -> None:
@@ -271,7 +266,6 @@ def test_an_answer_that_was_cut_off_says_so_and_can_be_asked_again(
     assert app.asked[1]["conversation_id"] == page.query_params["conversation"]
 
 
-@BOTH
 def test_what_a_follow_up_was_understood_as_can_be_put_right(open_page: Open, app: FakeApp, language: str) -> None:
     app.filled()
     app.standalone = "How often was it wound in *fog*?"
@@ -308,7 +302,6 @@ def test_conversations_are_listed_searched_renamed_and_deleted(open_page: Open, 
     assert "conversation" not in page.query_params
 
 
-@BOTH
 def test_a_conversation_can_be_taken_elsewhere(open_page: Open, app: FakeApp, language: str) -> None:
     app.filled()
     page = asked(open_page("chat", language), ASKED[language][0])
@@ -339,7 +332,6 @@ def test_asking_differently_begins_a_conversation_with_what_was_said_before(open
     assert open_id(page) == branch
 
 
-@BOTH
 def test_thumbs_are_kept_with_a_reason_and_a_correction(open_page: Open, app: FakeApp, language: str) -> None:
     app.filled()
     page = asked(open_page("chat", language), ASKED[language][0])
@@ -356,7 +348,6 @@ def test_thumbs_are_kept_with_a_reason_and_a_correction(open_page: Open, app: Fa
     assert app.turns()[-1].rating == 0
 
 
-@BOTH
 def test_questions_to_ask_next_are_one_click_away(open_page: Open, app: FakeApp, language: str) -> None:
     app.filled()
     app.suggests = ("And in *fog*?",)
@@ -366,7 +357,6 @@ def test_questions_to_ask_next_are_one_click_away(open_page: Open, app: FakeApp,
     assert app.asked[1]["question"] == "And in *fog*?"
 
 
-@BOTH
 def test_what_an_answer_used_is_said(open_page: Open, app: FakeApp, language: str) -> None:
     app.filled()
     app.usage = Usage(3, 1000, 240, estimated=True, money=0.00123)
@@ -381,7 +371,6 @@ def test_what_an_answer_used_is_said(open_page: Open, app: FakeApp, language: st
     )
 
 
-@BOTH
 def test_a_page_that_changed_or_is_gone_is_marked(open_page: Open, app: FakeApp, language: str) -> None:
     app.filled()
     page = asked(open_page("chat", language), ASKED[language][0])
@@ -416,7 +405,6 @@ def test_options_go_along_with_the_question(open_page: Open, app: FakeApp) -> No
     assert "temperature 0.7 · top\\_p 0.9" in words(opened(page, f"how-{app.newest}"))
 
 
-@BOTH
 def test_a_model_named_beside_the_question_is_tried_on_the_spot(open_page: Open, app: FakeApp, language: str) -> None:
     app.filled()
     app.settings = app.settings.model_copy(update={"llm_model": "big", "llm_base_url": "http://127.0.0.1:1/v1"})
@@ -441,7 +429,6 @@ def test_without_a_chat_model_only_the_time_can_be_limited(open_page: Open, app:
     assert not page.exception
 
 
-@BOTH
 def test_other_libraries_are_chosen_beside_the_question(open_page: Open, app: FakeApp, language: str) -> None:
     app.filled()
     name = app.libraries.create("Boats & ferries")
@@ -460,7 +447,6 @@ def test_other_libraries_are_chosen_beside_the_question(open_page: Open, app: Fa
     assert (app.asked[-1]["libraries"], app.asked[-1]["weights"]) == (("main",), {})
 
 
-@BOTH
 def test_what_was_remembered_is_said_and_undone_with_one_click(
     open_page: Open, app: FakeApp, language: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

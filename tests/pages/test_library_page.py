@@ -41,7 +41,6 @@ def test_an_empty_library_says_what_to_do_next(open_page: Open, language: str) -
     assert label("library_empty_title", language) in words(page)
 
 
-@BOTH
 def test_the_table_lists_the_pages(open_page: Open, app: FakeApp, language: str) -> None:
     app.filled()
     page = open_page("library", language)
@@ -96,7 +95,6 @@ def test_filters_outlive_a_visit_to_a_page(open_page: Open, app: FakeApp) -> Non
     assert len(titles(page)) == 2
 
 
-@BOTH
 def test_all_pages_go_only_after_a_confirmation(open_page: Open, app: FakeApp, language: str) -> None:
     app.filled()
     page = open_page("library", language)
@@ -112,7 +110,6 @@ def test_all_pages_go_only_after_a_confirmation(open_page: Open, app: FakeApp, l
     assert label("library_empty_title", language) in words(page)
 
 
-@BOTH
 def test_ticked_pages_go_after_a_confirmation(open_page: Open, app: FakeApp, language: str) -> None:
     app.filled()
     page = open_page("library", language)
@@ -150,7 +147,6 @@ def test_ticked_pages_are_looked_at_again_and_followed(open_page: Open, app: Fak
     assert "job" not in page.query_params
 
 
-@BOTH
 def test_a_click_opens_the_text_of_a_page(open_page: Open, app: FakeApp, language: str) -> None:
     app.filled()
     page = open_page("library", language)
@@ -161,7 +157,6 @@ def test_a_click_opens_the_text_of_a_page(open_page: Open, app: FakeApp, languag
     assert len(titles(page)) == 2
 
 
-@BOTH
 def test_chunks_are_marked_where_they_lie(open_page: Open, app: FakeApp, language: str) -> None:
     app.filled()
     page = open_page("library", language, page=f"{1:032x}")
@@ -174,7 +169,6 @@ def test_chunks_are_marked_where_they_lie(open_page: Open, app: FakeApp, languag
     assert "began at dusk" in shown.partition("chunk-mark")[0]
 
 
-@BOTH
 def test_a_changed_page_shows_what_changed(open_page: Open, app: FakeApp, language: str) -> None:
     library = app.filled().library("main")
     before = first_page(app)
@@ -192,7 +186,6 @@ def test_a_changed_page_shows_what_changed(open_page: Open, app: FakeApp, langua
     assert "<del>four</del><ins>six</ins>" in drawn_html(page)
 
 
-@BOTH
 def test_a_summary_is_made_with_a_click_and_gone_with_the_text(open_page: Open, app: FakeApp, language: str) -> None:
     library = app.filled().library("main")
     own = library.stored[0 if language == "en" else 1]
@@ -238,7 +231,6 @@ def test_a_page_that_is_not_there_leads_back_to_the_list(open_page: Open, app: F
     assert [toast.value for toast in page.toast] == [label("page_not_here", "en")]
 
 
-@BOTH
 def test_a_schedule_is_set_and_taken_back(open_page: Open, app: FakeApp, language: str) -> None:
     app.filled()
     page = open_page("library", language)
@@ -263,7 +255,6 @@ def test_one_page_has_a_schedule_of_its_own(open_page: Open, app: FakeApp) -> No
     assert (view.schedule.url_hashes, view.schedule.every_hours) == ((f"{1:032x}",), 12)
 
 
-@BOTH
 def test_the_library_becomes_a_file(open_page: Open, app: FakeApp, language: str) -> None:
     app.filled()
     page = open_page("library", language)
@@ -288,7 +279,6 @@ def test_a_file_becomes_a_library(open_page: Open, app: FakeApp) -> None:
     assert page.query_params["transfer"] == "transfer1"
 
 
-@BOTH
 def test_a_library_is_renamed(open_page: Open, app: FakeApp, language: str) -> None:
     app.filled()
     page = open_page("library", language)
@@ -298,7 +288,6 @@ def test_a_library_is_renamed(open_page: Open, app: FakeApp, language: str) -> N
     assert page.button(key="library-remove").disabled
 
 
-@BOTH
 def test_a_library_is_removed_after_a_question_and_brought_back(open_page: Open, app: FakeApp, language: str) -> None:
     app.filled()
     name = app.libraries.create("My Notes")
@@ -315,7 +304,6 @@ def test_a_library_is_removed_after_a_question_and_brought_back(open_page: Open,
     assert app.libraries.title(name) == "My Notes"
 
 
-@BOTH
 def test_a_link_to_a_removed_library_says_that_it_can_be_brought_back(
     open_page: Open, app: FakeApp, language: str
 ) -> None:

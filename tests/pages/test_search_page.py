@@ -58,14 +58,12 @@ def test_a_search_in_the_address_is_made(open_page: Open, app: FakeApp) -> None:
     assert app.searched[0]["question"] == "lamp"
 
 
-@BOTH
 def test_an_empty_library_says_so(open_page: Open, language: str) -> None:
     page = open_page("search", language)
     assert not page.exception
     assert label("search_empty", language) in words(page)
 
 
-@BOTH
 def test_nothing_found_is_said(open_page: Open, app: FakeApp, language: str) -> None:
     app.filled()
     other = "灯" if language == "en" else "lamp"
@@ -84,7 +82,6 @@ def test_the_question_can_be_asked(open_page: Open, app: FakeApp) -> None:
     assert app.asked[0]["question"] == ASKED["en"][0]
 
 
-@BOTH
 def test_filters_reach_the_search_and_the_question(open_page: Open, app: FakeApp, language: str) -> None:
     app.filled()
     page = choosing(open_page("search", language))

@@ -60,7 +60,6 @@ def test_a_key_goes_to_the_service_it_was_given_for(open_page: Open, app: FakeAp
         assert page.session_state["pagelight"].chat.api_key == key
 
 
-@BOTH
 def test_what_is_entered_is_tested_before_it_is_used(open_page: Open, app: FakeApp, language: str) -> None:
     page = open_page("settings", language)
     fill(page, "qwen3:8b", "http://127.0.0.1:11434/v1", "wrong")
@@ -74,7 +73,6 @@ def test_what_is_entered_is_tested_before_it_is_used(open_page: Open, app: FakeA
     assert label("use_chat_none", language) in words(page)
 
 
-@BOTH
 def test_a_service_and_one_of_its_models_are_chosen(open_page: Open, app: FakeApp, language: str) -> None:
     page = open_page("settings", language)
     page.button_group(key="chat-service").set_value("Ollama").run()
@@ -85,7 +83,6 @@ def test_a_service_and_one_of_its_models_are_chosen(open_page: Open, app: FakeAp
     assert page.text_input(key="chat-model").value == "qwen3:32b"
 
 
-@BOTH
 def test_where_own_models_are_off_there_is_no_form(open_page: Open, app: FakeApp, language: str) -> None:
     app.settings = app.settings.model_copy(update={"own_models": False})
     app.chats = FakeChats(app.settings)
@@ -111,7 +108,6 @@ def test_the_fast_model_and_the_temperature_are_kept(open_page: Open, app: FakeA
     assert (chat.model, chat.fast_model, chat.temperature) == ("big", "small", 0.4)
 
 
-@BOTH
 def test_prices_and_limits_are_said(open_page: Open, app: FakeApp, language: str) -> None:
     shown = words(open_page("settings", language))
     assert label("use_prices_none", language) in shown
@@ -123,7 +119,6 @@ def test_prices_and_limits_are_said(open_page: Open, app: FakeApp, language: str
     assert label("use_limit_tokens", language, count="20,000") in shown
 
 
-@BOTH
 def test_feedback_is_counted_and_downloaded_as_test_cases(open_page: Open, app: FakeApp, language: str) -> None:
     app.filled()
     assert label("feedback_none", language) in words(open_page("settings", language))
@@ -173,7 +168,6 @@ def test_another_person_in_the_same_browser_has_no_model(
     assert open_page("chat").session_state["pagelight"].chat is None
 
 
-@BOTH
 def test_rules_for_models_are_replaced_and_taken_back(
     open_page: Open, app: FakeApp, tmp_path: Path, language: str
 ) -> None:
@@ -204,7 +198,6 @@ def test_only_who_administers_sees_the_rules(open_page: Open, app: FakeApp, monk
     assert label("settings_prompts", "en") in words(open_page("settings"))
 
 
-@BOTH
 def test_what_was_asked_to_be_remembered_is_listed_edited_and_forgotten(
     open_page: Open, app: FakeApp, language: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

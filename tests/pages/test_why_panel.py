@@ -10,7 +10,6 @@ from tests.pages.conftest import Open, words
 from tests.pages.test_chat_page import ASKED
 from tests.support.fake_app import FakeApp
 
-BOTH = pytest.mark.parametrize("language", ["en", "zh"])
 LEFT_OUT = Notice("candidate_repeats", {"percent": 93, "place": 1})
 
 
@@ -25,7 +24,6 @@ def opened(page: AppTest, app: FakeApp) -> AppTest:
     return page.run()
 
 
-@BOTH
 def test_every_candidate_says_why_it_is_there_or_not(open_page: Open, app: FakeApp, language: str) -> None:
     app.filled()
     page = opened(answered(open_page, language), app)
@@ -75,7 +73,6 @@ def test_several_searches_have_a_tab_each(open_page: Open, app: FakeApp) -> None
     assert shown.count(label("why_left_out", "en")) == 2
 
 
-@BOTH
 @pytest.mark.parametrize("outcome", ["not_in_pages", "caveat"])
 def test_an_answer_that_is_missing_says_what_was_searched(
     open_page: Open, app: FakeApp, outcome: str, language: str

@@ -18,7 +18,9 @@ _PROCESSES.set_forkserver_preload(
         "rag.graphs.judge.driving",
         "rag.graphs.research.driving",
         "rag.conversations.saver",
-        "rag.models.chat",
+        "rag.models.openai_chat",
+        "openai.resources.chat.completions",
+        "langgraph.checkpoint.sqlite.aio",
         "tests.store.test_kill",
         __name__,
     ]
