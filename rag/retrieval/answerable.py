@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from rag.models.sparse import SparseEncoder
+from rag.retrieval.named_pages import Terms, named
 from rag.text import detect_language, question_language
 from rag.types import Passage
 
@@ -26,10 +27,6 @@ UNDECIDED: Final = 0.5
 
 KEYWORD_FEATURES: Final = ("asked", "covered")
 FEATURES: Final = (*KEYWORD_FEATURES, "dense")
-_NAMED = 0.2
-"""Titles name pages where together they say this share of the question, each by this share of what they say."""
-
-Terms = frozenset[int]
 Page = tuple[Terms, list[Terms]]
 """The question's terms in a page's title, and in each two neighbouring sentences with what stands above them."""
 
@@ -64,11 +61,11 @@ def features_of(idf: Mapping[int, float], passages: Sequence[Passage], sparse: S
     def adds(window: Terms) -> float:
         return weigh(window & left)
 
-    named = _named(_pages(frozenset(idf), passages, sparse), weigh)
+    asked_of = _named(_pages(frozenset(idf), passages, sparse), weigh)
     left: Terms = frozenset(idf)
-    asked = left.difference(*(title for title, _ in named))
+    asked = left.difference(*(title for title, _ in asked_of))
     shares = []
-    for _, windows in named:
+    for _, windows in asked_of:
         shares.append(max(weigh(window & asked) for window in windows) / weigh(asked) if weigh(asked) else 1.0)
         best = max(windows, key=adds)
         left -= best
@@ -78,19 +75,9 @@ def features_of(idf: Mapping[int, float], passages: Sequence[Passage], sparse: S
 
 def _named(pages: Sequence[Page], weigh: Callable[[Terms], float]) -> list[Page]:
     """The pages whose titles say most of what any title says, one after the other; else that of the best window."""
-    names = Terms().union(*(title for title, _ in pages))
-    left, found = names, list[Page]()
-
-    def said(page: Page) -> tuple[float, float]:
-        return weigh(page[0] & left), max(map(weigh, page[1]))
-
-    while left and weigh(names) > _NAMED:
-        best = max(pages, key=said)
-        if said(best)[0] < _NAMED * weigh(names):
-            break
-        found.append(best)
-        left -= best[0]
-    return found or [max(pages, key=lambda page: said(page)[1])]
+    worth = [max(map(weigh, windows)) for _, windows in pages]
+    found = named([title for title, _ in pages], weigh, worth)
+    return [pages[place] for place in found or [worth.index(max(worth))]]
 
 
 def _pages(asked: Terms, passages: Sequence[Passage], sparse: SparseEncoder) -> list[Page]:

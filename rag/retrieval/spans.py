@@ -8,7 +8,7 @@ none. The constants were chosen on half of the questions of nine sets; see docs/
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rag.models.sparse import SparseEncoder
+from rag.retrieval.named_pages import several_named
 from rag.text import fenced_blocks, sentence_spans
 from rag.types import Passage
 
@@ -30,6 +31,8 @@ PRIOR = 0.04
 """The value of a sentence of the best passage without any of the question's terms, beside 1 for all of them."""
 SCORE_POWER = 1.5
 """To this power a passage's score, of the best one's, weighs what its sentences say."""
+BESIDE_NAMED = 0.7
+"""What a passage's score counts where the question names several pages, and this is none of them."""
 COST_POWER = 0.6
 """A run's cost is its characters to this power (r of Lin and Bilmes); an own place costs OPENING of them more."""
 OPENING = 300
@@ -75,8 +78,7 @@ def choose_spans(
     if not len(pool.of):
         return []
     weights = np.array(list(asked.values())) / (sum(asked.values()) or 1.0)
-    best = max(passage.score for passage in passages)
-    trust = np.array([max(0.0, p.score / best) if best > 0 else 1.0 for p in passages])[pool.of] ** SCORE_POWER
+    trust = _trust(passages, several_named(passages, asked, sparse))[pool.of] ** SCORE_POWER
     said = np.zeros(len(weights))
     order: dict[int, Bounds] = {}
     runs, spent = 0, 0
@@ -92,6 +94,21 @@ def choose_spans(
         _take(pool, order, int(pool.of[unit]), low, high)
     at = [passages[of].start for of in range(len(passages))]
     return [(of, (int(pool.start[a]) - at[of], int(pool.end[b]) - at[of])) for of, (a, b) in order.items()]
+
+
+def _trust(passages: Sequence[Passage], named: Collection[str]) -> NDArray[np.float64]:
+    """How far each passage's score lets its sentences be believed, (n,), 0 to 1: beside the best of all passages.
+
+    Of pages that are `named` beside the best of its page: one whose name is longer, or rarer, has higher scores,
+    and would leave no room for what is asked of the other.
+    """
+    scores = [max(0.0, passage.score) for passage in passages]
+    pages = [passage.url_hash if passage.url_hash in named else "" for passage in passages]
+    best = {page: max(score for score, own in zip(scores, pages, strict=True) if own == page) for page in named}
+    best[""] = max(scores) / (BESIDE_NAMED if named else 1.0)
+    if best[""] == 0.0:
+        return np.ones(len(passages))
+    return np.array([score / (best[page] or 1.0) for score, page in zip(scores, pages, strict=True)])
 
 
 def _best(pool: _Pool, gains: NDArray[np.float64], *, may_open: bool) -> int | None:

@@ -49,6 +49,17 @@ def test_a_term_in_the_title_counts_for_every_sentence_below_it() -> None:
     assert texts(pages, "When was the harbour opened?", budget=5) == ["It opened in June."]
 
 
+def test_of_two_named_pages_the_lower_scored_one_has_its_say() -> None:
+    """Its passages score less for the rarer name of the other alone."""
+    first = [
+        replace(whole(f"A toll of {n} coins.", f"a{n}", score=1.0 - n / 20, title="Grey Harbour"), url_hash="a")
+        for n in range(6)
+    ]
+    pages = [*first, whole("A toll of two cows.", "b", score=0.3, title="Old Mill")]
+    assert "A toll of two cows." in texts(pages, "Which toll do Grey Harbour and Old Mill ask?", budget=60)
+    assert "A toll of two cows." not in texts(pages, "Which toll does Grey Harbour ask?", budget=60)
+
+
 def test_a_run_has_no_holes() -> None:
     (found,) = texts([whole(HARBOUR)], "lamp gulls", budget=50)
     assert found in HARBOUR and "Its lamp" in found and found.endswith("there.")
