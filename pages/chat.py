@@ -21,7 +21,7 @@ from rag.ui.kit.choices import MODES
 from rag.ui.kit.escape import escape_line
 from rag.ui.kit.language import current_language
 from rag.ui.kit.navigation import go
-from rag.ui.kit.parts import page_head
+from rag.ui.kit.parts import empty_state, page_head
 from rag.ui.kit.session import current_library, is_empty, session, whose
 from rag.ui.kit.source_panel import draw_panel
 from rag.ui.kit.strings import Language, label
@@ -57,9 +57,7 @@ def draw() -> None:
 
 
 def _empty(app: App, library: str, language: Language) -> None:
-    with st.container(key="empty", horizontal_alignment="center"):
-        st.markdown(f"# {label('empty_title', language)}", anchors=False)
-        st.markdown(label("empty_lead", language))
+    with empty_state(label("empty_title", language), label("empty_lead", language)):
         with st.container(horizontal=True, horizontal_alignment="center"):
             if st.button(label("empty_add", language), type="primary", icon=":material/add:", key="empty-add"):
                 go("add")
@@ -72,8 +70,6 @@ def _empty(app: App, library: str, language: Language) -> None:
 def _hero(app: App, library: str, language: Language) -> None:
     with st.container(key="hero"):
         page_head(label("chat_title", language), label("chat_lead", language))
-        if not session().chat and not app.settings.has_chat_model:
-            st.caption(f":material/format_quote: {label('chat_extractive', language)}")
         draw_start(app, library, language)
 
 
@@ -111,8 +107,9 @@ def _choices(app: App, library: str, language: Language) -> None:
     )
     draw_filters(app, library, language)
     draw_options(app, language)
-    hint = f"{label(f'mode_{session().mode}_hint', language)} {chosen(language)}"
-    st.caption(hint.strip(), width="content")
+    set_here = chosen(language)
+    with st.container(key="mode-chosen" if set_here else "mode-hint", width="content"):
+        st.caption(set_here or label(f"mode_{session().mode}_hint", language))
 
 
 def _ask_typed(app: App, library: str) -> None:

@@ -11,11 +11,11 @@ from rag.ui.imports.follow import follow_job
 from rag.ui.kit.escape import escape_line
 from rag.ui.kit.language import current_language
 from rag.ui.kit.navigation import go
-from rag.ui.kit.parts import chunk_count, page_head
+from rag.ui.kit.parts import chunk_count, empty_state, page_head
 from rag.ui.kit.session import current_library, session, set_param
 from rag.ui.kit.strings import Language, counted, label
 from rag.ui.library.bulk import draw_bulk, draw_table, forget_picks, recheck
-from rag.ui.library.libraries import draw_care
+from rag.ui.library.libraries import draw_removal, draw_removed, draw_rename
 from rag.ui.library.map import draw_map, draw_view, made
 from rag.ui.library.page_detail import draw_page
 from rag.ui.library.page_filter import arrange
@@ -68,21 +68,24 @@ def _opened(app: App, library: str, language: Language) -> Page | None:
 
 def _empty(app: App, library: str, language: Language) -> None:
     follow_transfer(app, language)
-    with st.container(key="empty", horizontal_alignment="center"):
-        st.markdown(f"# {label('library_empty_title', language)}", anchors=False)
-        st.markdown(label("library_empty_lead", language))
+    with empty_state(label("empty_title", language), label("library_empty_lead", language)):
         if st.button(label("empty_add", language), type="primary", icon=":material/add:", key="empty-add"):
             go("add")
     with st.expander(label("import_title", language), icon=":material/unarchive:", type="compact"):
         draw_import(app, language)
-    draw_care(app, library, language)
+    with st.container(horizontal=True, gap="small", key="upkeep"):
+        draw_rename(app, library, language)
+        draw_removal(app, library, language)
+    draw_removed(app, language)
 
 
 def _list(app: App, library: str, pages: list[Page], language: Language) -> None:
     page_head(label("library_title", language), _lead(pages, language))
     take_subject()
     draw_search(pages, language)
-    colours = draw_view(language)
+    row = st.container(horizontal=True, gap="small", vertical_alignment="center", key="library-views")
+    with row:
+        colours = draw_view(language)
     laid_out = (
         made(app, library, pages, language) if colours or current_filter().subject else app.page_maps.at_hand(library)
     )
@@ -93,7 +96,8 @@ def _list(app: App, library: str, pages: list[Page], language: Language) -> None
     found = pages_with(app, library, wanted.words, language) if wanted.in_text and wanted.words else []
     within = laid_out.pages_of(wanted.subject) if laid_out and wanted.subject else None
     shown = arrange(pages, wanted, left_out, found=found, within=within)
-    draw_states(shown.counts, language)
+    with row:
+        draw_states(shown.counts, language)
     if colours:
         draw_map(laid_out, pages, shown.pages, colours, language)
     elif shown.pages:
@@ -135,9 +139,11 @@ def _upkeep(app: App, library: str, pages: list[Page], language: Language) -> No
             recheck(app, library, None, language)
         draw_schedules(app, library, pages, language)
         draw_exchange(app, library, language)
+        draw_rename(app, library, language)
         if st.button(label("library_clear", language), icon=":material/delete_sweep:", type="tertiary", key="clear"):
             _confirm_clear(app, library, len(pages), language)
-    draw_care(app, library, language)
+        draw_removal(app, library, language)
+    draw_removed(app, language)
 
 
 def _confirm_clear(app: App, library: str, count: int, language: Language) -> None:

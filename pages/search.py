@@ -12,7 +12,7 @@ from rag.ui.chat.filters import draw_chips, draw_filters, search_options
 from rag.ui.chat.search_explanation import draw_explanation_found
 from rag.ui.kit.language import current_language
 from rag.ui.kit.navigation import go
-from rag.ui.kit.parts import duration, page_head
+from rag.ui.kit.parts import duration, empty_state, page_head
 from rag.ui.kit.session import Search, current_library, is_empty, session, set_param
 from rag.ui.kit.source_panel import draw_panel
 from rag.ui.kit.sources import draw_passage
@@ -27,12 +27,12 @@ _LONGEST_QUESTION = 2_000
 
 def draw() -> None:
     language = current_language()
-    page_head(label("search_title", language), label("search_lead", language))
     app = open_app(language)
     library = current_library(app)
     if is_empty(app, library):
         _empty(language)
         return
+    page_head(label("search_title", language), label("search_lead", language))
     question = _question_box(language)
     with st.container(horizontal=True, vertical_alignment="center", key="scope-row"):
         draw_filters(app, library, language)
@@ -42,9 +42,9 @@ def draw() -> None:
 
 
 def _empty(language: Language) -> None:
-    st.info(label("search_empty", language), icon=":material/search_off:")
-    if st.button(label("empty_add", language), type="primary", icon=":material/add:", key="empty-add"):
-        go("add")
+    with empty_state(label("empty_title", language), label("search_empty", language)):
+        if st.button(label("empty_add", language), type="primary", icon=":material/add:", key="empty-add"):
+            go("add")
 
 
 def _question_box(language: Language) -> str:

@@ -1,4 +1,4 @@
-"""Settings: what is in use and how to change it, the chat model of this session, tests, language."""
+"""Settings: what is in use and how to change it, the chat model of this browser, tests."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ import streamlit as st
 
 from rag.ui.chat.remembered import draw_remembered
 from rag.ui.chat.turn_actions import draw_feedback_export
-from rag.ui.chat.usage import draw_spending
 from rag.ui.kit.attempt import draw_notice
-from rag.ui.kit.language import current_language, language_switch
+from rag.ui.kit.language import current_language
 from rag.ui.kit.parts import page_head
 from rag.ui.kit.session import current_library
 from rag.ui.kit.strings import Language, label
@@ -27,21 +26,17 @@ def draw() -> None:
     language = current_language()
     page_head(label("settings_title", language), label("settings_lead", language))
     app = open_app(language)
+    st.markdown(f"## {label('settings_chat', language)}", anchors=False)
+    draw_chat_form(app, language)
     st.markdown(f"## {label('settings_in_use', language)}", anchors=False)
     library = current_library(app)
     draw_in_use(app, library, language)
     _database_test(app, language)
-    st.markdown(f"## {label('settings_chat', language)}", anchors=False)
-    draw_chat_form(app, language)
-    draw_spending(app, language)
     draw_remembered(app, language)
     draw_prompts(app, language)
     st.markdown(f"## {label('settings_feedback', language)}", anchors=False)
     st.markdown(label("settings_feedback_lead", language))
     draw_feedback_export(app, library, language)
-    st.markdown(f"## {label('settings_language', language)}", anchors=False)
-    st.markdown(label("settings_language_lead", language))
-    language_switch("settings-language")
 
 
 def _database_test(app: App, language: Language) -> None:

@@ -40,8 +40,8 @@ MESSAGES: dict[str, tuple[str, str]] = {
         "{model} 重读了 {of} 个候选段落中的 {reached} 个。",
     ),
     "rerank_without_weights": (
-        "No RERANKER_MODEL is set to read the candidates again: their scores order them.",
-        "没有设置重读候选段落的 RERANKER_MODEL：按得分排序。",
+        "No model is set to read the candidates again: their scores order them.",
+        "没有设置重读候选段落的模型：按得分排序。",
     ),
     # Across languages
     "translated_en": ("Also searched in English for “{query}”.", "还用英文检索了“{query}”。"),

@@ -38,7 +38,7 @@ def first_page(app: FakeApp) -> Page:
 def test_an_empty_library_says_what_to_do_next(open_page: Open, language: str) -> None:
     page = open_page("library", language)
     assert not page.exception
-    assert label("library_empty_title", language) in words(page)
+    assert label("empty_title", language) in words(page)
 
 
 def test_the_table_lists_the_pages(open_page: Open, app: FakeApp, language: str) -> None:
@@ -107,7 +107,7 @@ def test_all_pages_go_only_after_a_confirmation(open_page: Open, app: FakeApp, l
     page.button(key="clear").click()
     page.button(key="clear-go").click().run()
     assert app.library("main").pages() == []
-    assert label("library_empty_title", language) in words(page)
+    assert label("empty_title", language) in words(page)
 
 
 def test_ticked_pages_go_after_a_confirmation(open_page: Open, app: FakeApp, language: str) -> None:
@@ -216,8 +216,8 @@ def test_a_page_tells_what_is_known_of_it(open_page: Open, app: FakeApp) -> None
     page = open_page("library", page=f"{1:032x}")
     shown = words(page)
     assert "By Ida [Lewis]" in shown
-    assert "published 2024-03-05" in shown
-    assert "last checked 2026-03-07 10:00" in shown
+    assert "Published 2024-03-05" in shown
+    assert "Last checked 2026-03-07 10:00" in shown
     assert label("page_failures", "en", count=2) in shown
     assert "lighthouse.example/one" in shown
     assert not any("](https://evil" in str(element.value) for element in page.caption)
@@ -285,7 +285,7 @@ def test_a_library_is_renamed(open_page: Open, app: FakeApp, language: str) -> N
     page.text_input(key="rename-title-main").set_value("Our Wiki")
     page.button(key="library-rename").click().run()
     assert page.selectbox(key="library-picker").options == ["Our Wiki"]
-    assert page.button(key="library-remove").disabled
+    assert "library-remove" not in {button.key for button in page.button}
 
 
 def test_a_library_is_removed_after_a_question_and_brought_back(open_page: Open, app: FakeApp, language: str) -> None:

@@ -117,8 +117,9 @@ def _draw_notices(turn: TurnView, answer: Answer, language: Language) -> None:
     """What is to be known beside the answer, in a sentence each."""
     lines = []
     for use in answer.tools:
-        icon = "error" if use.failed else "build"
-        lines.append(f":material/{icon}: {escape_line(use_line(use, language, answer.text))}")
+        icon, line = "error" if use.failed else "build", use_line(use, language, answer.text)
+        if not line.endswith(f": {answer.text.strip()}"):  # else it says only what the answer does
+            lines.append(f":material/{icon}: {escape_line(line)}")
     if answer.notice and answer.text not in (say(answer.notice, one) for one in LANGUAGES):
         lines.append(escape_line(say(answer.notice, language)))
     if answer.passages and all(LEG in one.ranks for one in answer.passages):

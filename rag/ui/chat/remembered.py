@@ -35,13 +35,14 @@ def draw_remembered(app: App, language: Language) -> None:
     """All of this person's notes, each in a form of its own."""
     st.markdown(f"## {label('settings_remembered', language)}", anchors=False)
     st.markdown(label("settings_remembered_lead", language))
+    notes = app.remembered.notes(whose())
+    if not notes:
+        st.caption(label("remembered_none", language))
+        return
     if not session().owner:
         st.caption(label("remembered_browser", language))
     if not session().chat and not app.settings.has_chat_model:
         st.caption(label("remembered_no_model", language))
-    notes = app.remembered.notes(whose())
-    if not notes:
-        st.caption(label("remembered_none", language))
     for number, note in enumerate(notes, 1):
         _draw_note(app, note, number, language)
 

@@ -14,9 +14,10 @@ from rag.types import Answer, Notice, Wait
 from rag.ui.chat.budget import change, draw_end_or_more, draw_used
 from rag.ui.chat.research_picture import picture
 from rag.ui.kit.attempt import attempt
-from rag.ui.kit.escape import escape_line, is_web_url, shorten, web_link
+from rag.ui.kit.escape import escape_line, shorten, web_link
 from rag.ui.kit.live import LiveRun
 from rag.ui.kit.navigation import go
+from rag.ui.kit.page_html import scrolled
 from rag.ui.kit.parts import close, moment
 from rag.ui.kit.session import session, whose
 from rag.ui.kit.strings import Language, label
@@ -74,9 +75,9 @@ def _how(step: Mapping[str, Any], language: Language) -> str:
     if step.get("leg"):
         reason = f" ({escape_line(step['reason'])})" if step.get("reason") else ""
         parts.append(label(f"research_leg_{step['leg']}", language) + reason)
-    titles = dict.fromkeys(shorten(one["title"] or one["url"], 40) for one in step.get("kept", ()))
-    if titles:
-        parts.append(" · ".join(escape_line(title) for title in titles))
+    pages = {one["url"]: shorten(one["title"] or one["url"], 40) for one in step.get("kept", ())}
+    if pages:
+        parts.append(" · ".join(web_link(title, url) for url, title in pages.items()))
     return "  \n".join(parts)
 
 
@@ -221,12 +222,12 @@ def draw_plan(answer: Answer, language: Language, *, key: str) -> None:
     steps = trail.get("plan", ())
     with st.container(key=f"plan-{key}", gap="small"):
         if steps:
-            st.image(picture(answer.question, steps, language), width="content")
+            st.html(scrolled(picture(answer.question, steps, language), label("research_picture", language)))
         for step in steps:
             _draw_step(step, language, key=f"{key}-{step['id']}")
-            _draw_kept(step, language)
-        for said in filter(None, (decision["justification"] for decision in trail.get("decisions", ()))):
-            st.caption(f":material/alt_route: {escape_line(said)}")
+        for said in dict.fromkeys(decision["justification"] for decision in trail.get("decisions", ())):
+            if said:
+                st.caption(f":material/alt_route: {escape_line(said)}")
         if trail.get("stop", {}).get("code") in _SOUND:
             st.caption(f":material/flag: {_sentence(trail['stop'], language)}")
         if notes := dict.fromkeys(_sentence(note, language) for note in trail.get("notes", ())):
@@ -255,15 +256,6 @@ def _draw_missing(trail: Mapping[str, Any], language: Language) -> None:
     if struck := trail.get("struck"):
         lines = [f"- ~~{escape_line(one)}~~" for one in struck]
         st.markdown(f"**{label('research_struck_head', language)}**\n\n" + "\n".join(lines))
-
-
-def _draw_kept(step: Mapping[str, Any], language: Language) -> None:
-    """Links to the pages that a step keeps passages of."""
-    pages = {one["url"]: one["title"] or one["url"] for one in step.get("kept", ()) if is_web_url(one["url"])}
-    if pages:
-        read = label("source_in_page", language)
-        links = " · ".join(f"[{escape_line(shorten(title, 40))}](<{url}>)" for url, title in pages.items())
-        st.caption(f"{read}: {links}")
 
 
 def _sentence(kept: Mapping[str, Any], language: Language) -> str:

@@ -7,12 +7,12 @@ from html import escape
 from typing import Any, Final
 
 from rag.ui.kit.escape import shorten
+from rag.ui.kit.page_html import svg
 from rag.ui.kit.strings import Language, label
 
-_WIDTH, _HEIGHT, _GAP, _ROW = 190, 44, 46, 58
+_WIDTH, _HEIGHT, _GAP, _ROW = 174, 44, 34, 58
 _COLORS: Final = {"done": "#1a7f37", "failed": "#cf222e", "empty": "#9a6700", "running": "#0969da"}
 _OTHER: Final = "#6e7781"
-_TEXT: Final = "#57606a"
 _NEVER: Final = 1_000
 
 
@@ -31,11 +31,7 @@ def picture(question: str, steps: Sequence[Mapping[str, Any]], language: Languag
     lines = "".join(_lines(steps, places, first, last))
     boxes = "".join(_box(step["sub_question"], places[step["id"]], str(step["status"])) for step in steps)
     ends = _box(question, first, "done") + _box(label("research_report_node", language), last, "done")
-    told = escape(label("research_picture", language))
-    return (
-        f'<svg viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
-        f' role="img" aria-label="{told}" xmlns="http://www.w3.org/2000/svg">{lines}{boxes}{ends}</svg>'
-    )
+    return svg(width, height, label("research_picture", language), f"{lines}{boxes}{ends}")
 
 
 def _columns(steps: Sequence[Mapping[str, Any]]) -> list[list[Mapping[str, Any]]]:
@@ -76,9 +72,9 @@ def _box(text: str, place: tuple[int, int], status: str) -> str:
     dashed = "" if status in _COLORS else ' stroke-dasharray="4 4"'
     color = _COLORS.get(status, _OTHER)
     wide = sum(2 if ord(sign) > 0x2E7F else 1 for sign in text)
-    shown = escape(shorten(text, 12 if wide > 1.5 * len(text) else 23))
+    shown = escape(shorten(text, 11 if wide > 1.5 * len(text) else 22))
     return (
         f'<g><title>{escape(text)}</title><rect x="{x}" y="{y}" width="{_WIDTH}" height="{_HEIGHT}" rx="8"'
-        f' fill="#ffffff" stroke="{color}" stroke-width="1.5"{dashed}/><text x="{x + 10}" y="{y + 27}" font-size="13"'
-        f' fill="{_TEXT}" font-family="sans-serif">{shown}</text></g>'
+        f' fill="#ffffff" stroke="{color}" stroke-width="1.5"{dashed}/>'
+        f'<text x="{x + 10}" y="{y + 27}" fill="#24292f">{shown}</text></g>'
     )

@@ -18,7 +18,7 @@ from rag.retrieval.explain import Row, Standing, legs_of, rows_of
 from rag.text import is_chinese
 from rag.types import Answer, Citation, Notice, Passage, Retrieval
 from rag.ui.kit.escape import escape_line, shorten
-from rag.ui.kit.parts import duration, strategy_hint, strategy_name
+from rag.ui.kit.parts import duration, strategy_name
 from rag.ui.kit.strings import LABELS, Language, label
 
 _OPENING = 110  # characters, half as many in Chinese
@@ -180,23 +180,25 @@ def _draw_search(found: Retrieval, answer: Answer | None, language: Language, *,
             st.markdown(label("why_nothing", language))
             return
         kept, others, legs = split_rows(rows)
-        for title, part in (("why_kept", kept), ("why_left_out", others)):
-            if part:
-                st.markdown(f"**{label(title, language)}** :gray[{len(part)}]")
-                st.markdown(candidates_markdown(part, legs, marks, language, best=best_score(rows, legs)))
-        st.caption(label("why_legend", language))
+        best = best_score(rows, legs)
+        if kept:
+            legend = label("why_legend", language)
+            st.markdown(f"**{label('why_kept', language)}** :gray[{len(kept)} · {legend}]")
+            st.markdown(candidates_markdown(kept, legs, marks, language, best=best))
+        if others:
+            told = f"{label('why_left_out', language)} · {len(others)}"
+            with st.expander(told, type="compact", key=f"left-out-{key}"):
+                st.markdown(candidates_markdown(others, legs, marks, language, best=best))
 
 
 def facts(found: Retrieval, language: Language) -> list[str]:
     """Lines of Markdown: what was asked, how, by which legs, what the strategy noted, and how long it took."""
-    hint = strategy_hint(found.strategy, language)
-    strategy = f"{strategy_name(found.strategy, language)}{f' :gray[· {hint}]' if hint else ''}"
     kept = sum(one.place is not None for one in found.candidates)
     counts = label("why_counts", language, kept=kept, count=len(found.candidates))
     times = [f"{_stage_name(stage, language)} {duration(ms, language)}" for stage, ms in found.ms.items()]
     lines = [
         _fact("why_asked", f"“{escape_line(found.question)}”", language),
-        _fact("why_strategy", strategy, language),
+        _fact("why_strategy", strategy_name(found.strategy, language), language),
         _fact("why_legs", f"{_legs(found, language)} :gray[· {counts}]", language),
         *note_lines(found.notes, language),
     ]

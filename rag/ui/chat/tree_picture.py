@@ -13,7 +13,7 @@ from typing import Final
 from rag.conversations.trees import State, TreeNode
 from rag.messages import say
 from rag.types import Notice
-from rag.ui.kit.page_html import escaped
+from rag.ui.kit.page_html import escaped, svg
 from rag.ui.kit.strings import Language, label
 
 _HEIGHT, _ROW, _EDGE = 64, 74, 8
@@ -73,11 +73,7 @@ def picture(nodes: Sequence[TreeNode], language: Language, layout: Layout = WIDE
     height = max((y for _, y in places.values()), default=0) + _HEIGHT + _EDGE
     lines = "".join(_lines(nodes, places, layout))
     boxes = "".join(_box(node, places[node.number], layout, language) for node in nodes)
-    told = escaped(label("tree_picture", language))
-    return (
-        f'<svg viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img" aria-label="{told}"'
-        f' font-family="sans-serif" xmlns="http://www.w3.org/2000/svg">{lines}{boxes}</svg>'
-    )
+    return svg(width, height, label("tree_picture", language), f"{lines}{boxes}")
 
 
 def linked_pictures(nodes: Sequence[TreeNode], language: Language, anchor: str, layouts: Mapping[str, Layout]) -> str:

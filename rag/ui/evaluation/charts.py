@@ -7,6 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING, Final
 
 from rag.ui.kit.escape import shorten
+from rag.ui.kit.page_html import svg
 from rag.ui.kit.strings import Language, label
 
 if TYPE_CHECKING:
@@ -14,10 +15,8 @@ if TYPE_CHECKING:
     from rag.evaluation.evaluation import Bin
     from rag.evaluation.statistics import Estimate
 
-_ROW, _LEFT, _WIDTH, _RIGHT, _TOP, _PLOT = 30, 170, 420, 90, 26, 180
-_TEXT: Final = "#57606a"
-_COLORS: Final = {"better": "#1a7f37", "worse": "#cf222e"}
-_MARK: Final = "#1f6f5c"
+_ROW, _LEFT, _WIDTH, _RIGHT, _TOP, _PLOT = 30, 150, 240, 70, 26, 180
+_TEXT: Final = "currentColor"
 
 
 def differences(found: Sequence[Compared], language: Language) -> str:
@@ -28,8 +27,7 @@ def differences(found: Sequence[Compared], language: Language) -> str:
         by = one.difference.by
         widest = max(abs(by.low), abs(by.high), 1e-9)
         places = [_LEFT + _WIDTH / 2 * (1 + value / widest) for value in (by.low, by.value, by.high)]
-        color = _COLORS.get(one.difference.verdict, _TEXT)
-        rows.append(_interval(at, one.metric.name, places, f"{by.value:+.3f}", color))
+        rows.append(_interval(at, one.metric.name, places, f"{by.value:+.3f}", one.difference.verdict))
     height = _TOP + _ROW * len(found) + 6
     zero = f'<path d="M{middle} {_TOP - 6}V{height}" stroke="{_TEXT}" stroke-dasharray="2 3"/>'
     return _svg(height, label("compare_chart", language), zero + "".join(rows))
@@ -42,7 +40,7 @@ def by_run(metric: str, found: Sequence[tuple[str, Estimate]]) -> str:
     rows = []
     for at, (name, one) in enumerate(found):
         places = [_LEFT + _WIDTH * (value - low) / wide for value in (one.low, one.value, one.high)]
-        rows.append(_interval(at, name, places, f"{one.value:.3f}", _MARK))
+        rows.append(_interval(at, name, places, f"{one.value:.3f}", "mark"))
     return _svg(_TOP + _ROW * len(found) + 6, metric, "".join(rows))
 
 
@@ -54,7 +52,7 @@ def plot(told: str, points: Sequence[tuple[float, float, str]], *, unit_square: 
     for x, y, name in points:
         across, up = _LEFT + _WIDTH * (x - left) / wide, _TOP + _PLOT * (1 - (y - bottom) / tall)
         near = f'<text x="{across + 8:.1f}" y="{up + 4:.1f}" fill="{_TEXT}">{escape(shorten(name, 24))}</text>'
-        marks.append(f'<circle cx="{across:.1f}" cy="{up:.1f}" r="5" fill="{_MARK}"/>{near}')
+        marks.append(f'<circle cx="{across:.1f}" cy="{up:.1f}" r="5" class="mark" fill="{_TEXT}"/>{near}')
     ends = ((left, bottom), (left + wide, bottom + tall))
     axes = f'<path d="M{_LEFT} {_TOP}V{_TOP + _PLOT}H{_LEFT + _WIDTH}" fill="none" stroke="{_TEXT}"/>'
     if unit_square:
@@ -75,22 +73,18 @@ def _frame(xs: Sequence[float], ys: Sequence[float]) -> tuple[float, float, floa
     return min(xs), min(ys), (max(xs) - min(xs)) or 1.0, (max(ys) - min(ys)) or 1.0
 
 
-def _interval(at: int, name: str, places: Sequence[float], told: str, color: str) -> str:
+def _interval(at: int, name: str, places: Sequence[float], told: str, kind: str) -> str:
     low, value, high = places
     middle = _TOP + _ROW * at + _ROW // 2
     return (
-        f'<text x="{_LEFT - 10}" y="{middle + 4}" text-anchor="end" fill="{_TEXT}">{escape(shorten(name, 24))}</text>'
-        f'<path d="M{low:.1f} {middle}H{high:.1f}" stroke="{color}" stroke-width="3"/>'
-        f'<circle cx="{value:.1f}" cy="{middle}" r="5" fill="{color}"/>'
-        f'<text x="{_LEFT + _WIDTH + 12}" y="{middle + 4}" fill="{color}">{escape(told)}</text>'
+        f'<text x="{_LEFT - 10}" y="{middle + 4}" text-anchor="end" fill="{_TEXT}">{escape(shorten(name, 22))}</text>'
+        f'<g class="{kind}" fill="{_TEXT}"><path d="M{low:.1f} {middle}H{high:.1f}" stroke="{_TEXT}" stroke-width="3"/>'
+        f'<circle cx="{value:.1f}" cy="{middle}" r="5"/>'
+        f'<text x="{_LEFT + _WIDTH + 12}" y="{middle + 4}">{escape(told)}</text></g>'
     )
 
 
 def _svg(height: int, told: str, drawn: str) -> str:
     width = _LEFT + _WIDTH + _RIGHT
-    head = f'<text x="{_LEFT + _WIDTH // 2}" y="14" text-anchor="middle" fill="{_TEXT}">{escape(told)}</text>'
-    return (
-        f'<svg viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img"'
-        f' aria-label="{escape(told)}" xmlns="http://www.w3.org/2000/svg" font-family="sans-serif" font-size="13">'
-        f"{head}{drawn}</svg>"
-    )
+    head = f'<text x="{width // 2}" y="14" text-anchor="middle" fill="{_TEXT}">{escape(told)}</text>'
+    return svg(width, height, told, f"{head}{drawn}")

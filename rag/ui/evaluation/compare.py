@@ -16,7 +16,7 @@ from rag.ui.evaluation.charts import by_run, differences, plot
 from rag.ui.evaluation.runs import draw_withheld
 from rag.ui.evaluation.side_by_side import draw_answers
 from rag.ui.kit.escape import escape_line, shorten
-from rag.ui.kit.parts import moment
+from rag.ui.kit.parts import language_name, moment
 from rag.ui.kit.strings import Language, label
 
 if TYPE_CHECKING:
@@ -89,11 +89,15 @@ def _confined(cases: Sequence[Case], language: Language) -> tuple[list[str], lis
     """The languages and tags that the comparison is confined to, where there are several."""
     languages = sorted({case.language for case in cases if case.language})
     tags = sorted({tag for case in cases for tag in case.tags})
-    picked: list[list[str]] = []
-    for name, offered in (("languages", languages), ("tags", tags)):
-        several = len(offered) > 1
-        picked.append(st.pills(label(f"compare_{name}", language), offered, selection_mode="multi") if several else [])
-    return picked[0], picked[1]
+    return _pick("languages", languages, language), _pick("tags", tags, language)
+
+
+def _pick(name: str, offered: list[str], language: Language) -> list[str]:
+    if len(offered) < 2:
+        return []
+    told = {one: language_name(one, language) if name == "languages" else one for one in offered}
+    named = label(f"compare_{name}", language)
+    return st.pills(named, offered, selection_mode="multi", format_func=told.__getitem__, key=f"compare-{name}")
 
 
 def _draw_differences(found: Sequence[Compared], side: str, first: str, language: Language) -> None:
@@ -137,7 +141,7 @@ def _row(one: Compared, language: Language) -> dict[str, Any]:
 
 def _draw_gate(app: App, sides: Sequence[Side], language: Language) -> None:
     """Limits held against what was lost from the first to the last."""
-    with st.expander(label("compare_gate", language), icon=":material/rule:"):
+    with st.expander(label("compare_gate", language), icon=":material/rule:", type="compact"):
         st.caption(label("compare_gate_lead", language))
         given = st.text_input(
             label("compare_limits", language), key="gate-limits", placeholder="recall@4000:-0.01,calls:+0"

@@ -32,7 +32,7 @@ def draw_sets(app: App, library: str, language: Language) -> None:
         st.info(label("sets_empty", language), icon=":material/quiz:")
     else:
         _draw_set(app, chosen, language)
-    with st.expander(label("sets_new", language), icon=":material/add:", expanded=chosen is None):
+    with st.expander(label("sets_new", language), icon=":material/add:", type="compact", expanded=chosen is None):
         _draw_new(app, library, language)
 
 
@@ -60,7 +60,7 @@ def _draw_set(app: App, chosen: SetView, language: Language) -> None:
         st.caption(label("sets_state", language, **counts))
     picked = _draw_cases(cases, chosen.id, language)
     _draw_picked(app, chosen, [cases[place] for place in picked if place < len(cases)], language)
-    with st.expander(label("case_new", language), icon=":material/edit:"):
+    with st.expander(label("case_new", language), icon=":material/edit:", type="compact"):
         _draw_case_form(app, chosen, language)
 
 
@@ -96,9 +96,9 @@ def _draw_picked(app: App, chosen: SetView, cases: list[Case], language: Languag
         "remove": ("delete", lambda: sets.remove(chosen.id, ids)),
     }
     with st.container(horizontal=True, key="set-actions"):
-        for name, (icon, action) in actions.items():
+        for name, (icon, action) in actions.items() if ids else ():
             told = label(f"case_{name}_do", language)
-            if st.button(told, icon=f":material/{icon}:", key=f"case-{name}", disabled=not ids):
+            if st.button(told, icon=f":material/{icon}:", key=f"case-{name}"):
                 attempt(action, language)
                 st.rerun()
         for form, media in _FORMATS.items():

@@ -126,11 +126,15 @@ def _draw_filter(job: JobView, language: Language) -> str:
         label("job_filter", language),
         options,
         default="all",
-        format_func=lambda name: f"{label(f'filter_{name}', language)} {names.get(name, 0):,}",
+        format_func=lambda name: f"{_filter_name(name, language)} {names.get(name, 0):,}",
         key=f"job-filter-{job.id}",
         label_visibility="collapsed",
     )
     return chosen or "all"
+
+
+def _filter_name(name: str, language: Language) -> str:
+    return label(f"filter_{name}" if name in ("all", "open") else f"status_{name}", language)
 
 
 def _draw_pages(job_id: str, wanted: str, count: int) -> int:

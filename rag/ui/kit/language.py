@@ -24,7 +24,7 @@ def current_language() -> Language:
     return language
 
 
-def language_switch(key: str, *, show_label: bool = False) -> None:
+def language_switch(key: str) -> None:
     """Draw the switch. It takes effect before anything else is drawn."""
     language = current_language()
     st.session_state[key] = language
@@ -36,7 +36,7 @@ def language_switch(key: str, *, show_label: bool = False) -> None:
         required=True,
         on_change=_choose,
         args=(key,),
-        label_visibility="visible" if show_label else "collapsed",
+        label_visibility="collapsed",
     )
 
 

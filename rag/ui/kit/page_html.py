@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import html
 import re
+from base64 import b64encode
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -18,9 +19,32 @@ _UNWANTED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\u
 _HEADING = re.compile(r"(?m)^#{1,6}[ \t]+(\S.*)$")
 
 
+_INKS = (
+    "<style>svg{color:#57606a}.mark{color:#1f6f5c}.better{color:#1a7f37}.worse{color:#cf222e}"
+    "@media(prefers-color-scheme:dark){svg{color:#c4c7c5}.mark{color:#5fc3a6}.better{color:#7fd3bb}"
+    ".worse{color:#ee9c92}}</style>"
+)
+
+
 def escaped(text: str) -> str:
     """`text` as HTML that shows it as text; control and direction marks go."""
     return html.escape(_UNWANTED.sub("", text))
+
+
+def svg(width: int, height: int, told: str, drawn: str) -> str:
+    """A whole picture, light or dark as the screen is: `currentColor` is its ink."""
+    named = escaped(told)
+    return (
+        f'<svg viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img" aria-label="{named}"'
+        f' xmlns="http://www.w3.org/2000/svg" font-family="sans-serif" font-size="13">{_INKS}{drawn}</svg>'
+    )
+
+
+def scrolled(svg: str, told: str) -> str:
+    """A picture in its own size, which a narrow screen scrolls, also by keyboard; `told` says what it shows."""
+    source, named = b64encode(svg.encode()).decode(), escaped(told)
+    image = f'<img alt="{named}" src="data:image/svg+xml;base64,{source}">'
+    return f'<div class="tree-picture" tabindex="0" role="group" aria-label="{named}">{image}</div>'
 
 
 def text_html(text: str) -> str:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta, timezone
 from urllib.parse import unquote
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from rag.retrieval.strategies import STRATEGIES
 from rag.ui.kit.escape import escape_line, is_web_url
@@ -19,6 +21,25 @@ def page_head(title: str, lead: str) -> None:
         st.markdown(f"# {title}", anchors=False)
         with st.container(key="page-lead"):
             st.markdown(lead)
+
+
+def empty_state(title: str, lead: str) -> DeltaGenerator:
+    """What stands in the middle of a page that has nothing to show; what comes into it says what to do next."""
+    middle = st.container(key="empty", horizontal_alignment="center")
+    middle.markdown(f"# {title}", anchors=False)
+    middle.markdown(lead)
+    return middle
+
+
+def draw_cards(found: Sequence[tuple[str, str, str]], language: Language) -> None:
+    """What it is, its escaped value, and the label that tells how to change it: two in a row where there is room."""
+    for at in range(0, len(found), 2):
+        for column, (what, value, change) in zip(st.columns(2), found[at : at + 2], strict=False):
+            with column, st.container(border=True, key=f"use-{what}", height="stretch"):
+                st.caption(label(f"use_{what}", language))
+                st.markdown(f"**{value}**")
+                if change:
+                    st.caption(label(change, language))
 
 
 def close(key: str) -> None:

@@ -98,7 +98,7 @@ def _line(line: _Span) -> str:
     lead = heading or bullet
     body = line.cut(len(lead[0]) if lead else 0, len(line.text))
     shown = body.markdown()
-    if heading and shown and not body.marked:
+    if heading and shown:
         return f"**{shown}**"
     return f"• {shown}" if bullet and shown else shown
 

@@ -140,10 +140,17 @@ def whereabouts(url: str, section: tuple[str, ...], library: str = "") -> str:
 
 def _beginning(text: str, question: str) -> str:
     """The part of a passage that holds the most of the question's words, which are highlighted."""
-    left, right = best_window(text, term_spans(question, text), _SHOWN)
+    left, right = _whole_rows(text, *best_window(text, term_spans(question, text), _SHOWN))
     shown = text[left:right].strip()
     shown = f"{'…' if left else ''}{shown}{'…' if right < len(text) else ''}"
     return passage_markdown(shown, *term_spans(question, shown))
+
+
+def _whole_rows(text: str, left: int, right: int) -> tuple[int, int]:
+    """The same span without a row of a table that is cut."""
+    first, last, end = (text.rfind("\n", 0, left) + 1, text.rfind("\n", 0, right) + 1, text.find("\n", right))
+    left = first if text.startswith("|", first) else left
+    return left, (end if end >= 0 else len(text)) if text.startswith("|", last) else right
 
 
 def live_address(citation: Citation, page: Page | None, passage: Passage | None) -> str:

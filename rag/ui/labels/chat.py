@@ -44,25 +44,10 @@ LABELS: dict[str, tuple[str, str]] = {
     "mode_deep": ("Deep", "深入"),
     "mode_research": ("Research", "研究"),
     "mode_judge": ("Judge", "评判"),
-    "mode_tool": ("Tools", "工具"),
-    "mode_summary": ("Summary", "摘要"),
-    "mode_summary_hint": (
-        "Tells what pages say, section by section; every sentence leads to its place.",
-        "逐节概述网页内容，每句话都可回到原文。",
-    ),
-    "mode_judge_hint": (
-        "Judges each passage by itself, asks on for what one lacks, and shows the tree of questions.",
-        "逐段评判，对段落所缺的内容继续追问，并展示问题树。",
-    ),
-    "mode_research_hint": (
-        "Plans steps, searches for them side by side, and writes a report in which every sentence is checked.",
-        "规划步骤，并行检索，写出逐句核对的报告。",
-    ),
     "mode_fast_hint": ("One search, then the answer.", "检索一次，随即作答。"),
-    "mode_deep_hint": (
-        "Judges each passage and searches again, up to three times, before it answers.",
-        "逐段判断是否相关，必要时换词再查（最多三次），然后作答。",
-    ),
+    "mode_deep_hint": ("Judges what it finds, and looks again.", "评判所得，必要时再查。"),
+    "mode_research_hint": ("Plans, searches, writes a report.", "规划、检索，写出报告。"),
+    "mode_judge_hint": ("Asks on, and draws the tree.", "逐段评判并追问，画出问题树。"),
     "chat_stop": ("Stop", "停止"),
     "chat_stopping": ("Stopping…", "正在停止…"),
     "chat_extractive": (

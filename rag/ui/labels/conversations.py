@@ -77,7 +77,7 @@ LABELS: dict[str, tuple[str, str]] = {
     ),
     "option_model": ("Model", "模型"),
     "option_fast_model": ("Fast model", "快速模型"),
-    "option_fast_hint": ("the same", "同左"),
+    "option_fast_hint": ("Same", "同左"),
     "option_temperature": ("Temperature", "温度"),
     "option_sampling": ("Model parameters", "模型参数"),
     "option_sampling_hint": (
@@ -122,7 +122,7 @@ LABELS: dict[str, tuple[str, str]] = {
     "option_calls": ("Calls at most", "最多调用"),
     "option_tokens": ("Tokens at most", "最多 token"),
     "option_seconds": ("Seconds at most", "最多秒数"),
-    "option_standard": ("standard", "默认"),
+    "option_standard": ("Standard", "默认"),
     "use_prices": ("Prices", "价格"),
     "use_prices_none": ("Not set: answers show tokens, not money", "未设置：只显示 token，不显示费用"),
     "use_prices_set": (

@@ -48,8 +48,8 @@ LABELS: dict[str, tuple[str, str]] = {
     "research_new_step": ("One more step, if you like", "可再加一步"),
     "research_keep": ("Search for it", "检索这一步"),
     "research_way": (
-        "Plan and evidence · {steps:step|steps} · {passages:passage|passages}",
-        "计划与证据 · {steps} 步 · {passages} 段",
+        "{steps:sub-question|sub-questions} · {passages:passage|passages}",
+        "{steps} 个子问题 · {passages} 段",
     ),
     "research_gaps": ("What is missing", "还缺什么"),
     "research_struck_head": ("Struck from the report", "从报告中删去"),

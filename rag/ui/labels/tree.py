@@ -3,11 +3,11 @@
 LABELS: dict[str, tuple[str, str]] = {
     "option_judge_each": ("Judge each passage in a call of its own", "每个段落单独调用评判"),
     "option_tree_order": ("Which questions come first", "先追问哪些问题"),
-    "tree_order_breadth": ("level by level", "逐层"),
-    "tree_order_best": ("the most promising", "最有希望的"),
+    "tree_order_breadth": ("Level by level", "逐层"),
+    "tree_order_best": ("The most promising", "最有希望的"),
     "tree_way": (
-        "Search tree · {questions:question|questions} · {passages:passage|passages}",
-        "检索树 · {questions} 个问题 · {passages} 个段落",
+        "{questions:question|questions} · {passages:passage|passages}",
+        "{questions} 个问题 · {passages} 个段落",
     ),
     "tree_picture": ("The tree of questions", "问题树"),
     "tree_picture_hint": (
@@ -30,7 +30,7 @@ LABELS: dict[str, tuple[str, str]] = {
         "The state of this question is no longer kept; what is shown above is stored with the answer.",
         "该问题的状态已不再保存；以上内容随答案保存。",
     ),
-    "tree_score_out": ("leave it out", "不用这一段"),
+    "tree_score_out": ("Leave it out", "不用这一段"),
     # Going on from a question
     "tree_go_on": ("Go on from here", "从这里继续"),
     "tree_go_on_lead": (

@@ -9,8 +9,8 @@ LABELS: dict[str, tuple[str, str]] = {
     "schedule_chosen": ("{count} pages", "{count} 个网页"),
     "schedule_every": ("Every", "每隔"),
     "schedule_unit": ("Unit", "单位"),
-    "schedule_hours": ("hours", "小时"),
-    "schedule_days": ("days", "天"),
+    "schedule_hours": ("Hours", "小时"),
+    "schedule_days": ("Days", "天"),
     "schedule_set": ("Set", "设定"),
     "schedule_is_set": ("These pages are checked {period} from now on.", "今后将{period}检查一次。"),
     "schedule_next": ("Next: {when}", "下次：{when}"),
@@ -26,10 +26,6 @@ LABELS: dict[str, tuple[str, str]] = {
     "library_rename": ("Rename", "重命名"),
     "library_rename_go": ("Rename", "重命名"),
     "library_remove": ("Remove library", "移除资料库"),
-    "library_remove_first": (
-        "This library is opened first (RAG_LIBRARY), so it stays.",
-        "这是默认打开的资料库（RAG_LIBRARY），不能移除。",
-    ),
     "library_remove_title": ("Remove this library?", "移除此资料库？"),
     "library_remove_sentence": (
         "“{title}” goes with {pages}, its conversations, imports and schedules. For a day it can be brought back, "

@@ -82,7 +82,7 @@ def _day(iso: str) -> str:
 
 def _columns(language: Language) -> dict[str, Any]:
     text, number = st.column_config.TextColumn, st.column_config.NumberColumn
-    widths = {"title": 255, "state": 90, "site": 150, "language": 75, "added": 88, "changed": 88, "checked": 88}
+    widths = {"title": 320, "state": 80, "site": 120, "language": 70, "added": 88, "changed": 88, "checked": 88}
     return {
         "chunks": number(label("column_chunks", language), width=75),
         **{name: text(label(f"column_{name}", language), width=width) for name, width in widths.items()},

@@ -84,26 +84,22 @@ def _create(app: App, title: str, language: Language) -> None:
     st.rerun()
 
 
-def draw_care(app: App, library: str, language: Language) -> None:
-    """Renaming and removing this library, and bringing back those that were removed."""
+def draw_rename(app: App, library: str, language: Language) -> None:
     title = app.libraries.title(library)
-    with st.container(horizontal=True, gap="small", key="library-care"):
-        with st.popover(label("library_rename", language), icon=":material/edit:", key=f"rename-{library}-{title}"):
-            wanted = title_input(f"rename-title-{library}", language, title)
-            if st.button(label("library_rename_go", language), type="primary", key="library-rename"):
-                attempt(lambda: app.libraries.rename(library, wanted), language)
-                st.rerun()
-        first = library == app.settings.rag_library
-        if st.button(
-            label("library_remove", language),
-            icon=":material/delete:",
-            type="tertiary",
-            key="library-remove",
-            disabled=first,
-            help=label("library_remove_first", language) if first else None,
-        ):
-            _confirm_remove(app, library, title, language)
-    _draw_removed(app, language)
+    with st.popover(label("library_rename", language), icon=":material/edit:", key=f"rename-{library}-{title}"):
+        wanted = title_input(f"rename-title-{library}", language, title)
+        if st.button(label("library_rename_go", language), type="primary", key="library-rename"):
+            attempt(lambda: app.libraries.rename(library, wanted), language)
+            st.rerun()
+
+
+def draw_removal(app: App, library: str, language: Language) -> None:
+    """Nothing for the library that is opened first: that one stays."""
+    if library == app.settings.rag_library:
+        return
+    told, icon = label("library_remove", language), ":material/delete:"
+    if st.button(told, icon=icon, type="tertiary", key="library-remove"):
+        _confirm_remove(app, library, app.libraries.title(library), language)
 
 
 def _confirm_remove(app: App, library: str, title: str, language: Language) -> None:
@@ -120,7 +116,8 @@ def _confirm_remove(app: App, library: str, title: str, language: Language) -> N
     ask()
 
 
-def _draw_removed(app: App, language: Language) -> None:
+def draw_removed(app: App, language: Language) -> None:
+    """Those that were removed, and can be brought back."""
     for info in app.libraries.removed():
         until = moment(info.kept_until.isoformat())
         with st.container(horizontal=True, vertical_alignment="center", gap="small", key=f"removed-{info.name}"):

@@ -34,9 +34,8 @@ _POLL_SECONDS: Final = 1.0
 def draw_view(language: Language) -> Told | None:
     """Table or map, kept in the address; what the map's colours tell, or None for the table."""
     st.session_state["library-view"] = "map" if st.query_params.get("view") == "map" else "table"
-    with st.container(horizontal=True, gap="small", key="library-views"):
-        view = _choose("library-view", ("table", "map"), "view", language, on_change=_turn)
-        return _choose("map-colours", get_args(Told), "map_by", language, default="subject") if view == "map" else None
+    view = _choose("library-view", ("table", "map"), "view", language, on_change=_turn)
+    return _choose("map-colours", get_args(Told), "map_by", language, default="subject") if view == "map" else None
 
 
 def _choose(key: str, options: Sequence[Any], named: str, language: Language, **more: Any) -> Any:
@@ -147,5 +146,6 @@ def _look(kind: str, rank: int | None, place: tuple[float, float] | None = None)
     """Class and style: the colour by its number, grey for None, and the place in per cent."""
     colour = "" if rank is None else f"--n:{rank};"
     x, y = (_EDGE + (100 - 2 * _EDGE) * value for value in place) if place else (0.0, 0.0)
-    where = f"left:{x:.2f}%;top:{y:.2f}%" if place else ""
+    across = f"clamp(4.5rem,{x:.2f}%,100% - 4.5rem)" if kind == "subject" else f"{x:.2f}%"
+    where = f"left:{across};top:{y:.2f}%" if place else ""
     return f'class="{kind}{" other" if rank is None else ""}" style="{colour}{where}"'

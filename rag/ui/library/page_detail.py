@@ -78,7 +78,7 @@ def facts_of(page: Page, language: Language) -> list[str]:
         here.append(label("page_checked", language, when=moment(page.checked_at)))
     if page.failures:
         here.append(counted("page_failures_one", "page_failures", page.failures, language))
-    return [" · ".join(line) for line in (said, [size], here) if line]
+    return [" · ".join(line) for line in (said, [size, *here]) if line]
 
 
 def _day(when: str) -> str:

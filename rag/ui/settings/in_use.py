@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from rag.ui.kit.escape import escape_line
-from rag.ui.kit.parts import chunk_count, page_count
+from rag.ui.kit.parts import chunk_count, draw_cards, page_count
 from rag.ui.kit.session import session
 from rag.ui.kit.strings import Language, label
 
@@ -28,31 +28,22 @@ _PACKAGES = (
 
 def draw_in_use(app: App, library: str, language: Language) -> None:
     """Cards in two columns, one on a narrow screen."""
-    left, right = st.columns(2)
     settings = app.settings
-    with left:
-        server = escape_line(settings.qdrant_url)
-        database = (
-            label("use_database_server", language, url=server) if server else label("use_database_embedded", language)
-        )
-        _card("database", "database", database, "" if server else "use_database_change", language)
-        _card("chat", "chat", _chat(app, language), "use_chat_change", language)
-    with right:
-        builtin = settings.embedding_model == "builtin"
-        model = label("use_embedding_builtin", language) if builtin else escape_line(settings.embedding_model)
-        _card("embedding", "embedding", model, "use_embedding_change" if builtin else "", language)
-        _card("folder", "folder", escape_line(str(settings.rag_data_dir)), "use_folder_change", language)
+    server, builtin = escape_line(settings.qdrant_url), settings.embedding_model == "builtin"
+    database = label("use_database_server" if server else "use_database_embedded", language, url=server)
+    model = label("use_embedding_builtin", language) if builtin else escape_line(settings.embedding_model)
+    cards = [
+        ("database", database, "" if server else "use_database_change"),
+        ("embedding", model, "use_embedding_change" if builtin else ""),
+        ("chat", _chat(app, language), "use_chat_change"),
+        ("folder", escape_line(str(settings.rag_data_dir)), "use_folder_change"),
+        ("prices", _prices(app, language), "use_prices_change"),
+        ("limits", _limits(app, language), "use_limits_change"),
+    ]
+    draw_cards(cards, language)
     _library_card(app, library, language)
     with st.expander(label("use_versions", language), icon=":material/info:", type="compact"):
         st.markdown("  \n".join(f"{name} :gray[{_version(name)}]" for name in _PACKAGES))
-
-
-def _card(key: str, what: str, value: str, change: str, language: Language) -> None:
-    with st.container(border=True, key=f"use-{key}"):
-        st.caption(label(f"use_{what}", language))
-        st.markdown(f"**{value}**")
-        if change:
-            st.caption(label(change, language))
 
 
 def _chat(app: App, language: Language) -> str:
@@ -60,6 +51,19 @@ def _chat(app: App, language: Language) -> str:
     if chat is not None:
         return label("use_chat_session", language, model=escape_line(chat.model))
     return escape_line(app.settings.llm_model) or label("use_chat_none", language)
+
+
+def _prices(app: App, language: Language) -> str:
+    price_in, price_out = app.settings.llm_price_in, app.settings.llm_price_out
+    if price_in is None and price_out is None:
+        return label("use_prices_none", language)
+    return label("use_prices_set", language, tokens_in=f"{price_in or 0:g}", tokens_out=f"{price_out or 0:g}")
+
+
+def _limits(app: App, language: Language) -> str:
+    chosen = {name: getattr(app.settings, f"answer_max_{name}") for name in ("calls", "tokens", "seconds")}
+    parts = [label(f"use_limit_{name}", language, count=f"{value:,g}") for name, value in chosen.items() if value]
+    return " · ".join(parts) or label("use_limits_none", language)
 
 
 def _library_card(app: App, library: str, language: Language) -> None:

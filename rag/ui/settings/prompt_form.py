@@ -21,6 +21,11 @@ def draw_prompts(app: App, language: Language) -> None:
         return
     st.markdown(f"## {label('settings_prompts', language)}", anchors=False)
     st.markdown(label("settings_prompts_lead", language))
+    with st.expander(label("prompt_open", language), icon=":material/edit_note:", type="compact"):
+        _draw_choice(app, language)
+
+
+def _draw_choice(app: App, language: Language) -> None:
     names = sorted(app.chats.prompts.names(), key=lambda name: not name.endswith(f".{language}"))
     texts = {name: app.chats.prompts.text(name) for name in names}
     name = st.selectbox(
