@@ -24,6 +24,7 @@ from rag.reasoning.history import recalled
 from rag.reasoning.messages import call_for
 from rag.reasoning.quotable import Quotable, quotables
 from rag.retrieval.following import term_weights
+from rag.retrieval.named_pages import several_named
 from rag.text import split_sentences, terms
 from rag.types import Passage, SparseVector
 
@@ -38,6 +39,8 @@ BEARS_ON_IT: Final = 0.2
 RELEVANT: Final = 0.3
 LIKELY: Final = 0.05
 """How likely a second sentence has to be the one that answers; a third one twice that."""
+LIKELY_OF_NAMED: Final = 0.001
+"""How likely the first sentence of a page has to be that the question names beside others."""
 MAX_SENTENCES: Final = 3
 NAMED: Final = 0.34
 """The share of what a question names, by IDF, that what is quoted or stands beside it should hold."""
@@ -162,11 +165,15 @@ class ExtractiveReasoner:
         return [name for name, terms in names.items() if terms and not terms & held]
 
     def chosen(self, question: str, passages: Sequence[Passage]) -> Iterator[Sentence]:
-        """The best sentence, and others that are likely and say something else, best first."""
+        """The best sentence, and others that are likely and say something else, best first.
+
+        Where the question names several pages, the best of each goes before a second one of any.
+        """
         if max(self.shares(question, passages), default=0.0) < BEARS_ON_IT:
             return
+        named = several_named(passages, self._question_weights(question), self.encoder)
         chosen: list[Sentence] = []
-        for sentence, likely in _by_likelihood(*self.told(question, passages)):
+        for sentence, likely in _each_page_first(_by_likelihood(*self.told(question, passages)), passages, named):
             if len(chosen) == MAX_SENTENCES or (chosen and likely < LIKELY * len(chosen)):
                 return
             if not chosen or _adds(sentence, chosen):
@@ -293,6 +300,18 @@ def _by_likelihood(sentences: Sequence[Sentence], told: NDArray[np.float64]) -> 
     odds = np.exp(scores[kept] - max(scores[kept], default=0.0))
     order = np.argsort(-odds, kind="stable")
     return [(sentences[kept[i]], float(odds[i] / odds.sum())) for i in order]
+
+
+def _each_page_first(
+    ranked: Sequence[tuple[Sentence, float]], passages: Sequence[Passage], named: Collection[str]
+) -> list[tuple[Sentence, float]]:
+    """`ranked`, before them the best sentence of each page that is `named`, as sure as the best one of all."""
+    best: dict[str, tuple[Sentence, float]] = {}
+    for sentence, likely in ranked:
+        page = passages[sentence.passage].url_hash
+        if page in named and likely >= LIKELY_OF_NAMED:
+            best.setdefault(page, (sentence, 1.0))
+    return [*best.values(), *ranked]
 
 
 def _adds(sentence: Sentence, chosen: Sequence[Sentence]) -> bool:

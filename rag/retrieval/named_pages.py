@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final
+from typing import Final, Protocol
 
-from rag.models.sparse import SparseEncoder
 from rag.types import Passage
 
 NAMED: Final = 0.2
@@ -14,6 +13,10 @@ WHOLE: Final = 0.7
 """The share of a title's terms from which it stands in the question as it is, and not by a word or two."""
 
 Terms = frozenset[int]
+
+
+class TermReader(Protocol):
+    def terms(self, text: str) -> Terms: ...
 
 
 def named(titles: Sequence[Terms], weigh: Callable[[Terms], float], worth: Sequence[float]) -> list[int]:
@@ -33,14 +36,14 @@ def named(titles: Sequence[Terms], weigh: Callable[[Terms], float], worth: Seque
     return found
 
 
-def several_named(passages: Sequence[Passage], asked: Mapping[int, float], sparse: SparseEncoder) -> set[str]:
+def several_named(passages: Sequence[Passage], asked: Mapping[int, float], encoder: TermReader) -> set[str]:
     """The `url_hash` of each page whose title stands in the question, where there are several; else none."""
     best: dict[str, Passage] = {}
     for passage in passages:
         known = best.setdefault(passage.url_hash, passage)
         best[passage.url_hash] = max(known, passage, key=lambda one: one.score)
     mass = sum(asked.values()) or 1.0
-    titles = [sparse.terms(passage.title) for passage in best.values()]
+    titles = [encoder.terms(passage.title) for passage in best.values()]
     found = named(
         [title & asked.keys() for title in titles],
         lambda terms: sum(asked[term] for term in terms) / mass,

@@ -151,6 +151,17 @@ def test_two_things_that_are_asked_for_are_quoted_both(reasoner: ExtractiveReaso
     assert text == "Aso erupted in 1953. [1]\n\nFuji erupted in 1707. [2]"
 
 
+def test_each_page_that_is_named_is_quoted_before_more_of_one(reasoner: ExtractiveReasoner) -> None:
+    tolls = "A toll is asked of every cart. Which toll is asked is on a sign. The toll they ask is low."
+    pages = [
+        replace(passage(1, tolls), title="Grey Harbour"),
+        replace(passage(2, "The toll: none. A sack of grain pays.", score=0.3), title="Old Mill"),
+    ]
+    found = [one.passage for one in reasoner.chosen("Which toll do Grey Harbour and Old Mill ask?", pages)]
+    assert found[:2] == [0, 1]
+    assert 1 not in [one.passage for one in reasoner.chosen("Which toll do they ask at Grey Harbour?", pages)]
+
+
 def test_a_further_sentence_is_about_what_the_question_names(reasoner: ExtractiveReasoner) -> None:
     """It stands in the sentence, above it, or just before it."""
     pages = [passage(1, "The Aurora lamp burns for nine hours.")]
