@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from rag.models.embedding import EmbeddingModel
 from rag.types import SparseVector
 
-HALF_AT: Final = 3.0
+HALF_AT: Final = 4.0
 """Terms of a question beside which the one just before it counts half as much as the question itself, which is 1."""
 FADES: Final = 0.5
 """What each question counts, of the one after it."""

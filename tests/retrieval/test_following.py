@@ -38,7 +38,7 @@ def test_the_more_a_question_says_itself_the_less_count_those_before_it() -> Non
 
 
 def test_the_question_just_before_counts_half_beside_so_many_terms() -> None:
-    question = "crater lake shore"
+    question = "crater lake shore north"
     assert len(SPARSE.encode_query(question).indices) == HALF_AT
     assert term_weights(question, ["Where is Aso?"], SPARSE)[term("Aso")] == pytest.approx(0.5)
 
