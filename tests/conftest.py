@@ -11,7 +11,8 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-from rag.app import models
+from rag.app import imports, models
+from rag.commands import inspection
 from rag.graphs import MODES
 from rag.ingest.chunking import get_chunker
 from rag.ingest.pipeline import Ingestor
@@ -41,14 +42,25 @@ def pytest_configure() -> None:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(_IN_MEMORY))
 
 
+class _KeptParser(Parser):
+    """Who closes it leaves its children to the next; they begin in half a second of the processor's time."""
+
+    def close(self) -> None:
+        pass
+
+
 @pytest.fixture(scope="session", autouse=True)
-def one_builtin_model() -> Iterator[None]:
-    """All apps of a process share the built-in model: each would load it anew, for a second or more."""
-    load = models.load_embedding_model
+def shared() -> Iterator[Parser]:
+    """All apps and commands of a process share the built-in model and the parser: each would start them anew."""
+    load, parser = models.load_embedding_model, _KeptParser()
     once = functools.cache(load)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(models, "load_embedding_model", lambda name: once(name) if name == "builtin" else load(name))
-        yield
+        for module in (models, inspection):
+            patch.setattr(module, "load_embedding_model", lambda name: once(name) if name == "builtin" else load(name))
+        for user in (imports, inspection):
+            patch.setattr(user, "Parser", lambda: parser)
+        yield parser
+    Parser.close(parser)
 
 
 @pytest.fixture
@@ -64,9 +76,8 @@ def small_library(tmp_path: Path, model: HashedModel) -> Iterator[Library]:
 
 
 @pytest.fixture(scope="session")
-def parser() -> Iterator[Parser]:
-    with Parser() as one:
-        yield one
+def parser(shared: Parser) -> Parser:
+    return shared
 
 
 @pytest.fixture

@@ -168,7 +168,7 @@ def test_a_model_without_any_of_this_is_asked_in_text() -> None:
 
 @pytest.mark.parametrize("piece", ["[", '{"a":', '[{"a":[', "[1,"])
 def test_brackets_within_brackets_are_no_answer(piece: str) -> None:
-    deep = piece * 5000
+    deep = piece * 2000
     answer = read_reply(Verdicts, AIMessage(deep))
     assert isinstance(answer, ValueError)
     assert read_reply(Verdicts, AIMessage(f"{JSON}\n{deep}")) == Verdicts.model_validate(FILLED)

@@ -399,7 +399,7 @@ def test_other_methods_of_packing_are_refused(archive: Path, client: EdgeClient)
 def test_memory_stays_flat(client: EdgeClient, tmp_path: Path) -> None:
     """Twice the pages do not need more memory."""
     peaks = []
-    for pages in (60, 180):
+    for pages in (30, 90):
         library = open_library(client, f"lib{pages}", MODEL, DIMENSION)
         for number in range(pages):
             given = draft(f"p{number}", chunks=2)

@@ -21,7 +21,11 @@ _PROCESSES.set_forkserver_preload(
         "rag.models.openai_chat",
         "openai.resources.chat.completions",
         "langgraph.checkpoint.sqlite.aio",
+        "rag.ingest.pipeline",
+        "rag.ingest.jobs",
+        "rag.ingest.chunking",
         "tests.store.test_kill",
+        "tests.support.killing",
         __name__,
     ]
 )

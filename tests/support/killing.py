@@ -7,20 +7,19 @@
             process.wait()
         assert stored(folder) == stored(other_folder)
 
-`python -m tests.support.killing FOLDER HOST PORT PAGES URL` is that process: it crawls the site once, or goes on
-with the crawl that it finds in FOLDER. It says "begun", "working" once it has taken in a page, and "done" on
-standard output.
+The process crawls the site once, or goes on with the crawl that it finds in the folder. It tells "begun", "working"
+once it has taken in a page, and "done".
 """
 
 from __future__ import annotations
 
 import hashlib
-import subprocess
-import sys
 import threading
 import time
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass
+from multiprocessing.connection import Connection
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -33,9 +32,9 @@ from rag.store.qdrant.conditions import walk
 from rag.store.qdrant.library import open_library
 from rag.store.sql.database import Database, JobItem
 from tests.support.hashed_model import HashedModel
+from tests.support.killed import begun
 from tests.support.site_server import SiteServer
 
-ROOT = Path(__file__).resolve().parents[2]
 _FATES = {"http_error": "error", "timeout": "timeout", "redirects": "loop"}
 _DEADLINE = 2.0
 
@@ -45,9 +44,7 @@ class ImportProcess:
 
     def __init__(self, folder: Path, site: SiteServer, url: str = "") -> None:
         """`url` is that of a server for the library, which lies in `folder` else."""
-        command = [sys.executable, "-m", "tests.support.killing", str(folder), *map(str, site.pair)]
-        more = [str(10 * len(site.expected)), url]
-        self._process = subprocess.Popen([*command, *more], cwd=ROOT, stdout=subprocess.PIPE, text=True)
+        self._process, self._heard = begun(_run, folder, *site.pair, 10 * len(site.expected), url)
         self._says("begun")
 
     def __enter__(self) -> Self:
@@ -57,18 +54,17 @@ class ImportProcess:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._process.kill()
-        self._process.communicate()
+        self._process.join()
 
     def kill_after(self, seconds: float, *, starting: bool = False) -> bool:
         """kill -9 so long after it took in its first page, or began to open what is stored; False if it was done."""
         if not starting:
             self._says("working", "done")
-        try:
-            self._process.wait(seconds)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            return True
-        return False
+        self._process.join(seconds)
+        if self._process.exitcode is not None:
+            return False
+        self._process.kill()
+        return True
 
     def wait(self) -> float:
         """Until it is done by itself; returns the seconds since it took in its first page."""
@@ -84,11 +80,13 @@ class ImportProcess:
     def ends(self) -> None:
         """Wait until it is done by itself, after `begins`."""
         self._says("done", "")
-        assert self._process.wait(60) == 0
+        self._process.join(60)
+        assert self._process.exitcode == 0
 
     def _says(self, *words: str) -> None:
-        assert self._process.stdout is not None
-        word = self._process.stdout.readline().strip()
+        word = ""
+        with suppress(EOFError):
+            word = self._heard.recv()
         assert word in words, word
 
 
@@ -164,7 +162,7 @@ def digest(one: Stored) -> str:
     return hashlib.sha256(repr((sorted(one.pages.items()), sorted(one.chunks.items()))).encode()).hexdigest()[:16]
 
 
-def _run(folder: Path, host: str, port: int, pages: int, url: str) -> None:
+def _run(folder: Path, host: str, port: int, pages: int, url: str, tells: Connection) -> None:
     from rag.ingest import retry_policy
     from rag.ingest.chunking import get_chunker
     from rag.ingest.jobs import Jobs, Sites
@@ -175,7 +173,7 @@ def _run(folder: Path, host: str, port: int, pages: int, url: str) -> None:
     from rag.web.fetch import Fetcher
 
     retry_policy._DELAYS = (0.05, 0.1)
-    _say("begun")
+    tells.send("begun")
     model, database = HashedModel(), Database(folder / "app.sqlite3")
     client = connect(load_settings(None, rag_data_dir=folder, qdrant_url=url))
     fetcher, parser = Fetcher([(host, port)], deadline=_DEADLINE, gates=HostGates(4, 0.0)), Parser()
@@ -195,25 +193,16 @@ def _run(folder: Path, host: str, port: int, pages: int, url: str) -> None:
     while any(job.state == "running" for job in database.jobs.jobs("main")):
         if not is_working and sum(job.done for job in database.jobs.jobs("main")) > before:
             is_working = True
-            _say("working")
+            tells.send("working")
         threading.Event().wait(0.01)
     jobs.close()
     parser.close()
     client.close()
     database.close()
-    _say("done")
-
-
-def _say(word: str) -> None:
-    sys.stdout.write(word + "\n")
-    sys.stdout.flush()
+    tells.send("done")
 
 
 def timed_run(folder: Path, site: SiteServer) -> float:
     """Import without a kill; returns the seconds from the first page to the last."""
     with ImportProcess(folder, site) as process:
         return process.wait()
-
-
-if __name__ == "__main__":
-    _run(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), sys.argv[5])

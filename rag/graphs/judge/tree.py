@@ -93,7 +93,7 @@ def _child(one: JudgementRecord, parent: NodeRecord, tree: Sequence[NodeRecord],
         "passage": one["passage"],
         "question": one["missing"],
         "depth": parent["depth"] + 1,
-        "worth": one["worth"] * (parent["worth"] if parent["depth"] else 1.0),
+        "worth": one["worth"] * parent["worth"],
         "status": "open",
         "same_as": "",
     }

@@ -57,7 +57,7 @@ def stagnation(state: ResearchState, gains: Sequence[int], round_: Sequence[str]
     if context.model is None:
         return ""
     without_gain = len(gains) >= _STAGNANT and not any(gains[-_STAGNANT:])
-    known = bool(round_) and len(gains) > 1 and all(_known_before(state, step, round_) for step in round_)
+    known = bool(round_) and all(_known_before(state, step, round_) for step in round_)
     return "stagnant" if without_gain or known else ""
 
 

@@ -129,8 +129,8 @@ def keep_chat(app: App, chat: ChatOptions) -> None:
 
 
 def forget_chat(app: App) -> None:
+    """The tabs of this browser are without it from when they are drawn next."""
     app.chats.connected.forget(browser())
-    session().chat = None
 
 
 def build_app() -> App:
