@@ -120,7 +120,7 @@ def draw_passage(
         within = app.libraries.title(passage.library) if passage.library else ""
         st.caption(whereabouts(passage.url, passage.section, within))
         with st.container(key=f"quote-{key}"):
-            st.markdown(_beginning(passage.text, question))
+            st.markdown(beginning(passage.text, question))
         draw_reader(Source(1, home_of(app, library, passage), passage, passage), key, language)
 
 
@@ -138,11 +138,12 @@ def whereabouts(url: str, section: tuple[str, ...], library: str = "") -> str:
     return " · ".join(filter(None, (within, escape_line(site_of(url)), path)))
 
 
-def _beginning(text: str, question: str) -> str:
+def beginning(text: str, question: str) -> str:
     """The part of a passage that holds the most of the question's words, which are highlighted."""
     left, right = _whole_rows(text, *best_window(text, term_spans(question, text), _SHOWN))
     shown = text[left:right].strip()
-    shown = f"{'…' if left else ''}{shown}{'…' if right < len(text) else ''}"
+    head, tail = ("…\n" if shown.startswith("|") else "…"), ("\n…" if shown.endswith("|") else "…")
+    shown = f"{head if left else ''}{shown}{tail if right < len(text) else ''}"
     return passage_markdown(shown, *term_spans(question, shown))
 
 

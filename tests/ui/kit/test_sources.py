@@ -2,7 +2,7 @@ from dataclasses import replace
 
 from rag.types import PageVersion
 from rag.ui.kit.source_panel import _cut, reading, version_line
-from rag.ui.kit.sources import Source, _chip, anchor_of, live_address
+from rag.ui.kit.sources import Source, _chip, anchor_of, beginning, live_address
 from tests.support.lighthouse import ENGLISH, make_citation, make_page, make_passage
 
 PAGE = make_page(1, "Keeping a lighthouse", ENGLISH, "en")
@@ -74,3 +74,10 @@ def test_a_repeated_sentence_is_told_apart_by_the_whole_page() -> None:
     twice = make_page(1, "Twice", f"First. {QUOTE}\n\nSecond, the night watch. {QUOTE}", "en")
     citation = replace(make_citation(twice, QUOTE), start=twice.text.rindex(QUOTE), end=len(twice.text))
     assert "text=Second%2C%20the%20night%20watch.-,The%20lamp" in live_address(citation, twice, None)
+
+
+def test_a_row_of_a_table_is_shown_whole_or_not_at_all() -> None:
+    rows = "\n".join(f"| Plan {n} | {n} euros for each person and month | {n} devices |" for n in range(30))
+    shown = beginning(f"{'All prices are in euros. ' * 12}\n{rows}", "euros per person")
+    assert "|" not in shown
+    assert shown.startswith("…") and shown.endswith(" devices")
