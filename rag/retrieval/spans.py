@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from rag.models.sparse import SparseEncoder
 from rag.retrieval.named_pages import several_named
-from rag.text import fenced_blocks, sentence_spans
+from rag.text import fenced_blocks, is_chinese, sentence_spans
 from rag.types import Passage
 
 BUDGET = 4000
@@ -36,6 +36,9 @@ BESIDE_NAMED = 0.7
 COST_POWER = 0.6
 """A run's cost is its characters to this power (r of Lin and Bilmes); an own place costs OPENING of them more."""
 OPENING = 300
+
+SHORT = 200
+"""A passage of at most so many characters, Chinese ones counting twice, is read whole or not at all."""
 
 Bounds = tuple[int, int]
 Units = tuple[tuple[int, int, int], ...]  # start, end, the first unit that has to be read with it
@@ -146,6 +149,7 @@ def _pool(passages: Sequence[Passage], asked: Mapping[int, float], sparse: Spars
     start: list[int] = []
     end: list[int] = []
     first: list[int] = []
+    last: list[int] = []
     rows: list[NDArray[np.float64]] = []
     for number, passage in enumerate(passages):
         units = units_of(passage.text)
@@ -153,14 +157,15 @@ def _pool(passages: Sequence[Passage], asked: Mapping[int, float], sparse: Spars
         of += [number] * len(units)
         start += [passage.start + unit[0] for unit in units]
         end += [passage.start + unit[1] for unit in units]
-        first += [base + unit[2] for unit in units]
+        short = len(passage.text) * (2 if is_chinese(passage.text) else 1) <= SHORT
+        first += [base if short else base + unit[2] for unit in units]
+        last += [base + (len(units) - 1 if short else place) for place in range(len(units))]
         above = sparse.terms(" ".join((passage.title, *passage.section)))
         rows.append(_held([sparse.terms(passage.text[a:b]) for a, b, _ in units], above, columns))
-    places = np.arange(len(of))
     before, after = _beside(passages, of, start)
     terms = np.concatenate(rows) if rows else np.zeros((0, len(columns)))
-    numbers, starts, ends, firsts = (np.array(one, dtype=np.int64) for one in (of, start, end, first))
-    return _Pool(numbers, starts, ends, terms, firsts, places, before, after)
+    numbers, starts, ends, firsts, lasts = (np.array(one, dtype=np.int64) for one in (of, start, end, first, last))
+    return _Pool(numbers, starts, ends, terms, firsts, lasts, before, after)
 
 
 def _held(units: Sequence[frozenset[int]], above: frozenset[int], columns: Mapping[int, int]) -> NDArray[np.float64]:

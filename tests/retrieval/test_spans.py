@@ -5,11 +5,18 @@ from dataclasses import replace
 import pytest
 
 from rag.models.sparse import SparseEncoder
-from rag.retrieval.spans import choose_spans, units_of
+from rag.retrieval import spans
+from rag.retrieval.spans import SHORT, choose_spans, units_of
 from rag.types import Passage
 from tests.retrieval.test_context import piece
 
 SPARSE = SparseEncoder()
+
+
+@pytest.fixture(autouse=True)
+def none_is_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The texts here are a few sentences, which would be read whole."""
+    monkeypatch.setattr(spans, "SHORT", 0)
 
 
 def asked(question: str) -> dict[int, float]:
@@ -58,6 +65,26 @@ def test_of_two_named_pages_the_lower_scored_one_has_its_say() -> None:
     pages = [*first, whole("A toll of two cows.", "b", score=0.3, title="Old Mill")]
     assert "A toll of two cows." in texts(pages, "Which toll do Grey Harbour and Old Mill ask?", budget=60)
     assert "A toll of two cows." not in texts(pages, "Which toll does Grey Harbour ask?", budget=60)
+
+
+@pytest.mark.parametrize(("size", "whole_one"), [(SHORT, True), (SHORT + 1, False)])
+def test_a_short_passage_is_read_whole_or_not_at_all(
+    size: int, whole_one: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The date of a decision stands beside the names of who signed it, which alone share words with the question."""
+    monkeypatch.setattr(spans, "SHORT", SHORT)
+    signed = "Judge Ada Grey signed it. In May."
+    passage = whole(signed + " " + "-" * (size - len(signed) - 2) + ".", "a")
+    (found,) = texts([passage], "What did Judge Ada Grey sign?", budget=10)
+    assert (found == passage.text) == whole_one
+
+
+def test_a_chinese_passage_is_short_at_half_the_characters(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spans, "SHORT", SHORT)
+    text = "审判长葛雷签署。二〇二三年五月。" + "另" * (SHORT // 2 - 17) + "。"
+    assert len(text) == SHORT // 2
+    assert texts([whole(text)], "葛雷签署了什么？", budget=5) == [text]
+    assert texts([whole(text + "完。")], "葛雷签署了什么？", budget=5) != [text + "完。"]
 
 
 def test_a_run_has_no_holes() -> None:
