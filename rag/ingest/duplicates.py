@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import islice
 from typing import Any
 from urllib.parse import parse_qsl
@@ -58,6 +59,15 @@ class Duplicate:
     @property
     def choices(self) -> tuple[Decision, ...]:
         return ("skip", "keep_both") if self.reason == "same_text" else ("skip", "refresh", "keep_both")
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What spoke against storing a page, if a person decides so, as of some moment (`Pages.as_of`) of its library."""
+
+    objection: Notice | Duplicate | None
+    decision: Decision
+    as_of: object | None
 
 
 def find_duplicate(library: PageLookup, page: Page, *, moved_to: str = "", canonical: str = "") -> Duplicate | None:
@@ -249,7 +259,7 @@ def _names(read: Read) -> list[str]:
 
 
 class Foreseen(PageLookup):
-    """The library as it is before a group of new pages is stored, looked up for all of them at once.
+    """The library as it is before a group of new pages is stored, looked up for all of them at the first question.
 
     Once it `is_stale`, and for whatever was not foreseen, the library is asked.
     """
@@ -259,13 +269,23 @@ class Foreseen(PageLookup):
         self._library = library
         self._names = frozenset(name for read in reads for name in _names(read))
         self._resolved = library.resolve(list(self._names))
-        web = [read.page for read in reads if read.source.kind != "import"]
-        self._claimed = library.claimants(list(self._names), most=MOST * len(web)) if web else {}
-        self._same: dict[str, list[Page]] = {page.text_hash: [] for page in web}
-        for one in library.same_texts(list(self._same)) if web else []:
-            self._same[one.text_hash].append(one)
-        signatures = list({sign(page.text) for page in web})
-        self._near = dict(zip(signatures, library.near_texts_of(signatures), strict=True))
+        self._web = [read.page for read in reads if read.source.kind != "import"]
+
+    @cached_property
+    def _claimed(self) -> dict[str, list[Page]]:
+        return self._library.claimants(list(self._names), most=MOST * len(self._web)) if self._web else {}
+
+    @cached_property
+    def _same(self) -> dict[str, list[Page]]:
+        found: dict[str, list[Page]] = {page.text_hash: [] for page in self._web}
+        for one in self._library.same_texts(list(found)) if found else []:
+            found[one.text_hash].append(one)
+        return found
+
+    @cached_property
+    def _near(self) -> dict[Signature, list[tuple[Page, float]]]:
+        signatures = list({sign(page.text) for page in self._web})
+        return dict(zip(signatures, self._library.near_texts_of(signatures), strict=True))
 
     def known(self, url_hashes: Sequence[str]) -> dict[str, Page]:
         return {one: page for one, page in self.resolve(url_hashes).items() if page.url_hash == one}

@@ -15,6 +15,7 @@ from rag.ingest.chunking import Chunker, embedded_text, get_chunker
 from rag.ingest.duplicates import (
     Duplicate,
     Foreseen,
+    Judged,
     Settling,
     aliases_of,
     apart,
@@ -135,6 +136,7 @@ class Ingestor:
         """
         if decision == "skip" or read.error or read.not_modified:
             return read
+        as_of = self.library.as_of()
         try:
             before = self.resolve((read.known or read.page).url_hash)
             if before and before.url_hash != (read.known or read.page).url_hash:
@@ -142,6 +144,7 @@ class Ingestor:
             if read.known and before is None:
                 return read
             objection = self._objection(read, before, decision, self.library)
+            read = replace(read, judged=Judged(objection, decision, as_of))
             if isinstance(objection, Duplicate) and objection.gives_way:
                 return replace(read, prepared=self._prepared(read.page, objection.page, on_stage))
             if isinstance(objection, Duplicate) and decision == "refresh":
@@ -239,10 +242,17 @@ class Ingestor:
     def _objection(
         self, read: Read, before: Page | None, decision: Decision, seen: PageLookup
     ) -> Notice | Duplicate | None:
-        """What speaks against storing what was read: why the gate holds it back, or the page that it repeats."""
+        """What speaks against storing what was read: why the gate holds it back, or the page that it repeats.
+
+        The gate judges once, and so do those who look for its likes, where the library is as it was then.
+        """
         if read.source.kind == "import" or (before is not None and before.text_hash == read.page.text_hash):
             return None
-        if decision not in ("add_anyway", "keep_both", "refresh") and read.extracted is not None:
+        judged = read.judged if read.judged and read.judged.decision == decision else None
+        is_as_it_was = judged is not None and judged.as_of is not None and judged.as_of == self.library.as_of()
+        if judged and (is_as_it_was or isinstance(judged.objection, Notice)):
+            return judged.objection
+        if not judged and decision not in ("add_anyway", "keep_both", "refresh") and read.extracted is not None:
             notice = judge(read.extracted, can_read=self._model.can_read, status=read.http_status)
             if notice is not None:
                 return notice

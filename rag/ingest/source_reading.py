@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rag.dates import now
 from rag.errors import IngestError
@@ -16,6 +16,9 @@ from rag.types import Page, PageSource, Stage
 from rag.web.fetch import Fetched, Fetcher
 from rag.web.media import media_type
 from rag.web.url_key import split_url, without_tracking
+
+if TYPE_CHECKING:
+    from rag.ingest.duplicates import Judged
 
 OnStage = Callable[[Stage], object]
 
@@ -42,7 +45,7 @@ class Read:
     `page` is the page with its text; it is `known` where the site said that nothing changed
     (`not_modified`) or did not give the page (`error`). `links` are the addresses in it, where asked for.
     `final_url` is where redirects ended; `moved_to` and `canonical` are other addresses of the page.
-    `prepared` are its chunks with their vectors, once they are made.
+    `prepared` are its chunks with their vectors, once they are made, and `judged` what spoke against it then.
     """
 
     source: Source
@@ -56,6 +59,7 @@ class Read:
     moved_to: str = ""
     http_status: int = 200
     prepared: Prepared | None = None
+    judged: Judged | None = None
 
     @property
     def canonical(self) -> str:

@@ -166,6 +166,9 @@ class Pages(PageLookup, Protocol):
     def page_count(self) -> int:
         """How many pages there are. Every screen asks: cheap while none changes."""
 
+    def as_of(self) -> object | None:
+        """What stays equal while no page is stored, changed or removed; None where others may do so unseen."""
+
     def left_out(self) -> set[str]:
         """Hashes of the pages that a person keeps out of answers."""
 

@@ -468,3 +468,18 @@ def test_what_may_repeat_another_waits_for_it(ingestor: Ingestor, page_server: P
     urls = [page_server.add(path, html(english(number))) for path, number in (("/a", 1), ("/b", 2), ("/c", 1))]
     reads = [Settling(ingestor.read(web_source(url), quiet), quiet) for url in urls]
     assert list(apart(reads)) == [[0, 1], [2]]
+
+
+def test_a_page_is_judged_again_where_the_library_changed_meanwhile(
+    ingestor: Ingestor, page_server: PageServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[list[str]] = []
+    real = ingestor.library.same_text
+    monkeypatch.setattr(ingestor.library, "same_text", lambda one: (asked.append(one), real(one))[1])
+    found = [page_server.add(path, html(english(1))) for path in ("/first", "/second")]
+    first, second = (ingestor.prepare(ingestor.read(web_source(url), quiet), quiet) for url in found)
+    assert len(asked) == 2
+    assert ingestor.settle(first, quiet).status == "added"
+    assert len(asked) == 2
+    assert ingestor.settle(second, quiet).reason == "same_text"
+    assert len(asked) == 3

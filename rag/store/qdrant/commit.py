@@ -227,7 +227,8 @@ class Committer:
                 return
             said = {} if claim is None else claim_payload(claim)
             here = models.Filter(must=[_is(page.url_hash)], must_not=[match("removed", True)])
-            self._client.set_payload(self._pages, {**state_payload(page), **said}, points=here, ordering=ORDER)
+            with self._locks.notes:
+                self._client.set_payload(self._pages, {**state_payload(page), **said}, points=here, ordering=ORDER)
             if before.left_out and before.page.status == "gone" and page.status == "active":
                 self.leave_out([page.url_hash], False)
 

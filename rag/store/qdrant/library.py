@@ -162,6 +162,10 @@ class Library:
             self._counted = (calm, until, count)
         return count
 
+    def as_of(self) -> object | None:
+        pages, notes = self._locks.switch.calm(), self._locks.notes.calm()
+        return None if is_shared(self.client) or pages is None or notes is None else (pages, notes)
+
     def chunk_count(self, scope: Filters | None = None) -> int:
         given = within(scope) if scope else None
         only = models.Filter(must=[match("metadata.active", True), *([given] if given else [])])

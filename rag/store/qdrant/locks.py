@@ -39,11 +39,15 @@ class Switch:
 
 
 class LibraryLocks:
-    """`pages` keeps two writers off one page; `switch` covers the instant in which a page changes over."""
+    """`pages` keeps two writers off one page; `switch` covers the instant in which a page changes over.
+
+    `notes` covers that in which a page's record takes in what its site says of it, which no chunk shows.
+    """
 
     def __init__(self) -> None:
         self._stripes = [RLock() for _ in range(_STRIPES)]
         self.switch = Switch()
+        self.notes = Switch()
 
     @contextmanager
     def pages(self, url_hashes: Iterable[str]) -> Iterator[None]:
