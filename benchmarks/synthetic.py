@@ -22,10 +22,9 @@ from qdrant_client import QdrantClient, models
 from rag.models.sparse import AVERAGE_TERMS, SparseEncoder
 from rag.store.duplicates import sign
 from rag.store.filters import Filters
-from rag.store.ports import content_hash
-from rag.store.qdrant.conditions import walk, within
+from rag.store.ports import NewChunks, content_hash
 from rag.store.qdrant.library import Library
-from rag.store.qdrant.records import Mark, chunk_id, chunk_payload, page_point, recipe
+from rag.store.qdrant.records import Mark, chunk_id, chunk_payload, page_point, recipe, walk, within
 from rag.types import Chunk, Page, SparseVector
 from rag.web.url_key import url_hash
 
@@ -48,9 +47,13 @@ class Draft:
     dense: NDArray[np.float32]
     sparse: list[SparseVector]
 
+    @property
+    def new(self) -> NewChunks:
+        hashes = [content_hash(chunk.text) for chunk in self.chunks]
+        return NewChunks(self.chunks, self.dense, [True] * len(self.chunks), self.sparse, hashes)
+
     def commit(self, library: Library) -> Page:
-        given = library.draft(self.page, self.chunks, self.dense, [True] * len(self.chunks), self.sparse)
-        return library.commit_all([given])[0].page
+        return library.commit_all([library.draft(self.page, self.new)])[0].page
 
 
 class World:

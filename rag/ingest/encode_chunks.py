@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from rag.models.embedding import EmbeddingModel
 from rag.models.engines import Together
 from rag.models.sparse import SparseEncoder
+from rag.store.ports import NewChunks
 from rag.types import Chunk, SparseVector
 
 Vectors = NDArray[np.float32]
@@ -28,22 +29,15 @@ _SPARSE_BYTES = 8_000  # of one chunk's terms, roughly
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A page's chunks, row by row with vectors (n, d), whether they count, sparse vectors and text hashes.
-
-    `made_of` is what decides all of it: title, hash of the text, recipe.
-    """
+    """A page's chunks, and what decides all of them: title, hash of the text, recipe."""
 
     made_of: tuple[str, str, str]
-    chunks: Sequence[Chunk]
-    dense: Vectors
-    readable: Sequence[bool]
-    sparse: Sequence[SparseVector]
-    hashes: Sequence[str]
+    new: NewChunks
 
     @property
     def size(self) -> int:
         """Roughly how many bytes it holds."""
-        return self.dense.nbytes + len(self.chunks) * _SPARSE_BYTES
+        return self.new.dense.nbytes + len(self.new.chunks) * _SPARSE_BYTES
 
 
 class ChunkEncoder:
@@ -58,8 +52,8 @@ class ChunkEncoder:
 
     def encode(
         self, chunks: Sequence[Chunk], texts: Sequence[str], hashes: Sequence[str], reusable: Reusable
-    ) -> tuple[Vectors, list[bool], list[SparseVector]]:
-        """Vectors of the chunks, (n, d), which of them are readable, and the sparse ones; none encoded twice."""
+    ) -> NewChunks:
+        """The chunks with their vectors; none encoded twice."""
         dense = np.zeros((len(chunks), self._model.dimension), dtype=np.float32)
         readable = [True] * len(chunks)
         sparse: list[SparseVector] = []
@@ -78,7 +72,7 @@ class ChunkEncoder:
                 todo.append(i)
         if todo:
             dense[todo] = self._encoded([texts[i] for i in todo])
-        return dense, readable, sparse
+        return NewChunks(chunks, dense, readable, sparse, hashes)
 
     def _encoded(self, texts: Sequence[str]) -> Vectors:
         return self._model.encode_passages(texts) if len(texts) >= _LARGE else self._together.ask(texts)

@@ -325,8 +325,7 @@ class Ingestor:
         if prepared is None or prepared.made_of != self._made_of(page):
             prepared = self._prepared(page, before, given.on_stage)
         given.on_stage("storing")
-        rows = (prepared.chunks, prepared.dense, prepared.readable, prepared.sparse)
-        return self.library.draft(page, *rows, self._recipe, prepared.hashes, claim)
+        return self.library.draft(page, prepared.new, self._recipe, claim)
 
     def let_go_of_twins(self, page: Page) -> None:
         """Remove what gave way to this page: an alias of it is stored itself only where a kill came in between."""
@@ -356,7 +355,7 @@ class Ingestor:
         texts = [embedded_text(page.title, chunk) for chunk in chunks]
         hashes = [content_hash(text) for text in texts]
         reusable = self.library.reusable(before.url_hash) if before else {}
-        return Prepared(self._made_of(page), chunks, *self._encoder.encode(chunks, texts, hashes, reusable), hashes)
+        return Prepared(self._made_of(page), self._encoder.encode(chunks, texts, hashes, reusable))
 
 
 def _soon(lot: Callable[[], T]) -> T:

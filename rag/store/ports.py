@@ -77,7 +77,11 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class NewChunks:
-    """A page's chunks with their vectors, row by row; `hashes` are those of the texts that were embedded."""
+    """A page's chunks with their vectors, row by row; `hashes` are those of the texts that were embedded.
+
+    dense: (n, d) float32, L2-normalised; row i is ignored where `dense_ok[i]` is False, and chunk i then takes no part
+    in dense ranking.
+    """
 
     chunks: Sequence[Chunk]
     dense: NDArray[np.float32]
@@ -253,23 +257,8 @@ class Library(Pages, Chunks, Protocol):
     def is_current(self, page: Page, text: str, chunker: str) -> bool:
         """Whether the stored `page` was made from `text` by this chunker, so that nothing need be done."""
 
-    def draft(
-        self,
-        page: Page,
-        chunks: Sequence[Chunk],
-        dense: NDArray[np.float32],
-        dense_ok: Sequence[bool],
-        sparse: Sequence[SparseVector],
-        chunker: str = "",
-        content_hashes: Sequence[str] | None = None,
-        claim: str = "",
-    ) -> Draft:
-        """What `commit_all` takes, made of a page with its chunks and their vectors.
-
-        dense: (n, d) float32, L2-normalised; row i is ignored where `dense_ok[i]` is False, and chunk i
-        then takes no part in dense ranking. `content_hashes` are those of the texts that were embedded,
-        by default of the chunks' own. `claim` is as in `update_record`.
-        """
+    def draft(self, page: Page, new: NewChunks, chunker: str = "", claim: str = "") -> Draft:
+        """What `commit_all` takes, made of a page with its chunks. `claim` is as in `update_record`."""
 
     def commit_all(self, drafts: Sequence[Draft]) -> list[Stand]:
         """Store or replace these pages, each all at once; how each stands then, with generation, counts and times.

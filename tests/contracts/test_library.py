@@ -30,8 +30,7 @@ def library(store: Store) -> Iterator[Library]:
 
 
 def commit(library: Library, *drafts: Draft, claim: str = "") -> list[Stand]:
-    rows = ((one.page, one.chunks, one.dense, one.dense_ok, one.sparse) for one in drafts)
-    return library.commit_all([library.draft(*row, chunker="by hand", claim=claim) for row in rows])
+    return library.commit_all([library.draft(one.page, one.new, "by hand", claim) for one in drafts])
 
 
 def bare(page: Page) -> Page:

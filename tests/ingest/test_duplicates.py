@@ -13,6 +13,7 @@ from rag.ingest.duplicates import Settling, aliases_of, apart, believable, claim
 from rag.ingest.pipeline import Ingestor
 from rag.ingest.source_reading import Read
 from rag.ingest.sources import Source, file_sources, record_sources, web_source
+from rag.store.ports import NewChunks
 from rag.store.qdrant.library import Library, open_library
 from rag.types import Decision, IngestResult, Page
 from rag.web.url_key import url_hash, url_key
@@ -291,7 +292,7 @@ def stored(library: Library, url: str, text: str) -> Page:
     import numpy as np
 
     page = Page(url, url_hash(url), "T", "en", "x", text, hashlib.sha256(text.encode()).hexdigest(), "web")
-    bare = library.draft(page, [], np.zeros((0, library.dimension), np.float32), [], [])
+    bare = library.draft(page, NewChunks([], np.zeros((0, library.dimension), np.float32), [], [], []))
     return library.commit_all([bare])[0].page
 
 
@@ -458,7 +459,7 @@ def test_new_pages_share_their_calls(ingestor: Ingestor, monkeypatch: pytest.Mon
 def test_one_page_that_cannot_be_stored_costs_no_other(ingestor: Ingestor) -> None:
     reads = [ingestor.prepare(ingestor.read(record, quiet), quiet) for record in records(3)]
     assert reads[1].prepared is not None
-    reads[1].prepared.dense[0] = float("nan")
+    reads[1].prepared.new.dense[0] = float("nan")
     found = ingestor.settle_all([Settling(read, quiet) for read in reads])
     assert [type(one) is IngestResult for one in found] == [True, False, True]
     assert ingestor.library.page_count() == 2

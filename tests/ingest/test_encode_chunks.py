@@ -89,7 +89,7 @@ def test_a_failure_is_told_to_all_whom_it_concerns() -> None:
     with pytest.raises(ModelError):
         encode(encoder, "one", "two")
     model.fails = False
-    assert encode(encoder, "one")[0].shape == (1, model.dimension)
+    assert encode(encoder, "one").dense.shape == (1, model.dimension)
 
 
 def test_what_is_known_or_cannot_be_read_is_not_encoded() -> None:
@@ -98,12 +98,12 @@ def test_what_is_known_or_cannot_be_read_is_not_encoded() -> None:
     vector = np.full(model.dimension, 0.5, dtype=np.float32)
     texts = ("known", "known, unread", "new", "检索系统")
     reusable = {"hash of known": (vector, kept), "hash of known, unread": (None, kept)}
-    dense, readable, sparse = encode(ChunkEncoder(model, SparseEncoder()), *texts, reusable=reusable)
+    new = encode(ChunkEncoder(model, SparseEncoder()), *texts, reusable=reusable)
     assert model.encoded == ["new"]
-    assert readable == [True, False, True, False]
-    assert np.array_equal(dense[0], vector)
-    assert not dense[1].any() and not dense[3].any()
-    assert sparse[:2] == [kept, kept]
+    assert new.dense_ok == [True, False, True, False]
+    assert np.array_equal(new.dense[0], vector)
+    assert not new.dense[1].any() and not new.dense[3].any()
+    assert new.sparse[:2] == [kept, kept]
 
 
 def test_settling_a_prepared_page_encodes_nothing(ingestor: Ingestor, model: HashedModel) -> None:

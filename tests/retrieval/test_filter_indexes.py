@@ -3,8 +3,7 @@ from __future__ import annotations
 from qdrant_client import models
 
 from rag.store.filters import Filters
-from rag.store.qdrant.conditions import within
-from rag.store.qdrant.records import CHUNK_INDEXES
+from rag.store.qdrant.records import CHUNK_INDEXES, within
 
 
 def test_every_key_that_a_search_can_be_confined_by_has_an_index() -> None:

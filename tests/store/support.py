@@ -15,6 +15,7 @@ from langchain_qdrant import SparseEmbeddings
 from langchain_qdrant.sparse_embeddings import SparseVector as LangChainSparseVector
 from numpy.typing import NDArray
 
+from rag.store.ports import NewChunks, content_hash
 from rag.store.qdrant.edge.client import EdgeClient
 from rag.store.qdrant.library import Library, open_library
 from rag.store.sql.conversation_table import ConversationTable
@@ -35,8 +36,12 @@ class Draft:
     sparse: list[SparseVector]
 
     def commit(self, library: Library, chunker: str = "", claim: str = "") -> Page:
-        parts = (self.page, self.chunks, self.dense, self.dense_ok, self.sparse)
-        return library.commit_all([library.draft(*parts, chunker, claim=claim)])[0].page
+        return library.commit_all([library.draft(self.page, self.new, chunker, claim)])[0].page
+
+    @property
+    def new(self) -> NewChunks:
+        hashes = [content_hash(chunk.text) for chunk in self.chunks]
+        return NewChunks(self.chunks, self.dense, self.dense_ok, self.sparse, hashes)
 
 
 def draft(key: str, *, chunks: int = 4, version: int = 0, site: str = "a.example") -> Draft:

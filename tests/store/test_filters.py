@@ -14,9 +14,9 @@ from rag.retrieval.retriever import Retriever
 from rag.retrieval.strategies import STRATEGIES
 from rag.store.filters import Filters
 from rag.store.qdrant import commit as commit_module
-from rag.store.qdrant.conditions import within
 from rag.store.qdrant.edge.client import EdgeClient
 from rag.store.qdrant.library import Library, open_library
+from rag.store.qdrant.records import within
 from rag.types import Chunk, Page
 from tests.store.support import Draft
 from tests.support.hashed_model import HashedModel

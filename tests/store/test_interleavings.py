@@ -14,9 +14,8 @@ from qdrant_client import QdrantClient, models
 from rag.errors import StoreError
 from rag.store.filters import Filters
 from rag.store.ports import Audit
-from rag.store.qdrant.conditions import match
 from rag.store.qdrant.library import Library, open_library
-from rag.store.qdrant.records import LIBRARIES, LibraryInfo, library_id
+from rag.store.qdrant.records import LIBRARIES, LibraryInfo, library_id, match
 from rag.store.qdrant.sweep import sweep
 from rag.store.qdrant.transfer import importing
 from tests.store.support import DIMENSION, MODEL, Draft, draft
@@ -181,7 +180,7 @@ def test_an_answer_that_is_lost_is_asked_for_again(place: Place) -> None:
 def test_who_loses_a_race_with_the_same_text_finds_it_unchanged(place: Place) -> None:
     texts = place.page(0)
     given = texts[1]
-    drafts = [place.first.draft(given.page, given.chunks, given.dense, given.dense_ok, given.sparse)]
+    drafts = [place.first.draft(given.page, given.new)]
     stands: list[Any] = []
     writer = Writer(shared(place.first), lambda: stands.extend(place.first.commit_all(drafts)))
     writer.step(2)

@@ -13,7 +13,7 @@ from qdrant_client import models
 
 from rag.errors import ModelMismatchError, StoreError
 from rag.store.duplicates import alias_hash, joined_aliases
-from rag.store.ports import content_hash
+from rag.store.ports import NewChunks, content_hash
 from rag.store.qdrant.edge.client import EdgeClient
 from rag.store.qdrant.library import Library, open_library
 from rag.store.qdrant.records import page_id
@@ -85,7 +85,8 @@ def test_vectors_can_be_used_again(library: Library) -> None:
     hashes = [content_hash(f"Title\n{chunk.text}") for chunk in given.chunks]
     sparse = [*given.sparse[:3], SparseVector([], [])]
     known = [True, False, True, True]
-    library.commit_all([library.draft(given.page, given.chunks, given.dense, known, sparse, content_hashes=hashes)])
+    new = NewChunks(given.chunks, given.dense, known, sparse, hashes)
+    library.commit_all([library.draft(given.page, new)])
     found = library.reusable(given.page.url_hash)
     assert list(found) != hashes
     assert set(found) == set(hashes)

@@ -28,8 +28,8 @@ from qdrant_client import models
 
 from rag.config import load_settings
 from rag.store.qdrant.client import connect
-from rag.store.qdrant.conditions import walk
 from rag.store.qdrant.library import open_library
+from rag.store.qdrant.records import walk
 from rag.store.sql.database import Database, JobItem
 from tests.support.hashed_model import HashedModel
 from tests.support.killed import begun

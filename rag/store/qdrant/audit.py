@@ -13,8 +13,7 @@ from qdrant_client import QdrantClient, models
 
 from rag.store.ports import Audit
 from rag.store.qdrant.commit import Committer
-from rag.store.qdrant.conditions import match, walk
-from rag.store.qdrant.records import is_removed
+from rag.store.qdrant.records import is_removed, match, walk
 
 log = logging.getLogger(__name__)
 _READ = ("url_hash", "generation", "active", "left_out", "written")

@@ -186,10 +186,7 @@ class _Guarded:
                 if error.code != "store_failed":
                     raise
                 raise StoreError("store_failed", call=name, detail=error.notice.params["detail"]) from error
-            except (
-                ApiException,
-                JSONDecodeError,
-            ) as error:  # it was done; the answer cannot be read
+            except (ApiException, JSONDecodeError) as error:  # it was done; the answer cannot be read
                 raise StoreError("store_unread", url="") from error
 
         return guarded

@@ -32,7 +32,6 @@ from rag.dates import now
 from rag.errors import StoreError
 from rag.store.duplicates import joined_aliases, sign
 from rag.store.ports import Draft, NewChunks, Stand
-from rag.store.qdrant.conditions import match
 from rag.store.qdrant.locks import LibraryLocks
 from rag.store.qdrant.records import (
     DENSE,
@@ -44,6 +43,7 @@ from rag.store.qdrant.records import (
     chunk_id,
     chunk_payload,
     claim_payload,
+    match,
     page_from,
     page_id,
     page_point,

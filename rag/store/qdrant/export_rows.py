@@ -13,9 +13,8 @@ from qdrant_client import models
 
 from rag.store.duplicates import joined_aliases
 from rag.store.qdrant.archive import ROWS_BYTES, ArchiveWriter
-from rag.store.qdrant.conditions import match_any, walk
 from rag.store.qdrant.library import Library
-from rag.store.qdrant.records import SPARSE, is_removed, page_from, page_id
+from rag.store.qdrant.records import SPARSE, is_removed, match_any, page_from, page_id, walk
 from rag.store.qdrant.search import dense_of
 from rag.types import Page
 

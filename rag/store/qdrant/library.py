@@ -16,12 +16,10 @@ from rag.dates import now
 from rag.errors import ModelMismatchError
 from rag.store.duplicates import THRESHOLD, Signature, alias_hash, signature_from, similarity
 from rag.store.filters import Filters
-from rag.store.fusion import Fusion, Query, reciprocal_rank_fusion
-from rag.store.ports import Audit, Draft, Hit, NewChunks, Stand, content_hash
+from rag.store.ports import Audit, Draft, NewChunks, Stand
 from rag.store.qdrant.audit import audit
 from rag.store.qdrant.client import is_shared
 from rag.store.qdrant.commit import Committer
-from rag.store.qdrant.conditions import match, match_any, walk, within
 from rag.store.qdrant.locks import library_locks
 from rag.store.qdrant.records import (
     SPARSE,
@@ -31,18 +29,22 @@ from rag.store.qdrant.records import (
     chunks_collection,
     ensure_library,
     is_removed,
+    match,
+    match_any,
     page_from,
     page_id,
     pages_collection,
     passage_from,
     recipe,
     versions_collection,
+    walk,
+    within,
 )
 from rag.store.qdrant.registry import carry_over, check_present, create_library
 from rag.store.qdrant.search import Searcher, dense_of
 from rag.store.qdrant.sweep import sweep
 from rag.store.qdrant.versions import Versions
-from rag.types import Chunk, Page, PageVersion, Passage, SparseVector
+from rag.types import Page, PageVersion, Passage, SparseVector
 
 if TYPE_CHECKING:
     from langchain_core.embeddings import Embeddings
@@ -87,7 +89,7 @@ def open_library(
     return library
 
 
-class Library:
+class Library(Searcher):
     """`rag.store.ports.Library` over Qdrant, embedded or a server."""
 
     def __init__(self, client: QdrantClient, info: LibraryInfo) -> None:
@@ -99,9 +101,9 @@ class Library:
         self.pages_collection = pages_collection(info.name)
         self.chunks_collection = chunks_collection(info.name, info.embedding_model)
         self._versions = Versions(client, versions_collection(info.name))
-        self._locks = library_locks(client, info.name)
-        self._committer = Committer(client, self.pages_collection, self.chunks_collection, self._versions, self._locks)
-        self._searcher = Searcher(client, self.pages_collection, self.chunks_collection, self._locks)
+        locks = library_locks(client, info.name)
+        super().__init__(client, self.pages_collection, self.chunks_collection, locks)
+        self._committer = Committer(client, self.pages_collection, self.chunks_collection, self._versions, locks)
         self._counted: tuple[int | None, float, int] = (None, 0.0, 0)  # pages: as of which change, until when, how many
 
     # Pages
@@ -158,13 +160,13 @@ class Library:
         at, until, count = self._counted
         if calm is None or at != calm or moment > until:
             count = self.client.count(self.pages_collection, count_filter=_THERE, exact=True).count
-            until = moment + _COUNT_KEPT if is_shared(self.client) else math.inf
+            until = moment + _COUNT_KEPT if self._is_shared else math.inf
             self._counted = (calm, until, count)
         return count
 
     def as_of(self) -> object | None:
         pages, notes = self._locks.switch.calm(), self._locks.notes.calm()
-        return None if is_shared(self.client) or pages is None or notes is None else (pages, notes)
+        return None if self._is_shared or pages is None or notes is None else (pages, notes)
 
     def chunk_count(self, scope: Filters | None = None) -> int:
         given = within(scope) if scope else None
@@ -249,19 +251,7 @@ class Library:
     def is_current(self, page: Page, text: str, chunker: str) -> bool:
         return page.generation.startswith(recipe(text, chunker, self.embedding_model))
 
-    def draft(
-        self,
-        page: Page,
-        chunks: Sequence[Chunk],
-        dense: NDArray[np.float32],
-        dense_ok: Sequence[bool],
-        sparse: Sequence[SparseVector],
-        chunker: str = "",
-        content_hashes: Sequence[str] | None = None,
-        claim: str = "",
-    ) -> Draft:
-        hashes = content_hashes or [content_hash(chunk.text) for chunk in chunks]
-        new = NewChunks(chunks, dense, dense_ok, sparse, hashes)
+    def draft(self, page: Page, new: NewChunks, chunker: str = "", claim: str = "") -> Draft:
         return Draft(page, new, recipe(page.text, chunker, self.embedding_model), claim)
 
     def commit_all(self, drafts: Sequence[Draft]) -> list[Stand]:
@@ -293,39 +283,11 @@ class Library:
                 self.pages_collection,
                 self.chunks_collection,
                 self._committer,
-                before=time.time() - 600.0 if is_shared(self.client) else None,
+                before=time.time() - 600.0 if self._is_shared else None,
             )
 
     def audit(self, *, deep: bool = False) -> Audit:
         return audit(self.client, self.pages_collection, self.chunks_collection, self._committer, deep=deep)
-
-    # Searching
-
-    def search(
-        self,
-        *,
-        dense: NDArray[np.float32] | None,
-        sparse: SparseVector | None,
-        limit: int,
-        prefetch: int,
-        with_vectors: bool = False,
-        scope: Filters | None = None,
-        fuse: Fusion = reciprocal_rank_fusion,
-        more: Sequence[Query] = (),
-    ) -> list[Hit]:
-        return self._searcher.search(
-            dense=dense,
-            sparse=sparse,
-            limit=limit,
-            prefetch=prefetch,
-            with_vectors=with_vectors,
-            only=within(scope) if scope else None,
-            fuse=fuse,
-            more=more,
-        )
-
-    def idf(self, terms: Sequence[int]) -> dict[int, float]:
-        return self._searcher.idf(terms)
 
     def vector_store(
         self, embeddings: Embeddings, sparse_embeddings: SparseEmbeddings | None = None

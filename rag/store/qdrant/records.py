@@ -1,15 +1,16 @@
 """What lies in the store: its collections, their names and indexes; pages, chunks and libraries as points, and back.
 
-No other place names or makes collections. Ids are uuid5, so a repeated write overwrites itself.
+And what the engine is asked for: conditions of filters, and all the points that pass one. No other place names or
+makes collections. Ids are uuid5, so a repeated write overwrites itself.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -18,6 +19,7 @@ from qdrant_client import QdrantClient, models
 from rag.dates import now
 from rag.errors import StoreError
 from rag.store.duplicates import Signature, alias_hash, joined_aliases
+from rag.store.filters import DATE, Filters
 from rag.store.ports import content_hash
 from rag.store.qdrant.client import layout
 from rag.text import white_space_before
@@ -62,6 +64,7 @@ PAGE_INDEXES: Mapping[str, models.PayloadSchemaType] = {
     "rev": models.PayloadSchemaType.INTEGER,
 }
 VERSION_INDEXES: Mapping[str, models.PayloadSchemaType] = {"url_hash": _KEYWORD, "settled": _BOOL}
+_PAGE = 1000  # points a call; the embedded engine holds Python's lock for the whole of one
 
 
 def check_library_name(name: str) -> str:
@@ -380,3 +383,57 @@ def passage_from(
         parent_id=data.get("parent_id", ""),
         date=data.get("date", ""),
     )
+
+
+def match(key: str, value: str | bool) -> models.FieldCondition:
+    return models.FieldCondition(key=key, match=models.MatchValue(value=value))
+
+
+def match_any(key: str, values: list[str]) -> models.FieldCondition:
+    return models.FieldCondition(key=key, match=models.MatchAny(any=values))
+
+
+def within(scope: Filters) -> models.Filter | None:
+    """Qdrant's form of it, None for no filter."""
+    keys = {
+        "metadata.url_hash": scope.pages,
+        "metadata.site": scope.sites,
+        "metadata.language": scope.languages,
+        "metadata.section": scope.sections,
+    }
+    must: list[models.Condition] = [match_any(key, list(values)) for key, values in keys.items() if values]
+    if scope.since or scope.until:
+        must.append(models.FieldCondition(key="metadata.added_at", range=_between(scope.since, scope.until)))
+    aside = [match_any("metadata.url_hash", list(scope.without))] if scope.without else []
+    return models.Filter(must=must or None, must_not=[*aside] or None) if must or aside else None
+
+
+def _between(since: str, until: str) -> models.DatetimeRange:
+    if DATE.fullmatch(until):
+        day_after = (date.fromisoformat(until) + timedelta(days=1)).isoformat()
+        return models.DatetimeRange(gte=since or None, lt=day_after)
+    return models.DatetimeRange(gte=since or None, lte=until or None)
+
+
+def walk(
+    client: QdrantClient,
+    collection: str,
+    only: models.Filter | None = None,
+    *,
+    payload: Any = True,
+    vectors: Any = False,
+) -> Iterator[models.Record]:
+    """Every point that passes the filter, in order of id."""
+    offset: Any = None
+    while True:
+        records, offset = client.scroll(
+            collection,
+            scroll_filter=only,
+            limit=_PAGE,
+            offset=offset,
+            with_payload=payload,
+            with_vectors=vectors,
+        )
+        yield from records
+        if offset is None:
+            return

@@ -19,7 +19,6 @@ from qdrant_client import QdrantClient, models
 from rag.dates import now
 from rag.errors import StoreError
 from rag.store.qdrant.client import is_shared
-from rag.store.qdrant.conditions import walk
 from rag.store.qdrant.locks import library_locks
 from rag.store.qdrant.records import (
     FORMAT,
@@ -33,6 +32,7 @@ from rag.store.qdrant.records import (
     library_from,
     library_id,
     library_payload,
+    walk,
 )
 
 MOST = 200

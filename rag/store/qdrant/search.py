@@ -25,12 +25,12 @@ import numpy as np
 from numpy.typing import NDArray
 from qdrant_client import QdrantClient, models
 
-from rag.store.fusion import Fusion, Legs, Query, best_first
+from rag.store.filters import Filters
+from rag.store.fusion import Fusion, Legs, Query, best_first, reciprocal_rank_fusion
 from rag.store.ports import Hit
 from rag.store.qdrant.client import is_shared
-from rag.store.qdrant.conditions import match
 from rag.store.qdrant.locks import LibraryLocks
-from rag.store.qdrant.records import DENSE, SPARSE, page_id, passage_from
+from rag.store.qdrant.records import DENSE, SPARSE, match, page_id, passage_from, within
 from rag.types import SparseVector
 
 _IDF_KEPT = 300.0  # seconds; another process over the same server may write
@@ -80,11 +80,12 @@ class Searcher:
         sparse: SparseVector | None,
         limit: int,
         prefetch: int,
-        with_vectors: bool,
-        only: models.Filter | None,
-        fuse: Fusion,
+        with_vectors: bool = False,
+        scope: Filters | None = None,
+        fuse: Fusion = reciprocal_rank_fusion,
         more: Sequence[Query] = (),
     ) -> list[Hit]:
+        only = within(scope) if scope else None
         requests = _requests([(dense, sparse), *more], max(prefetch, limit), only, self._is_shared)
         if not requests:
             return []
@@ -95,7 +96,6 @@ class Searcher:
         return hits
 
     def idf(self, terms: Sequence[int]) -> dict[int, float]:
-        """What the engine multiplies each term's weight with; see `Library.idf`."""
         known = self._remembered.of(self._locks.switch.changes)
         missing = [term for term in terms if term not in known]
         if missing:

@@ -13,8 +13,7 @@ from datetime import UTC, datetime, timedelta
 from qdrant_client import QdrantClient, models
 
 from rag.store.qdrant.commit import Committer
-from rag.store.qdrant.conditions import match, walk
-from rag.store.qdrant.records import ORDER
+from rag.store.qdrant.records import ORDER, match, walk
 
 log = logging.getLogger(__name__)
 _KEPT = timedelta(days=30)

@@ -10,8 +10,7 @@ from langchain_qdrant import QdrantVectorStore, RetrievalMode, SparseEmbeddings
 from qdrant_client import QdrantClient, models
 
 from rag.errors import StoreError
-from rag.store.qdrant.conditions import match
-from rag.store.qdrant.records import DENSE, SPARSE
+from rag.store.qdrant.records import DENSE, SPARSE, match
 
 
 class LibraryVectorStore(QdrantVectorStore):

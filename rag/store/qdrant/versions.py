@@ -14,8 +14,7 @@ from typing import Any
 
 from qdrant_client import QdrantClient, models
 
-from rag.store.qdrant.conditions import match, match_any, walk
-from rag.store.qdrant.records import version_id
+from rag.store.qdrant.records import match, match_any, version_id, walk
 from rag.types import Page, PageVersion
 
 KEPT = 20

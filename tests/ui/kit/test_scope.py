@@ -1,6 +1,6 @@
 from datetime import date
 
-from rag.store.qdrant.conditions import within
+from rag.store.qdrant.records import within
 from rag.ui.chat.filters import chips_of
 from rag.ui.kit.scope import Scope
 

@@ -29,8 +29,7 @@ from rag.store.qdrant.edge.config import (
     to_points,
     unsupported,
 )
-from rag.store.qdrant.edge.folder import CollectionFolder, clear_leftovers, collection_names
-from rag.store.qdrant.edge.lock import FolderLock
+from rag.store.qdrant.edge.folder import CollectionFolder, FolderLock, clear_leftovers, collection_names
 from rag.store.qdrant.edge.queries import id_batches, operations, plain_id, to_filter, to_request
 from rag.store.qdrant.edge.shard import IndexBuilder, Shard
 
@@ -216,11 +215,7 @@ class EdgeBackend(QdrantBase):
         with_vectors: Any = False,
         **_: Any,
     ) -> list[models.Record]:
-        shard, payload, vectors = (
-            self.shard(collection_name),
-            to_payload_selector(with_payload),
-            with_vectors or False,
-        )
+        shard, payload, vectors = self.shard(collection_name), to_payload_selector(with_payload), with_vectors or False
         records: list[models.Record] = []
         for batch in id_batches(ids):
             found = shard.read("retrieve", lambda engine, ids=batch: engine.retrieve(ids, payload, vectors))  # type: ignore[misc]

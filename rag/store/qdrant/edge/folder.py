@@ -5,6 +5,9 @@
     <root>/<name>/shard-<random>/   the live shard; any other is the leftover of a build that did not end
 
 Replacing `current.json` is the one step that makes another shard live, so a process may die anywhere.
+
+One process at a time is in the folder. The engine's own lock shows only once a collection is opened, so a lock file
+guards the folder as a whole; the system drops the lock when the process ends, however it ends.
 """
 
 from __future__ import annotations
@@ -12,13 +15,14 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import sys
 import uuid
 from pathlib import Path
 from urllib.parse import quote, unquote
 
 import qdrant_edge as edge
 
-from rag.errors import StoreError
+from rag.errors import StoreBusyError, StoreError
 from rag.store.qdrant.edge.config import TO_ADD, CollectionParams, engine_faults, os_fault, require_space
 from rag.store.qdrant.edge.copying import sync_names
 
@@ -27,6 +31,7 @@ _CURRENT = "current.json"
 _NEW = ".new-"
 _GONE = ".gone-"
 _TEMPORARY = "temp_segments"  # where the engine leaves the work of a killed optimize()
+_NAME = "in-use.lock"
 
 
 def collection_names(root: Path) -> list[str]:
@@ -120,3 +125,40 @@ def _write(path: Path, text: str) -> None:
         os.fsync(file.fileno())
     draft.replace(path)
     sync_names(path.parent)
+
+
+class FolderLock:
+    """Holds `folder` from construction until `release`.
+
+    Raises StoreBusyError when another holder is alive, StoreError when the folder cannot be written.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            self._file = os.open(folder / _NAME, os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError as error:
+            raise StoreError("store_unwritable", path=str(folder)) from error
+        try:
+            _lock(self._file)
+        except OSError as error:
+            os.close(self._file)
+            raise StoreBusyError("store_busy", path=str(folder)) from error
+
+    def release(self) -> None:
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _lock(file: int) -> None:
+        msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
+
+else:
+    import fcntl
+
+    def _lock(file: int) -> None:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
