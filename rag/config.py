@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
-from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic import Field, SecretStr, ValidationError, ValidationInfo, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from rag.errors import ConfigError
@@ -96,18 +96,12 @@ class Settings(BaseSettings):
             raise ValueError("must be 1 to 40 of a-z, 0-9, - and _, and begin with a letter or a digit")
         return value
 
-    @field_validator("chunker")
+    @field_validator("chunker", "strategy")
     @classmethod
-    def _chunker_name(cls, value: str) -> str:
-        if value not in CHUNKERS:
-            raise ValueError(f"must be one of {', '.join(CHUNKERS)}")
-        return value
-
-    @field_validator("strategy")
-    @classmethod
-    def _strategy_name(cls, value: str) -> str:
-        if value not in STRATEGIES:
-            raise ValueError(f"must be one of {', '.join(STRATEGIES)}")
+    def _known_name(cls, value: str, info: ValidationInfo) -> str:
+        names = CHUNKERS if info.field_name == "chunker" else STRATEGIES
+        if value not in names:
+            raise ValueError(f"must be one of {', '.join(names)}")
         return value
 
     @model_validator(mode="after")

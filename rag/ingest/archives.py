@@ -11,8 +11,9 @@ import stat
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from io import BytesIO
 from pathlib import Path, PurePosixPath
 
@@ -68,24 +69,10 @@ def zip_members(name: str, data: bytes, types: tuple[str, ...], limit_of: dict[s
     `limit_of` is the largest size by ending. Entries that are refused, or are of other kinds, say why. Raises
     IngestError for an archive that is broken or too large as a whole.
     """
-    left_out: list[str] = []
-    found = False
-    budget = total_limit(len(data))
     with _opened(name, data) as archive:
-        for path, info in _entries(name, archive, types):
-            full = f"{name}/{path}"
-            if _is_other(path, types):
-                left_out.append(path)
-                continue
-            found = True
-            try:
-                content = _content(archive, info, full, limit_of[_ending(path, types)], budget)
-            except IngestError as error:
-                yield Member(path, broken=error)
-                continue
-            budget -= len(content)
-            yield Member(path, content)
-    yield from _rest(name, left_out, found, types)
+        entries = _entries(name, archive, types)
+        files = [(path, partial(_content, archive, info, f"{name}/{path}")) for path, info in entries]
+        yield from _members(name, files, types, limit_of, total_limit(len(data)))
 
 
 def folder_members(folder: Path, types: tuple[str, ...], limit_of: dict[str, int]) -> Iterator[Member]:
@@ -93,22 +80,31 @@ def folder_members(folder: Path, types: tuple[str, ...], limit_of: dict[str, int
 
     Raises IngestError for a folder with too many files.
     """
+    files = [(path, partial(_file, folder / path)) for path in _paths(folder, types)]
+    yield from _members(str(folder), files, types, limit_of, MAX_FOLDER_BYTES)
+
+
+def _members(
+    name: str,
+    files: Sequence[tuple[str, Callable[[int, int], bytes]]],
+    types: tuple[str, ...],
+    limit_of: dict[str, int],
+    budget: int,
+) -> Iterator[Member]:
+    """`files` are paths with what reads one within its limit and the budget that all of them have left."""
     left_out: list[str] = []
-    found = False
-    budget = MAX_FOLDER_BYTES
-    for path in _paths(folder, types):
+    for path, read in files:
         if _is_other(path, types):
             left_out.append(path)
             continue
-        found = True
         try:
-            content = _file(folder / path, limit_of[_ending(path, types)], budget)
+            content = read(limit_of[_ending(path, types)], budget)
         except IngestError as error:
             yield Member(path, broken=error)
             continue
         budget -= len(content)
         yield Member(path, content)
-    yield from _rest(str(folder), left_out, found, types)
+    yield from _rest(name, left_out, len(left_out) < len(files), types)
 
 
 def _opened(name: str, data: bytes) -> zipfile.ZipFile:

@@ -66,12 +66,12 @@ def build_own_model(
     return _openai_protocol(name.removeprefix("openai:"), temperature, api_key or _NO_KEY_NEEDED, server, clients)
 
 
-def build_fast_model(settings: Settings, *, api_key: str | None = None) -> BaseChatModel | None:
+def build_fast_model(settings: Settings) -> BaseChatModel | None:
     """The model of FAST_LLM_MODEL on the same service; None where that is LLM_MODEL itself. Raises ModelError."""
     fast = settings.fast_llm_model.strip()
     if not fast or fast == settings.llm_model.strip():
         return None
-    return build_chat_model(settings.model_copy(update={"llm_model": fast}), api_key=api_key, temperature=0.0)
+    return build_chat_model(settings.model_copy(update={"llm_model": fast}), temperature=0.0)
 
 
 async def check_chat_model(model: BaseChatModel) -> None:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from typing import Any
 
 from langchain_core.outputs import ChatGenerationChunk, ChatResult
@@ -13,11 +12,10 @@ from langchain_openai import ChatOpenAI
 from openai import APIConnectionError, APIStatusError, APITimeoutError, OpenAIError
 
 from rag.errors import ModelError
+from rag.models.refusals import ServerKey, server_key
 from rag.models.sampling import SAMPLING, refused_parameters
 
 log = logging.getLogger(__name__)
-
-ServerKey = tuple[str, str]
 
 _OPENAI = "//api.openai.com"
 _PAUSES = (0.4, 1.6, 4.0)
@@ -33,21 +31,17 @@ class ServerChat(ChatOpenAI):
     """ChatOpenAI that leaves out what its server answers with 400, and repeats what is worth repeating.
 
     Repeated: rate limits, server errors and lost connections, before the first piece of an answer.
-    Not repeated: a time-out (another would double the wait), and everything that would fail again.
+    Not repeated: a time-out (another would double the wait), and everything that would fail again. So it is with
+    asynchronous calls, which are the only ones here.
     """
 
     attempts: int = 1
-
-    @property
-    def server_key(self) -> ServerKey:
-        """What is remembered about a server is remembered under this."""
-        return (self.openai_api_base or "", self.model_name)
 
     def _get_request_payload(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
         payload: dict[str, Any] = super()._get_request_payload(*args, **kwargs)
         if self.max_tokens and _OPENAI not in (self.openai_api_base or _OPENAI):  # OpenAI has a name of its own for it
             payload["max_tokens"] = payload.pop("max_completion_tokens")
-        for field in _refused.get(self.server_key, frozenset()):
+        for field in _refused.get(server_key(self), frozenset()):
             payload.pop(field, None)
         return payload
 
@@ -59,15 +53,6 @@ class ServerChat(ChatOpenAI):
             except OpenAIError as error:
                 pause = tries.pause_after(error)
             await asyncio.sleep(pause)
-
-    def _generate(self, *args: Any, **kwargs: Any) -> ChatResult:
-        tries = _Tries(self)
-        while True:
-            try:
-                return super()._generate(*args, **kwargs)
-            except OpenAIError as error:
-                pause = tries.pause_after(error)
-            time.sleep(pause)
 
     async def _astream(self, *args: Any, **kwargs: Any) -> AsyncIterator[ChatGenerationChunk]:
         tries, begun = _Tries(self, streams=True), False
@@ -83,26 +68,12 @@ class ServerChat(ChatOpenAI):
                 pause = tries.pause_after(error)
             await asyncio.sleep(pause)
 
-    def _stream(self, *args: Any, **kwargs: Any) -> Iterator[ChatGenerationChunk]:
-        tries, begun = _Tries(self, streams=True), False
-        while True:
-            try:
-                for chunk in super()._stream(*args, **kwargs):
-                    begun = True
-                    yield chunk
-                return
-            except OpenAIError as error:
-                if begun:
-                    raise
-                pause = tries.pause_after(error)
-            time.sleep(pause)
-
 
 class _Tries:
     """The tries of one request."""
 
     def __init__(self, model: ServerChat, *, streams: bool = False) -> None:
-        self._key = model.server_key
+        self._key = server_key(model)
         self._sampling = [name for name in SAMPLING if getattr(model, name) is not None]
         self._left = model.attempts - 1
         self._pauses = iter(_PAUSES)

@@ -36,10 +36,10 @@ _PLAIN_WORD_OR_END = re.compile(rf"[A-Za-z0-9]+|{_END}")
 class SparseEncoder:
     """BM25 (k = 1.2, b = 0.75) over lower-cased, accent-folded terms; deterministic and thread-safe."""
 
-    def __init__(self, *, average_terms: float = AVERAGE_TERMS) -> None:
+    def __init__(self) -> None:
         from qdrant_edge import Bm25, Bm25Config, TokenizerType
 
-        self._bm25 = Bm25(Bm25Config(tokenizer=TokenizerType.Multilingual, ascii_folding=True, avg_len=average_terms))
+        self._bm25 = Bm25(Bm25Config(tokenizer=TokenizerType.Multilingual, ascii_folding=True, avg_len=AVERAGE_TERMS))
         self.terms_of_word = lru_cache(_REMEMBERED_WORDS)(self._terms_of_word)
         self.terms = lru_cache(_REMEMBERED_TEXTS)(self._terms)
         self.sentence_terms = lru_cache(_REMEMBERED_PASSAGES)(self._sentence_terms)

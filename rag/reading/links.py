@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
 from typing import Any
 
 from rag.reading.charset import decode
+from rag.reading.extraction.tree import parse
 from rag.web.site_scope import is_page_name, page_address
-from rag.web.url_key import join_url, split_url
+from rag.web.url_key import web_address
 
 MAX_LINKS = 2000
 _MAX_HREF = 2048
 _FEED_TYPES = ("application/rss+xml", "application/atom+xml")
-_XML_DECLARATION = re.compile(r"^\s*<\?xml[^>]*\?>")
 
 
 def links_task(body: bytes, header: dict[str, Any]) -> dict[str, Any]:
@@ -23,23 +21,10 @@ def links_task(body: bytes, header: dict[str, Any]) -> dict[str, Any]:
     `<base href>` is respected. Left out are links marked rel=nofollow, all of a page that says so in its robots meta,
     links to the page itself, what is not http, and files that are not read. Feeds are those that its head names.
     """
-    tree = _parse(decode(body, header.get("charset")))
+    tree = parse(decode(body, header.get("charset")))
     if tree is None:
         return {"links": [], "feeds": []}
     return {"links": _links(tree, header["url"]), "feeds": _feeds(tree, header["url"])}
-
-
-def _parse(html: str) -> Any:
-    """The tree of a page; None where there is none."""
-    from lxml import etree
-    from lxml import html as lxml_html
-
-    text = _XML_DECLARATION.sub("", html).replace("\x00", "")
-    parser = lxml_html.HTMLParser(recover=True, no_network=True, huge_tree=False, remove_comments=True)
-    try:
-        return lxml_html.document_fromstring(text, parser=parser) if text.strip() else None
-    except (etree.ParserError, etree.XMLSyntaxError):
-        return None
 
 
 def _links(tree: Any, url: str) -> list[str]:
@@ -79,18 +64,8 @@ def _says_nofollow(tree: Any) -> bool:
 
 def _base(tree: Any, url: str) -> str:
     """The address that relative links start from: the first base element's, if it is one of the web."""
-    for base in _first_base(tree):
-        address = join_url(url, base.strip())
-        if split_url(address).scheme in ("http", "https"):
-            return address
-    return url
-
-
-def _first_base(tree: Any) -> Iterator[str]:
-    for base in tree.iter("base"):
-        if base.get("href"):
-            yield base.get("href")
-            return
+    first = next((base.get("href") for base in tree.iter("base") if base.get("href")), "")
+    return web_address(url, first.strip()) or url
 
 
 def _absolute(base: str, href: str) -> str:
@@ -98,9 +73,8 @@ def _absolute(base: str, href: str) -> str:
     text = href.strip()
     if not text or len(text) > _MAX_HREF or text.startswith("#"):
         return ""
-    joined = join_url(base, text)
-    parts = split_url(joined)
-    return page_address(joined) if parts.scheme in ("http", "https") and parts.hostname else ""
+    address = web_address(base, text)
+    return page_address(address) if address else ""
 
 
 def _tokens(value: str | None) -> set[str]:

@@ -114,22 +114,7 @@ _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*", re.ASCII)
 _LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?", re.ASCII)
 _UNSAFE_CATEGORIES = frozenset(["Cc", "Cf", "Cs", "Zs", "Zl", "Zp"])
 _INTERNAL_SUFFIXES = frozenset(
-    [
-        "localhost",
-        "localdomain",
-        "local",
-        "internal",
-        "intranet",
-        "lan",
-        "home",
-        "corp",
-        "private",
-        "svc",
-        "consul",
-        "onion",
-        "i2p",
-        "arpa",
-    ]
+    "localhost localdomain local internal intranet lan home corp private svc consul onion i2p arpa".split()
 )
 
 

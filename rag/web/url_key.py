@@ -14,21 +14,7 @@ from urllib.parse import SplitResult, quote, urljoin, urlsplit
 import can_ada
 
 _WEB = frozenset(["http:", "https:"])
-_TRACKING = frozenset(
-    [
-        "gclid",
-        "fbclid",
-        "msclkid",
-        "dclid",
-        "gbraid",
-        "wbraid",
-        "mc_cid",
-        "mc_eid",
-        "igshid",
-        "_hsenc",
-        "_hsmi",
-    ]
-)
+_TRACKING = frozenset("gclid fbclid msclkid dclid gbraid wbraid mc_cid mc_eid igshid _hsenc _hsmi".split())
 _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
 _BARE_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")

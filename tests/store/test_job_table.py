@@ -54,12 +54,12 @@ def test_an_item_has_one_result(database: Database) -> None:
     assert (item.result, item.stage) == (ADDED, "done")
 
 
-def test_what_was_found_is_added_once_and_up_to_the_limit(database: Database) -> None:
+def test_what_was_found_is_added_once(database: Database) -> None:
     items = database.items
     job_id = database.jobs.create("main", "", [NewItem("a", url_hash="ha")])
-    new = [NewItem(name, url_hash=f"h{name}", depth=1, parent=0) for name in "abcd"]
-    assert items.append(job_id, new, limit=3) == 2
-    assert items.append(job_id, new, limit=3) == 0
+    new = [NewItem(name, url_hash=f"h{name}", depth=1, parent=0) for name in "abc"]
+    assert items.append(job_id, new) == 2
+    assert items.append(job_id, new) == 0
     assert items.append(job_id, [NewItem("x"), NewItem("x")]) == 2
     assert [(item.position, item.source, item.depth, item.parent) for item in items.items(job_id)] == [
         (0, "a", 0, None),

@@ -11,6 +11,7 @@ from typing import Any
 from rag.reading.extraction.clean import clean_line
 from rag.reading.extraction.roles import ROLES, role_bits
 from rag.reading.extraction.structured import Facts, Thing, kinds_of, text_of
+from rag.text import chinese_number
 
 _ISO = re.compile(
     r"(?<!\d)((?:19|20)\d\d)-(\d\d)-(\d\d)(?:[T ](\d\d:\d\d(?::\d\d)?)(?:\.\d+)?\s?(Z|[+-]\d\d:?\d\d)?)?(?!\d)"
@@ -29,7 +30,6 @@ _MONTH = (
 _MONTH_FIRST = re.compile(rf"\b{_MONTH}\s+(\d{{1,2}})(?:st|nd|rd|th)?,?\s+((?:19|20)\d\d)\b", re.IGNORECASE)
 _DAY_FIRST = re.compile(rf"\b(\d{{1,2}})(?:st|nd|rd|th)?\.?(?:\s+of)?\s+{_MONTH},?\s+((?:19|20)\d\d)\b", re.IGNORECASE)
 _RFC = re.compile(r"[A-Za-z]{3},? \d{1,2} [A-Za-z]{3} \d{4} \d\d:\d\d(?::\d\d)? (?:GMT|UTC|[+-]\d{4})")
-_DIGITS = {character: value for value, character in enumerate("〇一二三四五六七八九")} | {"零": 0, "○": 0}
 _MAX = 200
 
 
@@ -81,12 +81,7 @@ def _month(text: str) -> int:
 
 def _number(text: str) -> int:
     """An Arabic number, a year digit by digit (二〇二四), or a number below a hundred (二十一)."""
-    if text.isascii():
-        return int(text)
-    if "十" not in text:
-        return int("".join(str(_DIGITS[character]) for character in text))
-    tens, _, ones = text.partition("十")
-    return (_DIGITS[tens] if tens else 1) * 10 + (_DIGITS[ones] if ones else 0)
+    return int(text) if text.isascii() else chinese_number(text.replace("○", "零"))
 
 
 _ORDERS = (

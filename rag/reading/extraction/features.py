@@ -164,9 +164,9 @@ def _own_row(block: Block, size: int) -> list[float]:
         block.pressed / length,
         float(_ends_sentence(text)),
         sum(map(str.isupper, text)) / length,
-        float(_is_boilerplate(text)),
-        float(_has_price(text)),
-        float(_has_date(text)),
+        float(_BOILERPLATE.search(text[:_SHORT]) is not None),
+        float(_PRICE.search(text) is not None),
+        float(_DATE.search(text) is not None),
         float(HEADINGS.get(tag, 0)),
         float(tag in ("td", "th")),
     ]
@@ -179,7 +179,7 @@ def _sections(blocks: Sequence[Block], kept: Sequence[float]) -> list[tuple[floa
         if rank := HEADINGS.get(block.place.node.tag):
             last, level = i, rank
             if rank <= top_level:
-                top_level, is_boilerplate = rank, float(_opens_furniture(block.text))
+                top_level, is_boilerplate = rank, float(_FURNITURE_HEADING.search(block.text[:_SHORT]) is not None)
         far = float(min(i - last, _FAR)) if last >= 0 else float(_FAR)
         rows.append((far, kept[last] if last >= 0 else 0.0, float(level), is_boilerplate))
     return rows
@@ -278,21 +278,3 @@ def _word_count(text: str, words: int) -> int:
 
 def _ends_sentence(text: str) -> bool:
     return bool(_SENTENCE_END.search(text[-8:]))
-
-
-def _is_boilerplate(text: str) -> bool:
-    """Whether the start of `text` has a phrase of menus, buttons and notices."""
-    return bool(_BOILERPLATE.search(text[:_SHORT]))
-
-
-def _opens_furniture(heading: str) -> bool:
-    """Whether a heading announces what is not this page's own: related pages, comments, invitations."""
-    return bool(_FURNITURE_HEADING.search(heading[:_SHORT]))
-
-
-def _has_price(text: str) -> bool:
-    return bool(_PRICE.search(text))
-
-
-def _has_date(text: str) -> bool:
-    return bool(_DATE.search(text))

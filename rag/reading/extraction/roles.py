@@ -5,20 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-LANDMARKS = (
-    "nav",
-    "header",
-    "footer",
-    "aside",
-    "form",
-    "main",
-    "article",
-    "table",
-    "list",
-    "quote",
-    "details",
-    "figure",
-)
+LANDMARKS = tuple("nav header footer aside form main article table list quote details figure".split())
 _LANDMARK_OF = {
     **{name: name for name in ("nav", "header", "footer", "aside", "form", "main", "article", "table", "details")},
     **dict.fromkeys(("ul", "ol", "dl"), "list"),

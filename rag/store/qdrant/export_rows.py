@@ -5,8 +5,8 @@ What a reader refuses is not written: rows and parts keep within the bounds of `
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 from qdrant_client import models
@@ -18,8 +18,10 @@ from rag.store.qdrant.records import SPARSE, is_removed, match_any, page_from, p
 from rag.store.qdrant.search import dense_of
 from rag.types import Page
 
+T = TypeVar("T")
+
 _TEXT_BYTES = 4_000_000
-_CHUNKS = 1000
+_ROWS = 1000  # of a part
 _HEADING_BYTES = ROWS_BYTES // 2  # of all headings in a part
 _LONGEST = 2000  # characters of a heading, a title, a name
 _DEEPEST = 16  # headings of a path
@@ -58,14 +60,23 @@ def _export_chunks(library: Library, pages: Mapping[str, Page], archive: Archive
 
 def _by_headings(points: Iterable[models.Record]) -> Iterator[list[models.Record]]:
     """The chunks in groups whose rows fit a part: their headings are what may be long in them."""
-    group: list[models.Record] = []
+    return _grouped(points, lambda point: sum(4 * len(heading) for heading in _section(point)), _HEADING_BYTES)
+
+
+def _by_size(payloads: Iterable[Mapping[str, Any]]) -> Iterator[list[Mapping[str, Any]]]:
+    """The payloads in groups whose texts fit a part."""
+    return _grouped(payloads, lambda one: 3 * len(one["text"]), _TEXT_BYTES)
+
+
+def _grouped(rows: Iterable[T], size_of: Callable[[T], int], limit: int) -> Iterator[list[T]]:
+    group: list[T] = []
     size = 0
-    for point in points:
-        length = sum(4 * len(heading) for heading in _section(point))
-        if group and (size + length > _HEADING_BYTES or len(group) == _CHUNKS):
+    for row in rows:
+        length = size_of(row)
+        if group and (size + length > limit or len(group) == _ROWS):
             yield group
             group, size = [], 0
-        group.append(point)
+        group.append(row)
         size += length
     if group:
         yield group
@@ -75,21 +86,6 @@ def _section(point: models.Record) -> list[str]:
     """The headings above a chunk, as far as a reader of them would go."""
     section = (point.payload or {})["metadata"]["section"]
     return [heading[:_LONGEST] for heading in section[:_DEEPEST]]
-
-
-def _by_size(payloads: Sequence[Mapping[str, Any]]) -> Iterator[list[Mapping[str, Any]]]:
-    """The payloads in groups whose texts fit a part."""
-    group: list[Mapping[str, Any]] = []
-    size = 0
-    for one in payloads:
-        length = len(one["text"]) * 3
-        if group and size + length > _TEXT_BYTES:
-            yield group
-            group, size = [], 0
-        group.append(one)
-        size += length
-    if group:
-        yield group
 
 
 def _slim_page(payload: Mapping[str, Any]) -> dict[str, Any]:

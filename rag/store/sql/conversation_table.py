@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal, cast
 
 from rag.dates import now
-from rag.store.sql.sqlite_file import SqliteFile, dump
+from rag.store.sql.sqlite_file import SqliteFile, Table, dump
 from rag.tracing import Span
 
 TurnState = Literal["running", "done", "interrupted"]
@@ -66,11 +66,8 @@ class Turn:
     owner: str = ""
 
 
-class ConversationTable:
+class ConversationTable(Table):
     """Every method raises StoreError when the file fails. Reads take the owner: nobody else's come back."""
-
-    def __init__(self, file: SqliteFile) -> None:
-        self._file = file
 
     def begin_turn(
         self,
@@ -103,28 +100,23 @@ class ConversationTable:
 
     def touch_turn(self, turn_id: str, text: str, *, run_id: str | None = None) -> None:
         """Note that the turn's run is alive, and what it wrote so far."""
-        with self._file.transaction() as db:
-            db.execute(
-                "UPDATE turns SET seen_at = ?, text = ?, run_id = coalesce(?, run_id)"
-                " WHERE id = ? AND state = 'running'",
-                (time.time(), text, run_id, turn_id),
-            )
+        self._file.write(
+            "UPDATE turns SET seen_at = ?, text = ?, run_id = coalesce(?, run_id) WHERE id = ? AND state = 'running'",
+            *(time.time(), text, run_id, turn_id),
+        )
 
     def put_aside(self, turn_id: str, waits: Mapping[str, Any]) -> None:
         """Note that the turn's run waits for a person, and what it goes on with (JSON values)."""
-        with self._file.transaction() as db:
-            db.execute("UPDATE turns SET waits = ? WHERE id = ? AND state = 'running'", (dump(waits), turn_id))
+        self._file.write("UPDATE turns SET waits = ? WHERE id = ? AND state = 'running'", dump(waits), turn_id)
 
     def take_up(self, turn_id: str, process: str, run_id: str = "") -> bool:
         """Let a process go on with a turn that waits, or was cut off; False if it does neither, or another one
         took it up."""
-        with self._file.transaction() as db:
-            done = db.execute(
-                "UPDATE turns SET waits = '', run_id = ?, process = ?, seen_at = ?, state = 'running'"
-                " WHERE id = ? AND (waits <> '' OR state = 'interrupted')",
-                (run_id, process, time.time(), turn_id),
-            )
-        return done.rowcount > 0
+        return self._file.write(
+            "UPDATE turns SET waits = '', run_id = ?, process = ?, seen_at = ?, state = 'running'"
+            " WHERE id = ? AND (waits <> '' OR state = 'interrupted')",
+            *(run_id, process, time.time(), turn_id),
+        )
 
     def finish_turn(
         self, turn_id: str, answer: Mapping[str, Any], extra: Mapping[str, Any] | None = None, *, searches: bytes = b""
@@ -148,8 +140,7 @@ class ConversationTable:
         return done.rowcount > 0
 
     def add_extra(self, turn_id: str, extra: Mapping[str, Any]) -> None:
-        with self._file.transaction() as db:
-            db.execute("UPDATE turns SET extra = json_patch(extra, ?) WHERE id = ?", (dump(extra), turn_id))
+        self._file.write("UPDATE turns SET extra = json_patch(extra, ?) WHERE id = ?", dump(extra), turn_id)
 
     def unread(self, library: str, owner: str) -> list[str]:
         """The owner's conversations with a report that nobody has looked at."""
@@ -161,12 +152,11 @@ class ConversationTable:
         return [row["id"] for row in rows]
 
     def opened(self, conversation_id: str, owner: str) -> None:
-        with self._file.transaction() as db:
-            db.execute(
-                "UPDATE turns SET extra = json_remove(extra, '$.unread') WHERE conversation_id = ? AND owner = ?"
-                " AND instr(extra, '\"unread\"') > 0",
-                (conversation_id, owner),
-            )
+        self._file.write(
+            "UPDATE turns SET extra = json_remove(extra, '$.unread') WHERE conversation_id = ? AND owner = ?"
+            " AND instr(extra, '\"unread\"') > 0",
+            *(conversation_id, owner),
+        )
 
     def scored(self, library: str) -> list[tuple[str, dict[str, float]]]:
         """When answers of the library that were scored were asked for, and their scores, oldest first."""
@@ -268,19 +258,15 @@ class ConversationTable:
 
     def rename(self, conversation_id: str, owner: str, title: str) -> bool:
         """Give it another title; False if it is not there or somebody else's."""
-        with self._file.transaction() as db:
-            done = db.execute(
-                "UPDATE conversations SET title = ? WHERE id = ? AND owner = ?", (title[:200], conversation_id, owner)
-            )
-        return done.rowcount > 0
+        return self._file.write(
+            "UPDATE conversations SET title = ? WHERE id = ? AND owner = ?", *(title[:200], conversation_id, owner)
+        )
 
     def pin(self, conversation_id: str, owner: str, pinned: bool) -> bool:
         """Keep it above the others, or no longer; False if it is not there or somebody else's."""
-        with self._file.transaction() as db:
-            done = db.execute(
-                "UPDATE conversations SET pinned = ? WHERE id = ? AND owner = ?", (pinned, conversation_id, owner)
-            )
-        return done.rowcount > 0
+        return self._file.write(
+            "UPDATE conversations SET pinned = ? WHERE id = ? AND owner = ?", *(pinned, conversation_id, owner)
+        )
 
     def delete(self, conversation_id: str, owner: str) -> bool:
         """Remove it with its turns and what was thought of them; False if it is not there or somebody else's."""
@@ -385,21 +371,14 @@ class Change:
     data: Mapping[str, Any] = field(default_factory=dict)
 
 
-class ChangeTable:
-    """Every method raises StoreError when the file fails."""
-
-    def __init__(self, file: SqliteFile) -> None:
-        self._file = file
-
+class ChangeTable(Table):
     def add(self, turn_id: str, owner: str, change: Change) -> bool:
         """Keep it (JSON values); False if the turn has ended, is not there or somebody else's."""
-        with self._file.transaction() as db:
-            done = db.execute(
-                "INSERT INTO turn_changes (turn_id, library, owner, created_at, kind, data)"
-                " SELECT id, library, owner, ?, ?, ? FROM turns WHERE id = ? AND owner = ? AND state = 'running'",
-                (now(), change.kind, dump(change.data), turn_id, owner),
-            )
-        return done.rowcount > 0
+        return self._file.write(
+            "INSERT INTO turn_changes (turn_id, library, owner, created_at, kind, data)"
+            " SELECT id, library, owner, ?, ?, ? FROM turns WHERE id = ? AND owner = ? AND state = 'running'",
+            *(now(), change.kind, dump(change.data), turn_id, owner),
+        )
 
     def of_turn(self, turn_id: str) -> list[Change]:
         """All of them, oldest first."""

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from rag.dates import now
 from rag.errors import RagError
-from rag.store.sql.sqlite_file import SqliteFile, dump
+from rag.store.sql.sqlite_file import Table, dump
 
 RunState = Literal["running", "paused", "done", "cancelled"]
 Row = Mapping[str, Any]
@@ -29,17 +29,13 @@ class KeptSet:
     updated_at: str
 
 
-class CaseTable:
-    """Sets, and their cases as JSON values in order. Every method raises StoreError when the file fails."""
-
-    def __init__(self, file: SqliteFile) -> None:
-        self._file = file
+class CaseTable(Table):
+    """Sets, and their cases as JSON values in order."""
 
     def add_set(self, library: str, owner: str, name: str) -> str:
         """Make an empty set, or find the one of that name; returns its id."""
-        with self._file.transaction() as db:
-            values = (uuid.uuid4().hex, library, owner, name, now(), now())
-            db.execute("INSERT OR IGNORE INTO evaluation_sets VALUES (?, ?, ?, ?, ?, ?)", values)
+        values = (uuid.uuid4().hex, library, owner, name, now(), now())
+        self._file.write("INSERT OR IGNORE INTO evaluation_sets VALUES (?, ?, ?, ?, ?, ?)", *values)
         found = self._file.rows("SELECT id FROM evaluation_sets WHERE library = ? AND name = ?", library, name)
         return str(found[0]["id"])
 
@@ -54,8 +50,7 @@ class CaseTable:
 
     def delete(self, set_id: str) -> None:
         """Remove the set; runs over it keep their questions."""
-        with self._file.transaction() as db:
-            db.execute("DELETE FROM evaluation_sets WHERE id = ?", (set_id,))
+        self._file.write("DELETE FROM evaluation_sets WHERE id = ?", set_id)
 
     def put(self, set_id: str, cases: Iterable[tuple[str, Row]]) -> None:
         """Keep cases by their ids, new ones behind the others."""
@@ -116,23 +111,17 @@ _RUN = (
 )
 
 
-class RunTable:
-    """Every method raises StoreError when the file fails."""
-
-    def __init__(self, file: SqliteFile) -> None:
-        self._file = file
-
+class RunTable(Table):
     def create(
         self, library: str, owner: str, name: str, set_id: str, cases: Sequence[Row], total: int, data: Row
     ) -> str:
         """Store a running run with its questions; returns its id."""
         run_id = uuid.uuid4().hex
-        with self._file.transaction() as db:
-            db.execute(
-                "INSERT INTO evaluation_runs (id, library, owner, name, set_id, created_at, state, total, cases, data)"
-                " VALUES (?, ?, ?, ?, ?, ?, 'running', ?, ?, ?)",
-                (run_id, library, owner, name, set_id, now(), total, _packed(list(cases)), dump(data)),
-            )
+        self._file.write(
+            "INSERT INTO evaluation_runs (id, library, owner, name, set_id, created_at, state, total, cases, data)"
+            " VALUES (?, ?, ?, ?, ?, ?, 'running', ?, ?, ?)",
+            *(run_id, library, owner, name, set_id, now(), total, _packed(list(cases)), dump(data)),
+        )
         return run_id
 
     def run(self, run_id: str) -> KeptRun | None:
@@ -157,45 +146,36 @@ class RunTable:
 
     def claim(self, run_id: str, process: str, before: str) -> bool:
         """Take up a run that `before` had; False where another process was first."""
-        with self._file.transaction() as db:
-            changed = db.execute(
-                "UPDATE evaluation_runs SET process = ?, seen_at = ?"
-                " WHERE id = ? AND process = ? AND state = 'running'",
-                (process, time.time(), run_id, before),
-            )
-            return bool(changed.rowcount)
+        return self._file.write(
+            "UPDATE evaluation_runs SET process = ?, seen_at = ? WHERE id = ? AND process = ? AND state = 'running'",
+            *(process, time.time(), run_id, before),
+        )
 
     def seen(self, run_id: str) -> RunState | None:
         """Note that its process is alive; returns what it should do."""
-        with self._file.transaction() as db:
-            db.execute("UPDATE evaluation_runs SET seen_at = ? WHERE id = ?", (time.time(), run_id))
+        self._file.write("UPDATE evaluation_runs SET seen_at = ? WHERE id = ?", time.time(), run_id)
         rows = self._file.rows("SELECT state FROM evaluation_runs WHERE id = ?", run_id)
         return rows[0]["state"] if rows else None
 
     def set_state(self, run_id: str, state: RunState, of: Sequence[RunState], data: Row | None = None) -> bool:
         """Change the state where it is one `of` these; `data` is added to what is kept."""
         ended = now() if state in ("done", "cancelled") else ""
-        with self._file.transaction() as db:
-            changed = db.execute(
-                "UPDATE evaluation_runs SET state = ?, finished_at = ?, process = '', data = json_patch(data, ?)"
-                f" WHERE id = ? AND state IN ({', '.join('?' * len(of))})",
-                (state, ended, dump(data or {}), run_id, *of),
-            )
-            return bool(changed.rowcount)
+        return self._file.write(
+            "UPDATE evaluation_runs SET state = ?, finished_at = ?, process = '', data = json_patch(data, ?)"
+            f" WHERE id = ? AND state IN ({', '.join('?' * len(of))})",
+            *(state, ended, dump(data or {}), run_id, *of),
+        )
 
     def delete(self, run_id: str) -> None:
-        with self._file.transaction() as db:
-            db.execute("DELETE FROM evaluation_runs WHERE id = ?", (run_id,))
+        self._file.write("DELETE FROM evaluation_runs WHERE id = ?", run_id)
 
     def add_row(self, run_id: str, row: KeptRow) -> bool:
         """Keep a row; False where there is one, or the run is gone."""
-        with self._file.transaction() as db:
-            changed = db.execute(
-                "INSERT OR IGNORE INTO evaluation_rows SELECT id, ?, ?, library, owner, ?, ?, ?"
-                " FROM evaluation_runs WHERE id = ?",
-                (row.setting, row.case_id, now(), dump(row.scores), _packed(row.data), run_id),
-            )
-            return bool(changed.rowcount)
+        return self._file.write(
+            "INSERT OR IGNORE INTO evaluation_rows SELECT id, ?, ?, library, owner, ?, ?, ?"
+            " FROM evaluation_runs WHERE id = ?",
+            *(row.setting, row.case_id, now(), dump(row.scores), _packed(row.data), run_id),
+        )
 
     def scores(self, run_id: str) -> dict[str, dict[str, Mapping[str, float | None]]]:
         """All scores by setting and question."""
@@ -230,11 +210,8 @@ def _unpacked(data: bytes) -> Any:
     return json.loads(zlib.decompress(data))
 
 
-class LabelTable:
-    """What a judge said of something, and what a person says of it. Every method raises StoreError."""
-
-    def __init__(self, file: SqliteFile) -> None:
-        self._file = file
+class LabelTable(Table):
+    """What a judge said of something, and what a person says of it."""
 
     def add(self, library: str, owner: str, items: Iterable[tuple[str, str, Row]]) -> None:
         """Queue items (id, what the judge said, the thing itself) that are not known yet."""

@@ -8,15 +8,10 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from rag.dates import now
-from rag.store.sql.sqlite_file import SqliteFile, dump
+from rag.store.sql.sqlite_file import Table, dump
 
 
-class FeedbackTable:
-    """Every method raises StoreError when the file fails."""
-
-    def __init__(self, file: SqliteFile) -> None:
-        self._file = file
-
+class FeedbackTable(Table):
     def save(
         self,
         turn_id: str,
@@ -41,8 +36,7 @@ class FeedbackTable:
         return feedback_id
 
     def withdraw(self, turn_id: str, owner: str) -> None:
-        with self._file.transaction() as db:
-            db.execute("DELETE FROM feedback WHERE turn_id = ? AND owner = ?", (turn_id, owner))
+        self._file.write("DELETE FROM feedback WHERE turn_id = ? AND owner = ?", turn_id, owner)
 
     def of_turn(self, turn_id: str, owner: str) -> dict[str, Any] | None:
         """What this person said of the answer."""

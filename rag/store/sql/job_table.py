@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, cast
 
 from rag.dates import now
-from rag.store.sql.sqlite_file import SqliteFile, dump
+from rag.store.sql.sqlite_file import SqliteFile, Table, dump
 from rag.types import Decision, IngestResult, Notice, Stage
 
 _SHOWN = "position, source, url, url_hash, depth, parent, stage, decision, attempts, started_at, finished_at, result"
@@ -65,14 +65,9 @@ class NewItem:
     result: IngestResult | None = None
 
 
-class ItemTable:
-    """Every method raises StoreError when the file fails."""
-
-    def __init__(self, file: SqliteFile) -> None:
-        self._file = file
-
-    def append(self, job_id: str, items: Iterable[NewItem], limit: int | None = None) -> int:
-        """Add items to a running or paused job until it has `limit` of them; returns how many were new to it."""
+class ItemTable(Table):
+    def append(self, job_id: str, items: Iterable[NewItem]) -> int:
+        """Add items to a running or paused job; returns how many were new to it."""
         added = 0
         with self._file.transaction() as db:
             row = db.execute(
@@ -83,27 +78,22 @@ class ItemTable:
             if row is None:
                 return 0
             for item in items:
-                position = row["next"] + added
-                if limit is not None and position >= limit:
-                    break
-                added += _insert(db, (job_id, row["library"], row["owner"], position), item)
+                added += _insert(db, (job_id, row["library"], row["owner"], row["next"] + added), item)
         return added
 
     def begin(self, job_id: str, position: int) -> None:
         """Count an attempt; the first one since it was last queued notes the time."""
-        with self._file.transaction() as db:
-            db.execute(
-                "UPDATE job_items SET attempts = attempts + 1, started_at = iif(started_at = '', ?, started_at)"
-                " WHERE job_id = ? AND position = ? AND result IS NULL",
-                (now(), job_id, position),
-            )
+        self._file.write(
+            "UPDATE job_items SET attempts = attempts + 1, started_at = iif(started_at = '', ?, started_at)"
+            " WHERE job_id = ? AND position = ? AND result IS NULL",
+            *(now(), job_id, position),
+        )
 
     def move(self, job_id: str, position: int, stage: Stage) -> None:
-        with self._file.transaction() as db:
-            db.execute(
-                "UPDATE job_items SET stage = ? WHERE job_id = ? AND position = ? AND result IS NULL",
-                (stage, job_id, position),
-            )
+        self._file.write(
+            "UPDATE job_items SET stage = ? WHERE job_id = ? AND position = ? AND result IS NULL",
+            *(stage, job_id, position),
+        )
 
     def finish(self, job_id: str, position: int, result: IngestResult) -> bool:
         """Store the item's result; False when it has one already, which stays."""
@@ -124,8 +114,7 @@ class ItemTable:
 
     def requeue(self, job_id: str, position: int, decision: Decision) -> None:
         """Let an item wait again, with what the person decided about it."""
-        with self._file.transaction() as db:
-            db.execute(f"{_REQUEUE} decision = ? WHERE job_id = ? AND position = ?", (decision, job_id, position))
+        self._file.write(f"{_REQUEUE} decision = ? WHERE job_id = ? AND position = ?", decision, job_id, position)
 
     def requeue_failed(self, job_id: str) -> int:
         """Let every failed item wait again; returns how many there were."""
@@ -135,11 +124,9 @@ class ItemTable:
 
     def all_wait(self, job_id: str) -> None:
         """Items that were under way when the process ended wait again."""
-        with self._file.transaction() as db:
-            db.execute(
-                "UPDATE job_items SET stage = 'waiting' WHERE job_id = ? AND result IS NULL AND stage <> 'waiting'",
-                (job_id,),
-            )
+        self._file.write(
+            "UPDATE job_items SET stage = 'waiting' WHERE job_id = ? AND result IS NULL AND stage <> 'waiting'", job_id
+        )
 
     def item(self, job_id: str, position: int) -> JobItem | None:
         rows = self._file.rows(f"SELECT {_SHOWN} FROM job_items WHERE job_id = ? AND position = ?", job_id, position)
@@ -363,34 +350,28 @@ class JobTable:
         told = None if notice is None else dump({"code": notice.code, "params": dict(notice.params)})
         ended = now() if state in ("done", "cancelled") else ""
         among = f" AND state IN ({', '.join('?' * len(of))})" if of else ""
-        with self._file.transaction() as db:
-            changed = db.execute(
-                f"UPDATE jobs SET state = ?, notice = ?, finished_at = ? WHERE id = ?{among}",
-                (state, told, ended, job_id, *of),
-            )
-            return bool(changed.rowcount)
+        return self._file.write(
+            f"UPDATE jobs SET state = ?, notice = ?, finished_at = ? WHERE id = ?{among}",
+            *(state, told, ended, job_id, *of),
+        )
 
     def end_if_done(self, job_id: str) -> bool:
         """Call a running job done if nothing of it is left to do."""
-        with self._file.transaction() as db:
-            ended = db.execute(
-                "UPDATE jobs SET state = 'done', finished_at = ? WHERE id = ? AND state = 'running'"
-                " AND discovery <> 'waiting'"
-                " AND NOT EXISTS (SELECT 1 FROM job_items WHERE job_id = jobs.id AND result IS NULL)",
-                (now(), job_id),
-            )
-            return bool(ended.rowcount)
+        return self._file.write(
+            "UPDATE jobs SET state = 'done', finished_at = ? WHERE id = ? AND state = 'running'"
+            " AND discovery <> 'waiting'"
+            " AND NOT EXISTS (SELECT 1 FROM job_items WHERE job_id = jobs.id AND result IS NULL)",
+            *(now(), job_id),
+        )
 
     def set_discovery(self, job_id: str, discovery: Discovery, notice: Notice | None = None) -> None:
         """Note how far the search for addresses is; the notice is replaced, by none if none is given."""
         told = None if notice is None else dump({"code": notice.code, "params": dict(notice.params)})
-        with self._file.transaction() as db:
-            db.execute("UPDATE jobs SET discovery = ?, notice = ? WHERE id = ?", (discovery, told, job_id))
+        self._file.write("UPDATE jobs SET discovery = ?, notice = ? WHERE id = ?", discovery, told, job_id)
 
     def delete(self, job_id: str) -> None:
         """Remove the job with its items; what it took in stays in the library."""
-        with self._file.transaction() as db:
-            db.execute("DELETE FROM jobs WHERE id = ?", (job_id,))
+        self._file.write("DELETE FROM jobs WHERE id = ?", job_id)
 
     def _counted(self, rows: list[sqlite3.Row]) -> list[Job]:
         counts = self._items.counts([row["id"] for row in rows])
@@ -404,12 +385,7 @@ def _job(row: sqlite3.Row, counts: Mapping[str, int]) -> Job:
     return Job(**fields, options=options, notice=told, counts=counts)
 
 
-class FileTable:
-    """Every method raises StoreError when the database's file fails."""
-
-    def __init__(self, file: SqliteFile) -> None:
-        self._file = file
-
+class FileTable(Table):
     def add(self, job_id: str, files: Sequence[tuple[str, bytes]]) -> None:
         """Keep the files (name, content) of a job."""
         with self._file.transaction() as db:
@@ -431,5 +407,4 @@ class FileTable:
                 yield row["name"], row["data"]
 
     def clear(self, job_id: str) -> None:
-        with self._file.transaction() as db:
-            db.execute("DELETE FROM job_files WHERE job_id = ?", (job_id,))
+        self._file.write("DELETE FROM job_files WHERE job_id = ?", job_id)

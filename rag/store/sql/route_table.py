@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from rag.dates import now
-from rag.store.sql.sqlite_file import SqliteFile
+from rag.store.sql.sqlite_file import Table
 
 _MOST = 500  # rows of one person that are kept, the latest
 
 
-class RouteTable:
-    """Every method raises StoreError when the file fails."""
-
-    def __init__(self, file: SqliteFile) -> None:
-        self._file = file
-
+class RouteTable(Table):
     def add(self, library: str, owner: str, text: str, route: str) -> None:
         """Keep what this person chose for the text, in the place of what they chose for the same before.
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from rag.dates import now
-from rag.store.sql.sqlite_file import SqliteFile, dump
+from rag.store.sql.sqlite_file import Table, dump
 
 Scope = Literal["all", "site", "pages"]
 
@@ -35,23 +35,17 @@ class Schedule:
     last_job: str = ""
 
 
-class ScheduleTable:
-    """Every method raises StoreError when the file fails."""
-
-    def __init__(self, file: SqliteFile) -> None:
-        self._file = file
-
+class ScheduleTable(Table):
     def add(
         self, library: str, owner: str, scope: Scope, *, site: str, url_hashes: Sequence[str], every: int, next_at: str
     ) -> str:
         """Store a schedule, due first at `next_at`; `every` in hours. Returns its id."""
         schedule_id = uuid.uuid4().hex
-        with self._file.transaction() as db:
-            db.execute(
-                "INSERT INTO schedules (id, library, owner, created_at, scope, site, url_hashes, every_hours, next_at)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (schedule_id, library, owner, now(), scope, site, dump(list(url_hashes)), every, next_at),
-            )
+        self._file.write(
+            "INSERT INTO schedules (id, library, owner, created_at, scope, site, url_hashes, every_hours, next_at)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            *(schedule_id, library, owner, now(), scope, site, dump(list(url_hashes)), every, next_at),
+        )
         return schedule_id
 
     def schedule(self, schedule_id: str) -> Schedule | None:
@@ -74,25 +68,19 @@ class ScheduleTable:
 
     def claim(self, schedule: Schedule, next_at: str) -> bool:
         """Move the time on; False when another process did that first."""
-        with self._file.transaction() as db:
-            moved = db.execute(
-                "UPDATE schedules SET next_at = ? WHERE id = ? AND next_at = ?",
-                (next_at, schedule.id, schedule.next_at),
-            )
-            return bool(moved.rowcount)
+        return self._file.write(
+            "UPDATE schedules SET next_at = ? WHERE id = ? AND next_at = ?", *(next_at, schedule.id, schedule.next_at)
+        )
 
     def started(self, schedule_id: str, job_id: str, moment: str) -> None:
         """Note the job that it started."""
-        with self._file.transaction() as db:
-            db.execute("UPDATE schedules SET last_at = ?, last_job = ? WHERE id = ?", (moment, job_id, schedule_id))
+        self._file.write("UPDATE schedules SET last_at = ?, last_job = ? WHERE id = ?", moment, job_id, schedule_id)
 
     def change(self, schedule_id: str, every: int, next_at: str) -> None:
-        with self._file.transaction() as db:
-            db.execute("UPDATE schedules SET every_hours = ?, next_at = ? WHERE id = ?", (every, next_at, schedule_id))
+        self._file.write("UPDATE schedules SET every_hours = ?, next_at = ? WHERE id = ?", every, next_at, schedule_id)
 
     def remove(self, schedule_id: str) -> None:
-        with self._file.transaction() as db:
-            db.execute("DELETE FROM schedules WHERE id = ?", (schedule_id,))
+        self._file.write("DELETE FROM schedules WHERE id = ?", schedule_id)
 
 
 def _schedule(row: sqlite3.Row) -> Schedule:

@@ -42,6 +42,11 @@ class SqliteFile:
         with self._lock, failures(self.path):
             return self._db.execute(statement, values).fetchall()
 
+    def write(self, statement: str, *values: Any) -> bool:
+        """Run one statement that changes rows; whether it changed any."""
+        with self.transaction() as db:
+            return db.execute(statement, values).rowcount > 0
+
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
         """All of the block or nothing; a transaction inside another belongs to that one."""
@@ -55,6 +60,13 @@ class SqliteFile:
                     yield self._db
             finally:
                 self._depth -= 1
+
+
+class Table:
+    """Rows of one kind in a file. Every method raises StoreError when the file fails."""
+
+    def __init__(self, file: SqliteFile) -> None:
+        self._file = file
 
 
 @contextmanager

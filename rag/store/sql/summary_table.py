@@ -7,18 +7,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rag.dates import now
-from rag.store.sql.sqlite_file import SqliteFile, dump
+from rag.store.sql.sqlite_file import Table, dump
 
 MOST_KEPT = 20_000
 """Summaries in the file; the oldest give way."""
 
 
-class SummaryTable:
-    """Every method raises StoreError when the file fails."""
-
-    def __init__(self, file: SqliteFile) -> None:
-        self._file = file
-
+class SummaryTable(Table):
     def save(self, library: str, url_hash: str, text_hash: str, language: str, by: str, data: Mapping[str, Any]) -> str:
         """Keep a summary in the place of those of other texts of the page; returns when it was made (ISO 8601)."""
         made = now()
