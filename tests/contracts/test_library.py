@@ -175,6 +175,19 @@ def test_rare_terms_weigh_more(library: Library) -> None:
     assert weights[common] == pytest.approx(np.log(1 + (chunks - having + 0.5) / (having + 0.5)), abs=1e-4)
 
 
+def test_it_is_as_of_another_moment_after_each_change(library: Library) -> None:
+    (stand,) = commit(library, draft("a"))
+    moments = [library.as_of()]
+    assert moments == [library.as_of()]
+    library.update_record(replace(stand.page, aliases=("https://old.example/a",)))
+    moments.append(library.as_of())
+    library.set_left_out([stand.page.url_hash], True)
+    moments.append(library.as_of())
+    library.remove([stand.page.url_hash])
+    moments.append(library.as_of())
+    assert len(set(moments)) == 4 or set(moments) == {None}  # others may write to a server
+
+
 def test_every_method_of_the_ports_is_asked_for_here() -> None:
     here = Path(__file__).read_text(encoding="utf-8")
     promised = {

@@ -407,16 +407,3 @@ def test_removing_a_page_that_is_left_out(library: Library) -> None:
     assert library.remove([stored.url_hash]) == 1
     assert library.client.count(library.chunks_collection).count == 0
     assert library.left_out() == set()
-
-
-def test_it_is_as_of_another_moment_after_each_change(library: Library) -> None:
-    stored = draft("a").commit(library)
-    moments = [library.as_of()]
-    assert moments == [library.as_of()]
-    library.update_record(replace(stored, aliases=("https://old.example/a",)))
-    moments.append(library.as_of())
-    library.set_left_out([stored.url_hash], True)
-    moments.append(library.as_of())
-    library.remove([stored.url_hash])
-    assert len({*moments, library.as_of()}) == 4
-    assert None not in moments
