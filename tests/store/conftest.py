@@ -8,6 +8,7 @@ import pytest
 from rag.store.qdrant.edge.client import EdgeClient
 from rag.store.qdrant.edge.copying import copy_folder
 from rag.store.qdrant.library import Library
+from rag.store.sql.database import Database
 from tests.store.support import open_edge
 
 
@@ -38,3 +39,10 @@ def library(folder: Path) -> Iterator[Library]:
     client, library = open_edge(folder)
     yield library
     client.close()
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[Database]:
+    database = Database(tmp_path / "app.db")
+    yield database
+    database.close()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,10 +16,8 @@ from tests.store.support import save_turn
 
 
 @pytest.fixture
-def table(tmp_path: Path) -> Iterator[ConversationTable]:
-    database = Database(tmp_path / "app.db")
-    yield database.conversations
-    database.close()
+def table(database: Database) -> ConversationTable:
+    return database.conversations
 
 
 def test_turns_come_back_in_order(table: ConversationTable) -> None:
@@ -114,13 +111,6 @@ def test_conversations_of_an_older_file_are_taken_over(tmp_path: Path, monkeypat
     (turn,) = database.conversations.turns("c")
     assert (turn.question, turn.text, turn.state) == ("q", "a", "done")
     assert [one.id for one in database.conversations.conversations("main", "", "a")] == ["c"]
-    database.close()
-
-
-@pytest.fixture
-def database(tmp_path: Path) -> Iterator[Database]:
-    database = Database(tmp_path / "app.db")
-    yield database
     database.close()
 
 

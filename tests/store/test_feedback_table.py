@@ -2,20 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
-import pytest
-
 from rag.store.sql.database import Database
 from tests.store.support import save_turn
-
-
-@pytest.fixture
-def database(tmp_path: Path) -> Iterator[Database]:
-    one = Database(tmp_path / "app.db")
-    yield one
-    one.close()
 
 
 def test_feedback_is_kept_with_its_data(database: Database) -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -16,13 +14,6 @@ from rag.types import IngestResult, Notice
 ADDED = IngestResult("s", "https://a.example/1", "h1", "added", "page_added", "Added.", 3, 1.5, {"chunks": 3})
 FAILED = replace(ADDED, status="failed", reason="timeout", params={"s": 30})
 HELD = replace(ADDED, status="held", reason="gate_short", preview="So short.", choices=("add_anyway", "skip"))
-
-
-@pytest.fixture
-def database(tmp_path: Path) -> Iterator[Database]:
-    database = Database(tmp_path / "app.db")
-    yield database
-    database.close()
 
 
 def skipped(item: JobItem) -> IngestResult:

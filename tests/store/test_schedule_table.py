@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
 from rag.errors import StoreError
@@ -13,10 +10,8 @@ from rag.store.sql.schedule_table import ScheduleTable
 
 
 @pytest.fixture
-def table(tmp_path: Path) -> Iterator[ScheduleTable]:
-    database = Database(tmp_path / "app.db")
-    yield database.schedules
-    database.close()
+def table(database: Database) -> ScheduleTable:
+    return database.schedules
 
 
 def add(table: ScheduleTable, next_at: str, library: str = "main", every: int = 24) -> str:

@@ -2,20 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
 from rag.store.sql import summary_table
 from rag.store.sql.database import Database
-
-
-@pytest.fixture
-def database(tmp_path: Path) -> Iterator[Database]:
-    one = Database(tmp_path / "app.sqlite3")
-    yield one
-    one.close()
 
 
 def test_a_summary_is_of_one_text_in_one_language_by_one_writer(database: Database) -> None:
