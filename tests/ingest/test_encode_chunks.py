@@ -20,6 +20,7 @@ from rag.ingest.pipeline import Ingestor
 from rag.ingest.source_reading import Read
 from rag.ingest.sources import Source, web_source
 from rag.models.sparse import SparseEncoder
+from rag.store.ports import NewChunks
 from rag.types import Chunk, SparseVector
 from tests.support.hashed_model import HashedModel
 from tests.support.page_server import PageServer
@@ -50,7 +51,7 @@ def chunks_of(*texts: str) -> list[Chunk]:
     return [Chunk(number, text, 0, len(text)) for number, text in enumerate(texts)]
 
 
-def encode(encoder: ChunkEncoder, *texts: str, reusable: Any = None) -> Any:
+def encode(encoder: ChunkEncoder, *texts: str, reusable: Any = None) -> NewChunks:
     return encoder.encode(chunks_of(*texts), texts, [f"hash of {text}" for text in texts], reusable or {})
 
 
@@ -77,8 +78,8 @@ def test_pages_that_are_ready_together_are_encoded_together() -> None:
         model.go.set()
         found = [future.result(60) for future in [first, *rest]]
     assert model.calls == [1, sum(map(len, pages[1:]))]
-    for page, (dense, _, _) in zip(pages, found, strict=True):
-        assert np.array_equal(dense, np.stack([model.encode_query(text) for text in page]))
+    for page, new in zip(pages, found, strict=True):
+        assert np.array_equal(new.dense, np.stack([model.encode_query(text) for text in page]))
 
 
 def test_a_failure_is_told_to_all_whom_it_concerns() -> None:

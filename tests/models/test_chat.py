@@ -112,16 +112,24 @@ def test_usage_that_is_refused_is_left_out_from_then_on() -> None:
 def test_a_temperature_that_is_refused_is_left_out_from_then_on() -> None:
     with ChatServer(["one", "two"], refuse=["temperature"]) as server:
         model = build_chat_model(settings("m", server.base_url))
-        assert [asyncio.run(model.ainvoke("hi")).text for _ in range(2)] == ["one", "two"]
+
+        async def twice() -> list[str]:
+            return [(await model.ainvoke("hi")).text for _ in range(2)]
+
+        assert asyncio.run(twice()) == ["one", "two"]
         assert len(server.requests) == 3
 
 
 def test_what_did_not_help_is_not_left_out_for_good() -> None:
     with ChatServer([Reply("no", status=400), Reply("no", status=400), "fine"]) as server:
         model = build_chat_model(settings("m", server.base_url))
-        with pytest.raises(failures()):
-            asyncio.run(streamed(model))
-        asyncio.run(streamed(model))
+
+        async def twice() -> None:
+            with pytest.raises(failures()):
+                await streamed(model)
+            await streamed(model)
+
+        asyncio.run(twice())
         assert "stream_options" in server.requests[-1].body
 
 

@@ -216,15 +216,13 @@ class Jobs:
         return self._items.items(job_id, offset, limit, statuses)
 
     def _view(self, job: Job) -> JobView:
-        def load() -> list[JobItem]:
-            return self._items.items(job.id)
-
-        if job.state != "running":
-            current = self._items.current(job.id) if job.state == "paused" else []
-            return job_view(job, load, current=current)
-        left = self._pace.seconds_left(job.id, job.counts.get("", 0))
-        current = self._items.current(job.id)
-        return job_view(job, load, rate=self._pace.rate(job.id), seconds_left=left, current=current)
+        kept = {one.name: getattr(job, one.name) for one in fields(job)}
+        if job.state == "running":
+            kept["rate"] = self._pace.rate(job.id)
+            kept["seconds_left"] = self._pace.seconds_left(job.id, job.counts.get("", 0))
+        if job.state in ("running", "paused"):
+            kept["current"] = tuple(self._items.current(job.id))
+        return JobView(**kept, load=lambda: self._items.items(job.id))
 
     def _create(
         self,
@@ -280,15 +278,3 @@ class JobView(Job):
     def items(self) -> tuple[JobItem, ...]:
         """All items in order, read anew with each call: of a long job ask `Jobs.items` for some of them."""
         return tuple(self.load())
-
-
-def job_view(
-    job: Job,
-    load: Callable[[], list[JobItem]],
-    *,
-    rate: float | None = None,
-    seconds_left: float | None = None,
-    current: list[JobItem] | None = None,
-) -> JobView:
-    kept = {one.name: getattr(job, one.name) for one in fields(job)}
-    return JobView(**kept, rate=rate, seconds_left=seconds_left, current=tuple(current or ()), load=load)
