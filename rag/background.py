@@ -1,16 +1,41 @@
-"""The one thread with the one event loop in which all runs live."""
+"""The one thread with the one event loop in which all runs live, and how fast what streams there is handed on."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any, Final, TypeVar
 
 T = TypeVar("T")
 
 _THREADS: Final = 32  # for what blocks: searches that hang must not take all of them
+
+_FEW: Final = 10  # texts at once that are handed on piece by piece
+_SHARE, _LONGEST_PAUSE = 0.01, 0.5  # seconds between two pieces, for each text: screens look half as often
+
+
+class Pace:
+    """How long a text that streams may wait to be handed on: not at all while few do. Used in one event loop."""
+
+    def __init__(self) -> None:
+        self._texts = 0
+
+    @property
+    def pause(self) -> float:
+        """Seconds."""
+        return min(_LONGEST_PAUSE, _SHARE * self._texts) if self._texts > _FEW else 0.0
+
+    @contextmanager
+    def text(self) -> Iterator[None]:
+        """While one is streamed."""
+        self._texts += 1
+        try:
+            yield
+        finally:
+            self._texts -= 1
 
 
 class Background:
@@ -38,3 +63,4 @@ class Background:
 
 
 BACKGROUND: Final = Background()
+PACE: Final = Pace()

@@ -7,7 +7,7 @@ import logging
 import re
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any, Final
 from uuid import uuid4
@@ -308,9 +308,9 @@ class Conversations:
         return [self._view(turn) for turn in self._table.turns(conversation_id, owner)]
 
     def newest(self, conversation_id: str, owner: str = "") -> TurnView | None:
-        """The last turn alone, for whoever looks again and again whether there is another, or it has ended."""
+        """The last turn without its answer, for whoever looks often whether there is another, or it has ended."""
         turn = self._table.last_turn(conversation_id, owner)
-        return self._view(turn) if turn else None
+        return self._view(replace(turn, answer={})) if turn else None
 
     def turn(self, turn_id: str, owner: str = "") -> TurnView:
         found = self._table.turn(turn_id, owner)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import asdict, fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass, replace
 from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Final, TypeVar, Union, cast, get_args, get_origin, get_type_hints
@@ -17,6 +17,7 @@ from rag.types import Answer, Candidate, Citation, Notice, Passage, Retrieval, S
 
 Record = TypeVar("Record")
 
+_ALONE: Final = (str, int, float, NoneType)
 _OPENING: Final = 300  # characters of a candidate's text: what tells it from others
 
 
@@ -63,7 +64,7 @@ def plain(answer: Answer) -> dict[str, Any]:
     where they stand and how they were found; their texts are in the library, and searches are `packed`.
     """
     light = replace(answer, searches=(), passages=tuple(replace(passage, text="") for passage in answer.passages))
-    data: dict[str, Any] = asdict(light)
+    data: dict[str, Any] = _plainly(light)
     data.pop("searches")
     return data
 
@@ -80,13 +81,26 @@ def packed(searches: Sequence[Retrieval]) -> bytes:
     """
     if not searches:
         return b""
-    data = [asdict(replace(one, passages=(), candidates=tuple(map(_short, one.candidates)))) for one in searches]
+    data = [_plainly(replace(one, passages=(), candidates=tuple(map(_short, one.candidates)))) for one in searches]
     return zlib.compress(json.dumps(data, ensure_ascii=False, default=str).encode())
 
 
 def unpacked(data: bytes) -> tuple[Retrieval, ...]:
     """The searches from what `packed` made."""
     return tuple(revive(Retrieval, one) for one in json.loads(zlib.decompress(data))) if data else ()
+
+
+def _plainly(value: Any) -> Any:
+    """As JSON what `asdict` makes, without its copies: it is written at once."""
+    if isinstance(value, _ALONE):
+        return value
+    if isinstance(value, tuple | list):
+        return [_plainly(one) for one in value]
+    if isinstance(value, dict):
+        return {name: _plainly(one) for name, one in value.items()}
+    if is_dataclass(value):
+        return {name: _plainly(getattr(value, name)) for name in _hints(cast(Hashable, type(value)))}
+    return value
 
 
 def _short(candidate: Candidate) -> Candidate:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
@@ -11,6 +12,7 @@ from langchain_core.messages import AnyMessage, RemoveMessage
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph.runtime import Runtime
 
+from rag.background import PACE
 from rag.errors import ModelError
 from rag.reasoning.history import HISTORY_TOKENS, MAX_STANDALONE, Memory, RuleSummariser, summary_by_rules
 from rag.reasoning.messages import exchanges_of, messages_of, turns_of
@@ -71,9 +73,26 @@ async def either(
 
 
 async def collect(source: AsyncIterator[str], runtime: Runtime[Any], pieces: list[str]) -> None:
-    """Stream a text, and keep its pieces: what came before a failure is not lost."""
-    async for piece in source:
-        take(piece, runtime, pieces)
+    """Stream a text, and keep its pieces: what came before a failure is not lost.
+
+    While many texts are streamed, several pieces are handed on as one.
+    """
+    held, since = "", 0.0
+    with PACE.text():
+        try:
+            async for piece in source:
+                if piece == RESET:
+                    take(piece, runtime, pieces)
+                    held = ""
+                elif piece:
+                    pieces.append(piece)
+                    held += piece
+                if held and time.monotonic() - since >= PACE.pause:
+                    runtime.stream_writer({"token": held})
+                    held, since = "", time.monotonic()
+        finally:
+            if held:
+                runtime.stream_writer({"token": held})
 
 
 def take(piece: str, runtime: Runtime[Any], pieces: list[str]) -> None:

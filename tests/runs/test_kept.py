@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 from rag.runs.kept import packed, plain, revived, unpacked
 from rag.types import Answer, Candidate, Citation, Notice, Retrieval, Statement, Step, Usage
@@ -31,6 +31,12 @@ def test_there_and_back() -> None:
     back = revived(data)
     light = replace(passage(1), text="", section=("Top", "Part 1"))
     assert back == replace(ANSWER, searches=(), passages=(light,))
+
+
+def test_it_is_as_the_standard_library_has_it() -> None:
+    light = replace(ANSWER, searches=(), passages=tuple(replace(one, text="") for one in ANSWER.passages))
+    data = {**plain(ANSWER), "searches": ()}
+    assert json.dumps(data) == json.dumps({name: asdict(light)[name] for name in data})
 
 
 def test_no_passage_text_is_stored_and_quotes_are() -> None:

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import ExitStack
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from rag.background import PACE
 from rag.models.sparse import SparseEncoder
 from rag.reasoning.extractive import ExtractiveReasoner
 from rag.reasoning.history import MemoryKind
+from rag.reasoning.reasoner import RESET
+from rag.runs.nodes import collect
 from rag.runs.options import RunOptions
 from tests.conversations.test_conversations import Talk
 from tests.reasoning.test_over_http import _reasoner
@@ -61,3 +68,34 @@ def test_a_conversation_is_remembered_as_was_chosen(tmp_path: Path, mode: str) -
         told = ask("When did Mount Aso erupt then?", "recent")
         assert SUMMARY not in told and told.count("Person: ") == 4, "what fits is as it was said"
     talk.close()
+
+
+@pytest.mark.parametrize(("others", "most"), [(0, 5), (9, 5), (30, 2)])
+async def test_while_many_texts_are_streamed_pieces_are_handed_on_together(others: int, most: int) -> None:
+    written, runtime = await _collected([*"abcde"], others)
+    assert written == [*"abcde"] and "".join(one["token"] for one in runtime) == "abcde"
+    assert len(runtime) <= most and runtime[0] == {"token": "a"}
+
+
+async def test_what_was_taken_back_is_not_handed_on_later() -> None:
+    written, told = await _collected(["a", "b", RESET, "c"], 30)
+    assert written == ["c"]
+    assert told[told.index({"reset": True}) + 1 :] == [{"token": "c"}]
+
+
+async def _collected(pieces: list[str], others: int) -> tuple[list[str], list[dict[str, Any]]]:
+    """What is kept, and what is handed on, while `others` are streamed, too."""
+
+    async def source() -> AsyncIterator[str]:
+        for piece in pieces:
+            yield piece
+
+    kept: list[str] = []
+    told: list[dict[str, Any]] = []
+    runtime: Any = SimpleNamespace(stream_writer=told.append)
+    with ExitStack() as stack:
+        for _ in range(others):
+            stack.enter_context(PACE.text())
+        await collect(source(), runtime, kept)
+    assert PACE.pause == 0.0
+    return kept, told
