@@ -7,9 +7,11 @@ import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
+from xdist.scheduler import LoadFileScheduling
 
 from rag.app import imports, models
 from rag.commands import inspection
@@ -47,6 +49,26 @@ class _KeptParser(Parser):
 
     def close(self) -> None:
         pass
+
+
+_TOGETHER = {
+    "tests/e2e/": "browser",
+    "tests/graphs/judge/test_going_on.py": "killed",
+    "tests/graphs/research/test_resuming.py": "killed",
+    "tests/ingest/test_jobs_kill.py": "killed",
+    "tests/store/test_kill.py": "killed",
+}
+"""Files that go to one worker: each that had one would serve an app, or import all that killed processes need."""
+
+
+class Together(LoadFileScheduling):
+    def _split_scope(self, nodeid: str) -> str:
+        scopes = (scope for start, scope in _TOGETHER.items() if nodeid.startswith(start))
+        return next(scopes, None) or super()._split_scope(nodeid)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileScheduling | None:
+    return Together(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -65,9 +65,14 @@ def test_it_stays_for_this_browser_until_it_is_let_go(open_tab: OpenTab, address
         cookie = next(one for one in page.context.cookies() if one["name"] == COOKIE)
         assert cookie["httpOnly"] and KEY not in cookie["value"]
         page.goto(address)
+        page.get_by_role("radio", name=label("mode_deep", "en")).click()
         asked = len(server.requests)
         ask(page, QUESTION)
         assert len(server.requests) > asked
+        answer = page.locator("[class*='st-key-answer-']")
+        expect(answer).to_contain_text("30 days")
+        expect(answer.locator("a[href^='#source-']").first).to_be_visible()
+        assert all(KEY not in address for address in page.requests)  # type: ignore[attr-defined]
         other = open_tab("en", "/settings")
         expect(other.get_by_text(label("use_chat_none", "en"))).to_be_visible()
         page.goto(f"{address}/settings")

@@ -84,8 +84,9 @@ def fits(page: Page) -> bool:
     return bool(page.evaluate("document.documentElement.scrollWidth <= innerWidth"))
 
 
-@pytest.mark.parametrize(("language", "width"), [("en", 1280), ("zh", 390)])
-def test_a_verdict_is_overruled_and_both_trees_stay(open_tab: OpenTab, language: Language, width: int) -> None:
+def test_a_verdict_is_overruled_and_both_trees_stay(open_tab: OpenTab) -> None:
+    language: Language = "zh"
+    width = 390
     whole, first, missing, last, _ = STORY[language]
     with ChatServer(story(language)) as server:
         page = open_tab(language, "/settings", width=1280)

@@ -55,8 +55,7 @@ def say(page: Page, text: str, number: int) -> None:
     settled(page)
 
 
-@pytest.mark.parametrize("model", [False, True], ids=["no-model", "model"])
-@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize(("language", "model"), [("en", False), ("zh", True)])
 def test_each_way_is_told_and_another_is_a_click_away(open_tab: OpenTab, language: Language, model: bool) -> None:
     with ExitStack() as stack:
         page = open_tab(language, "/settings" if model else "/")

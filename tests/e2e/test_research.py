@@ -10,20 +10,16 @@ from tests.e2e.conftest import OpenTab, settled, unfold
 from tests.e2e.test_hostile_answers import connect
 from tests.support.chat_server import ChatServer, rules
 
-QUESTIONS = {
-    "en": ("How long was the outage of Skiff, and what does storage cost?", "Who is the commodore of Skiff?"),
-    "zh": ("夜市什么时候开门，地铁票多少钱？", "校园图书馆几点闭馆？"),
-}
+QUESTION, MORE = "夜市什么时候开门，地铁票多少钱？", "校园图书馆几点闭馆？"
 
 
 @pytest.mark.usefixtures("samples")
-@pytest.mark.parametrize(("language", "width"), [("en", 1280), ("zh", 390)])
-def test_the_plan_is_changed_carried_out_and_kept(open_tab: OpenTab, language: Language, width: int) -> None:
-    question, more = QUESTIONS[language]
+def test_the_plan_is_changed_carried_out_and_kept(open_tab: OpenTab) -> None:
+    language: Language = "zh"
     with ChatServer(rules) as server:
         page = open_tab(language, "/settings", width=1280)
         connect(page, server, language)
-        page.set_viewport_size({"width": width, "height": 900})
+        page.set_viewport_size({"width": 390, "height": 900})
         page.get_by_text(label("mode_research", language), exact=True).click()
         settled(page)
         page.get_by_role("button", name=label("options", language)).click()
@@ -31,11 +27,11 @@ def test_the_plan_is_changed_carried_out_and_kept(open_tab: OpenTab, language: L
         page.keyboard.press("Escape")
         settled(page)
         box = page.get_by_test_id("stChatInputTextArea")
-        box.fill(question)
+        box.fill(QUESTION)
         box.press("Enter")
         begin = page.get_by_role("button", name=label("research_begin", language), exact=True)
         begin.wait_for()
-        page.get_by_label(label("research_new_step", language)).fill(more)
+        page.get_by_label(label("research_new_step", language)).fill(MORE)
         page.get_by_text(label("research_keep", language)).nth(1).click()
         begin.click()
         page.locator("[class*='st-key-source-']").first.wait_for()

@@ -5,27 +5,19 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from rag.ui.kit.strings import Language, label
 from tests.e2e.conftest import LOCALES, serve, settled
 from tests.support.page_server import PageServer
 
-KALVIK = {
-    "en": (
-        "Who is the keeper of the Kalvik lantern?",
-        "<p>Kalvik is a fishing village in the far north. Its harbour freezes in January.</p>"
-        "<p>The keeper of the Kalvik lantern is Ingrid Solheim, who has lit it each evening since 1987.</p>",
-        "Ingrid Solheim",
-    ),
-    "zh": (
-        "卡尔维克灯塔的守塔人是谁？",
-        "<p>卡尔维克是极北的一个渔村，港口在一月封冻。</p>"
-        "<p>卡尔维克灯塔的守塔人是英格丽·索尔海姆，她从一九八七年起每晚点亮灯塔。</p>",
-        "英格丽",
-    ),
-}
+QUESTION, ANSWER = "Who is the keeper of the Kalvik lantern?", "Ingrid Solheim"
+PAGE = (
+    "<html lang='en'><head><title>Kalvik</title></head><body><article>"
+    "<p>Kalvik is a fishing village in the far north. Its harbour freezes in January.</p>"
+    "<p>The keeper of the Kalvik lantern is Ingrid Solheim, who has lit it each evening since 1987.</p>"
+    "</article></body></html>"
+)
 
 
 def _send(page: Page, question: str) -> None:
@@ -36,36 +28,30 @@ def _send(page: Page, question: str) -> None:
     box.press("Enter")
 
 
-@pytest.mark.parametrize(("language", "width"), [("en", 1280), ("zh", 390)])
-def test_the_person_lets_a_question_leave_and_is_told_of_the_report(
-    browser: Browser, tmp_path: Path, language: Language, width: int
-) -> None:
-    question, text, answer = KALVIK[language]
+def test_the_person_lets_a_question_leave_and_is_told_of_the_report(browser: Browser, tmp_path: Path) -> None:
+    language: Language = "en"
     with PageServer() as pages:
-        body = (
-            f"<html lang='{language}'><head><title>Kalvik</title></head><body><article>{text}</article></body></html>"
-        )
-        url = pages.add("/kalvik", body)
+        url = pages.add("/kalvik", PAGE)
         pages.add(
             "/search", json.dumps({"results": [{"url": url, "title": "Kalvik"}]}), content_type="application/json"
         )
         allowed = f"{pages.host}:{pages.port}"
         service = {"SEARXNG_URL": pages.url("").rstrip("/"), "FETCH_ALLOW_PRIVATE_HOSTS": allowed}
         with serve(tmp_path, **service) as address:
-            page = browser.new_context(locale=LOCALES[language], viewport={"width": width, "height": 900}).new_page()
+            page = browser.new_context(locale=LOCALES[language], viewport={"width": 390, "height": 900}).new_page()
             page.set_default_timeout(60_000)
             page.goto(address)
             page.get_by_role("button", name=label("empty_samples", language)).click()
             page.locator(".st-key-job-ask button").click(timeout=300_000)
             page.get_by_text(label("mode_research", language), exact=True).click()
-            _send(page, question)
+            _send(page, QUESTION)
             leave = page.get_by_role("button", name=label("research_leave_question", language), exact=True)
             leave.wait_for()
             assert not pages.count("/search")
             assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
             leave.click()
             page.locator("[class*='st-key-source-']").first.wait_for()
-            expect(page.locator("[class*='st-key-answer-']").get_by_text(answer).first).to_be_visible()
+            expect(page.locator("[class*='st-key-answer-']").get_by_text(ANSWER).first).to_be_visible()
             assert pages.count("/search") == 1
             ready = label("report_ready", language)
             page.wait_for_function("word => document.title.includes(word)", arg=ready)
