@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from rag.cli import main
+from rag.commands import checking
+from rag.errors import ModelError
 from tests.support.chat_server import ChatServer, Reply, Request
 
 PAGE = "The bridge was opened in 1932. It carries eight lanes of traffic."
@@ -61,6 +63,26 @@ def test_a_connected_model_judges_what_is_not_verbatim(
     by = [(row["by"], row["verdict"]) for row in printed(capsys)[0]["statements"]]
     assert by[:2] == [("rules", "supported"), ("model", "supported")]
     assert "1. 它有八条车道。" in asked[0] and "1932." in asked[0] and "1. The bridge" not in asked[0]
+
+
+def test_who_comes_after_the_first_that_answers_is_not_asked(cases: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    class Stub:
+        checks_by = "model"
+
+        def __init__(self, name: str) -> None:
+            self._name = name
+
+        async def verify(self, claims: list[Any], passages: list[Any], question: str = "") -> list[None]:
+            asked.append(self._name)
+            if self._name == "away":
+                raise ModelError("chat_timeout")
+            return [None] * len(claims)
+
+    monkeypatch.setattr(checking, "verifiers_of", lambda settings: [Stub("away"), Stub("there"), Stub("beyond")])
+    assert main(["check", "--json", "--cases", str(cases)]) == 0
+    assert asked == ["away", "there"]
 
 
 def test_the_chat_model_checks_one_case_after_another(

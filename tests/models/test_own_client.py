@@ -104,6 +104,11 @@ def test_a_reply_is_not_unpacked_beyond_its_bounds(monkeypatch: pytest.MonkeyPat
         assert reason(server.base_url) == "chat_broken_off"
 
 
+def test_a_reply_that_says_it_is_packed_is_read_as_it_comes() -> None:
+    with ChatServer([Reply("ready", headers={"content-encoding": "gzip"})]) as server:
+        asyncio.run(check_chat_model(model(server.base_url)))
+
+
 def test_it_connects_to_the_address_that_was_judged_and_to_no_other() -> None:
     """The host has no address in the DNS: only the judged one can have been used."""
     judged: list[tuple[str, int]] = []

@@ -105,10 +105,11 @@ def test_a_page_that_lost_its_text() -> None:
     assert verdict("Note", "<p>Our spring collection is here.</p>") is None
 
 
-def test_not_found_by_its_status() -> None:
+@pytest.mark.parametrize("status", [404, 410])
+def test_not_found_by_its_status(status: int) -> None:
     body = "<p>Nothing here any more, try the archive of last year.</p>"
     assert verdict("Example", body) is None
-    held = verdict("Example", body, status=404)
+    held = verdict("Example", body, status=status)
     assert held is not None and held.code == "gate_not_found"
 
 

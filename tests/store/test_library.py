@@ -13,10 +13,12 @@ from qdrant_client import models
 
 from rag.errors import ModelMismatchError, StoreError
 from rag.store.duplicates import alias_hash, joined_aliases
+from rag.store.ports import Draft as StoredDraft
 from rag.store.ports import NewChunks, content_hash
+from rag.store.qdrant.commit import _is_as_good
 from rag.store.qdrant.edge.client import EdgeClient
 from rag.store.qdrant.library import Library, open_library
-from rag.store.qdrant.records import page_id
+from rag.store.qdrant.records import Stored, page_id
 from rag.store.qdrant.registry import library_info, list_libraries
 from rag.types import Page, SparseVector
 from tests.store.support import DIMENSION, MODEL, draft, open_edge
@@ -407,3 +409,15 @@ def test_removing_a_page_that_is_left_out(library: Library) -> None:
     assert library.remove([stored.url_hash]) == 1
     assert library.client.count(library.chunks_collection).count == 0
     assert library.left_out() == set()
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "stands"),
+    [("2026-01-02", "2026-01-01", False), ("2026-01-01", "2026-01-02", True), ("", "2026-01-02", False)],
+)
+def test_what_another_process_fetched_later_stands(ours: str, theirs: str, stands: bool) -> None:
+    made = draft("a")
+    stored = Stored(replace(made.page, checked_at=theirs, generation="another"), False, 1, (), False)
+    nothing = NewChunks((), made.dense[:0], (), (), ())
+    mine = StoredDraft(replace(made.page, checked_at=ours), nothing, "recipe")
+    assert _is_as_good(stored, mine) is stands
