@@ -14,8 +14,7 @@ from benchmarks.ours import MeasuredApp
 from benchmarks.plain import PlainSearch, pieces_of
 from rag.app import Question
 from rag.evaluation.evidence import squash
-from rag.evaluation.wording import unmarked
-from rag.text import split_sentences
+from rag.text import split_sentences, unmarked
 
 _SHORT = 40  # characters: a longer answer is never quoted to the letter
 

@@ -190,13 +190,11 @@ def _add_inspection(actions: argparse._SubParsersAction[argparse.ArgumentParser]
     chunk.add_argument("file", metavar="FILE")
     _add_chunker(chunk)
     _command(actions, "pages", "pages.pages", "List the pages of the library.")
-    export = _command(actions, "export", "libraries.export", "Write the library to a file, with its vectors.")
-    restore = _command(actions, "restore", "libraries.restore", "Make the library from such a file; encodes nothing.")
+    export = _command(actions, "export", "pages.export", "Write the library to a file, with its vectors.")
+    restore = _command(actions, "restore", "pages.restore", "Make the library from such a file; encodes nothing.")
     for parser in (export, restore):
         parser.add_argument("file", metavar="FILE.zip")
-    feedback = _command(
-        actions, "feedback", "libraries.feedback", "Write what people thought of answers as test cases."
-    )
+    feedback = _command(actions, "feedback", "pages.feedback", "Write what people thought of answers as test cases.")
     feedback.add_argument("folder", metavar="FOLDER", help="gets questions.jsonl and pages.jsonl")
     doctor = _command(actions, "doctor", "inspection.doctor", "Say what is real and what is a fall-back here.")
     doctor.add_argument("--deep", action="store_true", help="look for pages without their passages, too, and repair")

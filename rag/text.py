@@ -278,6 +278,11 @@ def terms(text: str) -> list[str]:
     return found
 
 
+def normal(question: str) -> tuple[str, ...]:
+    """The words of a question, whatever their order."""
+    return tuple(sorted(set(terms(question))))
+
+
 def chinese_number(text: str) -> int:
     """The whole number that Chinese numerals say, by places (三百二十) or digits (二〇二五); ValueError for none."""
     if text and not set(text) & set(_HAN_PLACES):
@@ -303,9 +308,14 @@ def without_surrogates(text: str) -> str:
     return re.sub("[\ud800-\udfff]", "\ufffd", text)
 
 
+def unmarked(answer: str) -> str:
+    """An answer without the marks of its citations."""
+    return _CITED.sub("", answer)
+
+
 def first_sentence(text: str, limit: int = 240) -> str:
     """The first sentence of an answer without its marks, at most `limit` characters of it; "" of none."""
-    bare = _CITED.sub("", text).strip()
+    bare = unmarked(text).strip()
     spans = split_sentences(bare)
     return bare[spans[0][0] : spans[0][1]][:limit] if spans else ""
 

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from rag.app import chat_models
-from rag.app.chat_models import SERVICES, ChatModels, ChatOptions, entered
-from rag.app.connected import KEPT_SECONDS, MOST_KEPT, Connected
+from rag.app.chat_models import KEPT_SECONDS, MOST_KEPT, SERVICES, ChatModels, ChatOptions, Connected, entered
 from rag.config import load_settings
 from rag.errors import ModelError
 from rag.messages import say

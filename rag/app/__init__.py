@@ -13,18 +13,17 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from rag.app.beyond import WebReading, kept_passages
 from rag.app.chat_models import ChatModels, ChatOptions
 from rag.app.directing import Directing, overruled
 from rag.app.evaluating import Asking as EvaluationAsking
 from rag.app.imports import Imports
 from rag.app.in_flight import InFlight
-from rag.app.kept_passages import kept_passages
 from rag.app.libraries import Libraries
 from rag.app.models import Models
 from rag.app.page_maps import PageMaps
 from rag.app.transfer import Transfers
 from rag.app.upkeep import Upkeep
-from rag.app.web_reading import WebReading
 from rag.app.whole_pages import WholePages
 from rag.checking.verifier import LocalVerifier
 from rag.config import Settings

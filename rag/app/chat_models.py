@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import threading
+import time
+from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from rag.app.connected import Connected
 from rag.background import BACKGROUND
 from rag.config import Settings
 from rag.errors import FetchError, ModelError
@@ -42,6 +44,8 @@ _LONGEST: Final = 2000
 _FORM: Final = frozenset(
     "key_missing wrong_key forbidden unreachable unknown_model wrong_address unusable redirected refused".split()
 )
+KEPT_SECONDS: Final = 12 * 3600.0
+MOST_KEPT: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,3 +215,44 @@ def _shown(options: ChatOptions) -> str:
 
 def _blocked(error: FetchError) -> ModelError:
     return ModelError("chat_address_blocked", **error.notice.params)
+
+
+class Connected:
+    """Safe to share between threads. Nothing of it is ever written down.
+
+    `browser` is the secret id of a browser session, `owner` whoever is signed in there, or empty: a browser whose
+    person changes has connected nothing.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[str, tuple[float, str, ChatOptions]] = OrderedDict()  # oldest first
+
+    def keep(self, browser: str, owner: str, options: ChatOptions) -> None:
+        """From now on for KEPT_SECONDS, in the place of what was connected before; the oldest of too many goes."""
+        with self._lock:
+            self._kept.pop(browser, None)
+            self._kept[browser] = (self._clock() + KEPT_SECONDS, owner, options)
+            self._sweep()
+
+    def of(self, browser: str, owner: str) -> ChatOptions | None:
+        with self._lock:
+            self._sweep()
+            _, person, options = self._kept.get(browser, (0.0, "", None))
+            if options is not None and person != owner:
+                del self._kept[browser]
+                return None
+            return options
+
+    def forget(self, browser: str) -> None:
+        with self._lock:
+            self._kept.pop(browser, None)
+
+    def _sweep(self) -> None:
+        now = self._clock()
+        while self._kept:
+            oldest, (until, _, _) = next(iter(self._kept.items()))
+            if until > now and len(self._kept) <= MOST_KEPT:
+                return
+            del self._kept[oldest]

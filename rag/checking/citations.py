@@ -7,10 +7,11 @@ passage does, and dropped elsewhere.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Final
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Final
 
 from rag.checking.marks import find_marks, held_addresses, with_code_marked, without_links
 from rag.checking.rules import SUPPORTED, Finding, Quote, Said, Source, judge, worth
@@ -37,6 +38,11 @@ class Checked:
     text: str
     citations: tuple[Citation, ...] = ()
     statements: tuple[Statement, ...] = ()
+
+    def plain(self) -> dict[str, Any]:
+        """As a state keeps it."""
+        citations, statements = map(asdict, self.citations), map(asdict, self.statements)
+        return {"text": self.text, "citations": list(citations), "statements": list(statements)}
 
 
 @dataclass(slots=True)
@@ -171,8 +177,11 @@ class Check:
         return best if best and _judged(said, best).score >= CLEARLY else None
 
 
-async def consulted(check: Check, verifiers: Sequence[Verifier], question: str, tokens: int) -> Check:
-    """The check with the judgements of the first verifier that answers; where none does, the rules' verdicts stand."""
+async def consulted(
+    text: str, passages: Sequence[Passage], verifiers: Sequence[Verifier], question: str, tokens: int
+) -> Check:
+    """The check of a text, with the judgements of the first verifier that answers; where none does, by the rules."""
+    check = await asyncio.to_thread(Check, text, passages)
     for verifier in verifiers:
         try:
             await check.consult(verifier, question, tokens)

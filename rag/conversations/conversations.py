@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import asdict, dataclass, field, replace
@@ -25,12 +24,12 @@ from rag.runs.runs import FRESH, Resumed, Runs, Searcher
 from rag.runs.usage import Spent, sum_of
 from rag.store.sql.conversation_table import Conversation, Turn, TurnState
 from rag.store.sql.database import Change, Database
+from rag.text import unmarked
 from rag.tracing import Span
 from rag.types import Answer, Exchange, Notice, Page, Retrieval, Usage, Wait
 
 log = logging.getLogger(__name__)
 
-_MARK: Final = re.compile(r"(?<!\s)\s*+\[\d+\]")
 WISH: Final = "wish"
 """The reasoner of an answer to a message that asks nothing, but that something be remembered."""
 _SPOKEN: Final = frozenset({"answered", "caveat", "conversation"})
@@ -427,7 +426,7 @@ def _answer(turn: Turn) -> Answer | None:
         return revived(turn.answer)
     if turn.state != "interrupted":
         return None
-    text = _MARK.sub("", turn.text).strip()
+    text = unmarked(turn.text).strip()
     return Answer(
         turn.question, _mode_of(turn), "caveat" if text else "failed", text, notice=Notice("turn_interrupted")
     )

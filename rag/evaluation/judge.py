@@ -21,10 +21,10 @@ from rag.evaluation.metrics import Encode
 from rag.evaluation.runs import RowView
 from rag.evaluation.statistics import Estimate, Figures, Weights, draws, estimate, share
 from rag.evaluation.support import said_in
-from rag.evaluation.wording import unmarked
 from rag.prompts import requests
 from rag.prompts.requests import Prompt
 from rag.prompts.texts import PromptTexts
+from rag.text import unmarked
 from rag.types import Answer, CheckedBy, Verdict
 
 Fill = Callable[[type[BaseModel], Prompt], BaseModel]

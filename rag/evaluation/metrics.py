@@ -31,7 +31,7 @@ from rag.evaluation.support import (
     share_supported,
     statements_of,
 )
-from rag.text import is_chinese
+from rag.text import is_chinese, unmarked
 from rag.types import Answer
 
 Values = Mapping[str, float | None]
@@ -197,7 +197,7 @@ def _of_evidence(case: Case, answer: Answer) -> dict[str, float | None]:
 def _of_wording(case: Case, answer: Answer) -> dict[str, float | None]:
     if not case.answers:
         return {}
-    said = wording.unmarked(answer.text)
+    said = unmarked(answer.text)
     how = case.answers, is_chinese(case.question)
     return {
         "exact_match": wording.exact_match(said, *how),
@@ -225,7 +225,7 @@ def _of_support(case: Case, answer: Answer, supports: Supports) -> dict[str, flo
 
 def _of_vectors(case: Case, answer: Answer, encode: Encode | None) -> dict[str, float | None]:
     """The mean and the highest cosine of question and passage; coverage: 1 less the passages' mean cosine."""
-    said, reference = wording.unmarked(answer.text), case.reference if answer.text else ""
+    said, reference = unmarked(answer.text), case.reference if answer.text else ""
     texts = [*(one.text for one in answer.passages), *filter(None, [said, reference])]
     vectors = encode(case.question, texts) if encode and texts else None
     if vectors is None:

@@ -12,14 +12,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
-_MARK: Final = re.compile(r"(?<!\s)\s*+\[\d+\]")
 _ARTICLES: Final = re.compile(r"\b(?:a|an|the)\b")
 _TOKEN: Final = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]|[^\\W_\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]+")
-
-
-def unmarked(answer: str) -> str:
-    """An answer without the marks of its citations."""
-    return _MARK.sub("", answer)
 
 
 def tokens(text: str, chinese: bool) -> list[str]:

@@ -180,6 +180,17 @@ class ExtractiveReasoner:
                 chosen.append(sentence)
                 yield sentence
 
+    async def quotes(
+        self, question: str, numbers: Sequence[int], passages: Sequence[Passage], said: set[str]
+    ) -> list[str]:
+        """Quotes for a question from the passages of these numbers, from 1, with their marks; none of what was `said`,
+        which they are added to."""
+        given = [passages[number - 1] for number in numbers]
+        found = await asyncio.to_thread(lambda: list(self.chosen(question, given)))
+        new = [one for one in found if one.quoted.text not in said]
+        said.update(one.quoted.text for one in new)
+        return ["\n\n".join(f"{line} [{numbers[one.passage]}]" for line in one.quoted.lines) for one in new]
+
     def told(self, question: str, passages: Sequence[Passage]) -> tuple[list[Sentence], NDArray[np.float64]]:
         """All that can be quoted of the passages, in order, with what asks, and their `features`. May block."""
         near = [one.scores.get("rerank", one.scores.get("dense", 0.0)) for one in passages]

@@ -8,12 +8,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Literal
+from typing import Final, Literal, Protocol, Self, TypeVar, runtime_checkable
 
 from rag.messages import say
 from rag.reasoning.questions import is_about_conversation
+from rag.reasoning.reasoner import Quoter, Reasoner
 from rag.retrieval.following import TURNS
-from rag.text import estimate_tokens, first_sentence, is_chinese
+from rag.text import estimate_tokens, first_sentence, is_chinese, unmarked
 from rag.types import Exchange, Notice, Step
 
 MemoryKind = Literal["recent", "buffer", "window", "summary"]
@@ -26,7 +27,6 @@ WINDOW: Final = 5
 _FOLLOWED: Final = 4  # exchanges that a follow-up may point back to
 _OPENING: Final = 600  # characters of an answer
 _AT_LEAST: Final = 2  # exchanges that stay whole, however long
-_MARK: Final = re.compile(r"(?<!\s)\s*+\[\d+\]")
 
 _FIRST: Final = re.compile(r"\bfirst\b|\bbegin(?:ning)?\b|\bstart(?:ed)?\b|第一|最初|一开始|最早|开头", re.IGNORECASE)
 _YOU: Final = re.compile(r"\byour?\b|你", re.I)
@@ -37,6 +37,8 @@ _ALL: Final = re.compile(
     re.IGNORECASE,
 )
 MAX_STANDALONE: Final = 600  # characters
+
+Reads = TypeVar("Reads", Reasoner, Quoter)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +119,7 @@ def recalled(question: str, exchanges: Sequence[Exchange]) -> str:
         told = Exchange(summary.splitlines()[0].partition(" — ")[0], "")
     of_answer = told.answer and _asks_for_the_answer(question)
     code = ("recall_first" if first else "recall_last") + ("_answer" if of_answer else "")
-    params = {"question": told.question, "answer": _MARK.sub("", told.answer).strip()}
+    params = {"question": told.question, "answer": unmarked(told.answer).strip()}
     return say(Notice(code, params), language)
 
 
@@ -135,3 +137,17 @@ def questions_before(history: Sequence[Exchange]) -> list[str]:
 def searched_with(steps: Sequence[Step]) -> list[str]:
     """The questions before it that a question was searched for with, as its steps tell, oldest first."""
     return next((list(step.detail["before"]) for step in steps if step.detail.get("before")), [])
+
+
+@runtime_checkable
+class Follower(Protocol):
+    """What reads a question beside those before it, where no model completes it."""
+
+    def following(self, before: Sequence[str]) -> Self:
+        """The same for a question that follows on those `before` it, oldest first."""
+        ...
+
+
+def following(reader: Reads, before: Sequence[str]) -> Reads:
+    """What reads a question that follows on others: `reader` beside those before it, or as it is."""
+    return reader.following(before) if before and isinstance(reader, Follower) else reader

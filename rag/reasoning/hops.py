@@ -11,7 +11,7 @@ import math
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise, zip_longest
+from itertools import accumulate, pairwise, zip_longest
 from typing import Final, Literal, Protocol
 
 from rag.retrieval.context import joined, touch
@@ -298,6 +298,12 @@ def _stands(title: str, question: str) -> int:
         return question.find(title) if len(title) > 1 else -1
     found = re.search(rf"(?<!\w){re.escape(title)}(?!\w)", question) if any(map(str.isupper, title)) else None
     return found.start() if found else -1
+
+
+def fitting(passages: Sequence[Passage], room: int) -> list[Passage]:
+    """The first passages, as long as fewer characters than `room` stand before them; the first in any case."""
+    before = accumulate((len(one.text) for one in passages), initial=0)
+    return [one for one, used in zip(passages, before, strict=False) if used < max(1, room)]
 
 
 def in_turns(searches: Sequence[Sequence[Passage]], keep: int = FIRST) -> list[Passage]:

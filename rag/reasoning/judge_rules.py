@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Final
 
 from rag.messages import say
-from rag.reasoning.extractive import BEARS_ON_IT, ExtractiveReasoner, Sentence
+from rag.reasoning.extractive import BEARS_ON_IT, ExtractiveReasoner
 from rag.reasoning.hops import Lead, RulePlanner, bare
 from rag.reasoning.judge import Judgement, Score
 from rag.text import question_language
@@ -52,17 +52,11 @@ class RuleJudge:
         self, parts: Sequence[tuple[str, Sequence[int]]], passages: Sequence[Passage]
     ) -> AsyncIterator[str]:
         """Quotes for each question of `parts` from the passages of these numbers, from 1; no sentence twice."""
-        said: set[str] = set()
+        said, between = set[str](), ""
         for question, numbers in parts:
-            given = [passages[number - 1] for number in numbers]
-            for one in await asyncio.to_thread(self._chosen, question, given):
-                if one.quoted.text not in said:
-                    mark = f" [{numbers[one.passage]}]"
-                    yield ("\n\n" if said else "") + "\n\n".join(line + mark for line in one.quoted.lines)
-                    said.add(one.quoted.text)
-
-    def _chosen(self, question: str, passages: Sequence[Passage]) -> list[Sentence]:
-        return list(self._quoter.chosen(question, passages))
+            for quote in await self._quoter.quotes(question, numbers, passages, said):
+                yield between + quote
+                between = "\n\n"
 
     def unnamed(self, question: str, passages: Sequence[Passage]) -> list[str]:
         """As `Quoter.unnamed`."""

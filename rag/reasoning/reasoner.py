@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
-from typing import TYPE_CHECKING, Final, Literal, Protocol, Self, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Final, Literal, Protocol, runtime_checkable
 
 from rag.types import Exchange, Passage
 
@@ -50,23 +50,6 @@ class Reasoner(Protocol):
         Yields nothing at all when the passages do not hold the answer. A piece may be RESET.
         """
         ...
-
-
-@runtime_checkable
-class Follower(Protocol):
-    """What reads a question beside those before it, where no model completes it."""
-
-    def following(self, before: Sequence[str]) -> Self:
-        """The same for a question that follows on those `before` it, oldest first."""
-        ...
-
-
-Reads = TypeVar("Reads", "Reasoner", "Quoter")
-
-
-def following(reader: Reads, before: Sequence[str]) -> Reads:
-    """What reads a question that follows on others: `reader` beside those before it, or as it is."""
-    return reader.following(before) if before and isinstance(reader, Follower) else reader
 
 
 class Quoter(Protocol):

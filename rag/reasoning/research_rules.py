@@ -65,20 +65,12 @@ class RuleResearcher:
 
     async def report(self, question: str, parts: Sequence[Part], passages: Sequence[Passage]) -> AsyncIterator[str]:
         """Quotes by sub-question, no sentence twice."""
-        said: set[str] = set()
-        between = ""
+        said, between = set[str](), ""
         for part in parts:
-            given = [passages[n - 1] for n in part.numbers]
-            found = await asyncio.to_thread(self._chosen, part.heading, given)
-            new = [one for one in found if one.quoted.text not in said]
-            said.update(one.quoted.text for one in new)
-            if not new:
-                continue
-            yield f"{between}## {part.heading}" if len(parts) > 1 else ""
-            between = "\n\n" if len(parts) > 1 else ""
-            for one in new:
-                mark = f" [{part.numbers[one.passage]}]"
-                yield between + "\n\n".join(line + mark for line in one.quoted.lines)
+            quotes = await self._quoter.quotes(part.heading, part.numbers, passages, said)
+            above = [f"## {part.heading}"] if quotes and len(parts) > 1 else []
+            for piece in (*above, *quotes):
+                yield between + piece
                 between = "\n\n"
 
     def _chosen(self, question: str, passages: Sequence[Passage]) -> list[Sentence]:

@@ -13,7 +13,7 @@ from typing import Any, Final, TypeVar, Union, cast, get_args, get_origin, get_t
 from typing_extensions import TypedDict
 
 from rag.retrieval.context import joined
-from rag.types import Answer, Candidate, Citation, Notice, Passage, Retrieval, Statement
+from rag.types import Answer, Candidate, Citation, Notice, Outcome, Passage, Retrieval, Statement
 
 Record = TypeVar("Record")
 
@@ -32,6 +32,11 @@ def record(notice: Notice) -> NoticeRecord:
 
 def notice_of(kept: NoticeRecord | None) -> Notice | None:
     return Notice(kept["code"], kept["params"]) if kept else None
+
+
+def ended(outcome: Outcome, notice: Notice | None) -> dict[str, Any]:
+    """How a question ended, for the state."""
+    return {"outcome": outcome, "notice": record(notice) if notice else None}
 
 
 def decided(decision: str, **detail: Any) -> dict[str, Any]:

@@ -6,29 +6,64 @@ import asyncio
 import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Annotated, Any, Protocol, TypeVar
 
 from langchain_core.messages import AnyMessage, RemoveMessage
-from langgraph.graph.message import REMOVE_ALL_MESSAGES
+from langgraph.graph.message import REMOVE_ALL_MESSAGES, add_messages
 from langgraph.runtime import Runtime
+from typing_extensions import TypedDict
 
 from rag.background import PACE
 from rag.errors import ModelError
+from rag.reasoning.extractive import ExtractiveReasoner
 from rag.reasoning.history import HISTORY_TOKENS, MAX_STANDALONE, Memory, RuleSummariser, summary_by_rules
-from rag.reasoning.messages import exchanges_of, messages_of, turns_of
+from rag.reasoning.messages import exchanges_of, messages_of, said, turns_of
+from rag.reasoning.questions import question_problem
 from rag.reasoning.reasoner import RESET, Condenser, Summariser
-from rag.runs.kept import NoticeRecord, record
+from rag.runs.kept import NoticeRecord, decided, ended, record
 from rag.runs.options import RunOptions
 from rag.runs.run import Prepared, Run, values_kept
 from rag.runs.usage import BUDGET_CODES, CallBudget, Spent
 from rag.tracing import span
-from rag.types import Exchange, Notice
+from rag.types import Exchange, Notice, Outcome
 
 log = logging.getLogger(__name__)
 
 Result = tuple[dict[str, Any], dict[str, Any]]
 """What changes in a state, and what was decided, for the trace."""
 Said = TypeVar("Said")
+
+
+class Conversing(TypedDict, total=False):
+    """What a state of any mode keeps: the conversation, the question as it was understood, and how it ended."""
+
+    messages: Annotated[list[AnyMessage], add_messages]
+    summary: str
+    question: str
+    standalone: str
+    text: str
+    citations: list[dict[str, Any]]
+    statements: list[dict[str, Any]]
+    outcome: Outcome | None
+    notice: NoticeRecord | None
+
+
+def unanswered(question: str) -> Conversing:
+    """The fields of a question that nothing is known about yet."""
+    return {
+        "question": question,
+        "standalone": "",
+        "text": "",
+        "citations": [],
+        "statements": [],
+        "outcome": None,
+        "notice": None,
+    }
+
+
+def asked(state: Mapping[str, Any]) -> str:
+    """The question as it is searched for and answered."""
+    return str(state.get("standalone") or state["question"])
 
 
 class Remembering(Protocol):
@@ -150,7 +185,34 @@ async def completed(
     return " ".join(standalone.split())[:MAX_STANDALONE] or question
 
 
-async def taken_up(given: str, state: Mapping[str, Any], context: Remembering, keep: int) -> tuple[str, dict[str, Any]]:
+async def entered(
+    update: dict[str, Any], state: Mapping[str, Any], runtime: Runtime[Any], keep: int, *, aside: bool = False
+) -> Result:
+    """Begin a question whose fields are `update`: nothing else stays of what was before but the conversation.
+
+    It is completed by what `state` knows of that, with `keep` calls out of reach. An `aside` asks nothing of pages.
+    """
+    context: Remembering = runtime.context
+    question = update["question"]
+    given = " ".join(context.options.standalone.split())
+    standalone, remembered = await _taken_up(question, given, state, context, keep)
+    if standalone and standalone != question:
+        runtime.stream_writer({"standalone": standalone})
+        update["standalone"] = standalone
+    messages = [*remembered["messages"], said(question, standalone, aside=aside)]
+    return {**update, **remembered, "messages": messages}, decided("begin")
+
+
+def refused(update: Mapping[str, Any]) -> Result | None:
+    """The end of a question that cannot be asked."""
+    if problem := question_problem(update["question"]):
+        return {**update, **ended("failed", problem)}, decided("refused", reason=problem.code)
+    return None
+
+
+async def _taken_up(
+    question: str, given: str, state: Mapping[str, Any], context: Remembering, keep: int
+) -> tuple[str, dict[str, Any]]:
     """The question as it was `given`, or else as a model completes it, and what changes in what is remembered.
 
     Where no model completes it, nothing is summed up for it.
@@ -161,7 +223,6 @@ async def taken_up(given: str, state: Mapping[str, Any], context: Remembering, k
     summariser = condenser if isinstance(condenser, Summariser) else RuleSummariser()
     summary, removed = await summed_up(messages, state.get("summary", ""), summariser, context.budget, memory, keep)
     history = exchanges_of(messages[len(removed) :])
-    question = state["question"].strip()
     standalone = await completed(question, history, summary, condenser, context.budget, memory=memory, keep=keep)
     return standalone, {"summary": summary, "messages": removed}
 
@@ -200,7 +261,7 @@ async def prepared(
     run: Run,
     graph_of: Callable[..., Any],
     context: Callable[[Run], Any],
-    given: Callable[[Any], Awaitable[dict[str, Any]]],
+    given: Callable[[Any], Awaitable[dict[str, Any]]] | None = None,
 ) -> Prepared:
     """The graph with what goes into it: the question, its history, and what is `given` beside them.
 
@@ -214,4 +275,20 @@ async def prepared(
     if run.goes_on and known and known.get("question") == run.question.text:
         run.take_up(Spent(**known["spent"]) if known.get("spent") else Spent())
         return Prepared(graph, None, made)
-    return Prepared(graph, {"question": run.question.text, **await given(graph), **said_before(run, known)}, made)
+    more = await given(graph) if given else {}
+    return Prepared(graph, {"question": run.question.text, **more, **said_before(run, known)}, made)
+
+
+def quoting(run: Run) -> ExtractiveReasoner:
+    """What quotes where no model writes, or in its place."""
+    quoter = run.quoter if isinstance(run.quoter, ExtractiveReasoner) else run.reasoner
+    if not isinstance(quoter, ExtractiveReasoner):
+        raise TypeError("this mode needs what quotes, beside what writes")
+    return quoter
+
+
+def spending(context: Any, seconds: float) -> dict[str, Any]:
+    """What a run has used, and what it may use, for whoever watches."""
+    budget = context.budget
+    used = {"calls": budget.used, "tokens": budget.meter.tokens, "seconds": round(context.seconds(), 1)}
+    return {"used": used, "most": {"calls": budget.limit, "tokens": budget.tokens or 0, "seconds": seconds}}

@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, cast, get_args, runtime_
 
 from rag.checking.verifier import Verifier
 from rag.errors import RagError
-from rag.reasoning.reasoner import Quoter, Reasoner
+from rag.reasoning.reasoner import Condenser, Quoter, Reasoner
 from rag.retrieval.context import joined
+from rag.runs.kept import citations_of, notice_of, passage_of, statements_of
 from rag.runs.options import Question, RunOptions
 from rag.runs.usage import CallBudget, Spent
 from rag.store.sql.conversation_table import Change
@@ -249,12 +250,12 @@ class Mode(ABC):
 
 
 class DrivenMode(Mode):
-    """One whose graph is made in the module `driving` beside its own, which knows LangGraph: that takes a second to
+    """One whose graph is made in the module `graph` beside its own, which knows LangGraph: that takes a second to
     import the first time."""
 
     @property
     def driving(self) -> Any:
-        return import_module(f"{type(self).__module__.rpartition('.')[0]}.driving")
+        return import_module(f"{type(self).__module__.rpartition('.')[0]}.graph")
 
     def warm(self, saver: Any) -> None:
         self.driving.graph_of(saver)
@@ -263,6 +264,21 @@ class DrivenMode(Mode):
         driving = await asyncio.to_thread(lambda: self.driving)
         prepared: Prepared = await driving.prepared(run)
         return prepared
+
+    async def finish(self, run: Run, broken: Notice | None) -> Answer:
+        """From the run's last state; where it broke off, from what is made of that."""
+        if broken is not None and not run.state.get("outcome"):
+            run.state = await self.driving.rescued(run)
+        state = run.state
+        return answer_of(
+            run,
+            state.get("outcome") or "failed",
+            broken or notice_of(state.get("notice")),
+            state.get("text", ""),
+            citations_of(state),
+            [passage_of(kept) for kept in state.get("passages", ())],
+            statements_of(state),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -350,6 +366,15 @@ class Run:
         self.spent = spent
         self.budget.take_up(spent)
 
+    @property
+    def condenser(self) -> Condenser | None:
+        return self.reasoner if isinstance(self.reasoner, Condenser) else None
+
+    @property
+    def verifiers(self) -> list[Verifier]:
+        """What can check answers, the best first."""
+        return [one for one in (self.reasoner, self.verifier) if isinstance(one, Verifier)]
+
     def checkpointer(self) -> Any:
         """What keeps the run's conversation; None where there is none. Its first import takes a moment."""
         return self.saver() if self.thread and self.saver else None
@@ -367,7 +392,8 @@ def log_problem(what: str, problem: BaseException) -> None:
 
 async def drive(run: Run) -> None:
     """Run the mode's graph until it ends, or waits for a person, and turn what it streams into events."""
-    run.counter = run.counter or await asyncio.to_thread(counter_of, run.budget, run.trace)
+    if run.reasoner.kind == "chat":  # what quotes makes no calls
+        run.counter = run.counter or await asyncio.to_thread(counter_of, run.budget, run.trace)
     run.trace.activate()
     if run.hooks.direct is not None and not (run.reply or run.goes_on):
         await run.hooks.direct(run)

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from rag.errors import RagError
-from rag.evaluation.anchoring import anchored
 from rag.evaluation.cases import Case, Evidence
-from rag.evaluation.sets import Sets
+from rag.evaluation.sets import Sets, anchored
 from rag.store.sql.database import Database
 
 PAGE = "https://a.example/"

@@ -15,8 +15,8 @@ from typing import Any
 _PROCESSES = multiprocessing.get_context("forkserver")
 _PROCESSES.set_forkserver_preload(
     [
-        "rag.graphs.judge.driving",
-        "rag.graphs.research.driving",
+        "rag.graphs.judge.graph",
+        "rag.graphs.research.graph",
         "rag.conversations.saver",
         "rag.models.openai_chat",
         "openai.resources.chat.completions",

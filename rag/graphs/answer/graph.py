@@ -6,7 +6,7 @@ And what a run of it is driven with, and leaves in its conversation.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from functools import cache
+from functools import cache, partial
 from typing import Any, Literal
 
 from langchain_core.messages import AIMessage
@@ -14,22 +14,21 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 
-from rag.checking.verifier import Verifier
 from rag.graphs.answer import nodes
 from rag.graphs.answer.nodes import read_passages
 from rag.graphs.answer.state import MAX_REWRITES, LoopContext, LoopState, StepRecord, is_long
 from rag.reasoning.history import RuleSummariser
 from rag.reasoning.questions import is_about_conversation
-from rag.reasoning.reasoner import Condenser, Summariser
-from rag.runs.nodes import said_before
-from rag.runs.run import Prepared, Run, values_kept
+from rag.reasoning.reasoner import Summariser
+from rag.runs.nodes import prepared as driven
+from rag.runs.run import Prepared, Run
 from rag.tracing import span
 
 Graph = CompiledStateGraph[LoopState, LoopContext, LoopState, LoopState]
 NodeFunction = Callable[[LoopState, Runtime[LoopContext]], Awaitable[nodes.Result]]
 
 _RECURSION_LIMIT = 24  # a deep run that rewrites three times takes 17 steps
-__all__ = ["graph_of", "prepare", "read_passages", "remember"]
+__all__ = ["graph_of", "prepared", "read_passages", "remember"]
 
 
 def build_fast(checkpointer: Any = None) -> Graph:
@@ -135,13 +134,11 @@ def graph_of(mode: str, saver: Any = None) -> Graph:
     return (build_deep if mode == "deep" else build_fast)(saver)
 
 
-async def prepare(run: Run) -> Prepared:
-    graph = graph_of(run.mode.name, run.checkpointer())
-    known = await values_kept(run, graph)
-    if known is None:  # the answer matters more than that it is kept: the history will do
-        graph, run.thread = graph_of(run.mode.name), ""
-    given = {"question": run.question.text, "run_mode": run.mode.name, **said_before(run, known)}
-    return Prepared(graph, given, _context(run))
+async def prepared(run: Run) -> Prepared:
+    async def given(_: Any) -> dict[str, Any]:
+        return {"run_mode": run.mode.name}
+
+    return await driven(run, partial(graph_of, run.mode.name), _context, given)
 
 
 def _context(run: Run) -> LoopContext:
@@ -152,10 +149,10 @@ def _context(run: Run) -> LoopContext:
         passages_of=shelf.passages_of,
         budget=run.budget,
         answerable=shelf.answerable,
-        condenser=reasoner if isinstance(reasoner, Condenser) else None,
+        condenser=run.condenser,
         summariser=reasoner if isinstance(reasoner, Summariser) else RuleSummariser(),
         quoter=run.quoter,
-        verifiers=[one for one in (reasoner, run.verifier) if isinstance(one, Verifier)],
+        verifiers=run.verifiers,
         options=run.question.options,
     )
 

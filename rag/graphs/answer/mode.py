@@ -7,17 +7,17 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from rag.checking.citations import check
-from rag.reasoning.reasoner import following
+from rag.reasoning.history import following
 from rag.runs.kept import citations_of, notice_of, statements_of
 from rag.runs.options import RunOptions
-from rag.runs.run import STOP_GRACE, Mode, Prepared, Run, answer_of
+from rag.runs.run import STOP_GRACE, DrivenMode, Run, answer_of
 from rag.types import Answer, Notice, Outcome, Passage
 
 _COMPOSING: Final = 10  # calls that passage by passage takes, for as many passages
 _SOUND: Final = frozenset({"run_stopped", "run_too_long", "budget_seconds", "quoted_budget_seconds"})
 
 
-class LoopMode(Mode):
+class LoopMode(DrivenMode):
     """Searches, judges what was found where it is `deep`, and answers."""
 
     def __init__(self, name: str, max_calls: int) -> None:
@@ -29,41 +29,28 @@ class LoopMode(Mode):
         return self.max_calls + talks + (0 if options.compose in ("auto", "stuff") else _COMPOSING)
 
     def warm(self, saver: Any) -> None:
-        _driving().graph_of(self.name, saver)
-
-    async def prepare(self, run: Run) -> Prepared:
-        loop = await asyncio.to_thread(_driving)
-        prepared: Prepared = await loop.prepare(run)
-        return prepared
+        self.driving.graph_of(self.name, saver)
 
     async def remember(self, run: Run) -> None:
-        await _driving().remember(run)
+        await self.driving.remember(run)
 
     async def finish(self, run: Run, broken: Notice | None) -> Answer:
         """From the run's last state, or, if it broke off, from what there is."""
-        passages = await _passages(run, STOP_GRACE if broken else None)
+        passages = await self._passages(run, STOP_GRACE if broken else None)
         if broken is None:
             return await asyncio.to_thread(_finished, run, passages)
         if broken.code == "budget_seconds" and not run.text and (quoted := await _quoted(run, passages)):
             run.text, broken = quoted, Notice("quoted_budget_seconds", broken.params)
         return await asyncio.to_thread(_broken_off, run, passages, broken)
 
-
-def _driving() -> Any:
-    """What knows LangGraph, which takes a second to import the first time."""
-    from rag.graphs.answer import graph as driving
-
-    return driving
-
-
-async def _passages(run: Run, patience: float | None) -> list[Passage]:
-    """Those the answer was written from; none where they cannot be read, or not within `patience` seconds."""
-    refs = run.state.get("passages") or []
-    if not refs:
-        return []
-    reading = asyncio.create_task(asyncio.to_thread(_driving().read_passages, refs, run.shelf.passages_of))
-    await asyncio.wait({reading}, timeout=patience)
-    return reading.result() if reading.done() and reading.exception() is None else []
+    async def _passages(self, run: Run, patience: float | None) -> list[Passage]:
+        """Those the answer was written from; none where they cannot be read, or not within `patience` seconds."""
+        refs = run.state.get("passages") or []
+        if not refs:
+            return []
+        reading = asyncio.create_task(asyncio.to_thread(self.driving.read_passages, refs, run.shelf.passages_of))
+        await asyncio.wait({reading}, timeout=patience)
+        return reading.result() if reading.done() and reading.exception() is None else []
 
 
 async def _quoted(run: Run, passages: Sequence[Passage]) -> str:

@@ -10,36 +10,34 @@ import json
 import logging
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cache
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 from langchain_core.tools import BaseTool, StructuredTool
 from langgraph.prebuilt import InjectedState, ToolNode
 from langgraph.runtime import Runtime, get_runtime
 
-from rag.checking.citations import Check, Checked, consulted
+from rag.checking.citations import Checked, consulted
 from rag.errors import ModelError, RagError
 from rag.graphs.answer.state import (
     LoopContext,
     LoopState,
     PassageRef,
-    asked,
     conversation,
     fresh,
     leftovers,
     reference,
 )
 from rag.graphs.answer.writing import caveat, failed, judged, missing, write
-from rag.reasoning.history import questions_before
+from rag.reasoning.history import following, questions_before
 from rag.reasoning.messages import RETRIEVE, call_for, exchanges_of, said
 from rag.reasoning.questions import is_about_conversation, question_problem
-from rag.reasoning.reasoner import following
 from rag.retrieval.answerable import REFUSE
 from rag.retrieval.ledger import LEG
 from rag.runs.kept import decided, notice_of, record
-from rag.runs.nodes import completed, summed_up
+from rag.runs.nodes import asked, completed, summed_up
 from rag.runs.usage import BUDGET_CODES
 from rag.text import mended
 from rag.tracing import span
@@ -253,8 +251,7 @@ async def generate(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
         update |= caveat(Notice(UNGRADED))
     if update["outcome"] == "answered" and (names := await _unnamed(state, passages, citations, runtime.context)):
         update |= caveat(Notice("not_named", {"names": " · ".join(names)}))
-    update["text"], update["citations"] = text, [asdict(citation) for citation in citations]
-    update["statements"] = [asdict(statement) for statement in checked.statements]
+    update |= cast(LoopState, checked.plain())
     if text:
         update["messages"] = [AIMessage(text)]
     update["composed"] = way
@@ -304,9 +301,8 @@ async def verified(
     text: str, passages: Sequence[Passage], question: str, context: LoopContext, *, ask: bool = True
 ) -> Checked:
     """Check the statements of `text`. Without `ask`, and where no verifier answers, the verdicts of rules stand."""
-    check = await asyncio.to_thread(Check, text, passages)
     verifiers = context.verifiers if ask else ()
-    return (await consulted(check, verifiers, question, context.options.context_tokens)).result()
+    return (await consulted(text, passages, verifiers, question, context.options.context_tokens)).result()
 
 
 async def _retrieve(query: str, before: Annotated[list[str], InjectedState("before")]) -> tuple[str, list[Passage]]:

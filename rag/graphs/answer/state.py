@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, RemoveMessage
-from langgraph.graph.message import add_messages
 from typing_extensions import TypedDict
 
 from rag.checking.verifier import Verifier
@@ -18,9 +17,10 @@ from rag.reasoning.history import SUMMARY_OF, Memory, RuleSummariser
 from rag.reasoning.messages import exchanges_of, turns_of
 from rag.reasoning.reasoner import Condenser, Quoter, Reasoner, Summariser
 from rag.runs.kept import NoticeRecord
+from rag.runs.nodes import Conversing, unanswered
 from rag.runs.options import RunOptions
 from rag.runs.usage import CallBudget
-from rag.types import Outcome, Passage, RunMode
+from rag.types import Passage, RunMode
 
 MAX_REWRITES = 3
 
@@ -44,7 +44,7 @@ class StepRecord(TypedDict):
     detail: dict[str, Any]
 
 
-class LoopState(TypedDict, total=False):
+class LoopState(Conversing, total=False):
     """The conversation, and the fields of the current question, which `fresh` resets at entry.
 
     `passages` is what the answer is written from, in context order; `found` holds what every search
@@ -56,10 +56,6 @@ class LoopState(TypedDict, total=False):
     oldest of the messages.
     """
 
-    messages: Annotated[list[AnyMessage], add_messages]
-    summary: str
-    question: str
-    standalone: str
     before: list[str]
     run_mode: RunMode
     query: str
@@ -72,12 +68,7 @@ class LoopState(TypedDict, total=False):
     loop_step: int
     tried: list[str]
     steps: list[StepRecord]
-    outcome: Outcome | None
-    notice: NoticeRecord | None
-    text: str
     composed: str
-    citations: list[dict[str, Any]]
-    statements: list[dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,16 +88,10 @@ class LoopContext:
     options: RunOptions = field(default_factory=RunOptions)
 
 
-def asked(state: LoopState) -> str:
-    """The question as it is searched for, graded by and answered."""
-    return state.get("standalone") or state["question"]
-
-
 def fresh(question: str, mode: RunMode) -> LoopState:
     """The fields of a question that nothing is known about yet."""
     return {
-        "question": question,
-        "standalone": "",
+        **unanswered(question),
         "before": [],
         "run_mode": mode,
         "query": "",
@@ -119,12 +104,7 @@ def fresh(question: str, mode: RunMode) -> LoopState:
         "loop_step": 0,
         "tried": [],
         "steps": [],
-        "outcome": None,
-        "notice": None,
-        "text": "",
         "composed": "",
-        "citations": [],
-        "statements": [],
     }
 
 

@@ -1,24 +1,33 @@
-"""The tree put together: who follows whom."""
+"""The tree put together: who follows whom, what a run of it is driven with, and what is made of one that broke off."""
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 from typing import Any, Literal
 
 from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
 from langgraph.types import Send
 
+from rag.errors import RagError
 from rag.graphs.judge import level, nodes, writing
-from rag.graphs.judge.limits import CALLS_KEPT
-from rag.graphs.judge.state import LevelState, TreeContext, TreeState, asked
-from rag.runs.nodes import timed
+from rag.graphs.judge.nodes import CALLS_KEPT
+from rag.graphs.judge.state import LevelState, TreeContext, TreeState
+from rag.graphs.judge.tree import branched, rows_of
+from rag.graphs.judge.writing import quoted
+from rag.reasoning.chat import ChatReasoner
+from rag.reasoning.judge_chat import ChatJudge
+from rag.reasoning.judge_rules import RuleJudge
+from rag.runs.nodes import asked, quoting, timed
+from rag.runs.nodes import prepared as driven
+from rag.runs.run import Prepared, Run
 
 _RECURSION_LIMIT = 40  # twelve nodes, one after another, take two steps each
 
 
-def build(checkpointer: Any = None) -> Any:
-    """enter → pick → levels side by side → pick …, then write. A level is a graph of its own."""
+@cache
+def graph_of(saver: Any = None) -> Any:
+    """enter → pick → levels side by side → pick …, then write. A level is a graph of its own; `saver` keeps them."""
     builder = StateGraph(TreeState, context_schema=TreeContext)
     builder.add_node("enter", timed("enter", nodes.enter))
     builder.add_node("pick", timed("pick", nodes.pick))
@@ -29,13 +38,7 @@ def build(checkpointer: Any = None) -> Any:
     builder.add_conditional_edges("pick", _after_pick, ["level", "write"])
     builder.add_edge("level", "pick")
     builder.add_edge("write", END)
-    return builder.compile(checkpointer=checkpointer).with_config(recursion_limit=_RECURSION_LIMIT)
-
-
-@cache
-def graph_of(saver: Any = None) -> Any:
-    """The graph, built on first use and shared by all runs; `saver` keeps its checkpoints."""
-    return build(saver)
+    return builder.compile(checkpointer=saver).with_config(recursion_limit=_RECURSION_LIMIT)
 
 
 def _after_enter(state: TreeState) -> Literal["pick", "__end__"]:
@@ -51,3 +54,53 @@ def _after_pick(state: TreeState, runtime: Runtime[TreeContext]) -> list[Send] |
     share = max(0, context.budget.left - CALLS_KEPT) // len(running)
     most = level.CALLS_A_JUDGEMENT * nodes.calls_a_level(context)
     return [Send("level", LevelState(node=one, whole=asked(state), allowed=min(most, share))) for one in running]
+
+
+async def prepared(run: Run) -> Prepared:
+    """The graph with what goes into it. Raises RagError("tree_unknown") where the earlier tree is no longer kept."""
+    return await driven(run, graph_of, _context, partial(_begun, run))
+
+
+async def _begun(run: Run, graph: Any) -> dict[str, Any]:
+    """The earlier tree as `begun`, with what the person changes of it and what it had found; empty for none."""
+    change = run.question.options.branch
+    if not change:
+        return {"begun": {}}
+    place = {"thread_id": run.thread, "checkpoint_id": change["checkpoint"]}
+    found = await graph.aget_state({"configurable": place}) if run.thread and change["checkpoint"] else None
+    if found is None or not found.values.get("nodes"):
+        raise RagError("tree_unknown")
+    return {"begun": {"nodes": branched(found.values["nodes"], change), "ledger": found.values["ledger"]}}
+
+
+def _context(run: Run) -> TreeContext:
+    shelf, reasoner = run.shelf, run.reasoner
+    return TreeContext(
+        search=shelf.search,
+        rules=RuleJudge(quoting(run)),
+        budget=run.budget,
+        seconds=run.seconds,
+        changes=run.changes,
+        reasoner=reasoner,
+        model=ChatJudge(reasoner) if isinstance(reasoner, ChatReasoner) else None,
+        vector=shelf.vector,
+        answerable=shelf.answerable,
+        condenser=run.condenser,
+        verifiers=run.verifiers,
+        options=run.question.options,
+    )
+
+
+async def rescued(run: Run) -> dict[str, Any]:
+    """The last state of a run that broke off, with quotes from what its levels had found."""
+    state: Any = run.state
+    return {**state, **await quoted(state, _context(run))} if state.get("ledger") else run.state
+
+
+def trail(run: Run) -> dict[str, Any]:
+    """What is kept with the answer: the tree as rows, why it ended, and where all of its state is."""
+    state = run.state
+    rows = list(rows_of(run.id, state.get("nodes", ()), state.get("ledger", {})))
+    kept = {key: state[key] for key in ("stop", "notes", "checkpoint") if state.get(key)}
+    branch = run.question.options.branch
+    return {"tree": rows, **kept, **({"branch": dict(branch)} if branch else {})}

@@ -15,7 +15,7 @@ from langgraph.runtime import Runtime
 from langgraph.types import Send
 
 from rag.errors import RagError
-from rag.graphs.judge.limits import time_left
+from rag.graphs.judge.nodes import time_left
 from rag.graphs.judge.state import (
     JudgeInput,
     JudgementRecord,

@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
-from rag.runs.kept import citations_of, notice_of, passage_of, statements_of
-from rag.runs.run import DrivenMode, Run, answer_of
-from rag.types import Answer, Notice, Outcome
+from rag.runs.run import DrivenMode, Run
+from rag.types import Answer, Notice
 
 
 class JudgeMode(DrivenMode):
@@ -20,13 +19,5 @@ class JudgeMode(DrivenMode):
     keeps_history = True
 
     async def finish(self, run: Run, broken: Notice | None) -> Answer:
-        """From the run's last state; where it broke off, with what its levels had found."""
-        state, told = run.state, broken or notice_of(run.state.get("notice"))
-        if broken is not None and not state.get("outcome") and state.get("ledger"):
-            state = await self.driving.rescued(state, self.driving.context_of(run))
-        outcome: Outcome = state.get("outcome") or "failed"
-        passages = [passage_of(kept) for kept in state.get("passages", ())]
-        answer = answer_of(
-            run, outcome, told, state.get("text", ""), citations_of(state), passages, statements_of(state)
-        )
-        return replace(answer, trail=await asyncio.to_thread(self.driving.trail, run, state))
+        answer = await super().finish(run, broken)
+        return replace(answer, trail=await asyncio.to_thread(self.driving.trail, run))

@@ -12,14 +12,12 @@ from typing import Any, Final
 from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
 
-from rag.graphs.judge.limits import CALLS_KEPT, limit_reached, searches_left
 from rag.graphs.judge.state import NodeRecord, Status, TreeContext, TreeState, fresh
-from rag.graphs.judge.tree import answers, grown, next_levels, normal, rows_of
-from rag.reasoning.messages import said
-from rag.reasoning.questions import question_problem
+from rag.graphs.judge.tree import answers, grown, next_levels, rows_of
 from rag.runs.kept import decided, record
-from rag.runs.nodes import Result, taken_up
+from rag.runs.nodes import Result, asked, entered, refused, spending
 from rag.store.sql.conversation_table import Change
+from rag.text import normal
 from rag.types import Notice
 
 log = logging.getLogger(__name__)
@@ -29,25 +27,19 @@ _SAME: Final = 0.97
 part of it did, as "when" and "where" of one thing do; from .97 on, none."""
 
 Running = Runtime[TreeContext]
+CALLS_KEPT: Final = 2
+"""For writing, and for the check."""
 
 
 async def enter(state: TreeState, runtime: Running) -> Result:
     """Begin a question, or go on from an earlier tree: nothing else of what was before stays but the conversation."""
-    question = state["question"].strip()
-    update = fresh(question, state.get("begun") or {})
-    if problem := question_problem(question):
-        return {**update, "outcome": "failed", "notice": record(problem)}, decided("refused", reason=problem.code)
-    context = runtime.context
-    given, before = " ".join(context.options.standalone.split()), {} if state.get("begun") else state
-    standalone, remembered = await taken_up(given, before, context, CALLS_KEPT)
-    if standalone and standalone != question:
-        runtime.stream_writer({"standalone": standalone})
-        update["standalone"] = standalone
-    nodes = update["nodes"].value
-    nodes = [{**nodes[0], "question": nodes[0]["question"] or standalone or question}, *nodes[1:]]
-    messages = [*remembered["messages"], said(question, standalone)]
-    update |= remembered | {"messages": messages, "nodes": Overwrite(nodes)}
-    return update, decided("begin")
+    begun = state.get("begun") or {}
+    update = fresh(state["question"].strip(), begun)
+    if end := refused(update):
+        return end
+    update, detail = await entered(update, {} if begun else state, runtime, CALLS_KEPT)
+    root, *others = update["nodes"].value
+    return {**update, "nodes": Overwrite([{**root, "question": root["question"] or asked(update)}, *others])}, detail
 
 
 async def pick(state: TreeState, runtime: Running) -> Result:
@@ -112,8 +104,31 @@ def _spent(context: TreeContext) -> dict[str, float]:
 
 def tell(runtime: Running, nodes: Sequence[NodeRecord], state: TreeState) -> None:
     """The tree as it is now, and what the run has used, for whoever watches."""
-    budget, context = runtime.context.budget, runtime.context
-    used = {"calls": budget.used, "tokens": budget.meter.tokens, "seconds": round(context.seconds(), 1)}
-    most = {"calls": budget.limit, "tokens": budget.tokens or 0, "seconds": context.limits.seconds}
     rows = list(rows_of("", nodes, state["ledger"]))
-    runtime.stream_writer({"tree": {"rows": rows, "used": used, "most": most}})
+    context = runtime.context
+    runtime.stream_writer({"tree": {"rows": rows, **spending(context, context.limits.seconds)}})
+
+
+def limit_reached(state: TreeState, context: TreeContext) -> str:
+    """Why no further level may begin; empty while one may."""
+    budget = context.budget
+    if context.model is not None and budget.left <= CALLS_KEPT and budget.limit > CALLS_KEPT:
+        return "budget_tokens" if budget.used + CALLS_KEPT < budget.limit else "budget_calls"
+    if time_left(context) <= 0:
+        return "budget_seconds"
+    if not searches_left(state, context):
+        return "budget_searches"
+    return ""
+
+
+def searches_left(state: TreeState, context: TreeContext) -> int:
+    limits = context.limits
+    most = limits.nodes if context.model is not None else limits.searches_by_rules
+    return max(0, min(context.options.searches or most, limits.nodes) - state["searches"])
+
+
+def time_left(context: TreeContext) -> float:
+    """Seconds in which levels may still begin and be judged; three quarters of the time that a person allowed."""
+    allowed = context.options.seconds
+    most = min(context.limits.seconds, 0.75 * allowed) if allowed else context.limits.seconds
+    return most - context.seconds()

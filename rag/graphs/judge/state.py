@@ -11,8 +11,6 @@ from dataclasses import asdict, dataclass, field
 from typing import Annotated, Any, Final, Literal
 
 import numpy as np
-from langchain_core.messages import AnyMessage
-from langgraph.graph.message import add_messages
 from langgraph.types import Overwrite
 from numpy.typing import NDArray
 from typing_extensions import TypedDict
@@ -23,10 +21,11 @@ from rag.reasoning.judge_chat import ChatJudge
 from rag.reasoning.judge_rules import RuleJudge
 from rag.reasoning.reasoner import Condenser, Reasoner
 from rag.runs.kept import NoticeRecord, passage_of, whole_of
+from rag.runs.nodes import Conversing, unanswered
 from rag.runs.options import RunOptions
 from rag.runs.usage import CallBudget
 from rag.store.sql.conversation_table import Change
-from rag.types import Outcome, Passage
+from rag.types import Passage
 
 Status = Literal["open", "running", "done", "failed", "linked", "refused", "cut"]
 
@@ -111,17 +110,13 @@ Ledger = Annotated[dict[str, dict[str, Any]], united]
 Notes = Annotated[list[NoticeRecord], operator.add]
 
 
-class TreeState(TypedDict, total=False):
+class TreeState(Conversing, total=False):
     """The conversation, and the fields of the current question, which `fresh` resets.
 
     `begun` are the nodes and the ledger of an earlier tree that this one goes on from. `stop` is why no further level
     was begun, as a notice; `checkpoint` the id of the one that holds the whole tree.
     """
 
-    messages: Annotated[list[AnyMessage], add_messages]
-    summary: str
-    question: str
-    standalone: str
     begun: dict[str, Any]
     nodes: Nodes
     ledger: Ledger
@@ -131,11 +126,6 @@ class TreeState(TypedDict, total=False):
     spent: dict[str, float]
     checkpoint: str
     passages: list[dict[str, Any]]
-    text: str
-    citations: list[dict[str, Any]]
-    statements: list[dict[str, Any]]
-    outcome: Outcome | None
-    notice: NoticeRecord | None
 
 
 class LevelOutput(TypedDict, total=False):
@@ -194,8 +184,7 @@ def fresh(question: str, begun: Mapping[str, Any]) -> dict[str, Any]:
     root: NodeRecord = {"id": "n1", "parent": "", "passage": "", "depth": 0, "worth": 1.0, "status": "open"}
     nodes = begun.get("nodes") or [{**root, "question": ""}]
     return {
-        "question": question,
-        "standalone": "",
+        **unanswered(question),
         "begun": {},
         "nodes": Overwrite(nodes),
         "ledger": Overwrite(begun.get("ledger", {})),
@@ -205,13 +194,4 @@ def fresh(question: str, begun: Mapping[str, Any]) -> dict[str, Any]:
         "spent": {},
         "checkpoint": "",
         "passages": [],
-        "text": "",
-        "citations": [],
-        "statements": [],
-        "outcome": None,
-        "notice": None,
     }
-
-
-def asked(state: Mapping[str, Any]) -> str:
-    return str(state.get("standalone") or state["question"])

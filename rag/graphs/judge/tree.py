@@ -8,7 +8,6 @@ from typing import Any, Final
 
 from rag.graphs.judge.state import JudgementRecord, Limits, NodeRecord
 from rag.runs.options import TreeOrder
-from rag.text import terms
 
 Row = dict[str, Any]
 
@@ -112,11 +111,6 @@ def _above(node: NodeRecord, tree: Sequence[NodeRecord]) -> set[str]:
         above.add(at)
         at = parents.get(at, "")
     return above
-
-
-def normal(question: str) -> tuple[str, ...]:
-    """The words of a question, whatever their order."""
-    return tuple(sorted(set(terms(question))))
 
 
 def next_levels(nodes: Sequence[NodeRecord], order: TreeOrder, most: int) -> list[NodeRecord]:

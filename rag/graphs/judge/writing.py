@@ -13,13 +13,13 @@ from langgraph.config import get_config
 from rag.checking.citations import Check, Checked, consulted
 from rag.checking.statements import declines
 from rag.graphs.judge.nodes import Running
-from rag.graphs.judge.state import TreeContext, TreeState, asked
+from rag.graphs.judge.state import TreeContext, TreeState
 from rag.graphs.judge.tree import answers
-from rag.reasoning.hops import in_turns
+from rag.reasoning.hops import fitting, in_turns
 from rag.retrieval.answerable import DOUBT, REFUSE
 from rag.retrieval.context import touch
-from rag.runs.kept import decided, passage_of, record
-from rag.runs.nodes import Result, written
+from rag.runs.kept import decided, ended, passage_of
+from rag.runs.nodes import Result, asked, written
 from rag.types import Notice, Passage
 
 _CUT: Final = frozenset(
@@ -36,13 +36,7 @@ def handed(state: TreeState, context: TreeContext) -> list[Passage]:
     searches = [[ledger[key] for key in node["found"]] for node in state["nodes"] if node.get("found")]
     limits = context.limits
     room = limits.characters if context.model is None else min(limits.characters, 2 * context.options.context_tokens)
-    passages: list[Passage] = []
-    for passage in in_turns([way, *searches], keep=len(way)) if way else in_turns(searches):
-        if passages and room <= 0:
-            break
-        passages.append(passage)
-        room -= len(passage.text)
-    return passages
+    return fitting(in_turns([way, *searches], keep=len(way)) if way else in_turns(searches), room)
 
 
 async def write(state: TreeState, runtime: Running) -> Result:
@@ -57,23 +51,20 @@ async def write(state: TreeState, runtime: Running) -> Result:
     if not passages and root["status"] == "failed":
         return {**update, "outcome": "failed", "notice": root["failure"]}, decided("failed")
     if not passages:
-        return {**update, **_missing("nothing_found")}, decided("nothing_found", passages=0)
+        return {**update, **ended("not_in_pages", Notice("nothing_found"))}, decided("nothing_found", passages=0)
     judged = _scores(state)
     beside = not any(judged) if context.model else likely < REFUSE and 2 not in judged
     if beside:
-        return {**update, **_missing("not_in_pages")}, decided("not_in_pages", answerable=likely)
+        return {**update, **ended("not_in_pages", Notice("not_in_pages"))}, decided("not_in_pages", answerable=likely)
     by_model = context.reasoner.answer(asked(state), passages) if context.model else None
     text, problem = await written(by_model, quotes(state, passages, context), runtime)
-    check = await _checked(text, passages, state, context, ask=problem is None)
-    ended = _ended(state, check, passages, context, problem)
-    update |= ended | {
-        "text": check.text,
-        "citations": [asdict(one) for one in check.citations],
-        "statements": [asdict(one) for one in check.statements],
-    }
+    verifiers = () if problem else context.verifiers
+    check = (await consulted(text, passages, verifiers, asked(state), context.options.context_tokens)).result()
+    how = _ended(state, check, passages, context, problem)
+    update |= how | check.plain()
     if check.text:
         update["messages"] = [AIMessage(check.text)]
-    return update, decided(str(ended["outcome"]), passages=len(passages), citations=len(check.citations))
+    return update, decided(str(how["outcome"]), passages=len(passages), citations=len(check.citations))
 
 
 def _scores(state: TreeState) -> list[int]:
@@ -94,21 +85,13 @@ def quotes(state: TreeState, passages: Sequence[Passage], context: TreeContext) 
     return context.rules.answer(list(parts.items()) or [(asked(state), everything)], passages)
 
 
-async def _checked(
-    text: str, passages: Sequence[Passage], state: TreeState, context: TreeContext, *, ask: bool
-) -> Checked:
-    check = await asyncio.to_thread(Check, text, passages)
-    verifiers = context.verifiers if ask else ()
-    return (await consulted(check, verifiers, asked(state), context.options.context_tokens)).result()
-
-
 def _ended(
     state: TreeState, check: Checked, passages: Sequence[Passage], context: TreeContext, problem: Notice | None
 ) -> dict[str, Any]:
     """How the question ended, and why it did not end simply well."""
     text, stop = check.text, state["stop"]
     if not text.strip() or (not check.citations and declines(text)):
-        return _missing("not_in_pages")
+        return ended("not_in_pages", Notice("not_in_pages"))
     names = context.rules.unnamed(asked(state), passages) if context.model is None else []
     notice: Notice | None = None
     if problem:
@@ -123,23 +106,13 @@ def _ended(
         notice = Notice("judge_incomplete")
     elif context.model is None and context.answerable() < DOUBT:
         notice = Notice("in_doubt")
-    return {"outcome": "caveat", "notice": record(notice)} if notice else {"outcome": "answered"}
+    return ended("caveat", notice) if notice else {"outcome": "answered"}
 
 
-def _missing(code: str) -> dict[str, Any]:
-    return {"outcome": "not_in_pages", "notice": record(Notice(code))}
-
-
-async def rescued(state: TreeState, context: TreeContext) -> dict[str, Any]:
-    """The last state of a run that broke off, with quotes from what its levels had found."""
+async def quoted(state: TreeState, context: TreeContext) -> dict[str, Any]:
+    """Quotes from what the levels of a run had found that broke off."""
     passages = await asyncio.to_thread(handed, state, context)
     text = "".join([piece async for piece in quotes(state, passages, context)])
     result = (await asyncio.to_thread(Check, text, passages)).result()
-    return {
-        **state,
-        "passages": [asdict(one) for one in passages],
-        "text": result.text,
-        "citations": [asdict(one) for one in result.citations],
-        "statements": [asdict(one) for one in result.statements],
-        "outcome": "caveat" if result.text else "failed",
-    }
+    kept = [asdict(one) for one in passages]
+    return {**result.plain(), "passages": kept, "outcome": "caveat" if result.text else "failed"}

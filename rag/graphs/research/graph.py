@@ -1,4 +1,4 @@
-"""Research put together: who follows whom."""
+"""Research put together: who follows whom, what a run is driven with, and what is made of one that broke off."""
 
 from __future__ import annotations
 
@@ -11,16 +11,25 @@ from langgraph.types import Send
 
 from rag.graphs.research import nodes, writing
 from rag.graphs.research.limits import CALLS_A_STEP, CALLS_KEPT
-from rag.graphs.research.state import ResearchContext, ResearchState, StepInput, asked, may_leave
-from rag.runs.nodes import timed
+from rag.graphs.research.state import ResearchContext, ResearchState, StepInput, may_leave
+from rag.graphs.research.writing import gaps, quoted
+from rag.reasoning.chat import ChatReasoner
+from rag.reasoning.research_chat import ChatResearcher
+from rag.reasoning.research_rules import RuleResearcher
+from rag.runs.nodes import asked, quoting, timed
+from rag.runs.nodes import prepared as driven
+from rag.runs.run import Prepared, Run
+
+__all__ = ["gaps", "graph_of", "prepared", "rescued"]
 
 _HEADINGS = 20  # that a search can be confined to
 _RECURSION_LIMIT = 40  # seven rounds take three steps each
 
 
-def build(checkpointer: Any = None) -> Any:
+@cache
+def graph_of(saver: Any = None) -> Any:
     """enter → plan → (approve) → dispatch → (consent → dispatch) → steps side by side → review → dispatch …,
-    then write → verify."""
+    then write → verify; `saver` keeps its checkpoints."""
     builder = StateGraph(ResearchState, context_schema=ResearchContext)
     for name in ("enter", "plan", "approve", "dispatch", "consent", "step", "review"):
         builder.add_node(name, timed(name, getattr(nodes, name)))
@@ -36,13 +45,7 @@ def build(checkpointer: Any = None) -> Any:
     builder.add_conditional_edges("review", _after_review, ["dispatch", "write"])
     builder.add_conditional_edges("write", _after_write, ["verify", END])
     builder.add_edge("verify", END)
-    return builder.compile(checkpointer=checkpointer).with_config(recursion_limit=_RECURSION_LIMIT)
-
-
-@cache
-def graph_of(saver: Any = None) -> Any:
-    """The graph, built on first use and shared by all runs; `saver` keeps its checkpoints."""
-    return build(saver)
+    return builder.compile(checkpointer=saver).with_config(recursion_limit=_RECURSION_LIMIT)
 
 
 def _after_enter(state: ResearchState) -> Literal["plan", "__end__"]:
@@ -96,3 +99,34 @@ def _after_review(state: ResearchState) -> Literal["dispatch", "write"]:
 
 def _after_write(state: ResearchState) -> Literal["verify", "__end__"]:
     return "__end__" if state["outcome"] else "verify"
+
+
+async def prepared(run: Run) -> Prepared:
+    return await driven(run, graph_of, _context)
+
+
+def _context(run: Run) -> ResearchContext:
+    shelf, reasoner = run.shelf, run.reasoner
+    nobody = run.question.options.web == "ask" and not run.thread  # what is not kept cannot wait for a person
+    return ResearchContext(
+        search=shelf.search,
+        rules=RuleResearcher(quoting(run)),
+        budget=run.budget,
+        seconds=run.seconds,
+        changes=run.changes,
+        model=ChatResearcher(reasoner) if isinstance(reasoner, ChatReasoner) else None,
+        web=None if nobody else shelf.web,
+        titles=shelf.titles,
+        answerable=shelf.answerable,
+        holds=shelf.holds,
+        may_wait=bool(run.thread),
+        condenser=run.condenser,
+        verifiers=run.verifiers,
+        options=run.question.options,
+    )
+
+
+async def rescued(run: Run) -> dict[str, Any]:
+    """The last state of a run that broke off, with a report of quotes from what its steps had found."""
+    state: Any = run.state
+    return {**state, **await quoted(state, _context(run))} if state.get("ledger") else run.state

@@ -36,22 +36,19 @@ from rag.graphs.research.state import (
     ResearchState,
     StepInput,
     StepRecord,
-    asked,
     found_by,
     fresh,
     may_leave,
 )
 from rag.messages import say
 from rag.reasoning.history import MAX_STANDALONE
-from rag.reasoning.messages import said
-from rag.reasoning.questions import question_problem
 from rag.reasoning.research import Aspect, Choice, Progress, Query, Reading, SubQuestion, Task, Tool
 from rag.retrieval.answerable import DOUBT
 from rag.retrieval.ledger import LEG
 from rag.runs.kept import NoticeRecord, decided, record
-from rag.runs.nodes import Result, either, taken_up
+from rag.runs.nodes import Result, asked, either, entered, refused, spending
 from rag.store.sql.conversation_table import Change
-from rag.text import question_language, terms
+from rag.text import normal, question_language
 from rag.tracing import span
 from rag.types import Notice, Passage
 
@@ -62,18 +59,8 @@ Running = Runtime[ResearchContext]
 
 async def enter(state: ResearchState, runtime: Running) -> Result:
     """Begin a question: nothing of the one before it stays but the conversation."""
-    question = state["question"].strip()
-    update = fresh(question)
-    if problem := question_problem(question):
-        return {**update, "outcome": "failed", "notice": record(problem)}, decided("refused", reason=problem.code)
-    context = runtime.context
-    given = " ".join(context.options.standalone.split())
-    standalone, remembered = await taken_up(given, state, context, CALLS_KEPT)
-    if standalone and standalone != question:
-        runtime.stream_writer({"standalone": standalone})
-        update["standalone"] = standalone
-    update |= remembered | {"messages": [*remembered["messages"], said(question, standalone)]}
-    return update, decided("begin")
+    update = fresh(state["question"].strip())
+    return refused(update) or await entered(update, state, runtime, CALLS_KEPT)
 
 
 async def plan(state: ResearchState, runtime: Running) -> Result:
@@ -373,12 +360,8 @@ def _open(steps: Sequence[StepRecord]) -> list[StepRecord]:
 
 def _unasked(steps: Sequence[SubQuestion], state: ResearchState) -> list[SubQuestion]:
     """Those that were not asked before, whatever the order of their words."""
-    known = {_normal(step[key]) for step in state["plan"] for key in ("sub_question", "query") if step.get(key)}
-    return [step for step in steps if _normal(step.text) not in known]
-
-
-def _normal(text: str) -> tuple[str, ...]:
-    return tuple(sorted(set(terms(text))))
+    known = {normal(step[key]) for step in state["plan"] for key in ("sub_question", "query") if step.get(key)}
+    return [step for step in steps if normal(step.text) not in known]
 
 
 def _spent(context: ResearchContext) -> dict[str, float]:
@@ -411,7 +394,5 @@ def aspects_of(records: Sequence[AspectRecord]) -> tuple[Aspect, ...]:
 
 def tell(runtime: Running, steps: Sequence[StepRecord]) -> None:
     """Steps as they are now, and what the run has used, for whoever watches."""
-    budget, context = runtime.context.budget, runtime.context
-    used = {"calls": budget.used, "tokens": budget.meter.tokens, "seconds": round(context.seconds(), 1)}
-    most = {"calls": budget.limit, "tokens": budget.tokens or 0, "seconds": deadline(context)}
-    runtime.stream_writer({"plan": {"steps": list(steps), "used": used, "most": most}})
+    context = runtime.context
+    runtime.stream_writer({"plan": {"steps": list(steps), **spending(context, deadline(context))}})

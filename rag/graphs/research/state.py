@@ -7,8 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Annotated, Any, Final, Literal
 
-from langchain_core.messages import AnyMessage
-from langgraph.graph.message import add_messages
 from langgraph.types import Overwrite
 from typing_extensions import TypedDict
 
@@ -18,10 +16,11 @@ from rag.reasoning.research import AspectKind, Leg, Tool
 from rag.reasoning.research_chat import ChatResearcher
 from rag.reasoning.research_rules import RuleResearcher
 from rag.runs.kept import NoticeRecord, passage_of, whole_of
+from rag.runs.nodes import Conversing, unanswered
 from rag.runs.options import RunOptions
 from rag.runs.usage import CallBudget
 from rag.store.sql.conversation_table import Change
-from rag.types import Outcome, Passage
+from rag.types import Passage
 
 Status = Literal["open", "running", "done", "empty", "skipped", "failed"]
 ENDED: Final[frozenset[Status]] = frozenset({"done", "empty", "skipped", "failed"})
@@ -137,7 +136,7 @@ def together(old: Sequence[str], new: Sequence[str]) -> list[str]:
     return list(dict.fromkeys([*old, *new]))
 
 
-class ResearchState(TypedDict, total=False):
+class ResearchState(Conversing, total=False):
     """The conversation, and the fields of the current question, which `fresh` resets.
 
     `unclear` is what the planner asks the person, `clarified` what was answered; `met` are the ids of aspects that were
@@ -146,10 +145,6 @@ class ResearchState(TypedDict, total=False):
     as a notice. `struck` are the sentences that nothing bore out, `notes` what went otherwise than planned.
     """
 
-    messages: Annotated[list[AnyMessage], add_messages]
-    summary: str
-    question: str
-    standalone: str
     aspects: list[AspectRecord]
     plan: Annotated[list[StepRecord], by_id]
     ledger: Annotated[dict[str, Entry], united]
@@ -169,11 +164,6 @@ class ResearchState(TypedDict, total=False):
     notes: Annotated[list[NoticeRecord], operator.add]
     struck: list[str]
     passages: list[dict[str, Any]]
-    text: str
-    citations: list[dict[str, Any]]
-    statements: list[dict[str, Any]]
-    outcome: Outcome | None
-    notice: NoticeRecord | None
 
 
 class StepInput(TypedDict):
@@ -218,8 +208,7 @@ def fresh(question: str) -> dict[str, Any]:
     """The fields of a question that nothing is known about yet."""
     reduced = {"plan": [], "ledger": {}, "past": [], "met": [], "searches": 0, "notes": []}
     return {
-        "question": question,
-        "standalone": "",
+        **unanswered(question),
         "aspects": [],
         **{name: Overwrite(value) for name, value in reduced.items()},
         "decisions": [],
@@ -234,21 +223,12 @@ def fresh(question: str) -> dict[str, Any]:
         "stop": None,
         "struck": [],
         "passages": [],
-        "text": "",
-        "citations": [],
-        "statements": [],
-        "outcome": None,
-        "notice": None,
     }
 
 
 def may_leave(state: ResearchState, context: ResearchContext) -> bool:
     """Whether the question may go to the web: allowed beforehand, or by the person when that was asked."""
     return context.web is not None and (context.options.web == "allowed" or state["web"] == "yes")
-
-
-def asked(state: ResearchState) -> str:
-    return state.get("standalone") or state["question"]
 
 
 def entry_passage(entry: Entry) -> Passage:

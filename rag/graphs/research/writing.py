@@ -13,20 +13,15 @@ from rag.checking.citations import Check, consulted
 from rag.checking.statements import without
 from rag.errors import ModelError
 from rag.graphs.research.nodes import Running
-from rag.graphs.research.state import (
-    ResearchContext,
-    ResearchState,
-    asked,
-    found_by,
-)
-from rag.reasoning.hops import in_turns
+from rag.graphs.research.state import ResearchContext, ResearchState, found_by
+from rag.reasoning.hops import fitting, in_turns
 from rag.reasoning.research import Part
 from rag.retrieval.answerable import DOUBT, REFUSE
 from rag.retrieval.context import touch
 from rag.retrieval.ledger import LEG
 from rag.retrieval.spans import BUDGET
-from rag.runs.kept import decided, passage_of, record
-from rag.runs.nodes import Result, written
+from rag.runs.kept import decided, ended, passage_of, record
+from rag.runs.nodes import Result, asked, written
 from rag.types import Notice, Passage
 
 _SOUND: Final = frozenset({"research_complete", "research_plan_done"})
@@ -47,13 +42,7 @@ def handed(state: ResearchState, context: ResearchContext) -> list[Passage]:
     room = context.limits.characters
     if context.model is not None:
         room = min(max(room, BUDGET * len(searches)), 2 * context.options.context_tokens)
-    passages: list[Passage] = []
-    for passage in in_turns(searches):
-        if passages and room <= 0:
-            break
-        passages.append(passage)
-        room -= len(passage.text)
-    return passages
+    return fitting(in_turns(searches), room)
 
 
 async def write(state: ResearchState, runtime: Running) -> Result:
@@ -64,17 +53,17 @@ async def write(state: ResearchState, runtime: Running) -> Result:
     runtime.stream_writer(update)
     likely = context.answerable()
     if not passages:
-        return {**update, **_missing("nothing_found")}, decided("nothing_found", passages=0)
+        return {**update, **ended("not_in_pages", Notice("nothing_found"))}, decided("nothing_found", passages=0)
     beyond = any(one["source"] == "web" or LEG in one["passage"]["ranks"] for one in state["ledger"].values())
     if likely < REFUSE and not (state["met"] or beyond):
-        return {**update, **_missing("not_in_pages")}, decided("not_in_pages", answerable=likely)
+        return {**update, **ended("not_in_pages", Notice("not_in_pages"))}, decided("not_in_pages", answerable=likely)
     parts = _parts(state, passages)
     by_model = context.model.report(asked(state), parts, passages) if context.model else None
     text, problem = await written(by_model, context.rules.report(asked(state), parts, passages), runtime)
     if problem:
         update["notes"] = [record(problem)]
     if not text.strip():
-        return {**update, **_missing("not_in_pages")}, decided("not_in_pages", answerable=likely)
+        return {**update, **ended("not_in_pages", Notice("not_in_pages"))}, decided("not_in_pages", answerable=likely)
     return {**update, "text": text}, decided("written", passages=len(passages), answerable=likely)
 
 
@@ -106,9 +95,7 @@ async def verify(state: ResearchState, runtime: Running) -> Result:
         check = await _checked(without(check.text, check.doubtful()), passages, question, context, ask=False)
     result = check.result()
     update: dict[str, Any] = {
-        "text": result.text,
-        "citations": [asdict(one) for one in result.citations],
-        "statements": [asdict(one) for one in result.statements],
+        **result.plain(),
         "struck": [" ".join(one.split()) for one in struck],
         **_ended(state, result.text, bool(result.citations), struck, passages, context),
     }
@@ -120,10 +107,8 @@ async def verify(state: ResearchState, runtime: Running) -> Result:
 async def _checked(
     text: str, passages: Sequence[Passage], question: str, context: ResearchContext, *, ask: bool = True
 ) -> Check:
-    check = await asyncio.to_thread(Check, text, passages)
     asked_of = context.verifiers if ask and context.model is not None else ()
-    await consulted(check, asked_of, question, context.options.context_tokens)
-    return check
+    return await consulted(text, passages, asked_of, question, context.options.context_tokens)
 
 
 async def _mended(check: Check, passages: Sequence[Passage], question: str, context: ResearchContext) -> Check:
@@ -146,17 +131,8 @@ async def quoted(state: ResearchState, context: ResearchContext) -> dict[str, An
     passages = await asyncio.to_thread(handed, state, context)
     text = "".join([piece async for piece in context.rules.report(asked(state), _parts(state, passages), passages)])
     result = (await asyncio.to_thread(Check, text, passages)).result()
-    return {
-        "passages": [asdict(one) for one in passages],
-        "text": result.text,
-        "citations": [asdict(one) for one in result.citations],
-        "statements": [asdict(one) for one in result.statements],
-        "outcome": "caveat" if result.text else "failed",
-    }
-
-
-def _missing(code: str) -> dict[str, Any]:
-    return {"outcome": "not_in_pages", "notice": record(Notice(code))}
+    kept = [asdict(one) for one in passages]
+    return {**result.plain(), "passages": kept, "outcome": "caveat" if result.text else "failed"}
 
 
 def _ended(
@@ -170,7 +146,7 @@ def _ended(
     """How the question ended, and why it did not end simply well."""
     stop = state["stop"] or record(Notice("research_plan_done"))
     if not text:
-        return _missing("not_in_pages")
+        return ended("not_in_pages", Notice("not_in_pages"))
     names = context.rules.unnamed(asked(state), passages) if context.model is None else []
     if not cited:
         notice = Notice("no_citations")
@@ -184,7 +160,7 @@ def _ended(
         notice = Notice("in_doubt")
     else:
         return {"outcome": "answered"}
-    return {"outcome": "caveat", "notice": record(notice)}
+    return ended("caveat", notice)
 
 
 def gaps(state: ResearchState) -> list[dict[str, Any]]:

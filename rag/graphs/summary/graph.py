@@ -1,4 +1,4 @@
-"""A summary put together: who follows whom."""
+"""A summary put together: who follows whom, and what a run of it is driven with."""
 
 from __future__ import annotations
 
@@ -9,12 +9,19 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.types import Send
 
 from rag.graphs.summary import nodes, writing
-from rag.graphs.summary.state import NoteInput, SummaryContext, SummaryState, wish
-from rag.runs.nodes import timed
+from rag.graphs.summary.state import NoteInput, SummaryContext, SummaryState
+from rag.graphs.summary.writing import rescued
+from rag.reasoning.chat import ChatReasoner
+from rag.runs.nodes import asked, timed
+from rag.runs.nodes import prepared as driven
+from rag.runs.run import Prepared, Run
+
+__all__ = ["graph_of", "prepared", "rescued"]
 
 
-def build(checkpointer: Any = None) -> Any:
-    """enter → read → notes side by side, where it takes several requests → write → verify."""
+@cache
+def graph_of(saver: Any = None) -> Any:
+    """enter → read → notes side by side, where it takes several requests → write → verify; `saver` keeps them."""
     builder = StateGraph(SummaryState, context_schema=SummaryContext)
     builder.add_node("enter", timed("enter", nodes.enter))
     builder.add_node("read", timed("read", nodes.read))
@@ -27,13 +34,7 @@ def build(checkpointer: Any = None) -> Any:
     builder.add_edge("note", "write")
     builder.add_edge("write", "verify")
     builder.add_edge("verify", END)
-    return builder.compile(checkpointer=checkpointer)
-
-
-@cache
-def graph_of(saver: Any = None) -> Any:
-    """The graph, built on first use and shared by all runs; `saver` keeps its checkpoints."""
-    return build(saver)
+    return builder.compile(checkpointer=saver)
 
 
 def _after_enter(state: SummaryState) -> Literal["read", "__end__"]:
@@ -45,7 +46,24 @@ def _after_read(state: SummaryState) -> list[Send] | Literal["write", "__end__"]
         return "__end__"
     passages = state["passages"]
     given = [
-        NoteInput(question=wish(state), passages=[passages[n - 1] for n in numbers], numbers=numbers)
+        NoteInput(question=asked(state), passages=[passages[n - 1] for n in numbers], numbers=numbers)
         for numbers in state["batches"]
     ]
     return [Send("note", one) for one in given] or "write"
+
+
+async def prepared(run: Run) -> Prepared:
+    return await driven(run, graph_of, _context)
+
+
+def _context(run: Run) -> SummaryContext:
+    reasoner = run.reasoner
+    return SummaryContext(
+        reader=run.shelf.reader,
+        asked=run.question,
+        budget=run.budget,
+        writer=reasoner.name,
+        model=reasoner if isinstance(reasoner, ChatReasoner) else None,
+        condenser=run.condenser,
+        verifiers=run.verifiers,
+    )

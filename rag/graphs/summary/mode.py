@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from rag.runs.kept import citations_of, notice_of, passage_of, statements_of
-from rag.runs.run import DrivenMode, Run, answer_of
-from rag.types import Answer, Notice, Outcome
+from rag.runs.run import DrivenMode
 
 
 class SummaryMode(DrivenMode):
@@ -13,12 +11,3 @@ class SummaryMode(DrivenMode):
     name = "summary"
     max_calls = 16
     max_tokens = 250_000
-
-    async def finish(self, run: Run, broken: Notice | None) -> Answer:
-        """From the run's last state; where it broke off, the quotes of what it had read."""
-        state, told = run.state, broken or notice_of(run.state.get("notice"))
-        if broken is not None and not state.get("outcome") and state.get("parts"):
-            state = run.state = await self.driving.rescued(state)
-        outcome: Outcome = state.get("outcome") or "failed"
-        passages = [passage_of(kept) for kept in state.get("passages", ())]
-        return answer_of(run, outcome, told, state.get("text", ""), citations_of(state), passages, statements_of(state))

@@ -11,15 +11,13 @@ from langgraph.runtime import Runtime
 
 from rag.errors import ModelError
 from rag.graphs.summary.gathering import ROUTE, Gathered, changes, chosen_pages, gather, since_of, stands_alone
-from rag.graphs.summary.state import NoteInput, SummaryContext, SummaryState, fresh, wish
+from rag.graphs.summary.state import NoteInput, SummaryContext, SummaryState, fresh
 from rag.messages import say
 from rag.prompts import requests
 from rag.reasoning.composing import tokens_of
-from rag.reasoning.messages import said
-from rag.reasoning.questions import question_problem
 from rag.retrieval.page_names import names_alone
 from rag.runs.kept import decided, notice_of, passage_of, record
-from rag.runs.nodes import Result, taken_up
+from rag.runs.nodes import Result, asked, entered, refused
 from rag.text import question_language
 from rag.types import Notice, Passage
 
@@ -32,24 +30,17 @@ Running = Runtime[SummaryContext]
 
 async def enter(state: SummaryState, runtime: Running) -> Result:
     """Begin a question: nothing of what was before stays but the conversation."""
-    question, context = state["question"].strip(), runtime.context
-    update = fresh(question)
-    if problem := question_problem(question):
-        return {**update, "outcome": "failed", "notice": record(problem)}, decided("refused", reason=problem.code)
-    given = " ".join(context.options.standalone.split())
+    update, context = fresh(state["question"].strip()), runtime.context
+    if end := refused(update):
+        return end
     alone = await asyncio.to_thread(stands_alone, context.asked, context.reader)
-    standalone, remembered = await taken_up(given, {} if alone else state, context, CALLS_KEPT)
-    if standalone and standalone != question:
-        runtime.stream_writer({"standalone": standalone})
-        update["standalone"] = standalone
-    messages = [*remembered["messages"], said(question, standalone)]
-    return {**update, **remembered, "messages": messages}, decided("begin")
+    return await entered(update, {} if alone else state, runtime, CALLS_KEPT)
 
 
 async def read(state: SummaryState, runtime: Running) -> Result:
     """Find the pages and read them; the summary of a page that is kept serves at once."""
     context = runtime.context
-    made, kept, notice = await asyncio.to_thread(_gathered, wish(state), context)
+    made, kept, notice = await asyncio.to_thread(_gathered, asked(state), context)
     if kept:
         ended = _kept(made, kept)
         runtime.stream_writer({"token": ended["text"], **ended})
@@ -63,7 +54,7 @@ async def read(state: SummaryState, runtime: Running) -> Result:
         read = sum(len(one.text) for one in made.passages[: batches[-1][-1]])
         notice = Notice("summary_part", {"percent": 100 * read // sum(len(one.text) for one in made.passages)})
         update["told"] = record(notice)
-    alone = made.page is not None and names_alone(wish(state), made.page)
+    alone = made.page is not None and names_alone(asked(state), made.page)
     update |= {
         "page": made.page.url_hash if made.page and alone else "",
         "parts": made.parts,
@@ -76,13 +67,13 @@ async def read(state: SummaryState, runtime: Running) -> Result:
 
 def _gathered(wished: str, context: SummaryContext) -> tuple[Gathered, Mapping[str, Any] | None, Notice | None]:
     """What is told of, the summary of it that is kept, and what a person should know of its reach."""
-    reader, asked = context.reader, context.asked
+    reader, question = context.reader, context.asked
     if reader is None:
         return Gathered(), None, None
-    pages, language = chosen_pages(wished, asked, reader), question_language(wished)
-    if asked.options.route == ROUTE:
-        made = changes(pages, asked, reader, language)
-        since = {"count": made.of, "since": since_of(asked)[:10]}
+    pages, language = chosen_pages(wished, question, reader), question_language(wished)
+    if question.options.route == ROUTE:
+        made = changes(pages, question, reader, language)
+        since = {"count": made.of, "since": since_of(question)[:10]}
         partly = made.notice if made.pages < made.of else None
         return made, None, partly or Notice("summary_changes" if made.of else "summary_unchanged", since)
     made = gather(pages, reader, whole=context.model is not None)

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
-from langchain_core.messages import AnyMessage
-from langgraph.graph.message import add_messages
 from langgraph.types import Overwrite
 from typing_extensions import TypedDict
 
@@ -16,10 +14,10 @@ from rag.checking.verifier import Verifier
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.reasoner import Condenser
 from rag.runs.kept import NoticeRecord
+from rag.runs.nodes import Conversing, unanswered
 from rag.runs.options import Question, RunOptions
 from rag.runs.run import PageReader
 from rag.runs.usage import CallBudget
-from rag.types import Outcome
 
 
 class PartRecord(TypedDict):
@@ -30,7 +28,7 @@ class PartRecord(TypedDict):
     quotes: str
 
 
-class SummaryState(TypedDict, total=False):
+class SummaryState(Conversing, total=False):
     """The conversation, and the fields of the current question, which `fresh` resets.
 
     `page` is the one page that is told of, by its hash, where there is but one and all of it may be kept. `told` is
@@ -38,22 +36,13 @@ class SummaryState(TypedDict, total=False):
     where rules wrote for a model.
     """
 
-    messages: Annotated[list[AnyMessage], add_messages]
-    summary: str
-    question: str
-    standalone: str
     page: str
     parts: list[PartRecord]
     passages: list[dict[str, Any]]
     batches: list[list[int]]
     notes: Annotated[list[str], operator.add]
     told: NoticeRecord | None
-    text: str
     composed: str
-    citations: list[dict[str, Any]]
-    statements: list[dict[str, Any]]
-    outcome: Outcome | None
-    notice: NoticeRecord | None
 
 
 class NoteInput(TypedDict):
@@ -84,9 +73,4 @@ class SummaryContext:
 def fresh(question: str) -> dict[str, Any]:
     """The fields of a question that nothing is known about yet."""
     nothing: dict[str, Any] = {"page": "", "parts": [], "passages": [], "batches": [], "notes": Overwrite([])}
-    ended: dict[str, Any] = {"text": "", "composed": "", "citations": [], "statements": [], "outcome": None}
-    return {"question": question, "standalone": "", **nothing, "told": None, **ended, "notice": None}
-
-
-def wish(state: SummaryState) -> str:
-    return state.get("standalone") or state["question"]
+    return {**unanswered(question), **nothing, "told": None, "composed": ""}

@@ -15,11 +15,12 @@ from rag.checking.statements import without
 from rag.checking.verifier import Claim, Judgement, Verifier
 from rag.errors import ModelError
 from rag.graphs.summary.nodes import Running
-from rag.graphs.summary.state import PartRecord, SummaryContext, SummaryState, wish
+from rag.graphs.summary.state import PartRecord, SummaryContext, SummaryState
 from rag.prompts import requests
 from rag.reasoning.composing import fitted, notes_of
 from rag.runs.kept import decided, passage_of, record
-from rag.runs.nodes import Result, written
+from rag.runs.nodes import Result, asked, written
+from rag.runs.run import Run
 from rag.text import question_language
 from rag.types import CheckedBy, Notice, Passage
 
@@ -43,7 +44,7 @@ def _by_model(state: SummaryState, passages: Sequence[Passage], context: Summary
     numbered = list(enumerate(passages, 1))
     noted = notes_of(numbered, state["notes"])
     given = fitted(noted or numbered, context.options.context_tokens - 1_600)
-    prompt = requests.summary(context.model.texts, wish(state), _headings(state["parts"]), given)
+    prompt = requests.summary(context.model.texts, asked(state), _headings(state["parts"]), given)
     return context.model.stream(prompt)
 
 
@@ -114,8 +115,7 @@ async def _borne_out(
     """The check of a text all of whose sentences are borne out, and how many were not."""
     struck = 0
     while True:
-        check = await asyncio.to_thread(Check, text, passages)
-        await consulted(check, verifiers, wish(state), context.options.context_tokens)
+        check = await consulted(text, passages, verifiers, asked(state), context.options.context_tokens)
         doubtful = [(one.stated.start, one.stated.stop) for one in check.weighed if not _stands(one)]
         if not doubtful:
             return check, struck
@@ -139,12 +139,7 @@ def _result(check: Check, passages: Sequence[Passage]) -> dict[str, Any]:
     result = check.result()
     cited = [(one.url_hash, one.start) for one in result.citations]
     used = [one for one in passages if any(key == one.url_hash and one.start <= at < one.end for key, at in cited)]
-    return {
-        "text": result.text,
-        "citations": [asdict(one) for one in result.citations],
-        "statements": [asdict(one) for one in result.statements],
-        "passages": [asdict(one) for one in used],
-    }
+    return {**result.plain(), "passages": [asdict(one) for one in used]}
 
 
 def _ended(state: SummaryState, check: Check, struck: int) -> dict[str, Any]:
@@ -167,13 +162,16 @@ def _keep(state: SummaryState, made: Mapping[str, Any], context: SummaryContext)
         return
     kept = {name: made[name] for name in ("text", "citations", "statements")}
     passages = [{**one, "text": ""} for one in made["passages"]]
-    language = question_language(wish(state))
+    language = question_language(asked(state))
     kept |= {"told": state["told"], "composed": state["composed"], "passages": passages}
     context.reader.keep(page, language, context.writer, kept)
 
 
-async def rescued(state: SummaryState) -> dict[str, Any]:
+async def rescued(run: Run) -> Mapping[str, Any]:
     """The last state of a run that broke off, told by the quotes of what it had read."""
+    state: Any = run.state
+    if not state.get("parts"):
+        return run.state
     passages = _passages(state)
     check = await asyncio.to_thread(Check, _quoted(state["parts"]), passages)
     doubtful = [(one.stated.start, one.stated.stop) for one in check.weighed if not _stands(one)]

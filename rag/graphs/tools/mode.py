@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from rag.runs.kept import citations_of, notice_of, passage_of, statements_of
+from rag.runs.kept import revive
 from rag.runs.options import RunOptions
-from rag.runs.run import DrivenMode, Run, answer_of
-from rag.types import Answer, Notice, Outcome, ToolUse
+from rag.runs.run import DrivenMode, Run
+from rag.types import Answer, Notice, ToolUse
 
 
 class ToolMode(DrivenMode):
@@ -22,10 +22,6 @@ class ToolMode(DrivenMode):
         return self.max_calls + 2 * talks
 
     async def finish(self, run: Run, broken: Notice | None) -> Answer:
-        state, told = run.state, broken or notice_of(run.state.get("notice"))
-        outcome: Outcome = "failed" if broken else state.get("outcome") or "failed"
-        passages = [passage_of(kept) for kept in state.get("passages", ())]
-        text = state.get("text", "")
-        answer = answer_of(run, outcome, told, text, citations_of(state), passages, statements_of(state))
-        uses = (ToolUse(**{**use, "failed": notice_of(use["failed"])}) for use in state.get("uses", ()))
-        return replace(answer, tools=tuple(uses))
+        answer = await super().finish(run, broken)
+        uses = tuple(revive(ToolUse, use) for use in run.state.get("uses", ()))
+        return replace(answer, tools=uses, outcome="failed" if broken else answer.outcome)

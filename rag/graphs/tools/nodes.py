@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from dataclasses import asdict
 from typing import Any, Final
 
 from langchain_core.messages import AIMessage
 from langgraph.runtime import Runtime
 
-from rag.checking.citations import Check, consulted
+from rag.checking.citations import consulted
 from rag.checking.statements import declines
 from rag.errors import ModelError
 from rag.graphs.tools.calls import Calls
-from rag.graphs.tools.state import ToolContext, ToolState, asked, fresh
+from rag.graphs.tools.state import ToolContext, ToolState, fresh
 from rag.messages import say
 from rag.prompts import requests
 from rag.reasoning.chat import ChatReasoner
-from rag.reasoning.messages import said
-from rag.reasoning.questions import is_thanks, question_problem
+from rag.reasoning.questions import is_thanks
 from rag.retrieval.answerable import DOUBT, REFUSE
 from rag.runs.kept import decided, notice_of, passage_of, record
-from rag.runs.nodes import Result, collect, take, taken_up
+from rag.runs.nodes import Result, asked, collect, entered, refused, take
 from rag.tools.calculator import expression_of
 from rag.types import Notice, Passage
 
@@ -36,19 +33,11 @@ Running = Runtime[ToolContext]
 
 async def enter(state: ToolState, runtime: Running) -> Result:
     """Begin a question: nothing of the one before it stays but the conversation."""
-    question, context = state["question"].strip(), runtime.context
-    update = fresh(question)
-    if (problem := question_problem(question)) and context.options.route != "unknown":
-        return {**update, "outcome": "failed", "notice": record(problem)}, decided("refused", reason=problem.code)
-    given = " ".join(context.options.standalone.split())
-    alone = context.options.route in (*_TALK, "statistics") or expression_of(question)
-    standalone, remembered = await taken_up(given, {} if alone else state, context, CALLS_KEPT)
-    if standalone and standalone != question:
-        runtime.stream_writer({"standalone": standalone})
-        update["standalone"] = standalone
-    asked = said(question, standalone, aside=context.options.route != "web")
-    update |= remembered | {"messages": [*remembered["messages"], asked]}
-    return update, decided("begin")
+    update, route = fresh(state["question"].strip()), runtime.context.options.route
+    if route != "unknown" and (end := refused(update)):
+        return end
+    alone = route in (*_TALK, "statistics") or expression_of(update["question"])
+    return await entered(update, {} if alone else state, runtime, CALLS_KEPT, aside=route != "web")
 
 
 async def talk(state: ToolState, runtime: Running) -> Result:
@@ -132,15 +121,12 @@ async def write(state: ToolState, runtime: Running) -> Result:
 
 async def _checked(text: str, passages: list[Passage], state: ToolState, context: ToolContext) -> dict[str, Any]:
     """The text with its marks held against the passages; without any it is what tools said, and has no marks."""
-    check = await asyncio.to_thread(Check, text, passages)
     verifiers = context.verifiers if state["drafted"] and passages else ()
-    checked = (await consulted(check, verifiers, asked(state), context.options.context_tokens)).result()
-    kept = checked.statements if passages else ()
-    return {
-        "text": checked.text if passages or state["drafted"] else text,
-        "citations": [asdict(one) for one in checked.citations],
-        "statements": [asdict(one) for one in kept],
-    }
+    check = await consulted(text, passages, verifiers, asked(state), context.options.context_tokens)
+    made = check.result().plain()
+    if passages:
+        return made
+    return {**made, "statements": [], "text": made["text"] if state["drafted"] else text}
 
 
 def _ended(text: str, cited: bool, passages: list[Passage], state: ToolState) -> tuple[str, Any]:

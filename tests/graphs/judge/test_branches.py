@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
-from rag.graphs.judge.graph import build
+from rag.graphs.judge.graph import graph_of
 from rag.graphs.judge.state import Limits, NodeRecord, TreeContext
 from rag.graphs.judge.tree import answers, next_levels
 from rag.reasoning.judge import Judgement
@@ -33,7 +33,7 @@ class Asking:
 
 async def test_twenty_parallel_branches_lose_nothing() -> None:
     found = [passage(n, f"Passage number {n} tells of one thing.") for n in range(1, BRANCHES + 1)]
-    graph, limits = build(), Limits(width=20, nodes=21, judged=20, searches_by_rules=21, at_once=20)
+    graph, limits = graph_of(), Limits(width=20, nodes=21, judged=20, searches_by_rules=21, at_once=20)
     for _ in range(10):
         retriever = FakeRetriever(default=found)
         context = TreeContext(

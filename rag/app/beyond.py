@@ -1,11 +1,12 @@
-"""Pages of the open web, found by the operator's search service and read for one question: nothing of them is kept."""
+"""Passages that no search of the library finds: of the open web, read for one question alone, and of reports."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Final
+from dataclasses import replace
+from typing import Any, Final
 
 from rag.app.models import Models
 from rag.dates import now
@@ -13,7 +14,9 @@ from rag.errors import RagError
 from rag.ingest.chunking import Chunker
 from rag.ingest.source_reading import Reader
 from rag.ingest.sources import web_source
+from rag.retrieval.ensemble import Reading
 from rag.retrieval.ledger import best_of
+from rag.runs.kept import revive
 from rag.types import Page, Passage
 from rag.web.search import WebSearch
 from rag.web.url_key import url_hash
@@ -69,3 +72,26 @@ class WebReading:
                 date=page.modified or page.published,
                 fetched_at=read,
             )
+
+
+def kept_passages(kept: Sequence[Mapping[str, Any]], library: Reading) -> list[Passage]:
+    """The passages of a trail's ledger: those of the web as they were kept, the library's from its pages.
+
+    What the library does not hold any more, or in another text, is left out.
+    """
+    beyond = [_from_web(one) for one in kept if one.get("passage")]
+    rest = {str(one["id"]): one for one in kept if not one.get("passage")}
+    found = library.passages(list(rest))
+    texts = library.texts(list({one.url_hash for one in found}))
+    return [*beyond, *(_whole(one, rest[one.id], texts) for one in found)]
+
+
+def _from_web(entry: Mapping[str, Any]) -> Passage:
+    return replace(revive(Passage, entry["passage"]), fetched_at=str(entry["fetched_at"]), ranks={}, scores={})
+
+
+def _whole(passage: Passage, entry: Mapping[str, Any], texts: Mapping[str, str]) -> Passage:
+    """The passage as far as the report read it, which may be more than the part that was found first."""
+    start, end = min(passage.start, int(entry["start"])), max(passage.end, int(entry["end"]))
+    text = texts.get(passage.url_hash, "")
+    return replace(passage, text=text[start:end], start=start, end=end) if len(text) >= end else passage

@@ -9,13 +9,10 @@ from typing import Any, Literal
 from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
 
-from rag.checking.verifier import Verifier
 from rag.graphs.tools import nodes
 from rag.graphs.tools.state import ToolContext, ToolState
-from rag.reasoning.extractive import ExtractiveReasoner
-from rag.reasoning.reasoner import Condenser
 from rag.runs.nodes import prepared as driven
-from rag.runs.nodes import timed
+from rag.runs.nodes import quoting, timed
 from rag.runs.run import Prepared, Run
 from rag.text import is_chinese
 from rag.tools.tool import Work
@@ -42,26 +39,23 @@ def _after_enter(state: ToolState, runtime: Runtime[ToolContext]) -> Literal["ta
 
 
 async def prepared(run: Run) -> Prepared:
-    async def nothing(_: Any) -> dict[str, Any]:
-        return {}
+    return await driven(run, graph_of, _context)
 
-    return await driven(run, graph_of, _context, nothing)
+
+async def rescued(run: Run) -> dict[str, Any]:
+    return run.state
 
 
 def _context(run: Run) -> ToolContext:
-    reasoner, options = run.reasoner, run.question.options
-    rules = run.quoter if isinstance(run.quoter, ExtractiveReasoner) else reasoner
-    if not isinstance(rules, ExtractiveReasoner):
-        raise TypeError("tools need what quotes, beside what writes")
     return ToolContext(
         work=_work(run),
-        reasoner=reasoner,
-        rules=rules,
+        reasoner=run.reasoner,
+        rules=quoting(run),
         budget=run.budget,
         answerable=run.shelf.answerable,
-        condenser=reasoner if isinstance(reasoner, Condenser) else None,
-        verifiers=[one for one in (reasoner, run.verifier) if isinstance(one, Verifier)],
-        options=options,
+        condenser=run.condenser,
+        verifiers=run.verifiers,
+        options=run.question.options,
     )
 
 
