@@ -19,7 +19,6 @@ from rag.errors import ConfigError
 from rag.runs.run import HISTORY
 
 if TYPE_CHECKING:
-    from langchain_core.runnables import RunnableConfig
     from langgraph.checkpoint.base import BaseCheckpointSaver
     from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
@@ -60,7 +59,7 @@ class Checkpoints:
 
     def values(self, conversation_id: str, namespace: str) -> dict[str, Any]:
         """What the newest checkpoint of a graph within a run holds; nothing where none is kept. Blocks, as `forget`."""
-        place: RunnableConfig = {"configurable": {"thread_id": conversation_id, "checkpoint_ns": namespace}}
+        place: Any = {"configurable": {"thread_id": conversation_id, "checkpoint_ns": namespace}}
         found = BACKGROUND.wait(self.saver().aget_tuple(place))
         kept = found.checkpoint["channel_values"] if found else {}
         return {name: value for name, value in kept.items() if not name.startswith("__") and ":" not in name}

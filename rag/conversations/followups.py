@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol, runtime_checkable
 from rag.background import BACKGROUND
 from rag.errors import ModelError, RagError
 from rag.messages import say
-from rag.runs.run import counter_of, log_problem
+from rag.runs.run import log_problem
 from rag.runs.usage import CallBudget, Meter, Prices
 from rag.text import detect_language, is_chinese, question_language, terms
 from rag.types import Answer, Notice, Passage
@@ -133,13 +133,8 @@ async def _propose(answer: Answer, reasoner: object, likely: Likely | None, keep
 
 
 async def _counted(answer: Answer, reasoner: object, likely: Likely | None, budget: CallBudget) -> list[str]:
-    """Run within a langchain run, whose callbacks count the call."""
     if not isinstance(reasoner, Suggester):
         return await suggestions(answer, reasoner, likely)
-    from langchain_core.runnables import RunnableLambda
+    from rag.runs.calls import counted
 
-    async def found(_: Any) -> list[str]:
-        return await suggestions(answer, reasoner, likely)
-
-    counted: list[str] = await RunnableLambda(found).ainvoke(None, {"callbacks": [counter_of(budget)]})
-    return counted
+    return await counted(budget, lambda: suggestions(answer, reasoner, likely))

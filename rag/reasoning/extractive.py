@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from rag.checking.statements import is_statement
 from rag.reasoning.composing import distilled
 from rag.reasoning.history import recalled
-from rag.reasoning.messages import call_for
+from rag.reasoning.messages import call_for, exchanges_of
 from rag.reasoning.quotable import Quotable, quotables
 from rag.retrieval.following import term_weights
 from rag.retrieval.named_pages import several_named
@@ -123,8 +123,6 @@ class ExtractiveReasoner:
     async def decide(self, question: str, history: Sequence[BaseMessage], tools: Sequence[BaseTool]) -> AIMessage:
         """Search for everything but what was said, which is answered from the conversation."""
         from langchain_core.messages import AIMessage
-
-        from rag.reasoning.messages import exchanges_of
 
         if recall := recalled(question, exchanges_of(history)):
             return AIMessage(recall)

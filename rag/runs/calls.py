@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import UUID
 
 from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.runnables import RunnableLambda
 
 from rag.models.failures import model_error
 from rag.runs.usage import CallBudget
@@ -16,6 +17,8 @@ from rag.tracing import Span, Status, Trace, end
 if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
     from langchain_core.outputs import LLMResult
+
+Told = TypeVar("Told")
 
 
 class CallCounter(BaseCallbackHandler):
@@ -87,6 +90,16 @@ class CallCounter(BaseCallbackHandler):
     def _count(self, run_id: UUID, given: int, told: int, status: Status = "ok", *, estimated: bool = False) -> None:
         self._budget.meter.add(given, told, estimated=estimated)
         end(self._spans.pop(run_id), status, tokens_in=given, tokens_out=told, tokens_estimated=estimated)
+
+
+async def counted(budget: CallBudget, work: Callable[[], Awaitable[Told]]) -> Told:
+    """What `work` gives, in a langchain run of its own, whose callbacks count its calls."""
+
+    async def told(_: Any) -> Told:
+        return await work()
+
+    given: Told = await RunnableLambda(told).ainvoke(None, {"callbacks": [CallCounter(budget)]})
+    return given
 
 
 def _name(serialized: Mapping[str, Any] | None, given: Mapping[str, Any]) -> str:

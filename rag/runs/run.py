@@ -431,7 +431,7 @@ def _resuming(reply: Mapping[str, Any]) -> Any:
     return Command(resume=dict(reply))
 
 
-def counter_of(budget: CallBudget, trace: Trace | None = None) -> CallCounter:
+def counter_of(budget: CallBudget, trace: Trace) -> CallCounter:
     """What counts the model calls of a run. Blocks a second the first time, while langchain is imported."""
     from rag.runs.calls import CallCounter
 
