@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from rag.errors import StoreError
+from rag.store.sql import job_table
 from rag.store.sql.database import Database
 from rag.store.sql.job_table import JobItem, JobState, NewItem
 from rag.types import IngestResult, Notice
@@ -33,6 +34,15 @@ def test_an_item_moves_through_its_stages(database: Database) -> None:
     assert stored[1].started_at
     assert stored[2].finished_at
     assert [item.position for item in items.current(job_id)] == [1]
+
+
+def test_a_later_attempt_leaves_the_time_of_the_first(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    job_id = database.jobs.create("main", "li", [NewItem("s0")])
+    for moment in ("first", "second"):
+        monkeypatch.setattr(job_table, "now", lambda moment=moment: moment)
+        database.items.begin(job_id, 0)
+    (item,) = database.items.items(job_id)
+    assert (item.started_at, item.attempts) == ("first", 2)
 
 
 def test_an_item_has_one_result(database: Database) -> None:
