@@ -31,8 +31,10 @@ PRIOR = 0.04
 """The value of a sentence of the best passage without any of the question's terms, beside 1 for all of them."""
 SCORE_POWER = 1.5
 """To this power a passage's score, of the best one's, weighs what its sentences say."""
-BESIDE_NAMED = 0.7
-"""What a passage's score counts where the question names several pages, and this is none of them."""
+FUSED_POWER = 3.0
+"""The same for the scores of both legs together, which lie nearer each other: no cosine is far from the best."""
+BESIDE_NAMED = 0.6
+"""What a passage counts where the question names several pages, and this is of none of them."""
 COST_POWER = 0.6
 """A run's cost is its characters to this power (r of Lin and Bilmes); an own place costs OPENING of them more."""
 OPENING = 300
@@ -81,7 +83,7 @@ def choose_spans(
     if not len(pool.of):
         return []
     weights = np.array(list(asked.values())) / (sum(asked.values()) or 1.0)
-    trust = _trust(passages, several_named(passages, asked, sparse))[pool.of] ** SCORE_POWER
+    trust = _trust(passages, several_named(passages, asked, sparse))[pool.of]
     said = np.zeros(len(weights))
     order: dict[int, Bounds] = {}
     runs, spent = 0, 0
@@ -108,10 +110,14 @@ def _trust(passages: Sequence[Passage], named: Collection[str]) -> NDArray[np.fl
     scores = [max(0.0, passage.score) for passage in passages]
     pages = [passage.url_hash if passage.url_hash in named else "" for passage in passages]
     best = {page: max(score for score, own in zip(scores, pages, strict=True) if own == page) for page in named}
-    best[""] = max(scores) / (BESIDE_NAMED if named else 1.0)
+    best[""] = max(scores)
     if best[""] == 0.0:
         return np.ones(len(passages))
-    return np.array([score / (best[page] or 1.0) for score, page in zip(scores, pages, strict=True)])
+    shares = np.array([score / (best[page] or 1.0) for score, page in zip(scores, pages, strict=True)])
+    legs = frozenset[str]().union(*(passage.scores for passage in passages))
+    fused = legs >= {"dense", "sparse"} and "rerank" not in legs
+    beside = np.array([BESIDE_NAMED if named and not page else 1.0 for page in pages])
+    return beside * shares ** (FUSED_POWER if fused else SCORE_POWER)
 
 
 def _best(pool: _Pool, gains: NDArray[np.float64], *, may_open: bool) -> int | None:

@@ -67,6 +67,20 @@ def test_of_two_named_pages_the_lower_scored_one_has_its_say() -> None:
     assert "A toll of two cows." not in texts(pages, "Which toll does Grey Harbour ask?", budget=60)
 
 
+@pytest.mark.parametrize(
+    ("scores", "first"),
+    [
+        ({"sparse": 1.0}, "Its lamp burned whale oil."),  # says twice as much at .7 of the score
+        ({"sparse": 1.0, "dense": 0.5}, "A lamp stood there."),
+        ({"sparse": 1.0, "dense": 0.5, "rerank": 0.9}, "Its lamp burned whale oil."),
+    ],
+)
+def test_scores_of_both_legs_together_count_more(scores: dict[str, float], first: str) -> None:
+    best, more = whole("A lamp stood there.", "a"), whole("Its lamp burned whale oil.", "b", score=0.7)
+    pages = [replace(one, scores=scores) for one in (best, more)]
+    assert texts(pages, "lamp whale", budget=5) == [first]
+
+
 @pytest.mark.parametrize(("size", "whole_one"), [(SHORT, True), (SHORT + 1, False)])
 def test_a_short_passage_is_read_whole_or_not_at_all(
     size: int, whole_one: bool, monkeypatch: pytest.MonkeyPatch
