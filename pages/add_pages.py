@@ -99,6 +99,8 @@ def _links(app: App, library: str, options: _Options, language: Language) -> Non
     urls, dropped = app.imports.find_urls(pasted or "")
     add = st.button(label("add_go", language), type="primary", icon=":material/add:", key="add-links")
     _found(urls, dropped, pasted or "", language)
+    if add and not (pasted or "").strip():
+        st.caption(label("add_empty", language))
     if add and urls:
         job_id = app.imports.add_urls(
             urls, library=library, owner=whose(), force=options.force, chunker=options.chunker

@@ -23,6 +23,14 @@ def test_links_are_found_in_what_is_pasted(open_page: Open, language: str) -> No
     assert label("add_found_none", language) in words(page)
 
 
+def test_an_empty_box_says_what_it_waits_for(open_page: Open) -> None:
+    page = open_page("add")
+    page.button(key="add-links").click().run()
+    assert label("add_empty", "en") in words(page)
+    page.text_area[0].set_value("https://example.org/a").run()
+    assert label("add_empty", "en") not in words(page)
+
+
 def test_more_than_two_hundred_are_left_out(open_page: Open) -> None:
     page = open_page("add")
     page.text_area[0].set_value(" ".join(f"https://example.org/{n}" for n in range(203))).run()

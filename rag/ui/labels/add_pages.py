@@ -11,6 +11,7 @@ LABELS: dict[str, tuple[str, str]] = {
         "Paste links, one or many. Any text around them is fine.",
         "粘贴一个或多个链接，夹在文字里也可以。",
     ),
+    "add_empty": ("Paste at least one link first.", "请先粘贴至少一个链接。"),
     "add_found_none": ("No link found in what you pasted.", "粘贴的内容里没有找到链接。"),
     "add_found_one": ("1 link found", "找到 1 个链接"),
     "add_found": ("{count} links found", "找到 {count} 个链接"),
