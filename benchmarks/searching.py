@@ -27,9 +27,9 @@ from numpy.typing import NDArray
 from benchmarks.synthetic import CHUNKS_A_PAGE, DIMENSION, LANGUAGES, MODEL, SITES, World, fill, local_copy
 from rag.models.sparse import SparseEncoder
 from rag.retrieval.retriever import Retriever
-from rag.store.filters import Filters
 from rag.store.qdrant.edge.client import EdgeClient
 from rag.store.qdrant.library import Library, open_library
+from rag.store.query import Filters
 from rag.types import Retrieval
 
 WARM_UP = 20

@@ -43,11 +43,11 @@ from rag.ingest.sources import record_sources
 from rag.models.embedding import load_embedding_model
 from rag.models.sparse import SparseEncoder
 from rag.reading.parser import Parser
-from rag.store.filters import Filters
 from rag.store.qdrant.client import Server
 from rag.store.qdrant.edge.client import EdgeClient
 from rag.store.qdrant.library import Library, open_library
 from rag.store.qdrant.records import LIBRARIES, library_id
+from rag.store.query import Filters
 from rag.store.sql.database import Database
 from rag.web.fetch import Fetcher
 from tests.support.hashed_model import HashedModel

@@ -6,9 +6,9 @@ from contextlib import closing
 from pathlib import Path
 
 from rag.app.whole_pages import WholePages
-from rag.store.filters import Filters
 from rag.store.qdrant.edge.client import EdgeClient
 from rag.store.qdrant.library import open_library
+from rag.store.query import Filters
 from rag.store.sql.database import Database
 from tests.store.support import DIMENSION, MODEL, draft
 

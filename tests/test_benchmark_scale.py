@@ -16,10 +16,10 @@ from benchmarks.drawing import curves
 from benchmarks.searching import searches, timed
 from benchmarks.synthetic import CHUNKS_A_PAGE, DIMENSION, MODEL, World, fill, local_copy
 from rag.models.sparse import SparseEncoder
-from rag.store.filters import Filters
 from rag.store.qdrant.edge.client import EdgeClient
 from rag.store.qdrant.library import Library, open_library
 from rag.store.qdrant.records import match, walk
+from rag.store.query import Filters
 
 PAGES = 30
 

@@ -37,7 +37,7 @@ def test_patterns_are_found_wherever_they_stand() -> None:
     found = {one.place: one for one in _all()}
     assert "rag.checking.statements._NOTHING_FOUND" in found
     assert found["rag.web.guard._LABEL"].methods == ("fullmatch",)
-    assert any(place.startswith("rag.reading.walls.TITLES") for place in found), "in a table"
+    assert any(".TITLES" in place for place in found), "in a table"
     assert any(place.startswith("rag.retrieval.page_names:") for place in found), "inside a function"
     assert any(isinstance(one.pattern, bytes) for one in found.values())
     sources = Path(__file__).resolve().parents[1].joinpath("rag").rglob("*.py")

@@ -52,12 +52,12 @@ from rag.routing.message import Routed
 from rag.runs.options import Question, RunOptions
 from rag.runs.run import Run
 from rag.runs.runs import Runs, Searcher
-from rag.store.filters import Filters
 from rag.store.ports import Library
 from rag.store.private import keep_private
 from rag.store.qdrant.client import Server, connect, look, rest
 from rag.store.qdrant.registry import list_libraries
 from rag.store.qdrant.server import inspect
+from rag.store.query import Filters
 from rag.store.sql.database import Database
 from rag.text import is_chinese
 from rag.types import Answer, Event, Notice, Page, Retrieval, RunMode

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from rag.store.filters import Filters
 from rag.store.ports import Library
+from rag.store.query import Filters
 from rag.store.sql.summary_table import SummaryTable
 from rag.types import Page, PageVersion, Passage
 

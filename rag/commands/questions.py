@@ -18,7 +18,7 @@ from rag.messages import say
 from rag.reasoning.history import questions_before
 from rag.retrieval.explain import explained, explanation
 from rag.retrieval.scoped_search import site_filters
-from rag.store.filters import Filters
+from rag.store.query import Filters
 from rag.text import question_language
 from rag.tools import use_line
 from rag.types import Answer, Exchange, Passage, ToolUse

@@ -17,8 +17,8 @@ from rag.retrieval.context import Context, assemble, widened, with_parents
 from rag.retrieval.following import term_weights
 from rag.retrieval.ranking import mmr, pairwise_similarity
 from rag.retrieval.strategies import DEFAULT_STRATEGY, STRATEGIES, Engine, Expander, SearchRequest, Tuning
-from rag.store.filters import Filters
 from rag.store.ports import Hit, Library
+from rag.store.query import Filters
 from rag.types import Candidate, Passage, Retrieval
 
 K, LAMBDA = 10, 0.7

@@ -18,7 +18,7 @@ from rag.retrieval.ensemble import Searches
 from rag.retrieval.ledger import Held, Ledger
 from rag.retrieval.page_names import MOST_PAGES, is_whole, on_site, slug, words
 from rag.retrieval.retriever import K
-from rag.store.filters import Filters
+from rag.store.query import Filters
 from rag.text import is_chinese
 from rag.types import Page, Passage, Retrieval
 

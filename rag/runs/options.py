@@ -11,7 +11,7 @@ from rag.models.sampling import SAMPLING
 from rag.reasoning.composing import Compose
 from rag.reasoning.history import WINDOW, Memory, MemoryKind
 from rag.runs.usage import Prices
-from rag.store.filters import Filters
+from rag.store.query import Filters
 
 TreeOrder = Literal["breadth", "best"]
 Leave = Literal["", "ask", "allowed"]

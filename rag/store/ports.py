@@ -20,8 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rag.store.duplicates import Signature
-from rag.store.filters import Filters
-from rag.store.fusion import Fusion, Query, reciprocal_rank_fusion
+from rag.store.query import Filters, Fusion, Query, reciprocal_rank_fusion
 from rag.types import Chunk, Page, PageVersion, Passage, SparseVector
 
 T = TypeVar("T")

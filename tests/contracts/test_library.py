@@ -12,10 +12,10 @@ import pytest
 
 from rag.store import ports
 from rag.store.duplicates import alias_hash, sign
-from rag.store.filters import Filters
 from rag.store.ports import Audit, Library, Stand, content_hash
 from rag.store.qdrant.library import open_library
 from rag.store.qdrant.records import LIBRARIES, library_id
+from rag.store.query import Filters
 from rag.types import Page
 from tests.contracts.conftest import Store
 from tests.store.support import DIMENSION, MODEL, Draft, draft

@@ -17,7 +17,7 @@ from rag.reasoning.summarising import Section, sections_of, sentences_at, tellin
 from rag.retrieval.page_names import pages_named
 from rag.runs.options import Question
 from rag.runs.run import PageReader
-from rag.store.filters import between
+from rag.store.query import between
 from rag.types import Notice, Page, Passage
 
 ROUTE: Final = "what_changed"

@@ -16,9 +16,8 @@ from rag.models.sparse import SparseEncoder
 from rag.retrieval.following import dense_query, sparse_query
 from rag.retrieval.ranking import weighted
 from rag.retrieval.spans import BUDGET
-from rag.store.filters import Filters
-from rag.store.fusion import RRF_K, Fusion, Legs, Query, reciprocal_rank_fusion
 from rag.store.ports import Hit, Library
+from rag.store.query import RRF_K, Filters, Fusion, Legs, Query, reciprocal_rank_fusion
 from rag.tracing import span
 from rag.types import Passage
 

@@ -15,7 +15,6 @@ from qdrant_client import QdrantClient, models
 from rag.dates import now
 from rag.errors import ModelMismatchError
 from rag.store.duplicates import THRESHOLD, Signature, alias_hash, signature_from, similarity
-from rag.store.filters import Filters
 from rag.store.ports import Audit, Draft, NewChunks, Stand
 from rag.store.qdrant.audit import audit
 from rag.store.qdrant.client import is_shared
@@ -44,6 +43,7 @@ from rag.store.qdrant.registry import carry_over, check_present, create_library
 from rag.store.qdrant.search import Searcher, dense_of
 from rag.store.qdrant.sweep import sweep
 from rag.store.qdrant.versions import Versions
+from rag.store.query import Filters
 from rag.types import Page, PageVersion, Passage, SparseVector
 
 if TYPE_CHECKING:

@@ -25,12 +25,11 @@ import numpy as np
 from numpy.typing import NDArray
 from qdrant_client import QdrantClient, models
 
-from rag.store.filters import Filters
-from rag.store.fusion import Fusion, Legs, Query, best_first, reciprocal_rank_fusion
 from rag.store.ports import Hit
 from rag.store.qdrant.client import is_shared
 from rag.store.qdrant.locks import LibraryLocks
 from rag.store.qdrant.records import DENSE, SPARSE, match, page_id, passage_from, within
+from rag.store.query import Filters, Fusion, Legs, Query, best_first, reciprocal_rank_fusion
 from rag.types import SparseVector
 
 _IDF_KEPT = 300.0  # seconds; another process over the same server may write

@@ -1,4 +1,5 @@
-"""Conversations and their answers, the spans of runs for a while, and what a person changed during one.
+"""Conversations and their answers, the spans of runs for a while, what a person changed during one, and which way their
+messages are to go.
 
 What people thought of answers is in `feedback_table`.
 """
@@ -21,6 +22,7 @@ TurnState = Literal["running", "done", "interrupted"]
 DAYS: Final = 30
 MOST: Final = 100_000  # spans, each of at most 2 kB: some 30 MB as a rule
 _LONGEST: Final = 2_000  # characters of a span's attributes
+_MOST_ROUTES: Final = 500  # of one person, the latest
 
 
 @dataclass(frozen=True, slots=True)
@@ -384,3 +386,29 @@ class ChangeTable(Table):
         """All of them, oldest first."""
         rows = self._file.rows("SELECT kind, data FROM turn_changes WHERE turn_id = ? ORDER BY id", turn_id)
         return [Change(row["kind"], json.loads(row["data"])) for row in rows]
+
+
+class RouteTable(Table):
+    """What people chose for messages whose way was read wrongly: from these the next ones are read."""
+
+    def add(self, library: str, owner: str, text: str, route: str) -> None:
+        """Keep what this person chose for the text, in the place of what they chose for the same before.
+
+        It goes with the `library` that it was chosen in.
+        """
+        with self._file.transaction() as db:
+            db.execute("DELETE FROM route_choices WHERE owner = ? AND text = ?", (owner, text))
+            db.execute(
+                "INSERT INTO route_choices (library, owner, created_at, text, route) VALUES (?, ?, ?, ?, ?)",
+                (library, owner, now(), text, route),
+            )
+            db.execute(
+                "DELETE FROM route_choices WHERE owner = ? AND rowid NOT IN"
+                " (SELECT rowid FROM route_choices WHERE owner = ? ORDER BY rowid DESC LIMIT ?)",
+                (owner, owner, _MOST_ROUTES),
+            )
+
+    def of(self, owner: str) -> list[tuple[str, str]]:
+        """(text, route), the latest first."""
+        rows = self._file.rows("SELECT text, route FROM route_choices WHERE owner = ? ORDER BY rowid DESC", owner)
+        return [(row["text"], row["route"]) for row in rows]

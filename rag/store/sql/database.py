@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from rag.store.sql.conversation_table import Change, ChangeTable, Conversation, ConversationTable, SpanTable, Turn
+from rag.store.sql.conversation_table import (
+    Change,
+    ChangeTable,
+    Conversation,
+    ConversationTable,
+    RouteTable,
+    SpanTable,
+    Turn,
+)
 from rag.store.sql.evaluation_table import CaseTable, LabelTable, RunTable
 from rag.store.sql.feedback_table import FeedbackTable
 from rag.store.sql.job_table import FileTable, ItemTable, Job, JobItem, JobTable
-from rag.store.sql.route_table import RouteTable
 from rag.store.sql.schedule_table import Schedule, ScheduleTable
 from rag.store.sql.sqlite_file import SqliteFile
 from rag.store.sql.summary_table import SummaryTable

@@ -10,7 +10,7 @@ import streamlit as st
 from rag.errors import RagError
 from rag.messages import say
 from rag.runs.options import Question, RunOptions
-from rag.store.filters import Filters
+from rag.store.query import Filters
 from rag.types import RunMode
 from rag.ui.chat.filters import search_options
 from rag.ui.kit.session import Session, session, show, whose

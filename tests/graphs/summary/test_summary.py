@@ -20,7 +20,7 @@ from rag.reasoning.extractive import ExtractiveReasoner
 from rag.reasoning.reasoner import Reasoner
 from rag.runs.options import Question, RunOptions
 from rag.runs.runs import Runs
-from rag.store.filters import Filters
+from rag.store.query import Filters
 from rag.types import Answer, Page, PageVersion, Passage
 from tests.support.answering import FakeRetriever
 from tests.support.chat_protocol import Reply, Request
