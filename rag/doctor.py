@@ -80,12 +80,10 @@ def _embedding(app: App) -> Finding:
 
 def _how(model: EmbeddingModel) -> str:
     """What the model computes in, and where."""
-    choice = getattr(model, "choice", None)
-    if choice is None:
+    precision = getattr(model, "precision", None)
+    if precision is None:
         return ""
-    code = "engine_own" if choice.kind == "own" else "engine_loaded"
-    device = getattr(model, "device", "cpu")
-    return say(Notice(code, {"precision": choice.precision, "device": device}), "en")
+    return say(Notice("doctor_computed", {"precision": precision, "device": getattr(model, "device", "cpu")}), "en")
 
 
 def _chat(app: App) -> Finding:
