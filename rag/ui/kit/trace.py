@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import streamlit as st
@@ -29,8 +29,7 @@ def steps_head(answer: Answer, language: Language) -> str:
 def draw_steps(answer: Answer, settings: Mapping[str, Any], language: Language, *, key: str) -> None:
     """The steps, and what the chat model was given; `settings` are those of the turn."""
     with st.container(key=f"steps-{key}"):
-        for place, step in enumerate(step for step in answer.steps if step.node not in _UNSEEN):
-            _draw_step(step, language, key=f"{key}-{place}")
+        st.markdown("\n\n".join(step_lines(answer.steps, language)))
         if answer.usage.prompts:
             st.caption(label("trace_prompts", language, names=" ".join(f"`{name}`" for name in answer.usage.prompts)))
         if answer.usage.calls and (told := parameters(settings)):
@@ -46,10 +45,8 @@ def parameters(settings: Mapping[str, Any]) -> str:
 def draw_live_trace(live: LiveRun, language: Language, *, key: str) -> None:
     """The steps so far and the one at work, open to see."""
     with st.container(key=f"steps-{key}"):
-        for place, step in enumerate(step for step in live.steps if step.node not in _UNSEEN):
-            _draw_step(step, language, key=f"{key}-{place}")
-        if live.current or not live.steps:
-            st.markdown(doing_line(live, language))
+        now = [doing_line(live, language)] if live.current or not live.steps else []
+        st.markdown("\n\n".join([*step_lines(live.steps, language), *now]))
 
 
 def doing_line(live: LiveRun, language: Language) -> str:
@@ -58,12 +55,16 @@ def doing_line(live: LiveRun, language: Language) -> str:
     return f":primary[:material/progress_activity:] {name}…"
 
 
-def _draw_step(step: Step, language: Language, *, key: str) -> None:
-    told = describe(step, language)
-    text = f":green[:material/check:] {step_name(step.node, language)}"
-    with st.container(horizontal=True, key=f"step-{key}", gap="small"):
-        st.markdown(f"{text} :gray[{told}]" if told else text, width="stretch")
-        st.markdown(f":gray[{_cost(step, language)}]", width="content", wrap=False)
+def step_lines(steps: Sequence[Step], language: Language) -> list[str]:
+    """A paragraph of Markdown for each step that is shown; all go into one element, for they are drawn at each look."""
+    lines = []
+    for step in steps:
+        if step.node not in _UNSEEN:
+            told = describe(step, language)
+            name = f":green[:material/check:] {step_name(step.node, language)}"
+            lines.append(f"{name} :gray[{told}]" if told else name)
+            lines[-1] += f" :gray[{_cost(step, language)}]"  # style.css puts what comes last at the right
+    return lines
 
 
 def _cost(step: Step, language: Language) -> str:

@@ -1,7 +1,7 @@
 import pytest
 
 from rag.types import Step
-from rag.ui.kit.trace import describe, step_name
+from rag.ui.kit.trace import describe, step_lines, step_name
 
 
 @pytest.mark.parametrize(
@@ -23,6 +23,18 @@ def test_a_query_is_outside_text() -> None:
     told = describe(Step("retrieve", 1, {"queries": ["![x](https://evil.example) :smile:"]}), "en")
     assert "![" not in told
     assert "https://" not in told
+
+
+def test_a_line_is_one_paragraph_whatever_a_query_holds_and_ends_in_what_the_step_cost() -> None:
+    steps = [
+        Step("enter", 1, {}),
+        Step("retrieve", 85, {"queries": ["a\n\n# b"], "passages": 1}),
+        Step("plan", 1400, {}),
+    ]
+    found, planned = step_lines(steps, "en")
+    assert "\n" not in found
+    assert found.endswith(":gray[85 ms]")
+    assert planned.endswith(f"{step_name('plan', 'en')} :gray[1.4 s]")
 
 
 def test_nodes_to_come_show_their_own_name() -> None:
