@@ -45,6 +45,7 @@ def test_what_is_wrong_is_said_and_what_is_right_is_used(open_tab: OpenTab) -> N
         fill(page, language, server.base_url, "none-such", KEY)
         use(page, language)
         expect(alert).to_contain_text("没有名为 none-such 的模型")
+        settled(page)
         page.get_by_label(label("chat_served", language, count=2)).click()
         page.get_by_role("option", name="test").click()
         expect(page.get_by_label(label("chat_model_name", language), exact=True)).to_have_value("test")
