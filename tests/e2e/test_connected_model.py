@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 
 from rag.ui.kit.browser import COOKIE
 from rag.ui.kit.strings import Language, label
-from tests.e2e.conftest import OpenTab, ask, settled
+from tests.e2e.conftest import OpenTab, ask, click_until, settled
 from tests.support.chat_protocol import Reply, Request
 from tests.support.chat_server import ChatServer, rules
 
@@ -45,9 +45,9 @@ def test_what_is_wrong_is_said_and_what_is_right_is_used(open_tab: OpenTab) -> N
         fill(page, language, server.base_url, "none-such", KEY)
         use(page, language)
         expect(alert).to_contain_text("没有名为 none-such 的模型")
-        settled(page)
-        page.get_by_label(label("chat_served", language, count=2)).click()
-        page.get_by_role("option", name="test").click()
+        chosen = page.get_by_role("option", name="test")
+        click_until(page.get_by_label(label("chat_served", language, count=2)), chosen)
+        chosen.click()
         expect(page.get_by_label(label("chat_model_name", language), exact=True)).to_have_value("test")
         use(page, language)
         in_use(page, language)
