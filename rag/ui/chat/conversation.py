@@ -101,7 +101,7 @@ def _followed(app: App, turn: TurnView, language: Language) -> TurnView:
     if state.asked != turn.id:
         return turn
     state.asked = ""
-    live, place, drawn = state.live.setdefault(turn.id, LiveRun()), st.empty(), ""
+    live, place = state.live.setdefault(turn.id, LiveRun()), st.empty()
     with place.container():
         doing = st.empty()
         with st.container(key=f"answer-live-{turn.id}"):
@@ -109,9 +109,7 @@ def _followed(app: App, turn: TurnView, language: Language) -> TurnView:
     with suppress(RagError, TimeoutError):
         while live.answer is None and (events := app.events(turn.run_id, live.next_seq, until - time.monotonic())):
             live.absorb(events)
-            if (line := doing_line(live, language)) != drawn:
-                doing.markdown(line)
-                drawn = line
+            doing.markdown(doing_line(live, language))
             if live.text:
                 written.markdown(answer_markdown(live.text, pending=True), anchors=False)
         if live.answer is not None:
