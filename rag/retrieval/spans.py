@@ -85,11 +85,13 @@ def choose_spans(
     weights = np.array(list(asked.values())) / (sum(asked.values()) or 1.0)
     trust = _trust(passages, several_named(passages, asked, sparse))[pool.of]
     said = np.zeros(len(weights))
+    lengths = np.array([len(passage.text) for passage in passages])
     order: dict[int, Bounds] = {}
     runs, spent = 0, 0
     while spent < budget:
         gains = trust * (PRIOR + pool.terms @ (weights * DECAY**said))
-        unit = _best(pool, gains, may_open=runs < k)
+        may_open = (runs < k) & (lengths >= _least(lengths, list(order), k - runs, budget))[pool.of]
+        unit = _best(pool, gains, may_open)
         if unit is None:
             break
         low, high = int(pool.low[unit]), int(pool.high[unit])
@@ -120,14 +122,20 @@ def _trust(passages: Sequence[Passage], named: Collection[str]) -> NDArray[np.fl
     return beside * shares ** (FUSED_POWER if fused else SCORE_POWER)
 
 
-def _best(pool: _Pool, gains: NDArray[np.float64], *, may_open: bool) -> int | None:
+def _least(lengths: NDArray[np.int64], opened: list[int], places: int, budget: int) -> int:
+    """How long the next passage has to be, so that the places left can fill the budget; 0 where none can."""
+    rest = np.sort(np.delete(lengths, opened))[::-1]
+    lacks = budget - lengths[opened].sum() - rest[: max(0, places - 1)].sum()
+    return int(lacks) if lacks <= rest[max(0, places - 1) : places].sum() else 0
+
+
+def _best(pool: _Pool, gains: NDArray[np.float64], may_open: NDArray[np.bool_]) -> int | None:
     """The unit that brings most for its cost, with all that has to be read with it; None where none is left."""
     total = np.concatenate(([0.0], np.cumsum(gains * ~pool.taken[:-1])))
     cost = (pool.end[pool.high] - pool.start[pool.low] + OPENING * pool.opens) ** COST_POWER
     rate = (total[pool.high + 1] - total[pool.low]) / cost
     rate[pool.taken[:-1]] = -1.0
-    if not may_open:
-        rate[pool.opens & ~_touches(pool)] = -1.0
+    rate[pool.opens & ~may_open & ~_touches(pool)] = -1.0
     unit = int(rate.argmax())
     return unit if rate[unit] > 0.0 else None
 

@@ -101,6 +101,15 @@ def test_a_chinese_passage_is_short_at_half_the_characters(monkeypatch: pytest.M
     assert texts([whole(text + "完。")], "葛雷签署了什么？", budget=5) != [text + "完。"]
 
 
+def test_short_passages_leave_room_for_those_that_fill_the_budget() -> None:
+    """They are better, and as many as there are places."""
+    short = [whole(f"A toll of {n} coins.", f"a{n}", title=f"t{n}") for n in range(4)]
+    pages = [*short, whole("Gulls nest on the long grey wall of the harbour. " * 2, "b", score=0.1)]
+    found = texts(pages, "Which toll?", k=4, budget=110)
+    assert len(found) == 4 and sum(map(len, found)) >= 110
+    assert texts(pages, "Which toll?", k=4, budget=500)[:3] == [one.text for one in short[:3]], "where nothing fills it"
+
+
 def test_a_run_has_no_holes() -> None:
     (found,) = texts([whole(HARBOUR)], "lamp gulls", budget=50)
     assert found in HARBOUR and "Its lamp" in found and found.endswith("there.")
