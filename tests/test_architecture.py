@@ -55,6 +55,11 @@ PLACES: dict[str, tuple[str, ...]] = {
     "argparse": ("rag.cli", "rag.commands", "rag.__main__"),
     "markdown_it": ("rag.ui",),
     "langgraph": ("rag.graphs", "rag.runs", "rag.conversations"),
+    "langchain_core": (
+        *("rag.reasoning", "rag.graphs", "rag.models", "rag.retrieval"),
+        *("rag.store.qdrant.vector_store", "rag.store.qdrant.library"),  # langchain-qdrant's store and what it takes
+        *("rag.conversations.saver", "rag.app.chat_models"),  # by the types of langgraph's saver and of a chat model
+    ),
     "httpx2": ("rag.models", "rag.web"),
     "httpcore": ("rag.web",),
     "trafilatura": ("rag.reading",),

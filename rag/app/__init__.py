@@ -63,11 +63,10 @@ from rag.text import is_chinese
 from rag.types import Answer, Event, Notice, Page, Retrieval, RunMode
 
 if TYPE_CHECKING:
-    from langchain_core.vectorstores import VectorStore
-
     from rag.models.embedding import EmbeddingModel
     from rag.retrieval.ensemble import Searches
     from rag.retrieval.langchain import LibraryRetriever
+    from rag.store.qdrant.vector_store import LibraryVectorStore
 
 __all__ = ["App", "ChatOptions", "Event", "JobItem", "JobView", "Question", "RunOptions"]
 
@@ -337,7 +336,7 @@ class App:
 
         return LibraryRetriever(search=lambda asked, k: self.search(asked, library=library, k=k, **options), k=k)
 
-    def vector_store(self, library: str) -> VectorStore:
+    def vector_store(self, library: str) -> LibraryVectorStore:
         """The library's chunks as langchain-qdrant's vector store, dense and sparse, for reading.
 
         It is Qdrant's plain hybrid search, without what the app's own search adds. Loads the embedding model.

@@ -15,13 +15,13 @@ from rag.conversations.checkpoints import Checkpoints
 from rag.conversations.followups import Likely, propose
 from rag.conversations.liveness import Process
 from rag.errors import RagError
+from rag.models.usage import Spent, sum_of
 from rag.reasoning.questions import question_problem
 from rag.reasoning.reasoner import Quoter, Reasoner
 from rag.runs.kept import packed, plain, revive, revived, unpacked
 from rag.runs.options import Question
 from rag.runs.run import Hooks, Run
 from rag.runs.runs import FRESH, Resumed, Runs, Searcher
-from rag.runs.usage import Spent, sum_of
 from rag.store.sql.conversation_table import Conversation, Turn, TurnState
 from rag.store.sql.database import Change, Database
 from rag.text import unmarked

@@ -13,8 +13,8 @@ from typing import Any, Final, Protocol, runtime_checkable
 from rag.background import BACKGROUND
 from rag.errors import ModelError, RagError
 from rag.messages import say
+from rag.models.usage import CallBudget, Meter, Prices
 from rag.runs.run import log_problem
-from rag.runs.usage import CallBudget, Meter, Prices
 from rag.text import detect_language, is_chinese, question_language, terms
 from rag.types import Answer, Notice, Passage
 
@@ -135,6 +135,6 @@ async def _propose(answer: Answer, reasoner: object, likely: Likely | None, keep
 async def _counted(answer: Answer, reasoner: object, likely: Likely | None, budget: CallBudget) -> list[str]:
     if not isinstance(reasoner, Suggester):
         return await suggestions(answer, reasoner, likely)
-    from rag.runs.calls import counted
+    from rag.models.calls import counted
 
     return await counted(budget, lambda: suggestions(answer, reasoner, likely))

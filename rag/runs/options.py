@@ -8,9 +8,9 @@ from typing import Any, Literal
 
 from rag.config import Settings
 from rag.models.sampling import SAMPLING
+from rag.models.usage import Prices
 from rag.reasoning.composing import Compose
 from rag.reasoning.history import WINDOW, Memory, MemoryKind
-from rag.runs.usage import Prices
 from rag.store.query import Filters
 
 TreeOrder = Literal["breadth", "best"]

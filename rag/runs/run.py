@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, cast, get_args, runtime_
 
 from rag.checking.verifier import Verifier
 from rag.errors import RagError
+from rag.models.usage import CallBudget, Spent
 from rag.reasoning.reasoner import Condenser, Quoter, Reasoner
 from rag.retrieval.context import joined
 from rag.runs.kept import citations_of, notice_of, passage_of, statements_of
 from rag.runs.options import Question, RunOptions
-from rag.runs.usage import CallBudget, Spent
 from rag.store.sql.conversation_table import Change
 from rag.tracing import Span, Trace
 from rag.types import (
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from rag.runs.calls import CallCounter
+    from rag.models.calls import CallCounter
 
 log = logging.getLogger(__name__)
 
@@ -433,7 +433,7 @@ def _resuming(reply: Mapping[str, Any]) -> Any:
 
 def counter_of(budget: CallBudget, trace: Trace) -> CallCounter:
     """What counts the model calls of a run. Blocks a second the first time, while langchain is imported."""
-    from rag.runs.calls import CallCounter
+    from rag.models.calls import CallCounter
 
     return CallCounter(budget, trace)
 

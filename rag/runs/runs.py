@@ -13,6 +13,7 @@ from uuid import uuid4
 from rag.background import BACKGROUND
 from rag.checking.verifier import Verifier
 from rag.errors import RagError
+from rag.models.usage import CallBudget, Meter, Spent
 from rag.reasoning.reasoner import Quoter, Reasoner
 from rag.runs.options import Question, RunOptions
 from rag.runs.run import (
@@ -28,7 +29,6 @@ from rag.runs.run import (
     interruption,
     log_problem,
 )
-from rag.runs.usage import CallBudget, Meter, Spent
 from rag.tracing import Span, Trace
 from rag.types import Answer, Event, Exchange, Notice, RunMode
 

@@ -17,10 +17,10 @@ from langgraph.runtime import Runtime
 from rag.graphs.answer import nodes
 from rag.graphs.answer.nodes import read_passages
 from rag.graphs.answer.state import MAX_REWRITES, LoopContext, LoopState, StepRecord, is_long
+from rag.graphs.common import prepared as driven
 from rag.reasoning.history import RuleSummariser
 from rag.reasoning.questions import is_about_conversation
 from rag.reasoning.reasoner import Summariser
-from rag.runs.nodes import prepared as driven
 from rag.runs.run import Prepared, Run
 from rag.tracing import span
 

@@ -31,14 +31,14 @@ from rag.graphs.answer.state import (
     reference,
 )
 from rag.graphs.answer.writing import caveat, failed, judged, missing, write
+from rag.graphs.common import asked, completed, summed_up
+from rag.models.usage import BUDGET_CODES
 from rag.reasoning.history import following, questions_before
 from rag.reasoning.messages import RETRIEVE, call_for, exchanges_of, said
 from rag.reasoning.questions import is_about_conversation, question_problem
 from rag.retrieval.answerable import REFUSE
 from rag.retrieval.ledger import LEG
 from rag.runs.kept import decided, notice_of, record
-from rag.runs.nodes import asked, completed, summed_up
-from rag.runs.usage import BUDGET_CODES
 from rag.text import mended
 from rag.tracing import span
 from rag.types import Citation, Notice, Passage

@@ -13,13 +13,13 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, RemoveM
 from typing_extensions import TypedDict
 
 from rag.checking.verifier import Verifier
+from rag.graphs.common import Conversing, unanswered
+from rag.models.usage import CallBudget
 from rag.reasoning.history import SUMMARY_OF, Memory, RuleSummariser
 from rag.reasoning.messages import exchanges_of, turns_of
 from rag.reasoning.reasoner import Condenser, Quoter, Reasoner, Summariser
 from rag.runs.kept import NoticeRecord
-from rag.runs.nodes import Conversing, unanswered
 from rag.runs.options import RunOptions
-from rag.runs.usage import CallBudget
 from rag.types import Passage, RunMode
 
 MAX_REWRITES = 3

@@ -11,15 +11,15 @@ from langgraph.runtime import Runtime
 from rag.checking.statements import declines
 from rag.errors import ModelError
 from rag.graphs.answer.state import LoopContext, LoopState
+from rag.graphs.common import asked, collect, take
 from rag.messages import say
+from rag.models.usage import BUDGET_CODES
 from rag.reasoning.composing import Composer, Plan, plan_for, share_that_fits
 from rag.reasoning.history import following
 from rag.reasoning.questions import is_third_language
 from rag.reasoning.reasoner import RESET, Reasoner
 from rag.retrieval.answerable import DOUBT
 from rag.runs.kept import notice_of, record
-from rag.runs.nodes import asked, collect, take
-from rag.runs.usage import BUDGET_CODES
 from rag.types import Citation, Notice, Passage
 
 Written = tuple[str, ModelError | None, Notice | None]

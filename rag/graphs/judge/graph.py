@@ -10,6 +10,8 @@ from langgraph.runtime import Runtime
 from langgraph.types import Send
 
 from rag.errors import RagError
+from rag.graphs.common import asked, quoting, timed
+from rag.graphs.common import prepared as driven
 from rag.graphs.judge import level, nodes, writing
 from rag.graphs.judge.nodes import CALLS_KEPT
 from rag.graphs.judge.state import LevelState, TreeContext, TreeState
@@ -18,8 +20,6 @@ from rag.graphs.judge.writing import quoted
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.judge_chat import ChatJudge
 from rag.reasoning.judge_rules import RuleJudge
-from rag.runs.nodes import asked, quoting, timed
-from rag.runs.nodes import prepared as driven
 from rag.runs.run import Prepared, Run
 
 _RECURSION_LIMIT = 40  # twelve nodes, one after another, take two steps each

@@ -15,6 +15,7 @@ from langgraph.runtime import Runtime
 from langgraph.types import Send
 
 from rag.errors import RagError
+from rag.graphs.common import Result, either, timed
 from rag.graphs.judge.nodes import time_left
 from rag.graphs.judge.state import (
     JudgeInput,
@@ -26,7 +27,6 @@ from rag.graphs.judge.state import (
 )
 from rag.reasoning.judge import Judgement
 from rag.runs.kept import decided, passage_of, record
-from rag.runs.nodes import Result, either, timed
 from rag.tracing import span
 from rag.types import Passage
 

@@ -12,10 +12,10 @@ from typing import Any, Final
 from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
 
+from rag.graphs.common import Result, asked, entered, refused, spending
 from rag.graphs.judge.state import NodeRecord, Status, TreeContext, TreeState, fresh
 from rag.graphs.judge.tree import answers, grown, next_levels, rows_of
 from rag.runs.kept import decided, record
-from rag.runs.nodes import Result, asked, entered, refused, spending
 from rag.store.sql.conversation_table import Change
 from rag.text import normal
 from rag.types import Notice

@@ -16,14 +16,14 @@ from numpy.typing import NDArray
 from typing_extensions import TypedDict
 
 from rag.checking.verifier import Verifier
+from rag.graphs.common import Conversing, unanswered
+from rag.models.usage import CallBudget
 from rag.reasoning.judge import JUDGED, Score
 from rag.reasoning.judge_chat import ChatJudge
 from rag.reasoning.judge_rules import RuleJudge
 from rag.reasoning.reasoner import Condenser, Reasoner
 from rag.runs.kept import NoticeRecord, passage_of, whole_of
-from rag.runs.nodes import Conversing, unanswered
 from rag.runs.options import RunOptions
-from rag.runs.usage import CallBudget
 from rag.store.sql.conversation_table import Change
 from rag.types import Passage
 

@@ -12,6 +12,7 @@ from langgraph.config import get_config
 
 from rag.checking.citations import Check, Checked, consulted
 from rag.checking.statements import declines
+from rag.graphs.common import Result, asked, written
 from rag.graphs.judge.nodes import Running
 from rag.graphs.judge.state import TreeContext, TreeState
 from rag.graphs.judge.tree import answers
@@ -19,7 +20,6 @@ from rag.reasoning.hops import fitting, in_turns
 from rag.retrieval.answerable import DOUBT, REFUSE
 from rag.retrieval.context import touch
 from rag.runs.kept import decided, ended, passage_of
-from rag.runs.nodes import Result, asked, written
 from rag.types import Notice, Passage
 
 _CUT: Final = frozenset(

@@ -9,6 +9,8 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
 from langgraph.types import Send
 
+from rag.graphs.common import asked, quoting, timed
+from rag.graphs.common import prepared as driven
 from rag.graphs.research import nodes, writing
 from rag.graphs.research.limits import CALLS_A_STEP, CALLS_KEPT
 from rag.graphs.research.state import ResearchContext, ResearchState, StepInput, may_leave
@@ -16,8 +18,6 @@ from rag.graphs.research.writing import gaps, quoted
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.research_chat import ChatResearcher
 from rag.reasoning.research_rules import RuleResearcher
-from rag.runs.nodes import asked, quoting, timed
-from rag.runs.nodes import prepared as driven
 from rag.runs.run import Prepared, Run
 
 __all__ = ["gaps", "graph_of", "prepared", "rescued"]

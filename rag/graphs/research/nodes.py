@@ -17,6 +17,7 @@ from langgraph.types import Overwrite, interrupt
 
 from rag.dates import now
 from rag.errors import RagError
+from rag.graphs.common import Result, asked, either, entered, refused, spending
 from rag.graphs.research.changes import apply_changes, finish_is_wished
 from rag.graphs.research.limits import (
     CALLS_KEPT,
@@ -46,7 +47,6 @@ from rag.reasoning.research import Aspect, Choice, Progress, Query, Reading, Sub
 from rag.retrieval.answerable import DOUBT
 from rag.retrieval.ledger import LEG
 from rag.runs.kept import NoticeRecord, decided, record
-from rag.runs.nodes import Result, asked, either, entered, refused, spending
 from rag.store.sql.conversation_table import Change
 from rag.text import normal, question_language
 from rag.tracing import span

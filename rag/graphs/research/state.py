@@ -11,14 +11,14 @@ from langgraph.types import Overwrite
 from typing_extensions import TypedDict
 
 from rag.checking.verifier import Verifier
+from rag.graphs.common import Conversing, unanswered
+from rag.models.usage import CallBudget
 from rag.reasoning.reasoner import Condenser
 from rag.reasoning.research import AspectKind, Leg, Tool
 from rag.reasoning.research_chat import ChatResearcher
 from rag.reasoning.research_rules import RuleResearcher
 from rag.runs.kept import NoticeRecord, passage_of, whole_of
-from rag.runs.nodes import Conversing, unanswered
 from rag.runs.options import RunOptions
-from rag.runs.usage import CallBudget
 from rag.store.sql.conversation_table import Change
 from rag.types import Passage
 

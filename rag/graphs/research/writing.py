@@ -12,6 +12,7 @@ from langchain_core.messages import AIMessage
 from rag.checking.citations import Check, consulted
 from rag.checking.statements import without
 from rag.errors import ModelError
+from rag.graphs.common import Result, asked, written
 from rag.graphs.research.nodes import Running
 from rag.graphs.research.state import ResearchContext, ResearchState, found_by
 from rag.reasoning.hops import fitting, in_turns
@@ -21,7 +22,6 @@ from rag.retrieval.context import touch
 from rag.retrieval.ledger import LEG
 from rag.retrieval.spans import BUDGET
 from rag.runs.kept import decided, ended, passage_of, record
-from rag.runs.nodes import Result, asked, written
 from rag.types import Notice, Passage
 
 _SOUND: Final = frozenset({"research_complete", "research_plan_done"})

@@ -8,12 +8,12 @@ from typing import Any, Literal
 from langgraph.graph import END, START, StateGraph
 from langgraph.types import Send
 
+from rag.graphs.common import asked, timed
+from rag.graphs.common import prepared as driven
 from rag.graphs.summary import nodes, writing
 from rag.graphs.summary.state import NoteInput, SummaryContext, SummaryState
 from rag.graphs.summary.writing import rescued
 from rag.reasoning.chat import ChatReasoner
-from rag.runs.nodes import asked, timed
-from rag.runs.nodes import prepared as driven
 from rag.runs.run import Prepared, Run
 
 __all__ = ["graph_of", "prepared", "rescued"]

@@ -10,6 +10,7 @@ from typing import Any, Final
 from langgraph.runtime import Runtime
 
 from rag.errors import ModelError
+from rag.graphs.common import Result, asked, entered, refused
 from rag.graphs.summary.gathering import ROUTE, Gathered, changes, chosen_pages, gather, since_of, stands_alone
 from rag.graphs.summary.state import NoteInput, SummaryContext, SummaryState, fresh
 from rag.messages import say
@@ -17,7 +18,6 @@ from rag.prompts import requests
 from rag.reasoning.composing import tokens_of
 from rag.retrieval.page_names import names_alone
 from rag.runs.kept import decided, notice_of, passage_of, record
-from rag.runs.nodes import Result, asked, entered, refused
 from rag.text import question_language
 from rag.types import Notice, Passage
 

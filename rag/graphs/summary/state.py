@@ -11,13 +11,13 @@ from langgraph.types import Overwrite
 from typing_extensions import TypedDict
 
 from rag.checking.verifier import Verifier
+from rag.graphs.common import Conversing, unanswered
+from rag.models.usage import CallBudget
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.reasoner import Condenser
 from rag.runs.kept import NoticeRecord
-from rag.runs.nodes import Conversing, unanswered
 from rag.runs.options import Question, RunOptions
 from rag.runs.run import PageReader
-from rag.runs.usage import CallBudget
 
 
 class PartRecord(TypedDict):

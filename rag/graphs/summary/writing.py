@@ -14,12 +14,12 @@ from rag.checking.citations import Check, Weighed, consulted
 from rag.checking.statements import without
 from rag.checking.verifier import Claim, Judgement, Verifier
 from rag.errors import ModelError
+from rag.graphs.common import Result, asked, written
 from rag.graphs.summary.nodes import Running
 from rag.graphs.summary.state import PartRecord, SummaryContext, SummaryState
 from rag.prompts import requests
 from rag.reasoning.composing import fitted, notes_of
 from rag.runs.kept import decided, passage_of, record
-from rag.runs.nodes import Result, asked, written
 from rag.runs.run import Run
 from rag.text import question_language
 from rag.types import CheckedBy, Notice, Passage

@@ -9,10 +9,10 @@ from typing import Any, Literal
 from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
 
+from rag.graphs.common import prepared as driven
+from rag.graphs.common import quoting, timed
 from rag.graphs.tools import nodes
 from rag.graphs.tools.state import ToolContext, ToolState
-from rag.runs.nodes import prepared as driven
-from rag.runs.nodes import quoting, timed
 from rag.runs.run import Prepared, Run
 from rag.text import is_chinese
 from rag.tools.tool import Work

@@ -11,6 +11,7 @@ from langgraph.runtime import Runtime
 from rag.checking.citations import consulted
 from rag.checking.statements import declines
 from rag.errors import ModelError
+from rag.graphs.common import Result, asked, collect, entered, refused, take
 from rag.graphs.tools.calls import Calls
 from rag.graphs.tools.state import ToolContext, ToolState, fresh
 from rag.messages import say
@@ -19,7 +20,6 @@ from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.questions import is_thanks
 from rag.retrieval.answerable import DOUBT, REFUSE
 from rag.runs.kept import decided, notice_of, passage_of, record
-from rag.runs.nodes import Result, asked, collect, entered, refused, take
 from rag.tools.calculator import expression_of
 from rag.types import Notice, Passage
 

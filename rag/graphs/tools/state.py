@@ -9,12 +9,12 @@ from typing import Any
 from typing_extensions import TypedDict
 
 from rag.checking.verifier import Verifier
+from rag.graphs.common import Conversing, unanswered
+from rag.models.usage import CallBudget
 from rag.reasoning.extractive import ExtractiveReasoner
 from rag.reasoning.reasoner import Condenser, Reasoner
 from rag.runs.kept import NoticeRecord
-from rag.runs.nodes import Conversing, unanswered
 from rag.runs.options import RunOptions
-from rag.runs.usage import CallBudget
 from rag.tools.tool import Work
 
 

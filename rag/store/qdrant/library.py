@@ -48,7 +48,9 @@ from rag.types import Page, PageVersion, Passage, SparseVector
 
 if TYPE_CHECKING:
     from langchain_core.embeddings import Embeddings
-    from langchain_qdrant import QdrantVectorStore, SparseEmbeddings
+    from langchain_qdrant import SparseEmbeddings
+
+    from rag.store.qdrant.vector_store import LibraryVectorStore
 
 _AT_ONCE = 100  # pages
 _COUNT_KEPT = 5.0  # seconds; another process over the same server may write
@@ -291,7 +293,7 @@ class Library(Searcher):
 
     def vector_store(
         self, embeddings: Embeddings, sparse_embeddings: SparseEmbeddings | None = None
-    ) -> QdrantVectorStore:
+    ) -> LibraryVectorStore:
         """LangChain's view of the active chunks, for reading; hybrid when `sparse_embeddings` are given."""
         from rag.store.qdrant.vector_store import library_vector_store
 

@@ -63,7 +63,7 @@ class LibraryVectorStore(QdrantVectorStore):
 
 def library_vector_store(
     client: QdrantClient, collection: str, embeddings: Embeddings, sparse: SparseEmbeddings | None
-) -> QdrantVectorStore:
+) -> LibraryVectorStore:
     """Dense retrieval, or hybrid when sparse embeddings are given."""
     return LibraryVectorStore(
         client=client,

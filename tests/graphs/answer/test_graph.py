@@ -18,11 +18,11 @@ from rag.graphs.answer.graph import build_deep, graph_of
 from rag.graphs.answer.state import LoopContext
 from rag.messages import MESSAGES, say
 from rag.models.sparse import SparseEncoder
+from rag.models.usage import CallBudget
 from rag.reasoning.extractive import ExtractiveReasoner
 from rag.reasoning.messages import call_for
 from rag.reasoning.reasoner import RESET
 from rag.runs.runs import Runs
-from rag.runs.usage import CallBudget
 from rag.types import Notice
 from tests.support.answering import BRIDGE, TEA, VOLCANO, FakeRetriever, ScriptedReasoner, ask, nodes_of, passage
 

@@ -8,8 +8,8 @@ from typing import Any
 from rag.graphs.judge.graph import graph_of
 from rag.graphs.judge.state import Limits, NodeRecord, TreeContext
 from rag.graphs.judge.tree import answers, next_levels
+from rag.models.usage import CallBudget
 from rag.reasoning.judge import Judgement
-from rag.runs.usage import CallBudget
 from rag.types import Passage
 from tests.support.answering import FakeRetriever, passage
 

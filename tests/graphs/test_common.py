@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from rag.background import PACE
+from rag.graphs.common import collect
 from rag.models.sparse import SparseEncoder
 from rag.reasoning.extractive import ExtractiveReasoner
 from rag.reasoning.history import MemoryKind
 from rag.reasoning.reasoner import RESET
-from rag.runs.nodes import collect
 from rag.runs.options import RunOptions
 from tests.conversations.test_conversations import Talk
 from tests.reasoning.test_over_http import _reasoner

@@ -15,6 +15,7 @@ from typing_extensions import TypedDict
 
 from rag.background import PACE
 from rag.errors import ModelError
+from rag.models.usage import BUDGET_CODES, CallBudget, Spent
 from rag.reasoning.extractive import ExtractiveReasoner
 from rag.reasoning.history import HISTORY_TOKENS, MAX_STANDALONE, Memory, RuleSummariser, summary_by_rules
 from rag.reasoning.messages import exchanges_of, messages_of, said, turns_of
@@ -23,7 +24,6 @@ from rag.reasoning.reasoner import RESET, Condenser, Summariser
 from rag.runs.kept import NoticeRecord, decided, ended, record
 from rag.runs.options import RunOptions
 from rag.runs.run import Prepared, Run, values_kept
-from rag.runs.usage import BUDGET_CODES, CallBudget, Spent
 from rag.tracing import span
 from rag.types import Exchange, Notice, Outcome
 

@@ -10,11 +10,11 @@ from langchain_core.messages import AIMessage, AIMessageChunk
 from rag.errors import ModelError
 from rag.messages import say
 from rag.models.sparse import SparseEncoder
+from rag.models.usage import CallBudget, Meter, Prices, sum_of
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.extractive import ExtractiveReasoner
 from rag.runs.options import Question, RunOptions
 from rag.runs.runs import Runs
-from rag.runs.usage import CallBudget, Meter, Prices, sum_of
 from rag.text import estimate_tokens
 from rag.types import Answer, RunMode, Usage
 from tests.reasoning.test_over_http import _reasoner
