@@ -97,3 +97,43 @@ def test_a_library_is_opened_once_however_many_ask(libraries: Libraries, monkeyp
         found = list(pool.map(libraries.get, ["main", "other"] * 8))
     assert sorted(opened) == ["main", "other"]
     assert len({id(one) for one in found}) == 2
+
+
+def test_which_there_are_is_read_once_in_a_moment_and_anew_after_each_change(
+    libraries: Libraries, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = module.library_infos
+    reads: list[None] = []
+
+    def counted(client: EdgeClient) -> list[LibraryInfo]:
+        reads.append(None)
+        return read(client)
+
+    monkeypatch.setattr(module, "library_infos", counted)
+    name = libraries.create("Bridges")
+    assert libraries.title(name) == "Bridges" and len(reads) == 1
+    assert libraries.has(name) and libraries.title(name) == "Bridges" and len(reads) == 1
+    libraries.rename(name, "Old bridges")
+    assert libraries.title(name) == "Old bridges"
+    libraries.remove(name)
+    assert not libraries.has(name)
+    libraries.restore(name)
+    assert libraries.has(name)
+
+
+def test_a_list_that_was_read_during_a_change_is_not_kept(
+    libraries: Libraries, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name, read = libraries.create("Bridges"), module.library_infos
+    libraries.title(name)
+    libraries.get(name)  # so the list counts as unread
+
+    def slow(client: EdgeClient) -> list[LibraryInfo]:
+        found = read(client)
+        monkeypatch.setattr(module, "library_infos", read)
+        libraries.rename(name, "Old bridges")
+        return found
+
+    monkeypatch.setattr(module, "library_infos", slow)
+    libraries.infos()
+    assert libraries.title(name) == "Old bridges"

@@ -283,9 +283,13 @@ class Conversations:
             self._asides.add(aside)
             aside.add_done_callback(self._asides.discard)
 
-    def conversations(self, library: str, owner: str = "", search: str = "") -> list[Conversation]:
+    def conversations(self, library: str, owner: str = "", search: str = "", limit: int = 200) -> list[Conversation]:
         """The owner's conversations in the library, latest first; `search` looks into questions and answers."""
-        return self._table.conversations(library, owner, search)
+        return self._table.conversations(library, owner, search, limit)
+
+    def branches(self, conversation_id: str, owner: str = "") -> list[Conversation]:
+        """The conversations that go on from a question of this one, asked differently."""
+        return self._table.branches(conversation_id, owner)
 
     def unread(self, library: str, owner: str = "") -> list[str]:
         """The conversations with a report that was finished and not looked at since."""

@@ -282,6 +282,8 @@ def test_a_branch_goes_on_from_an_earlier_question_and_leaves_the_other_alone(ta
     assert [turn.question for turn in talk.kept.turns(branch)] == [FIRST, SECOND]
     assert [turn.question for turn in talk.kept.turns(first.conversation_id)] == [FIRST, "When was the bridge opened?"]
     assert talk.kept.conversation(branch).branch_of == first.turn_id
+    assert [one.id for one in talk.kept.branches(first.conversation_id)] == [branch]
+    assert talk.kept.branches(branch) == talk.kept.branches(first.conversation_id, "bob") == []
     empty = talk.kept.branch(first.conversation_id, first.turn_id, including=False)
     assert talk.kept.turns(empty) == []
 

@@ -81,7 +81,7 @@ def test_they_come_after_the_answer_and_are_counted(talk: Talk) -> None:
                 await asyncio.sleep(2.0)
             return self._generate(messages, **{k: v for k, v in options.items() if k != "run_manager"})
 
-    from tests.runs.test_usage import SEARCH
+    from tests.models.test_usage import SEARCH
 
     replies = [SEARCH, ["Mount Aso erupted in 1953.[1]"], "How wide is the crater?\nWhich town lies inside it?"]
     model = Slow(replies=replies)
@@ -107,7 +107,7 @@ def test_an_app_that_closes_meanwhile_gives_them_up_in_silence(
         closed.wait(10)
         return 1.0
 
-    from tests.runs.test_usage import SEARCH
+    from tests.models.test_usage import SEARCH
 
     model = QueueModel(replies=[SEARCH, ["It erupted in 1953.[1]"], "How wide is the crater?"])
     closing.ask(FIRST, ChatReasoner(model), suggest=True, likely=likely)

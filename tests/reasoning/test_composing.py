@@ -221,7 +221,7 @@ def test_what_fits() -> None:
 
 
 def test_a_fast_model_does_all_but_the_answer(runs: Runs) -> None:
-    from tests.runs.test_usage import SEARCH
+    from tests.models.test_usage import SEARCH
     from tests.support.fake_model import QueueModel
 
     fast, best = QueueModel(replies=[SEARCH]), QueueModel(replies=[["It erupted in 1953.[1]"]])

@@ -224,6 +224,14 @@ class ConversationTable(Table):
         )
         return self._conversations(where, library, owner, like, like, like, limit=limit)
 
+    def branches(self, conversation_id: str, owner: str) -> list[Conversation]:
+        """Those that go on from a question of this one, asked differently."""
+        where = (
+            "c.library = (SELECT library FROM conversations WHERE id = ?) AND c.owner = ?"
+            " AND c.branch_of IN (SELECT id FROM turns WHERE conversation_id = ?)"
+        )
+        return self._conversations(where, conversation_id, owner, conversation_id, limit=-1)
+
     def _conversations(self, where: str, *values: Any, limit: int = 1) -> list[Conversation]:
         rows = self._file.rows(
             "SELECT c.*, (SELECT count(*) FROM turns t WHERE t.conversation_id = c.id) AS turns FROM conversations c"

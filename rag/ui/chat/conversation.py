@@ -44,7 +44,7 @@ def draw_turns(app: App, library: str, turns: Sequence[TurnView], language: Lang
     """
     *before, newest = [(turn, st.container()) for turn in turns]
     branches: dict[str, list[Conversation]] = {}
-    for one in app.conversations.conversations(library, session().owner):
+    for one in app.conversations.branches(turns[0].conversation_id, session().owner):
         branches.setdefault(one.branch_of, []).append(one)
 
     def draw(turn: TurnView) -> None:

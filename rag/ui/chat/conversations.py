@@ -111,7 +111,7 @@ def draw_list(app: App, library: str, language: Language, unread: Sequence[str] 
         enter(app, "")
         go("chat")
     wanted = str(st.session_state.get("talk-search") or "")
-    found = app.conversations.conversations(library, state.owner, wanted)
+    found = app.conversations.conversations(library, state.owner, wanted, _LISTED + 1)
     if not found and not wanted:
         return
     st.text_input(
