@@ -81,6 +81,8 @@ def is_chinese(text: str) -> bool:
 
     A question that names things in Latin letters may have fewer: there it counts what it is asked in.
     """
+    if text.isascii():
+        return False
     language = detect_language(text)
     return language == "zh" or (
         language in ("en", "") and _asks_in_chinese(unicodedata.normalize("NFKC", text[:20_000]))
@@ -123,7 +125,7 @@ def detect_language(text: str) -> str:
         return "ko" if re.search("[\uac00-\ud7af]", sample) else "ja"
     if han * 5 >= letters:
         return "zh"
-    latin = sum(1 for c in _LETTER.findall(sample) if c < "\u0250")
+    latin = sum(map("\u0250".__gt__, _LETTER.findall(sample)))
     return "en" if latin * 2 >= letters else ""
 
 

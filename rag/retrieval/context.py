@@ -67,7 +67,10 @@ def _twin(passage: Passage, kept: Sequence[Passage]) -> Passage | None:
     for other in kept:
         theirs = _words(other.text)
         fewer, more = sorted((len(words), len(theirs)))
-        if not more or fewer < NEARLY_SAME * more or len(words & theirs) < NEARLY_SAME * len(words | theirs):
+        if not more or fewer < NEARLY_SAME * more:
+            continue
+        both = len(words & theirs)
+        if both < NEARLY_SAME * (fewer + more - both):
             continue
         # Two rows of figures may share nearly all their words and differ in the one number that is asked for.
         if _numbers(passage.text) == _numbers(other.text):

@@ -171,7 +171,7 @@ def _pool(passages: Sequence[Passage], asked: Mapping[int, float], sparse: Spars
         of += [number] * len(units)
         start += [passage.start + unit[0] for unit in units]
         end += [passage.start + unit[1] for unit in units]
-        short = len(passage.text) * (2 if is_chinese(passage.text) else 1) <= SHORT
+        short = 2 * len(passage.text) <= SHORT or (len(passage.text) <= SHORT and not is_chinese(passage.text))
         first += [base if short else base + unit[2] for unit in units]
         last += [base + (len(units) - 1 if short else place) for place in range(len(units))]
         above = sparse.terms(" ".join((passage.title, *passage.section)))

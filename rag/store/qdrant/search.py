@@ -166,7 +166,7 @@ class Searcher:
         """
         vectors: Any = ([DENSE, SPARSE] if self._is_shared else [DENSE]) if with_vectors else False
         points = self._client.retrieve(self._chunks, ids, with_payload=True, with_vectors=vectors)
-        lacking = [point for point in points if dense_of(point) is None] if with_vectors else []
+        lacking = [point for point in points if _vector(point, DENSE) is None] if with_vectors else []
         if lacking and not self._is_shared:
             found = [str(point.id) for point in lacking]
             lacking = self._client.retrieve(self._chunks, found, with_payload=False, with_vectors=[SPARSE])
@@ -183,13 +183,17 @@ class Searcher:
 
 def dense_of(point: Any) -> NDArray[np.float32] | None:
     """The dense vector (d,) that came with a point, if it has one."""
-    vector = point.vector.get(DENSE) if isinstance(point.vector, dict) else None
+    vector = _vector(point, DENSE)
     return None if vector is None else np.asarray(vector, dtype=np.float32)
 
 
 def _terms_of(point: Any) -> frozenset[int]:
-    vector = point.vector.get(SPARSE) if isinstance(point.vector, dict) else None
+    vector = _vector(point, SPARSE)
     return frozenset() if vector is None else frozenset(vector.indices)
+
+
+def _vector(point: Any, name: str) -> Any:
+    return point.vector.get(name) if isinstance(point.vector, dict) else None
 
 
 def _requests(

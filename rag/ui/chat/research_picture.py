@@ -31,7 +31,7 @@ def picture(question: str, steps: Sequence[Mapping[str, Any]], language: Languag
     lines = "".join(_lines(steps, places, first, last))
     boxes = "".join(_box(step["sub_question"], places[step["id"]], str(step["status"])) for step in steps)
     ends = _box(question, first, "done") + _box(label("research_report_node", language), last, "done")
-    return svg(width, height, label("research_picture", language), f"{lines}{boxes}{ends}")
+    return svg(width, height, label("research_picture", language), f'<g class="boxes">{lines}{boxes}{ends}</g>')
 
 
 def _columns(steps: Sequence[Mapping[str, Any]]) -> list[list[Mapping[str, Any]]]:

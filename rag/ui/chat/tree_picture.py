@@ -73,7 +73,7 @@ def picture(nodes: Sequence[TreeNode], language: Language, layout: Layout = WIDE
     height = max((y for _, y in places.values()), default=0) + _HEIGHT + _EDGE
     lines = "".join(_lines(nodes, places, layout))
     boxes = "".join(_box(node, places[node.number], layout, language) for node in nodes)
-    return svg(width, height, label("tree_picture", language), f"{lines}{boxes}")
+    return svg(width, height, label("tree_picture", language), f'<g class="boxes">{lines}{boxes}</g>')
 
 
 def linked_pictures(nodes: Sequence[TreeNode], language: Language, anchor: str, layouts: Mapping[str, Layout]) -> str:

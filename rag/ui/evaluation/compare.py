@@ -30,9 +30,14 @@ _USUAL = ("recall@4000", "all@4000", "faithfulness", "contains", "token_f1", "ca
 
 
 def draw_compare(app: App, library: str, language: Language) -> None:
-    sides = _sides(app, library, language)
+    offered = [
+        Side(run.id, setting.name) for run in app.evaluation.runs.runs(library) if run.done for setting in run.settings
+    ]
+    if len(offered) < 2:
+        st.info(label("compare_none", language), icon=":material/compare_arrows:")
+        return
+    sides = _sides(app, offered, language)
     if len(sides) < 2:
-        st.info(label("compare_choose", language), icon=":material/compare_arrows:")
         return
     cases = app.evaluation.runs.cases(sides[0].run_id)
     languages, tags = _confined(cases, language)
@@ -61,13 +66,9 @@ def _compared(
     return _app.evaluation.compare(sides, ids)
 
 
-def _sides(app: App, library: str, language: Language) -> list[Side]:
+def _sides(app: App, offered: Sequence[Side], language: Language) -> list[Side]:
     """The runs that were chosen, the first being what the others stand beside; at first the two newest."""
-    offered = [
-        Side(run.id, setting.name) for run in app.evaluation.runs.runs(library) if run.done for setting in run.settings
-    ]
-    usual = offered[:2][::-1]
-    st.session_state.setdefault("compare-sides", usual if len(usual) == 2 else [])
+    st.session_state.setdefault("compare-sides", list(offered[1::-1]))
     st.session_state["compare-sides"] = [one for one in st.session_state["compare-sides"] if one in offered]
     picked: list[Side] = st.multiselect(
         label("compare_runs", language),

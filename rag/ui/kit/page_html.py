@@ -22,7 +22,7 @@ _HEADING = re.compile(r"(?m)^#{1,6}[ \t]+(\S.*)$")
 _INKS = (
     "<style>svg{color:#57606a}.mark{color:#1f6f5c}.better{color:#1a7f37}.worse{color:#cf222e}"
     "@media(prefers-color-scheme:dark){svg{color:#c4c7c5}.mark{color:#5fc3a6}.better{color:#7fd3bb}"
-    ".worse{color:#ee9c92}}</style>"
+    ".worse{color:#ee9c92}.boxes{filter:invert(.9) hue-rotate(180deg)}}</style>"
 )
 
 
@@ -32,7 +32,7 @@ def escaped(text: str) -> str:
 
 
 def svg(width: int, height: int, told: str, drawn: str) -> str:
-    """A whole picture, light or dark as the screen is: `currentColor` is its ink."""
+    """A whole picture, light or dark as the screen is: `currentColor` is its ink, and `boxes` are turned round."""
     named = escaped(told)
     return (
         f'<svg viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img" aria-label="{named}"'

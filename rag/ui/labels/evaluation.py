@@ -101,6 +101,10 @@ LABELS: dict[str, tuple[str, str]] = {
     "figure_verdict": ("Verdict", "结论"),
     # Compare
     "compare_runs": ("Runs (the first is the baseline)", "评测（第一个作为基准）"),
+    "compare_none": (
+        "There is nothing to compare yet: ask a set under two settings, or twice, in “Runs”.",
+        "还没有可比较的评测。请在“评测”中用两种设置评测同一题集，或评测两次。",
+    ),
     "compare_choose": ("Choose two to four runs.", "请选择二到四次评测。"),
     "compare_languages": ("Languages", "语言"),
     "compare_tags": ("Tags", "标签"),
