@@ -27,6 +27,7 @@ COMMAND = "make bench"
 HEAD = ("what", "beside", "its seconds", "our seconds", "ratio", "lowest to highest")
 ENCODED = {"chunks": "encoding {chunks} chunks", "query": "encoding 20 questions, one by one"}
 ENCODERS = {
+    "loaded": "ours with the loaded model's forward pass",
     "stock": "FlagEmbedding's `encode`",
     "sentence-transformers": "sentence-transformers' `encode`",
 }

@@ -80,10 +80,12 @@ def _embedding(app: App) -> Finding:
 
 def _how(model: EmbeddingModel) -> str:
     """What the model computes in, and where."""
-    precision = getattr(model, "precision", None)
-    if precision is None:
+    choice = getattr(model, "choice", None)
+    if choice is None:
         return ""
-    return say(Notice("doctor_computed", {"precision": precision, "device": getattr(model, "device", "cpu")}), "en")
+    code = "engine_own" if choice.kind == "own" else "engine_loaded"
+    device = getattr(model, "device", "cpu")
+    return say(Notice(code, {"precision": choice.precision, "device": device}), "en")
 
 
 def _chat(app: App) -> Finding:

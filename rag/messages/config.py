@@ -66,7 +66,6 @@ MESSAGES: dict[str, tuple[str, str]] = {
         "them: {what}. docs/server.md tells how that is changed.",
         "有 {count} 个集合与当前设置（QDRANT_SHARDS 等）不一致：{what}。修改方法见 docs/server.md。",
     ),
-    "doctor_computed": ("{precision} on {device}", "在 {device} 上以 {precision} 计算"),
     "doctor_embedding": (
         "{name}, {dimension} dimensions, {how}.",
         "{name}，{dimension} 维，{how}。",

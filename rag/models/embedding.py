@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rag.errors import ModelError
-from rag.models.engines import Embedder, Together, Workers, ahead, choose, has_bfloat16
+from rag.models.engines import Embedders, Together, Workers, ahead, choose, has_bfloat16
 from rag.models.families import ModelFamily, family_of
 from rag.models.flag import load_flag_model
 from rag.models.hub import find_model
@@ -67,9 +67,14 @@ class FlagEncoder:
             self._query_vectors, self._workers.submit, most=_QUERIES_TOGETHER
         )
         sample = self._padded(self._tokens.encode(_SAMPLE))
-        engine = Embedder(flag.model, family.pooling, device)
+        engines = Embedders(flag.model, family.pooling, device)
         half = not exact and has_bfloat16(device)
-        self._forward, self.precision = choose(engine, sample, half=half, run=self._workers.run)
+        self._forward, self.choice = choose(engines, sample, half=half, run=self._workers.run)
+
+    @property
+    def precision(self) -> str:
+        """What the forward pass computes in: `bfloat16` or `float32`."""
+        return self.choice.precision
 
     def encode_passages(self, texts: Sequence[str]) -> Vectors:
         """One L2-normalised vector a text, (n, d)."""
@@ -186,10 +191,11 @@ def load_embedding_model(name: str, *, exact: bool = False) -> EmbeddingModel:
     flag = load_flag_model(name, found.folder, family.pooling, device)
     model = FlagEncoder(flag, family, name=found.name, device=device, exact=exact)
     log.info(
-        "Embedding model %s: %d dimensions, %s pooling, %s on %s, loaded in %.1f s",
+        "Embedding model %s: %d dimensions, %s pooling, %s pass in %s on %s, loaded in %.1f s",
         model.name,
         model.dimension,
         family.pooling,
+        model.choice.kind,
         model.precision,
         device,
         time.perf_counter() - began,

@@ -1,4 +1,4 @@
-"""Forward passes of a loaded model, to a vector a text or a score a pair; and in which precision they are made here.
+"""Forward passes of a loaded model, ours or its own, to a vector a text or a score a pair; and which is used here.
 
 Callers that ask at the same time share one piece of work; a caller alone waits for nobody. Threads for forward passes
 are parallel by batch, not within each operation. On two cores two threads of one core each took 0.70 s for what torch's
@@ -14,6 +14,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Generic, Literal, Protocol, TypeVar
@@ -23,10 +24,11 @@ from numpy.typing import NDArray
 
 from rag.models.families import Pooling
 from rag.models.tokens import Batch
+from rag.models.transformer import EncoderPass, can_run
 
 log = logging.getLogger(__name__)
 
-Precision = Literal["bfloat16", "float32"]
+Kind = Literal["own", "loaded"]
 Rows = NDArray[np.float32]
 Forward = Callable[[Batch], Rows]
 
@@ -39,11 +41,27 @@ Result = TypeVar("Result")
 _MOST_WORKERS = 8
 
 
-class Engine(Protocol):
-    """The forward pass that a model has; it turns a batch into a row of numbers a text."""
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A forward pass, by name."""
 
-    def forward(self, *, half: bool) -> Forward:
-        """In bfloat16 where `half`; the one that was asked for last is the one that holds."""
+    kind: Kind
+    half: bool
+
+    @property
+    def precision(self) -> str:
+        return "bfloat16" if self.half else "float32"
+
+
+class Engines(Protocol):
+    """The forward passes that a model has; each turns a batch into a row of numbers a text."""
+
+    def own(self, *, half: bool) -> Forward | None:
+        """Ours; None where it does not fit the model or the device."""
+        ...
+
+    def loaded(self, *, half: bool) -> Forward:
+        """The loaded model's own."""
         ...
 
     def close(self, exact: Rows, rows: Rows) -> bool:
@@ -52,19 +70,23 @@ class Engine(Protocol):
 
 
 def choose(
-    engine: Engine, sample: Batch, *, half: bool, run: Callable[[Callable[[], Any]], Any]
-) -> tuple[Forward, Precision]:
-    """The forward pass in bfloat16 where that gives what float32 gives, else in float32.
+    engines: Engines, sample: Batch, *, half: bool, run: Callable[[Callable[[], Any]], Any]
+) -> tuple[Forward, Choice]:
+    """The first forward pass, in the order of their speed, that gives what the loaded model gives in float32.
 
-    `half` says whether the device has half precision; `run` runs work in the thread that will do it.
+    `half` says whether the device has half precision; `run` runs work in the thread that will do it. Takes two passes
+    of the sample where nothing is amiss.
     """
-    if half:
-        wanted: Rows = run(partial(engine.forward(half=False), sample))
-        halved = engine.forward(half=True)
-        if engine.close(wanted, run(partial(halved, sample))):
-            return halved, "bfloat16"
-        log.info("bfloat16 would change the results, so it is not used")
-    return engine.forward(half=False), "float32"
+    wanted: Rows = run(partial(engines.loaded(half=False), sample))
+    candidates: tuple[tuple[Kind, bool], ...] = (("own", True), ("own", False), ("loaded", True))
+    for kind, halved in candidates if half else candidates[1:2]:
+        engine = engines.own(half=halved) if kind == "own" else engines.loaded(half=halved)
+        if engine is None:
+            continue
+        if engines.close(wanted, run(partial(engine, sample))):
+            return engine, Choice(kind, halved)
+        log.info("The %s pass (half precision: %s) would change the results, so it is not used", kind, halved)
+    return engines.loaded(half=False), Choice("loaded", False)
 
 
 def has_bfloat16(device: str) -> bool:
@@ -109,8 +131,8 @@ class _HalfLinears:
         return torch.autocast(self._kind, torch.bfloat16, enabled=half)
 
 
-class Embedder:
-    """The forward pass of an embedding model: batches to L2-normalised vectors, (n, d)."""
+class Embedders:
+    """The forward passes of an embedding model: batches to L2-normalised vectors, (n, d)."""
 
     def __init__(self, model: Any, pooling: Pooling, device: str) -> None:
         self._model = model
@@ -118,7 +140,22 @@ class Embedder:
         self._device = device
         self._linears = _HalfLinears(model, device)
 
-    def forward(self, *, half: bool) -> Forward:
+    def own(self, *, half: bool) -> Forward | None:
+        if self._device != "cpu" or not can_run(self._model):
+            return None
+        encode, pooling = EncoderPass(self._model, half=half), self._pooling
+
+        def embed(batch: Batch, *, careful: bool = False) -> Rows:
+            import torch
+
+            with torch.inference_mode():
+                hidden = encode(batch, first=pooling == "cls", careful=careful)
+                vectors = _unit(hidden.float() if pooling == "cls" else _pooled(hidden.float(), batch, pooling))
+            return vectors if careful or np.isfinite(vectors).all() else embed(batch, careful=True)
+
+        return embed
+
+    def loaded(self, *, half: bool) -> Forward:
         self._linears.set(half)
 
         def embed(batch: Batch) -> Rows:
@@ -158,15 +195,32 @@ def _unit(pooled: Any) -> Rows:
     return vectors
 
 
-class Scorer:
-    """The forward pass of a cross-encoder: batches to logits, (n, 1)."""
+class Scorers:
+    """The forward passes of a cross-encoder: batches to logits, (n, 1)."""
 
     def __init__(self, model: Any, device: str) -> None:
         self._model = model
         self._device = device
         self._linears = _HalfLinears(model, device)
 
-    def forward(self, *, half: bool) -> Forward:
+    def own(self, *, half: bool) -> Forward | None:
+        body = getattr(self._model, self._model.base_model_prefix, None)
+        head = _head(self._model)
+        if self._device != "cpu" or body is None or head is None or not can_run(body):
+            return None
+        encode = EncoderPass(body, half=half)
+
+        def score(batch: Batch, *, careful: bool = False) -> Rows:
+            import torch
+
+            with torch.inference_mode():
+                hidden = encode(batch, first=True, careful=careful).float()
+                logits: Rows = head(hidden[:, None]).view(-1, 1).numpy()
+            return logits if careful or np.isfinite(logits).all() else score(batch, careful=True)
+
+        return score
+
+    def loaded(self, *, half: bool) -> Forward:
         self._linears.set(half)
 
         def score(batch: Batch) -> Rows:
@@ -190,6 +244,17 @@ def sigmoid(logits: Rows) -> NDArray[np.float64]:
     """1 / (1 + e⁻ˣ), without overflow."""
     scores: NDArray[np.float64] = 1.0 / (1.0 + np.exp(-np.clip(logits.astype(np.float64), -60.0, 60.0)))
     return scores
+
+
+def _head(model: Any) -> Callable[[Any], Any] | None:
+    """What turns (n, 1, d), the hidden state of the first tokens, into logits; None for an unknown layout."""
+    body, classifier = getattr(model, model.base_model_prefix, None), getattr(model, "classifier", None)
+    if classifier is None:
+        return None
+    if model.config.model_type != "bert":
+        return lambda hidden: classifier(hidden)  # RoBERTa's classifier takes the first token itself
+    pooler = getattr(body, "pooler", None)
+    return None if pooler is None else lambda hidden: classifier(pooler(hidden))
 
 
 class _Group(Generic[Item, Result]):

@@ -14,7 +14,7 @@ import numpy as np
 
 from rag.errors import ModelError
 from rag.models.embedding import best_device
-from rag.models.engines import Scorer, Workers, choose, has_bfloat16, sigmoid
+from rag.models.engines import Scorers, Workers, choose, has_bfloat16, sigmoid
 from rag.models.families import read_json
 from rag.models.flag import load_flag_reranker
 from rag.models.hub import find_optional
@@ -80,8 +80,8 @@ def load_reranker(name: str, *, exact: bool = False) -> Reranker:
     device = best_device()
     flag = load_flag_reranker(name, folder, device)
     reranker = CrossEncoder(flag, name=name, device=device, exact=exact)
-    seconds = time.perf_counter() - began
-    log.info("Reranker %s, %s on %s, loaded in %.1f s", name, reranker.precision, device, seconds)
+    how = f"{reranker.choice.kind} pass in {reranker.choice.precision}"
+    log.info("Reranker %s, %s on %s, loaded in %.1f s", name, how, device, time.perf_counter() - began)
     return reranker
 
 
@@ -110,7 +110,7 @@ class CrossEncoder:
         self._lock = threading.Lock()
         self._workers = Workers(serial=device != "cpu")
         sample, half = self._batch(*self._tokens(*_SAMPLE)), not exact and has_bfloat16(device)
-        self._forward, self.precision = choose(Scorer(flag.model, device), sample, half=half, run=self._workers.run)
+        self._forward, self.choice = choose(Scorers(flag.model, device), sample, half=half, run=self._workers.run)
 
     def scores(self, question: str, texts: Sequence[str], *, seconds: float | None = None) -> list[float | None]:
         """See Reranker. Texts beyond the model's length are cut at their end."""

@@ -1,4 +1,4 @@
-"""Forward passes, on small models with random weights, in which precision they are made, and callers that share one."""
+"""The choice of a forward pass."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any
 
 import numpy as np
 import pytest
 
-from rag.models.engines import Embedder, Rows, Scorer, Together, choose, sigmoid
+from rag.models.engines import Rows, Together, choose
 from rag.models.tokens import Batch, padded
 
 SAMPLE = padded([[1, 2, 3]], 0, 8)
@@ -19,99 +18,48 @@ EXACT: Rows = np.array([[1.0, 0.0]], dtype=np.float32)
 WRONG: Rows = np.array([[0.0, 1.0]], dtype=np.float32)
 
 
-SHAPE = {
-    "vocab_size": 90,
-    "hidden_size": 32,
-    "num_hidden_layers": 3,
-    "num_attention_heads": 4,
-    "intermediate_size": 64,
-    "max_position_embeddings": 66,
-    "initializer_range": 0.2,
-}
-KINDS = ("bert", "xlm-roberta", "roberta")
+class FakeEngines:
+    """Each pass gives its rows."""
 
+    def __init__(self, **passes: Rows) -> None:
+        self.passes = passes
+        self.asked: list[str] = []
 
-def _config(kind: str, **more: Any) -> Any:
-    from transformers import AutoConfig
+    def own(self, *, half: bool) -> Callable[[Batch], Rows] | None:
+        return self._pass("own_half" if half else "own") if any(key.startswith("own") for key in self.passes) else None
 
-    pad = 0 if kind == "bert" else 1
-    return AutoConfig.for_model(kind, **{**SHAPE, "pad_token_id": pad, "num_labels": 1, **more})
-
-
-def _built(auto: str, kind: str, **more: Any) -> Any:
-    import torch
-    import transformers
-
-    with torch.random.fork_rng():
-        torch.manual_seed(3)
-        return getattr(transformers, auto).from_config(_config(kind, **more)).eval()
-
-
-def _batch(kind: str, lengths: tuple[int, ...] = (23, 17, 5, 1)) -> Batch:
-    rng = np.random.default_rng(5)
-    rows = [rng.integers(5, SHAPE["vocab_size"], size=length).tolist() for length in lengths]
-    return padded(rows, 0 if kind == "bert" else 1, 64)
-
-
-@pytest.mark.parametrize("pooling", ["cls", "mean", "last"])
-def test_pooled_vectors_in_half_precision_are_those_of_float32(pooling: Any) -> None:
-    engine, batch = Embedder(_built("AutoModel", "xlm-roberta"), pooling, "cpu"), _batch("xlm-roberta")
-    expected = engine.forward(half=False)(batch)
-    halved = engine.forward(half=True)(batch)
-    assert engine.close(expected, halved)
-    assert not engine.close(expected, expected[::-1])
-
-
-def test_padding_changes_no_vector() -> None:
-    engine = Embedder(_built("AutoModel", "bert"), "mean", "cpu")
-    forward, batch = engine.forward(half=False), _batch("bert")
-    together = forward(batch)
-    for row, length in enumerate(batch.lengths):
-        alone = forward(padded([batch.ids[row, :length].tolist()], 0, 64))
-        assert np.allclose(together[row], alone[0], atol=1e-5)
-
-
-def test_half_linears_are_put_back() -> None:
-    engine, batch = Embedder(_built("AutoModel", "bert"), "mean", "cpu"), _batch("bert")
-    before = engine.forward(half=False)(batch)
-    halved = engine.forward(half=True)(batch)
-    assert (before * halved).sum(axis=1).min() > 0.99
-    assert (before == engine.forward(half=False)(batch)).all()
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_cross_encoders_scores_in_half_precision_are_those_of_float32(kind: str) -> None:
-    engine, batch = Scorer(_built("AutoModelForSequenceClassification", kind), "cpu"), _batch(kind)
-    expected = engine.forward(half=False)(batch)
-    assert np.abs(engine.forward(half=True)(batch) - expected).max() < 0.1
-    assert np.ptp(sigmoid(expected)) > 0.05, "texts must differ for the comparison to say anything"
-    assert not engine.close(expected, expected + 1)
-
-
-class FakeEngine:
-    """Its passes give their rows."""
-
-    def __init__(self, halved: Rows) -> None:
-        self.halved = halved
-        self.made: list[bool] = []
-
-    def forward(self, *, half: bool) -> Callable[[Batch], Rows]:
-        self.made.append(half)
-        return lambda batch: self.halved if half else EXACT
+    def loaded(self, *, half: bool) -> Callable[[Batch], Rows]:
+        return self._pass("loaded_half" if half else "loaded")
 
     def close(self, exact: Rows, rows: Rows) -> bool:
         return bool((exact * rows).sum() > 0.999)
 
+    def _pass(self, name: str) -> Callable[[Batch], Rows]:
+        def run(batch: Batch) -> Rows:
+            self.asked.append(name)
+            return self.passes[name]
+
+        return run
+
 
 @pytest.mark.parametrize(
-    ("half", "halved", "precision"),
-    [(True, EXACT, "bfloat16"), (True, WRONG, "float32"), (False, EXACT, "float32")],
+    ("half", "passes", "chosen"),
+    [
+        (True, {"own_half": EXACT, "own": EXACT}, ("own", True)),
+        (True, {"own_half": WRONG, "own": EXACT}, ("own", False)),
+        (True, {"own_half": WRONG, "own": WRONG, "loaded_half": EXACT}, ("loaded", True)),
+        (True, {"own_half": WRONG, "own": WRONG, "loaded_half": WRONG}, ("loaded", False)),
+        (True, {"loaded_half": EXACT}, ("loaded", True)),
+        (False, {"own": EXACT}, ("own", False)),
+        (False, {}, ("loaded", False)),
+    ],
 )
-def test_half_precision_is_taken_where_it_gives_the_same(half: bool, halved: Rows, precision: str) -> None:
-    engine = FakeEngine(halved)
-    forward, found = choose(engine, SAMPLE, half=half, run=lambda work: work())
-    assert found == precision
-    assert engine.made[-1] is (precision == "bfloat16"), "the weights stay as the last pass needs them"
+def test_the_first_that_is_close(half: bool, passes: dict[str, Rows], chosen: tuple[str, bool]) -> None:
+    engines = FakeEngines(loaded=EXACT, **passes)
+    forward, choice = choose(engines, SAMPLE, half=half, run=lambda work: work())
+    assert (choice.kind, choice.half) == chosen
+    assert engines.asked[0] == "loaded"
+    assert all(engines.asked.count(name) == 1 for name in engines.asked)
     assert (forward(SAMPLE) == EXACT).all()
 
 

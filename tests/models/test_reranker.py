@@ -40,9 +40,8 @@ def test_scores_are_those_of_flagembedding(folder: Path) -> None:
 
     flag = FlagReranker(str(folder), use_fp16=False, devices="cpu", max_length=62)
     expected = flag.compute_score([(QUESTION, text) for text in TEXTS], normalize=True)
-    scores = load_reranker(str(folder), exact=True).scores(QUESTION, TEXTS)
+    scores = load_reranker(str(folder)).scores(QUESTION, TEXTS)
     assert scores == pytest.approx(expected, abs=1e-5)
-    assert load_reranker(str(folder)).scores(QUESTION, TEXTS) == pytest.approx(expected, abs=0.03), "half precision"
     assert len({round(float(score or 0), 4) for score in scores}) == len(TEXTS)
     assert all(score is not None and 0.0 < score < 1.0 for score in scores)
 
