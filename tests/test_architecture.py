@@ -264,6 +264,10 @@ def test_an_outside_library_has_one_place(library: str) -> None:
     assert not strays, f"{library} belongs to {PLACES[library]}, and is imported by {strays}"
 
 
+def test_the_server_answers_before_the_app_is_imported() -> None:
+    assert not {module for module in reachable({"main"}) if room_of(module) == "rag.app"}
+
+
 def test_nothing_heavy_at_import_of_the_pages() -> None:
     starts = {module for module in trees() if room_of(module) in ("main", "pages", "rag.__main__")}
     heavy = [

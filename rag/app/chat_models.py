@@ -77,6 +77,15 @@ class ChatModels:
         self.connected = Connected()
         self.prompts = PromptTexts(settings.rag_data_dir / "prompts")
 
+    def of_settings(self) -> ChatOptions | None:
+        """That of the settings, without its key; None where there is none."""
+        given = self._settings
+        if not given.has_chat_model:
+            return None
+        return ChatOptions(
+            given.llm_model, given.llm_base_url, fast_model=given.fast_llm_model, temperature=given.llm_temperature
+        )
+
     def chat(self, options: ChatOptions | None = None) -> BaseChatModel:
         """The chat model of `options`, or of the settings. Raises ModelError when it is set up wrong."""
         if options is None:

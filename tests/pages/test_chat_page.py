@@ -388,6 +388,7 @@ def test_a_page_that_changed_or_is_gone_is_marked(open_page: Open, app: FakeApp,
 def test_options_go_along_with_the_question(open_page: Open, app: FakeApp) -> None:
     app.filled()
     app.settings = app.settings.model_copy(update={"llm_model": "big", "llm_base_url": "http://127.0.0.1:1/v1"})
+    app.chats = FakeChats(app.settings)
     app.usage = Usage(calls=1)
     page = opened(open_page("chat"), "options")
     page.text_input(key="option-fast_model").set_value("small").run()

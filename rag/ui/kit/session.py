@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import streamlit as st
 from streamlit.runtime import Runtime
 
-from rag.app import App, ChatOptions
 from rag.config import load_settings
 from rag.errors import StoreAwayError
 from rag.types import Notice, Retrieval, RunMode
@@ -21,6 +20,7 @@ from rag.ui.kit.scope import Scope
 
 if TYPE_CHECKING:
     from rag.access import Person
+    from rag.app import App, ChatOptions
     from rag.ui.kit.live import LiveRun
     from rag.ui.kit.sources import Source
 
@@ -112,15 +112,7 @@ def recall_chat(app: App) -> None:
 
 def chat_in_use(app: App) -> ChatOptions | None:
     """The chat model of the session, else that of the settings; None where there is none."""
-    settings = app.settings
-    if session().chat is not None or not settings.has_chat_model:
-        return session().chat
-    return ChatOptions(
-        settings.llm_model,
-        settings.llm_base_url,
-        fast_model=settings.fast_llm_model,
-        temperature=settings.llm_temperature,
-    )
+    return session().chat or app.chats.of_settings()
 
 
 def keep_chat(app: App, chat: ChatOptions) -> None:
@@ -135,6 +127,8 @@ def forget_chat(app: App) -> None:
 
 def build_app() -> App:
     """Build the application from the settings. Raises RagError when a setting or the store is at fault."""
+    from rag.app import App  # a second, in which the server already answers
+
     app = App(load_settings())
     app.start()
     return app
