@@ -71,8 +71,8 @@ if TYPE_CHECKING:
 __all__ = ["App", "ChatOptions", "Event", "JobItem", "JobView", "Question", "RunOptions"]
 
 
-# Importing torch takes seconds in which other threads get half of Python at best: the first page goes before.
-_FIRST_PAGE_SECONDS = 2.0
+# Importing torch takes a second in which other threads get half of Python at best: the first page goes before.
+_FIRST_PAGE_SECONDS = 1.0
 
 _IDLE_SECONDS = 600.0
 

@@ -18,7 +18,8 @@ from rag.errors import ModelError
 from rag.models.engines import Embedders, Together, Workers, ahead, choose, has_bfloat16
 from rag.models.families import ModelFamily, family_of
 from rag.models.flag import load_flag_model
-from rag.models.hub import find_model
+from rag.models.hub import BUILTIN, find_model
+from rag.models.plain_bert import read_bert
 from rag.models.tokens import Batch, Tokens, grouped, hashed_characters, padded, sum_of_rows
 
 # Tokens in one forward pass. On a CPU 512 to 2048 are within four per cent of each other.
@@ -43,7 +44,7 @@ Vectors = NDArray[np.float32]
 
 
 class FlagEncoder:
-    """An EmbeddingModel over what FlagEmbedding loaded (`flag.model`, `flag.tokenizer`)."""
+    """An EmbeddingModel over what FlagEmbedding or `read_bert` loaded (`flag.model`, `flag.tokenizer`)."""
 
     def __init__(self, flag: Any, family: ModelFamily, *, name: str, device: str, exact: bool = False) -> None:
         """See `load_embedding_model` for `exact`."""
@@ -177,7 +178,7 @@ class EmbeddingModel(Protocol):
 
 
 def load_embedding_model(name: str, *, exact: bool = False) -> EmbeddingModel:
-    """Load `builtin`, a model of the hub by name, or a local folder, through FlagEmbedding.
+    """Load a model of the hub by name, or a local folder, through FlagEmbedding, and `builtin` from its files.
 
     `exact` stays with float32 whatever the processor has.
 
@@ -188,7 +189,8 @@ def load_embedding_model(name: str, *, exact: bool = False) -> EmbeddingModel:
     found = find_model(name)
     family = family_of(found.origin, found.folder)
     device = best_device()
-    flag = load_flag_model(name, found.folder, family.pooling, device)
+    plain = name == BUILTIN and device == "cpu"
+    flag = read_bert(found.folder) if plain else load_flag_model(name, found.folder, family.pooling, device)
     model = FlagEncoder(flag, family, name=found.name, device=device, exact=exact)
     log.info(
         "Embedding model %s: %d dimensions, %s pooling, %s pass in %s on %s, loaded in %.1f s",

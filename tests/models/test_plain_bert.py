@@ -1,0 +1,44 @@
+"""The built-in model read from its files: what FlagEmbedding loads of them, without the time it takes."""
+
+import subprocess
+import sys
+
+import numpy as np
+
+from rag.models.embedding import FlagEncoder
+from rag.models.families import family_of
+from rag.models.flag import load_flag_model
+from rag.models.hub import BUILTIN, find_model
+from rag.models.plain_bert import read_bert
+
+TEXTS = [
+    "The lighthouse of Vik was built in 1910.",
+    "café naïve, Ünïcode, ﬁ, İ, emoji 😀",
+    "检索系统先找到段落。",
+    "[CLS] [SEP] [UNK] [MASK] <mask>",
+    " \n\ttabs\t",
+    "word " * 600,
+    "",
+]
+
+
+def test_tokens_and_vectors_are_those_of_the_loaded_model() -> None:
+    found = find_model(BUILTIN)
+    family = family_of(found.origin, found.folder)
+    plain, loaded = (
+        FlagEncoder(flag, family, name=BUILTIN, device="cpu", exact=True)
+        for flag in (read_bert(found.folder), load_flag_model(BUILTIN, found.folder, family.pooling, "cpu"))
+    )
+    assert plain._tokens.encode(TEXTS) == loaded._tokens.encode(TEXTS)
+    assert np.array_equal(plain._unread, loaded._unread)
+    assert (plain.dimension, plain._most, plain._pad) == (loaded.dimension, loaded._most, loaded._pad)
+    np.testing.assert_allclose(plain.encode_passages(TEXTS), loaded.encode_passages(TEXTS), atol=1e-5)
+    np.testing.assert_allclose(plain.sentence_vectors(TEXTS), loaded.sentence_vectors(TEXTS), atol=1e-5)
+
+
+def test_the_built_in_model_is_ready_without_transformers() -> None:
+    script = (
+        "import sys\nfrom rag.models.embedding import load_embedding_model\nload_embedding_model('builtin')\n"
+        "sys.exit(bool({'transformers', 'FlagEmbedding'} & sys.modules.keys()))"
+    )
+    assert subprocess.run([sys.executable, "-c", script], check=False, timeout=120).returncode == 0
