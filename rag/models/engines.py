@@ -145,13 +145,12 @@ class Embedders:
             return None
         encode, pooling = EncoderPass(self._model, half=half), self._pooling
 
-        def embed(batch: Batch, *, careful: bool = False) -> Rows:
+        def embed(batch: Batch) -> Rows:
             import torch
 
             with torch.inference_mode():
-                hidden = encode(batch, first=pooling == "cls", careful=careful)
-                vectors = _unit(hidden.float() if pooling == "cls" else _pooled(hidden.float(), batch, pooling))
-            return vectors if careful or np.isfinite(vectors).all() else embed(batch, careful=True)
+                hidden = encode(batch, first=pooling == "cls").float()
+                return _unit(hidden if pooling == "cls" else _pooled(hidden, batch, pooling))
 
         return embed
 
@@ -212,13 +211,13 @@ class Scorers:
             return None
         encode = EncoderPass(body, half=half)
 
-        def score(batch: Batch, *, careful: bool = False) -> Rows:
+        def score(batch: Batch) -> Rows:
             import torch
 
             with torch.inference_mode():
-                hidden = encode(batch, first=True, careful=careful).float()
+                hidden = encode(batch, first=True).float()
                 logits: Rows = head(hidden[:, None]).view(-1, 1).numpy()
-            return logits if careful or np.isfinite(logits).all() else score(batch, careful=True)
+            return logits
 
         return score
 

@@ -47,7 +47,7 @@ class _Norm:
 
 @dataclass(frozen=True, slots=True)
 class _Layer:
-    attended: Linear  # to query, key, and value with a column of ones for each head
+    attended: Linear  # to query, key and value
     joined: Linear
     norm: _Norm
     widened: Linear
@@ -64,7 +64,6 @@ class EncoderPass:
 
         config, embeddings = body.config, body.embeddings
         self._dtype = torch.bfloat16 if half else torch.float32
-        self._half = half
         self._heads: int = config.num_attention_heads
         self._width: int = config.hidden_size // self._heads
         self._words = embeddings.word_embeddings.weight.detach()
@@ -75,22 +74,19 @@ class EncoderPass:
         self._norm = _norm(embeddings.LayerNorm)
         self._layers = [self._layer(layer) for layer in body.encoder.layer]
 
-    def __call__(self, batch: Batch, *, first: bool = False, careful: bool = False) -> Any:
-        """(n, tokens, d) in the pass's precision, or (n, d) of the first tokens alone when `first`.
-
-        When `careful`, attention is torch's own, which no size of the scores can overflow; else, in
-        bfloat16, it may, and the result then is not finite.
-        """
+    def __call__(self, batch: Batch, *, first: bool = False) -> Any:
+        """(n, tokens, d) in the pass's precision, or (n, d) of the first tokens alone when `first`."""
         import torch
 
         n, tokens = batch.ids.shape
-        quick = self._half and n > 1 and not careful
-        pads = None if batch.lengths.min() == tokens else torch.from_numpy(~batch.mask)
+        mask = None
+        if batch.lengths.min() < tokens:
+            pads = torch.from_numpy(~batch.mask)
+            mask = torch.zeros(pads.shape, dtype=self._dtype).masked_fill_(pads, float("-inf"))[:, None, None]
         hidden = self._embedded(batch)
         for number, layer in enumerate(self._layers):
             rows = 1 if first and number == len(self._layers) - 1 else tokens
-            attend = self._quick if quick else self._exact
-            joined = attend(layer.attended(hidden), pads, n, tokens, rows)
+            joined = self._attended_to(layer.attended(hidden), mask, n, tokens, rows)
             if rows != tokens:
                 hidden = hidden.view(n, tokens, -1)[:, 0].contiguous()
             hidden = layer.norm(layer.joined.plus(joined, hidden))
@@ -110,44 +106,15 @@ class EncoderPass:
             words += torch.nn.functional.embedding(torch.from_numpy(batch.types), self._types)
         return self._norm(words).to(self._dtype).view(n * tokens, -1)
 
-    def _exact(self, attended: Any, pads: Any, n: int, tokens: int, rows: int) -> Any:
-        """Attention by torch's kernel: (n · tokens, 3 d + heads) to (n · rows, d)."""
+    def _attended_to(self, attended: Any, mask: Any, n: int, tokens: int, rows: int) -> Any:
+        """Attention by torch's kernel: (n · tokens, 3 d) to (n · rows, d)."""
         import torch
 
-        query, key, value = self._split(attended, n, tokens)
-        mask = None
-        if pads is not None:
-            mask = torch.zeros(pads.shape, dtype=self._dtype).masked_fill_(pads, float("-inf"))[:, None, None]
+        query, key, value = attended.view(n, tokens, 3, self._heads, self._width).permute(2, 0, 3, 1, 4)
         joined = torch.nn.functional.scaled_dot_product_attention(
-            query[:, :, :rows], key, value[..., :-1], attn_mask=mask, scale=1.0
+            query[:, :, :rows], key, value, attn_mask=mask, scale=1.0
         )
         return joined.transpose(1, 2).reshape(n * rows, -1)
-
-    def _quick(self, attended: Any, pads: Any, n: int, tokens: int, rows: int) -> Any:
-        """The same as exp(Q Kᵀ) [V 1], divided by its last column: half the time of torch's kernel.
-
-        A softmax's largest score is usually subtracted first. It only keeps exp from overflowing: a
-        floating-point number is as exact at any size. Padding has zeros for its value and its one, so
-        no mask is needed.
-        """
-        import torch
-
-        if pads is not None:
-            values = attended.view(n, tokens, -1)[:, :, 2 * self._heads * self._width :]
-            values.masked_fill_(pads[:, :, None], 0.0)
-        query, key, value = self._split(attended, n, tokens)
-        flat = (n * self._heads, -1, self._width)
-        scores = torch.bmm(query[:, :, :rows].reshape(flat), key.reshape(flat).transpose(1, 2))
-        joined = torch.bmm(scores.exp_(), value.reshape(n * self._heads, tokens, self._width + 1))
-        joined = joined[..., :-1] / joined[..., -1:]
-        return joined.view(n, self._heads, rows, self._width).transpose(1, 2).reshape(n * rows, -1)
-
-    def _split(self, attended: Any, n: int, tokens: int) -> tuple[Any, Any, Any]:
-        """Query and key (n, heads, tokens, width), and value with one column more."""
-        size = self._heads * self._width
-        both = attended[:, : 2 * size].view(n, tokens, 2, self._heads, self._width).permute(2, 0, 3, 1, 4)
-        value = attended[:, 2 * size :].view(n, tokens, self._heads, self._width + 1).transpose(1, 2)
-        return both[0], both[1], value
 
     def _layer(self, layer: Any) -> _Layer:
         attention, output = layer.attention.self, layer.attention.output
@@ -161,15 +128,13 @@ class EncoderPass:
         )
 
     def _attended(self, attention: Any) -> Linear:
-        """Query (with the scale 1/√width), key and value in one; a row of zeros with a bias of one gives the ones."""
+        """Query (with the scale 1/√width), key and value in one."""
         import torch
 
-        heads, width, scale = self._heads, self._width, self._width**-0.5
-        value, bias = attention.value.weight.detach(), attention.value.bias.detach()
-        value = torch.cat([value.view(heads, width, -1), torch.zeros(heads, 1, value.shape[1])], dim=1)
-        bias = torch.cat([bias.view(heads, width), torch.ones(heads, 1)], dim=1)
-        weights = [attention.query.weight.detach() * scale, attention.key.weight.detach(), value.flatten(0, 1)]
-        biases = [attention.query.bias.detach() * scale, attention.key.bias.detach(), bias.flatten()]
+        scale = self._width**-0.5
+        parts = (attention.query, scale), (attention.key, 1.0), (attention.value, 1.0)
+        weights = [part.weight.detach() * factor for part, factor in parts]
+        biases = [part.bias.detach() * factor for part, factor in parts]
         return Linear(torch.cat(weights), torch.cat(biases), self._dtype)
 
 

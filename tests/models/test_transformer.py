@@ -64,13 +64,12 @@ def test_it_gives_what_the_loaded_model_gives(kind: str, half: bool) -> None:
     model, batch = _built("AutoModel", kind), _batch(kind)
     expected = _hidden(model, batch)
     with torch.inference_mode():
-        for careful in (False, True):
-            found = EncoderPass(model, half=half)(batch, careful=careful).float()
-            for row, length in enumerate(batch.lengths):
-                cosines = torch.cosine_similarity(found[row, :length], expected[row, :length], dim=-1)
-                assert float(cosines.min()) > (0.999 if half else 0.999999)
-                if not half:
-                    assert torch.allclose(found[row, :length], expected[row, :length], atol=1e-4)
+        found = EncoderPass(model, half=half)(batch).float()
+        for row, length in enumerate(batch.lengths):
+            cosines = torch.cosine_similarity(found[row, :length], expected[row, :length], dim=-1)
+            assert float(cosines.min()) > (0.999 if half else 0.999999)
+            if not half:
+                assert torch.allclose(found[row, :length], expected[row, :length], atol=1e-4)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -107,14 +106,12 @@ def test_token_types_are_told_apart() -> None:
         assert not torch.allclose(found[0, :23], EncoderPass(model, half=False)(plain)[0, :23], atol=1e-2)
 
 
-def test_scores_beyond_what_exp_holds_are_computed_again_with_care() -> None:
+def test_scores_beyond_what_exp_holds_overflow_nothing() -> None:
     import torch
 
     model, batch = _built("AutoModel", "bert"), _batch("bert")
     with torch.no_grad():
         model.encoder.layer[0].attention.self.query.weight *= 4_000
-    with torch.inference_mode():
-        assert not torch.isfinite(EncoderPass(model, half=True)(batch)[0, :23]).all()
     embed = Embedders(model, "mean", "cpu").own(half=True)
     assert embed is not None
     vectors = embed(batch)
