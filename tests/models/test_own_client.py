@@ -123,6 +123,19 @@ def test_it_connects_to_the_address_that_was_judged_and_to_no_other() -> None:
         assert server.requests[0].headers["host"] == f"chat.invalid:{server.port}"
 
 
+@pytest.mark.parametrize(("scheme", "port"), [("http", 80), ("https", 443)])
+def test_an_address_without_a_port_is_judged_by_that_of_its_scheme(scheme: str, port: int) -> None:
+    judged: list[tuple[str, int]] = []
+
+    def admit(host: str, port: int) -> list[str]:
+        judged.append((host, port))
+        raise ModelError("chat_own_forbidden")
+
+    with pytest.raises(ModelError):
+        asyncio.run(check_chat_model(model(f"{scheme}://chat.invalid/v1", admit=admit)))
+    assert set(judged) == {("chat.invalid", port)}
+
+
 def test_the_next_address_is_tried_where_the_first_is_closed() -> None:
     with ChatServer(["ready"]) as server:
         address = f"http://chat.invalid:{server.port}/v1"

@@ -115,6 +115,7 @@ def test_a_time_budget_keeps_what_was_written_and_says_why(runs: Runs) -> None:
     slow = ScriptedReasoner(answers=[["Mount Aso erupted in 1953 [1]. ", 30.0]])
     answer = _ask(runs, slow, seconds=2.5)
     assert answer.text.startswith("Mount Aso erupted in 1953") and answer.outcome == "caveat"
+    assert not answer.statements, "what was cut off was not checked as a whole"
     assert answer.notice is not None and "2.5 seconds" in say(answer.notice, "en")
 
 
@@ -122,6 +123,7 @@ def test_a_time_budget_without_a_text_quotes(runs: Runs) -> None:
     answer = _ask(runs, ScriptedReasoner(answers=[[30.0]]), seconds=2.5)
     assert answer.notice is not None and answer.notice.code == "quoted_budget_seconds"
     assert answer.citations and answer.outcome == "caveat"
+    assert answer.statements
 
 
 def test_a_budget_refuses_and_reserves() -> None:
