@@ -72,7 +72,7 @@ def _box(text: str, place: tuple[int, int], status: str) -> str:
     dashed = "" if status in _COLORS else ' stroke-dasharray="4 4"'
     color = _COLORS.get(status, _OTHER)
     wide = sum(2 if ord(sign) > 0x2E7F else 1 for sign in text)
-    shown = escape(shorten(text, 11 if wide > 1.5 * len(text) else 22))
+    shown = escape(shorten(text, 11 if wide > 1.5 * len(text) else 20))
     return (
         f'<g><title>{escape(text)}</title><rect x="{x}" y="{y}" width="{_WIDTH}" height="{_HEIGHT}" rx="8"'
         f' fill="#ffffff" stroke="{color}" stroke-width="1.5"{dashed}/>'
