@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import threading
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from rag.app.models import Models
@@ -33,7 +31,6 @@ from rag.store.qdrant.registry import (
 from rag.store.qdrant.transfer import export_library, import_library
 
 _BUILTIN_DIMENSION = 384
-_FRESH = 1.0  # seconds in which what another process does to the libraries may go unseen
 
 
 class Libraries:
@@ -45,7 +42,6 @@ class Libraries:
         self._models = models
         self._open: dict[str, Library] = {}
         self._seen: list[LibraryInfo] = []
-        self._looked, self._changes = -math.inf, 0
         self._turns: dict[str, threading.RLock] = {}
         self._turns_lock = threading.Lock()
 
@@ -55,31 +51,10 @@ class Libraries:
         While the database is away they are those that were there before.
         """
         first = self._settings.rag_library
-        try:
-            seen = self._look()
-        except StoreAwayError:
-            seen = self._seen
-        found = {first: LibraryInfo(first, "", 0), **{info.name: info for info in seen}}
+        with suppress(StoreAwayError):
+            self._seen = library_infos(self._client)
+        found = {first: LibraryInfo(first, "", 0), **{info.name: info for info in self._seen}}
         return sorted(found.values(), key=lambda info: (info.shown.casefold(), info.name))
-
-    def _look(self) -> list[LibraryInfo]:
-        """Read anew which there are, unless that was done a moment ago: every page asks, most of them twice."""
-        moment, changes = time.monotonic(), self._changes
-        if moment - self._looked > _FRESH:
-            seen = library_infos(self._client)
-            if changes != self._changes:  # by another thread, perhaps after it was read here
-                return seen
-            self._seen, self._looked = seen, moment
-        return self._seen
-
-    @contextmanager
-    def _changing(self) -> Iterator[None]:
-        """What is done within is seen by whoever asks afterwards."""
-        try:
-            yield
-        finally:
-            self._changes += 1
-            self._looked = -math.inf
 
     def removed(self) -> list[LibraryInfo]:
         """Those that were removed and can be restored, the latest first."""
@@ -101,8 +76,7 @@ class Libraries:
     def create(self, title: str) -> str:
         """Make a library that people know by `title`; returns its name."""
         name, plain = self.new_name(title)
-        with self._changing():
-            create_library(self._client, LibraryInfo(name, *self._identity(name), now(), plain))
+        create_library(self._client, LibraryInfo(name, *self._identity(name), now(), plain))
         return name
 
     def new_name(self, title: str) -> tuple[str, str]:
@@ -111,20 +85,18 @@ class Libraries:
         return free_name(self._client, plain, reserved=[self._settings.rag_library]), plain
 
     def rename(self, name: str, title: str) -> None:
-        with self._changing():
-            rename_library(self._client, self.get(name).name, title)
+        rename_library(self._client, self.get(name).name, title)
 
     def remove(self, name: str) -> None:
         """Hide the library; for a day it can be restored. The one of the settings stays."""
         if name == self._settings.rag_library:
             raise StoreError("library_is_first", library=name)
-        with self._turn(name), self._changing():
+        with self._turn(name):
             remove_library(self._client, name)
             self._open.pop(name, None)
 
     def restore(self, name: str) -> None:
-        with self._changing():
-            restore_library(self._client, name)
+        restore_library(self._client, name)
 
     def over(self) -> list[str]:
         """The names of those that were removed and can no longer be restored."""
@@ -147,8 +119,7 @@ class Libraries:
 
     def _opened(self, name: str, embedding_model: str, dimension: int) -> Library:
         create = name == self._settings.rag_library
-        with self._changing():
-            return open_library(self._client, name, embedding_model, dimension, create=create)
+        return open_library(self._client, name, embedding_model, dimension, create=create)
 
     def _turn(self, name: str) -> threading.RLock:
         """The lock under which this library is opened. It may take as long as an import, and keeps no other waiting."""
@@ -190,14 +161,13 @@ class Libraries:
         embedding model, which it must have been made with; raises ModelMismatchError.
         """
         model = self._models.embedding
-        with self._changing():
-            return import_library(
-                self._client,
-                path,
-                name,
-                embedding_model=model.name,
-                dimension=model.dimension,
-                on_progress=on_progress,
-                called=called,
-                title=title,
-            )
+        return import_library(
+            self._client,
+            path,
+            name,
+            embedding_model=model.name,
+            dimension=model.dimension,
+            on_progress=on_progress,
+            called=called,
+            title=title,
+        )
