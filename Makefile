@@ -12,7 +12,7 @@ PY := .venv/bin/python
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-dev run test lint format demo eval bench bench-scale lock pin-images clean
+.PHONY: help install install-office install-ocr install-dev run test model-server lint format demo eval bench bench-scale lock pin-images clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | awk -F '\t' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -20,6 +20,14 @@ help: ## list the targets
 install: ## make .venv with what the app needs (run, demo do this by themselves)
 	@command -v $(PYTHON) >/dev/null || { echo "No Python found: 3.11 or newer is needed."; exit 1; }
 	@$(PYTHON) scripts/install.py
+
+install-office: ## also what reads .xls, .ods, .odp, .rtf and .msg: 64 MB more
+	@command -v $(PYTHON) >/dev/null || { echo "No Python found: 3.11 or newer is needed."; exit 1; }
+	@$(PYTHON) scripts/install.py --office
+
+install-ocr: ## also text recognition for pictures and scans: 115 MB more
+	@command -v $(PYTHON) >/dev/null || { echo "No Python found: 3.11 or newer is needed."; exit 1; }
+	@$(PYTHON) scripts/install.py --ocr
 
 install-dev: ## the same with what tests and checks need (test, lint do this by themselves)
 	@command -v $(PYTHON) >/dev/null || { echo "No Python found: 3.11 or newer is needed."; exit 1; }
@@ -31,16 +39,21 @@ run: install ## start the app on http://127.0.0.1:8501
 test: install-dev ## run the whole test suite
 	@$(PY) -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 
-lint: install-dev ## ruff, ruff format and mypy --strict, as CI runs them
+model-server: ## serve a real, small chat model on loopback, for pytest -m model and benchmarks.local_model
+	@$(PYTHON) scripts/model_server.py
+
+lint: install-dev ## ruff, ruff format, mypy --strict, licences and texts, as CI runs them
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy
+	$(PY) scripts/notice.py --check
+	$(PY) scripts/prose.py
 
 format: install-dev ## put the code into the house format
 	$(PY) -m ruff check --fix .
 	$(PY) -m ruff format .
 
-demo: install ## load the sample pages and ask four questions, in the terminal; needs no network
+demo: install ## load the sample pages and ask eight questions, in the terminal; needs no network
 	@PYTHONPATH=. $(PY) scripts/demo.py
 
 eval: install ## each mechanism of quality beside its simplest rival, written into docs/quality.md; see benchmarks/README.md

@@ -13,17 +13,20 @@ from pathlib import Path
 
 import streamlit as st
 from starlette.middleware import Middleware
+from starlette.routing import Route
 from streamlit.runtime.pages_manager import PagesManager
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from rag.config import Settings, load_settings
 from rag.errors import RagError
+from rag.logs import begin_logging
 from rag.ui.kit.browser import BrowserCookie
 from rag.ui.kit.session import get_app
 from rag.ui.serving.disclosure import NoDisclosure
 from rag.ui.serving.first_load import FirstLoad
 from rag.ui.serving.headers import SecurityHeaders
 from rag.ui.serving.hosts import AllowedHosts
+from rag.ui.serving.manifest import manifest
 from rag.ui.serving.together import send_together
 from rag.ui.serving.uploads import Uploads
 from rag.ui.serving.whole_runs import let_runs_end
@@ -37,7 +40,7 @@ def open_early() -> None:
 
 
 def settings() -> Settings:
-    """The settings; where one is wrong, which a page says, those of somebody who set none."""
+    """Return the settings, or the defaults if one is invalid; the page then says which."""
     with suppress(RagError):
         return load_settings()
     return Settings.model_construct()
@@ -45,7 +48,7 @@ def settings() -> Settings:
 
 @asynccontextmanager
 async def serving(_: st.App) -> AsyncIterator[None]:
-    """What happens besides as long as the server runs."""
+    """Load models early, as soon as the server starts."""
     threading.Thread(target=open_early, name="opening", daemon=True).start()
     yield
 
@@ -56,11 +59,12 @@ if get_script_run_ctx(suppress_warning=True) is None:
     PagesManager.uses_pages_directory = False
     let_runs_end()
     send_together()
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    begin_logging(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     given = settings()
     app = st.App(
         Path(__file__).resolve(),
         lifespan=serving,
+        routes=[Route("/manifest.webmanifest", manifest)],
         middleware=[
             Middleware(SecurityHeaders),
             Middleware(AllowedHosts, given.allowed_hosts),

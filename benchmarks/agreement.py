@@ -2,12 +2,12 @@
 
     python -m benchmarks.agreement [SET …] [--data FOLDER] [--limit N] [--publish]
 
-The sets are those of people's labels in `statements/`; each is shown whole, and in two halves of its questions. Beside
-the rules stand a small rule (`benchmarks.statements`), the local model where VERIFIER_MODEL names one, and the
-connected one where LLM_* are set, which is asked as the app asks it: statements that stand in a passage to the letter
-are the rules'. A case that a model did not answer for is left out, and n falls. "Partly" is not borne out. Intervals
-are of 1,000 resamplings of questions. The screens show a judge's figures from a hundred labels on, and where the
-interval of its kappa lies above 0.
+The sets are people's labels of statements, from the shared folder; each is shown whole, and in two halves of its
+questions. Beside the rules stand a small rule (`benchmarks.statements`), the local model where VERIFIER_MODEL names
+one, and the connected one where LLM_* are set, which is asked as the app asks it: statements that stand in a passage
+to the letter are the rules'. A case that a model did not answer for is left out, and n falls. "Partly" is not borne
+out. Intervals are of 1,000 resamplings of questions. The screens show a judge's figures from a hundred labels on, and
+where the interval of its kappa lies above 0.
 """
 
 from __future__ import annotations

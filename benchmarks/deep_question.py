@@ -34,7 +34,7 @@ PAGE = report.ROOT / "docs" / "quality.md"
 
 def measure(app: App, writer: str) -> Iterator[Row]:
     """Each way over the same library; only research can ask the web, and may."""
-    judging = Asking(app).tools("main", None, judge=False)
+    judging = Asking(app, app._in_flight, app._database.evaluations).tools("main", None, judge=False)
     for way in WAYS:
         question = way.question(case(), "main")
         options = replace(question.options, web="allowed")

@@ -13,10 +13,10 @@ from benchmarks.datasets import DEFAULT_FOLDER
 from rag.reading.charset import decode
 from rag.reading.extraction.features import describe, words_of
 from rag.reading.extraction.main_text import first_opinion
+from rag.reading.extraction.reader_view import make_reader_view
 from rag.reading.extraction.segments import Block, segment
 from rag.reading.extraction.structured import Facts, read_facts
 from rag.reading.extraction.tree import body_of, parse
-from rag.reading.extraction.visible import remove_hidden
 
 SETS = (DEFAULT_FOLDER / "wcxb", DEFAULT_FOLDER / "aeb")
 # The pages of this set are news, and it calls them articles; the other set's articles are of all sorts.
@@ -59,9 +59,10 @@ def read_page(row: Row) -> bytes:
 
 def parsed(page: bytes) -> tuple[Any, Facts]:
     """The body of a page without hidden parts, and what it states of itself."""
-    tree = parse(decode(page))
+    source = decode(page)
+    tree = parse(source)
     facts = read_facts(tree)
-    remove_hidden(tree)
+    make_reader_view(tree, source)
     return body_of(tree), facts
 
 

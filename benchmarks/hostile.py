@@ -155,7 +155,7 @@ def _taken(parser: object, path: str) -> str:
             notice = judge(found, can_read=lambda text: True)
             outcome = f"held: {notice.code}" if notice else f"read: {len(found.text)} characters"
         except IngestError as error:
-            outcome = "refused: " + " ".join(filter(None, [error.code, error.notice.params.get("cause", "")]))
+            outcome = "refused: " + " ".join(filter(None, [error.code, error.notice.cause]))
         outcomes[outcome] = outcomes.get(outcome, 0) + 1
     return ", ".join(f"{text} x {count}" if count > 1 else text for text, count in outcomes.items())
 
@@ -170,7 +170,7 @@ def _fetched(fetcher: object, parser: object, url: str) -> str:
         answer = fetcher.fetch(url)
         found = parser.parse(answer.body, answer.content_type, answer.charset, answer.final_url)
     except IngestError as error:
-        return "refused: " + " ".join(filter(None, [error.code, error.notice.params.get("cause", "")]))
+        return "refused: " + " ".join(filter(None, [error.code, error.notice.cause]))
     return f"read: {len(found.text)} characters"
 
 

@@ -4,8 +4,8 @@
 
 A softmax regression over the sentences of the passages that each question is answered from: the likelihood that one
 in the evidence is drawn. The sets weigh alike. What is printed of a set was predicted by a fit on the others, beside
-BM25 of the sentence with its title and headings, among the same sentences: how often the first one stands in the
-evidence, and which share of the first two. The last line is the fit on all of them.
+the sentence nearest to the question by the model alone, among the same sentences: how often the first one stands in
+the evidence, and which share of the first two. The last line is the fit on all of them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from benchmarks.datasets import DEFAULT_FOLDER, Dataset, find, load, spread
 from benchmarks.ours import MeasuredApp, measured_app, take_in
 from benchmarks.quoted import in_evidence
-from rag.reasoning.extractive import FEATURES, ExtractiveReasoner
+from rag.reasoning.extractive import FEATURES
 
 SETS = ("xquad-en", "xquad-zh", "chroma", "hotpot", "musique")
 """Those whose licence lets weights that were fitted on them be handed on."""
@@ -57,7 +57,7 @@ def main() -> int:
 
 def asked(app: MeasuredApp, library: str, data: Dataset, limit: int) -> Iterator[Asked]:
     """At most `limit` questions, evenly spread, of those that have evidence among what was found."""
-    reasoner = ExtractiveReasoner(app.models.sparse, app.library(library).idf)
+    reasoner = app.quoter(library)
     for row in spread([row for row in data.questions if row["evidence"]], limit):
         sentences, features = reasoner.told(row["question"], app.search(row["question"], library=library).passages)
         stating = [not sentence.quoted.asks for sentence in sentences]
@@ -67,10 +67,10 @@ def asked(app: MeasuredApp, library: str, data: Dataset, limit: int) -> Iterator
 
 
 def report(samples: dict[str, list[Asked]]) -> None:
-    plain = np.array([float(name == "bm25") for name in FEATURES])
+    plain = np.array([float(name == "near") for name in FEATURES])
     for name, own in samples.items():
         others = [sample for other, sample in samples.items() if other != name]
-        scores = {"ours": _shares(own, fit(others)) if others else [], "bm25": _shares(own, plain)}
+        scores = {"ours": _shares(own, fit(others)) if others else [], "nearest": _shares(own, plain)}
         print(json.dumps({"set": name, **{k: [round(v, 3) for v in pair] for k, pair in scores.items()}}), flush=True)
     weights = fit(list(samples.values())).tolist()
     print(json.dumps({name: round(weight, 1) for name, weight in zip(FEATURES, weights, strict=True)}))

@@ -33,7 +33,7 @@ def by_app(app: MeasuredApp, library: str, data: Dataset) -> list[Quoted]:
     """A fast answer to each question that has one."""
     found = (app.wait(app.ask(Question(row["question"], (library,)))) for row in _asked(data))
     texts = ("" if answer.outcome == "not_in_pages" else answer.text for answer in found)
-    return [_scored(row, _sentences(text)) for row, text in zip(_asked(data), texts, strict=True)]
+    return [_scored(row, sentences_of(text)) for row, text in zip(_asked(data), texts, strict=True)]
 
 
 def by_words(data: Dataset, app: MeasuredApp) -> list[Quoted]:
@@ -59,6 +59,6 @@ def in_evidence(row: Mapping[str, Any], sentences: Iterable[str]) -> list[bool]:
     return [any(one in quote or quote in one for quote in evidence) for one in map(squash, sentences)]
 
 
-def _sentences(text: str) -> list[str]:
+def sentences_of(text: str) -> list[str]:
     bare = unmarked(text)
     return [bare[start:end] for start, end in split_sentences(bare)]

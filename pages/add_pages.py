@@ -9,15 +9,18 @@ import streamlit as st
 from rag.config import CHUNKERS
 from rag.errors import RagError
 from rag.ingest.sources import FILE_TYPES
-from rag.messages import say
+from rag.locales import say
+from rag.ui.chat.asking import start
+from rag.ui.chat.examples import example_questions
 from rag.ui.imports.job_history import draw_history
 from rag.ui.imports.jobs import draw_job
 from rag.ui.imports.site_form import draw_site_form
 from rag.ui.imports.web_finds import draw_web_finds
 from rag.ui.kit.escape import escape_line
 from rag.ui.kit.language import current_language
+from rag.ui.kit.navigation import HANDED, go, handed_over
 from rag.ui.kit.parts import page_head
-from rag.ui.kit.session import current_library, set_param, whose
+from rag.ui.kit.session import current_library, jobs_of, session, set_param, whose
 from rag.ui.kit.strings import Language, counted, label
 from rag.ui.serving.uploads import bounds, release
 from rag.ui.shell import open_app
@@ -44,7 +47,7 @@ def draw() -> None:
     # Always there, or the uploader's files on their way are lost when what stands above it comes or goes.
     with st.container(key="job-area"):
         if job_id:
-            _job(app, job_id, language)
+            _job(app, library, job_id, language)
     place = st.container()  # the tabs stand above what they need to know
     options = _options(app, language)
     tabs = _TABS if app.imports.web_search else _TABS[:-1]
@@ -66,12 +69,24 @@ def draw() -> None:
     draw_history(app, library, job_id, language)
 
 
-def _job(app: App, job_id: str, language: Language) -> None:
+def _job(app: App, library: str, job_id: str, language: Language) -> None:
     try:
-        draw_job(app, job_id, language)
+        draw_job(
+            app,
+            job_id,
+            language,
+            lambda question: _ask(app, library, question),
+            lambda pages: example_questions(app, library, language, among=pages),
+        )
     except RagError as error:
         st.info(escape_line(say(error.notice, language)), icon=":material/history:")
     st.markdown(f"## {label('add_more', language)}", anchors=False)
+
+
+def _ask(app: App, library: str, question: str) -> None:
+    """Ask in a conversation of its own, and go there."""
+    if start(app, library, question, conversation=""):
+        go("chat", conversation=session().conversation)
 
 
 def _options(app: App, language: Language) -> _Options:
@@ -89,9 +104,13 @@ def _options(app: App, language: Language) -> _Options:
 
 
 def _links(app: App, library: str, options: _Options, language: Language) -> None:
+    box, handed = f"pasted-{_round()}", handed_over()
+    if handed:
+        st.session_state.setdefault(box, "\n".join(app.imports.find_urls(handed)[0]))
+        st.caption(label("add_handed", language))
     pasted = st.text_area(
         label("add_paste", language),
-        key=f"pasted-{_round()}",
+        key=box,
         height=150,
         placeholder=label("add_paste_placeholder", language),
         label_visibility="collapsed",
@@ -106,6 +125,9 @@ def _links(app: App, library: str, options: _Options, language: Language) -> Non
             urls, library=library, owner=whose(), force=options.force, chunker=options.chunker
         )
         _start(job_id)
+    with st.expander(label("bookmarklet", language), icon=":material/bookmark_add:", type="compact"):
+        # page.js makes a bookmark of this link, with the app's address in it.
+        st.markdown(label("bookmarklet_lead", language, link=f"[{label('bookmarklet_name', language)}](#bookmarklet)"))
 
 
 def _found(urls: list[str], dropped: int, pasted: str, language: Language) -> None:
@@ -140,6 +162,18 @@ def _files(app: App, library: str, options: _Options, language: Language) -> Non
         job_id = app.imports.add_files(files, library=library, owner=whose(), chunker=options.chunker)
         release(uploaded)
         _start(job_id)
+    _kept_files(app, library, language)
+
+
+def _kept_files(app: App, library: str, language: Language) -> None:
+    """Offer to read again the uploads that nothing came of when files were read in an older way."""
+    count = jobs_of(app).kept_files(library)
+    if not count:
+        return
+    st.caption(label("add_files_kept", language))
+    text = counted("add_files_reread_one", "add_files_reread", count, language)
+    if st.button(text, icon=":material/replay:", key="files-reread"):
+        _start(next(iter(jobs_of(app).reread_files(library)), None))
 
 
 def _samples(app: App, library: str, options: _Options, language: Language) -> None:
@@ -149,7 +183,7 @@ def _samples(app: App, library: str, options: _Options, language: Language) -> N
 
 
 def _round() -> int:
-    """How many imports this tab has started; being part of their keys, it empties box and uploader."""
+    """Return the number of imports started in this tab, part of widget keys so that box and uploader reset."""
     return int(st.session_state.get("add-round", 0))
 
 
@@ -158,6 +192,8 @@ def _start(job_id: str | None) -> None:
     if job_id is None:
         return
     st.session_state["add-round"] = _round() + 1
+    for name in HANDED:
+        set_param(name, "")
     set_param("job", job_id)
     st.rerun()
 

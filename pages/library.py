@@ -6,17 +6,19 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from rag.types import Page
+from rag.types import Notice, Page
 from rag.ui.imports.follow import follow_job
 from rag.ui.kit.escape import escape_line
 from rag.ui.kit.language import current_language
 from rag.ui.kit.navigation import go
 from rag.ui.kit.parts import chunk_count, empty_state, page_head
+from rag.ui.kit.removal import draw_decision, draw_undo
 from rag.ui.kit.session import current_library, session, set_param
 from rag.ui.kit.strings import Language, counted, label
 from rag.ui.library.bulk import draw_bulk, draw_table, forget_picks, recheck
 from rag.ui.library.libraries import draw_removal, draw_removed, draw_rename
 from rag.ui.library.map import draw_map, draw_view, made
+from rag.ui.library.moves import draw_move_buttons, follow_move
 from rag.ui.library.page_detail import draw_page
 from rag.ui.library.page_filter import arrange
 from rag.ui.library.page_filter_controls import (
@@ -40,7 +42,7 @@ def draw() -> None:
     app = open_app(language)
     library = current_library(app)
     with st.container(key="wide-page"):
-        page = _opened(app, library, language)
+        page = _opened(app, library)
         if page is not None:
             follow_job(app, language)
             draw_page(app, library, page, language)
@@ -52,7 +54,7 @@ def draw() -> None:
             _empty(app, library, language)
 
 
-def _opened(app: App, library: str, language: Language) -> Page | None:
+def _opened(app: App, library: str) -> Page | None:
     """The page that the address names, with its text; one that another address leads to counts as well."""
     url_hash = st.query_params.get("page", "")
     if not url_hash:
@@ -62,11 +64,13 @@ def _opened(app: App, library: str, language: Language) -> Page | None:
     page = held.page(found.url_hash) if found else None
     if page is None:
         set_param("page", "")
-        session().notes.append(label("page_not_here", language))
+        session().notes.append(Notice("page_not_here"))
     return page
 
 
 def _empty(app: App, library: str, language: Language) -> None:
+    draw_undo(app, library, language)
+    follow_job(app, language)
     follow_transfer(app, language)
     with empty_state(label("empty_title", language), label("library_empty_lead", language)):
         if st.button(label("empty_add", language), type="primary", icon=":material/add:", key="empty-add"):
@@ -81,6 +85,11 @@ def _empty(app: App, library: str, language: Language) -> None:
 
 def _list(app: App, library: str, pages: list[Page], language: Language) -> None:
     page_head(label("library_title", language), _lead(pages, language))
+    _upkeep(app, library, pages, language)
+    draw_undo(app, library, language)
+    follow_job(app, language)
+    follow_transfer(app, language)
+    follow_move(app, library, language)
     take_subject()
     draw_search(pages, language)
     row = st.container(horizontal=True, gap="small", vertical_alignment="center", key="library-views")
@@ -101,22 +110,21 @@ def _list(app: App, library: str, pages: list[Page], language: Language) -> None
     if colours:
         draw_map(laid_out, pages, shown.pages, colours, language)
     elif shown.pages:
+        above = st.container()
         identity = f"{library}-{len(pages)}-{hash((wanted, tuple(found)))}"
         picked = draw_table(shown.pages, left_out, identity, language)
         if picked.opened is not None:
             forget_picks()
             set_param("page", picked.opened.url_hash)
             st.rerun()
-        if picked.ticked:
-            draw_bulk(app, library, picked.ticked, left_out, language)
-        else:
-            st.caption(label("library_pick", language))
+        with above:
+            if picked.ticked:
+                draw_bulk(app, library, picked.ticked, left_out, language)
+            else:
+                st.caption(label("library_pick", language))
     else:
         told = label("library_no_match", language, text=escape_line(wanted.words)) if wanted.words else ""
         st.info(told or label("library_none_such", language), icon=":material/search_off:")
-    follow_job(app, language)  # beside the buttons that begin them, which stand below a long table
-    follow_transfer(app, language)
-    _upkeep(app, library, pages, language)
 
 
 def _lead(pages: list[Page], language: Language) -> str:
@@ -136,9 +144,10 @@ def _upkeep(app: App, library: str, pages: list[Page], language: Language) -> No
         web = any(page.source == "web" for page in pages)
         text = label("library_recheck_all", language)
         if st.button(text, icon=":material/sync:", key="recheck-all", disabled=not web):
-            recheck(app, library, None, language)
+            recheck(app, library, None)
         draw_schedules(app, library, pages, language)
         draw_exchange(app, library, language)
+        draw_move_buttons(app, library, language)
         draw_rename(app, library, language)
         if st.button(label("library_clear", language), icon=":material/delete_sweep:", type="tertiary", key="clear"):
             _confirm_clear(app, library, len(pages), language)
@@ -153,9 +162,9 @@ def _confirm_clear(app: App, library: str, count: int, language: Language) -> No
             label("library_clear_sentence", language, count=count, library=escape_line(app.libraries.title(library)))
         )
         sure = st.checkbox(label("library_clear_confirm", language), key="clear-sure")
-        if st.button(label("library_clear", language), type="primary", disabled=not sure, key="clear-go"):
+        if draw_decision(label("library_clear", language), "clear-go", language, disabled=not sure):
             app.library(library).clear()
-            session().notes.append(label("page_removed", language))
+            session().notes.append(Notice("page_removed_done"))
             st.rerun()
 
     ask()

@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from rag.types import Retrieval
+from rag.locales import say
+from rag.types import Notice, Retrieval
 from rag.ui.chat.asking import start
-from rag.ui.chat.filters import draw_chips, draw_filters, search_options
+from rag.ui.chat.filters import draw_chips, draw_filters, draw_strategy, search_options
 from rag.ui.chat.search_explanation import draw_explanation_found
+from rag.ui.kit.escape import escape_line
 from rag.ui.kit.language import current_language
 from rag.ui.kit.navigation import go
 from rag.ui.kit.parts import duration, empty_state, page_head
@@ -36,6 +38,8 @@ def draw() -> None:
     question = _question_box(language)
     with st.container(horizontal=True, vertical_alignment="center", key="scope-row"):
         draw_filters(app, library, language)
+        with st.popover(label("strategy", language), icon=":material/tune:", key="strategy-menu"):
+            draw_strategy(app, language)
         draw_chips(app, library, language)
     if question:
         _results(app, library, _search(app, library, question, language), language)
@@ -73,7 +77,7 @@ def _question_box(language: Language) -> str:
 
 
 def _search(app: App, library: str, question: str, language: Language) -> Retrieval:
-    """What the search found: the one at hand, if nothing changed since it was made."""
+    """Search, or return the current result if nothing has changed."""
     state = session()
     held = state.search
     if held is None or (held.library, held.question, held.scope) != (library, question, state.scope):
@@ -93,6 +97,9 @@ def _results(app: App, library: str, found: Retrieval, language: Language) -> No
             key="search-ask",
         ) and start(app, library, found.question, conversation=""):
             go("chat", conversation=session().conversation)
+    if found.damaged:
+        titles = ", ".join(f"“{title}”" for title in found.damaged)
+        st.warning(escape_line(say(Notice("pages_damaged", {"titles": titles}), language)), icon=":material/build:")
     if not found.candidates:
         return
     draw_panel(app, language)
@@ -108,7 +115,7 @@ def _summary(found: Retrieval, language: Language) -> str:
     if not found.passages:
         return label("search_found_none_filtered" if session().scope.confines else "search_found_none", language)
     time = duration(sum(found.ms.values()), language)
-    return counted("search_found_one", "search_found", len(found.passages), language, time=time)
+    return counted("search_count_one", "search_count", len(found.passages), language, time=time)
 
 
 draw()

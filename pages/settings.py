@@ -16,6 +16,7 @@ from rag.ui.kit.strings import Language, label
 from rag.ui.settings.chat_form import draw_chat_form
 from rag.ui.settings.in_use import draw_in_use
 from rag.ui.settings.prompt_form import draw_prompts
+from rag.ui.settings.signed_in import administers
 from rag.ui.shell import open_app
 
 if TYPE_CHECKING:
@@ -26,14 +27,25 @@ def draw() -> None:
     language = current_language()
     page_head(label("settings_title", language), label("settings_lead", language))
     app = open_app(language)
+    rooms = {"model": _draw_model, "memory": draw_remembered, "prompts": draw_prompts, "system": _draw_system}
+    if not administers(app):
+        del rooms["prompts"]
+    names = [label(f"settings_tab_{name}", language) for name in rooms]
+    for tab, draw_room in zip(st.tabs(names, key="settings-tabs"), rooms.values(), strict=True):
+        with tab:
+            draw_room(app, language)
+
+
+def _draw_model(app: App, language: Language) -> None:
     st.markdown(f"## {label('settings_chat', language)}", anchors=False)
     draw_chat_form(app, language)
-    st.markdown(f"## {label('settings_in_use', language)}", anchors=False)
+
+
+def _draw_system(app: App, language: Language) -> None:
     library = current_library(app)
+    st.markdown(f"## {label('settings_in_use', language)}", anchors=False)
     draw_in_use(app, library, language)
     _database_test(app, language)
-    draw_remembered(app, language)
-    draw_prompts(app, language)
     st.markdown(f"## {label('settings_feedback', language)}", anchors=False)
     st.markdown(label("settings_feedback_lead", language))
     draw_feedback_export(app, library, language)

@@ -1,10 +1,11 @@
-"""The one thread with the one event loop in which all runs live, and how fast what streams there is handed on."""
+"""The one thread with the one event loop in which all runs live, and how fast threads and streams go on."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Coroutine, Iterator
+import time
+from collections.abc import Coroutine, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, Final, TypeVar
@@ -13,8 +14,22 @@ T = TypeVar("T")
 
 _THREADS: Final = 32  # for what blocks: searches that hang must not take all of them
 
+_REST, _LONGEST_REST = 2.0, 0.5  # times as long as the rows took, and seconds at most
 _FEW: Final = 10  # texts at once that are handed on piece by piece
 _SHARE, _LONGEST_PAUSE = 0.01, 0.5  # seconds between two pieces, for each text: screens look half as often
+
+
+def paced(rows: Iterable[T], every: int) -> Iterator[T]:
+    """The rows, with a pause after each `every` of them in which others get on.
+
+    A thread that works through these takes a third of its time, so that whoever draws a page waits for a few rows.
+    """
+    began = time.monotonic()
+    for number, row in enumerate(rows, 1):
+        yield row
+        if number % every == 0:
+            time.sleep(min(_LONGEST_REST, _REST * (time.monotonic() - began)))
+            began = time.monotonic()
 
 
 class Pace:

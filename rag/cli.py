@@ -1,7 +1,7 @@
 """The command line: `python -m rag [--data-dir DIR] [--library NAME] COMMAND …`.
 
-Results go to stdout, as JSON lines with --json; logs and errors to stderr. Exit status: 0 all well,
-1 something failed, 2 wrong usage.
+Results go to stdout, as JSON lines with --json; logs and errors to stderr. Exit status: 0 success,
+1 failure, 2 usage error.
 """
 
 from __future__ import annotations
@@ -14,24 +14,27 @@ import sys
 import warnings
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import Any, get_args
+from io import TextIOWrapper
+from typing import Any, TextIO, get_args
 
 from rag import __version__
 from rag.config import CHUNKERS, STRATEGIES, Settings, load_settings
 from rag.errors import ConfigError, RagError
-from rag.text import without_controls
+from rag.logs import begin_logging
+from rag.text import without_controls, without_surrogates
 from rag.types import RunMode
 
 Command = Callable[[Settings, argparse.Namespace], int]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; returns its exit status."""
+    """Run one command and return its exit status."""
+    _print_what_it_can(sys.stdout, sys.stderr)
     parser = _parser()
     options = parser.parse_args(arguments)
     _log_to_stderr(options.verbose)
     if len(options.library) > 1 and options.run not in ("questions.search", "questions.ask"):
-        parser.error("only search and ask take several libraries")
+        parser.error("only search and ask accept several libraries")
     overrides = {"rag_data_dir": options.data_dir, "chunker": getattr(options, "chunker", None)}
     overrides["rag_library"] = options.library[0][0] if options.library else None
     try:
@@ -48,6 +51,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
 
 
+def _print_what_it_can(*streams: TextIO) -> None:
+    """Have terminals show "?" for a character that they lack."""
+    for stream in streams:
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")
+
+
 def _loaded(name: str) -> Command:
     """The function of `rag.commands`, whose module is imported now: what only shows help loads nothing of the app."""
     module, _, function = name.partition(".")
@@ -62,7 +72,7 @@ def _complain(error: RagError, status: int) -> int:
 
 
 def _log_to_stderr(verbose: bool) -> None:
-    logging.basicConfig(
+    begin_logging(
         stream=sys.stderr,
         level=logging.INFO if verbose else logging.ERROR,
         format="%(levelname)s %(name)s: %(message)s",
@@ -75,10 +85,10 @@ def _parser() -> argparse.ArgumentParser:
         prog="python -m rag", description="Collect web pages and ask questions about them."
     )
     parser.add_argument("--version", action="version", version=__version__)
-    parser.add_argument("--data-dir", metavar="DIR", help="the data folder, instead of RAG_DATA_DIR")
-    text = "the library, instead of RAG_LIBRARY; search and ask take several, each NAME or NAME=WEIGHT"
+    parser.add_argument("--data-dir", metavar="DIR", help="data folder (default: RAG_DATA_DIR)")
+    text = "library (default: RAG_LIBRARY); search and ask accept several, each NAME or NAME=WEIGHT"
     parser.add_argument("--library", metavar="NAME", type=_weighed, action="append", default=[], help=text)
-    parser.add_argument("--verbose", action="store_true", help="log what happens")
+    parser.add_argument("--verbose", action="store_true", help="log progress")
     actions = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     _add_ingestion(actions)
     _add_questions(actions)
@@ -97,111 +107,127 @@ def _command(
 
 
 def _add_ingestion(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    ingest = _command(actions, "ingest", "pages.ingest", "Take in web pages and files.")
-    ingest.add_argument("sources", nargs="*", metavar="SOURCE", help="an address, a file, a zip or a folder")
-    ingest.add_argument("--from-file", metavar="LIST", help="a file with addresses, separated by anything")
-    ingest.add_argument("--anyway", action="store_true", help="keep also what would be held back, and duplicates")
-    records = _command(actions, "import", "pages.import_records", "Take in pages from a JSONL file.")
+    ingest = _command(actions, "ingest", "pages.ingest", "Add web pages and files.")
+    ingest.add_argument("sources", nargs="*", metavar="SOURCE", help="a link, file, zip or folder")
+    ingest.add_argument("--from-file", metavar="LIST", help="a file with links, in any text")
+    ingest.add_argument("--anyway", action="store_true", help="also add duplicates and pages that need review")
+    records = _command(actions, "import", "pages.import_records", "Add pages from a JSONL file.")
     records.add_argument("pages", metavar="PAGES.jsonl", help='{"url", "title", "lang"?, "text"|"html"|"markdown"}')
-    site = _command(actions, "site", "pages.site", "Take in the pages of a site, or of a feed.")
-    site.add_argument("start", metavar="URL", help="where to begin")
-    by = "by its sitemap, by following links, or the entries of a feed (default: sitemap)"
+    site = _command(actions, "site", "pages.site", "Add the pages of a website or feed.")
+    site.add_argument("start", metavar="URL", help="start URL")
+    by = "find pages by sitemap, links or feed (default: sitemap)"
     site.add_argument("--by", choices=("sitemap", "crawl", "feed"), default="sitemap", help=by)
-    site.add_argument("--prefix", default="", metavar="PATH", help="only pages whose path begins with this")
-    site.add_argument("--pages", type=_positive, default=200, metavar="N", help="how many at most (default 200)")
-    site.add_argument("--depth", type=_positive, default=3, metavar="N", help="how many links away (default 3)")
+    site.add_argument("--prefix", default="", metavar="PATH", help="only paths starting with this")
+    site.add_argument("--pages", type=_positive, default=200, metavar="N", help="max. pages (default: 200)")
+    site.add_argument("--depth", type=_positive, default=3, metavar="N", help="link depth (default: 3)")
     for parser in (ingest, site):
-        parser.add_argument("--force", action="store_true", help="fetch again what is known")
+        parser.add_argument("--force", action="store_true", help="refetch pages already in the library")
     for parser in (ingest, records, site):
         _add_chunker(parser)
-    recheck = _command(actions, "recheck", "pages.recheck", "Look again at pages from the web, by default at all.")
+    recheck = _command(actions, "recheck", "pages.recheck", "Re-check pages from the web (default: all).")
     recheck.add_argument("urls", nargs="*", metavar="URL")
-    recheck.add_argument("--site", metavar="NAME", help="only at pages of this site or host")
-    remove = _command(actions, "remove", "pages.remove", "Remove pages.")
+    recheck.add_argument("--site", metavar="NAME", help="only pages of this site or host")
+    remove = _command(actions, "remove", "pages.remove", "Delete pages.")
     remove.add_argument("urls", nargs="+", metavar="URL")
 
 
 def _add_questions(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     search = _command(actions, "search", "questions.search", "Find passages.")
-    search.add_argument("-k", type=_positive, default=10, metavar="N", help="how many passages (default 10)")
-    search.add_argument("--explain", action="store_true", help="print every candidate and what became of it")
+    search.add_argument("-k", type=_positive, default=10, metavar="N", help="number of passages (default: 10)")
+    search.add_argument("--explain", action="store_true", help="print every candidate and why it was used or not")
     ask = _command(actions, "ask", "questions.ask", "Answer questions from the pages.")
     ask.add_argument("--mode", choices=get_args(RunMode), default="fast", help="default: fast")
-    web = "let research search the web too: the question goes to the service of SEARXNG_URL or TAVILY_API_KEY"
+    web = "let research search the web with SEARXNG_URL or TAVILY_API_KEY, which get the question"
     ask.add_argument("--web", action="store_true", help=web)
-    most = "searches that research and judge make at most (default 12, without a model 6)"
+    most = "max. searches in research and judge mode (default: 12, without a model 6)"
     ask.add_argument("--max-searches", type=_positive, metavar="N", help=most)
-    route = _command(actions, "route", "questions.route", "Say which way messages go, without a chat model.")
+    route = _command(actions, "route", "questions.route", "Print the routes of messages, without a chat model.")
     for parser in (search, ask, route):
         if parser is not route:
             _add_where(parser)
         what = parser.add_mutually_exclusive_group(required=True)
-        what.add_argument("question", nargs="?", metavar="QUESTION")
-        what.add_argument("--questions", metavar="FILE.jsonl", help='many: {"id", "question", "history"?} a line')
+        what.add_argument("question", nargs="?", metavar="QUESTION", type=_typed)
+        what.add_argument("--questions", metavar="FILE.jsonl", help='{"id", "question", "history"?} per line')
 
-    check = _command(actions, "check", "checking.check", "Hold statements against their sources.")
+    check = _command(actions, "check", "checking.check", "Check sentences against their sources.")
     text = check.add_mutually_exclusive_group(required=True)
-    text.add_argument("file", nargs="?", metavar="FILE.md", help="a text of your own, held against the library")
-    text.add_argument("--cases", metavar="FILE.jsonl", help='{"id", "passages": [text], "text"} a line; no library')
-    check.add_argument("--rules", action="store_true", help="by rules alone, also where a model is connected")
+    text.add_argument("file", nargs="?", metavar="FILE.md", help="a text to check against the library")
+    text.add_argument("--cases", metavar="FILE.jsonl", help='{"id", "passages": [text], "text"} per line; no library')
+    check.add_argument("--rules", action="store_true", help="use rules, even if a model is connected")
 
 
 def _add_evaluation(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    text = "Ask the questions of a set, and say what the answers are worth: see docs/evaluation.md."
+    text = "Run a question set and score the answers (see docs/evaluation.md)."
     evaluate = _command(actions, "evaluate", "evaluating.evaluate", text)
     what = evaluate.add_mutually_exclusive_group(required=True)
-    what.add_argument("set", nargs="?", metavar="SET", help="a stored set, or a file: JSONL, CSV, RAGAS's columns")
-    what.add_argument("--resume", metavar="RUN", help="go on with a run that was stopped")
+    what.add_argument("set", nargs="?", metavar="SET", help="a question set, or a file: JSONL, CSV, RAGAS's columns")
+    what.add_argument("--resume", metavar="RUN", help="resume a stopped run")
     many: dict[str, Any] = {"action": "append", "default": []}
     modes = get_args(RunMode)
-    evaluate.add_argument("--mode", choices=modes, help="one of %(choices)s; all of these may be given again", **many)
+    evaluate.add_argument("--mode", choices=modes, help="one of %(choices)s; repeatable, as the next three", **many)
     evaluate.add_argument("--strategy", choices=STRATEGIES, metavar="NAME", help="one of %(choices)s", **many)
-    evaluate.add_argument("--model", metavar="NAME", help="of the service in the settings; none for quotes", **many)
-    evaluate.add_argument("--in", dest="within", metavar="LIBRARY", help="such as one with another chunker", **many)
+    evaluate.add_argument("--model", metavar="NAME", help="a model of the configured service; none for quotes", **many)
+    evaluate.add_argument("--in", dest="within", metavar="LIBRARY", help="another library to run on", **many)
     evaluate.add_argument(
-        "--shallow", action="store_true", help="also as tutorials do: dense, three passages, unchecked"
+        "--shallow", action="store_true", help="also run a simple baseline: dense, three passages, unchecked"
     )
-    evaluate.add_argument("--judge", action="store_true", help="let the chat model judge statements, not rules")
+    evaluate.add_argument("--judge", action="store_true", help="judge statements with the chat model")
     evaluate.add_argument("--limit", type=_positive, metavar="N", help="only the first N questions")
-    evaluate.add_argument("--baseline", metavar="RUN", help="compare with a run: its id, last, or a file of --json")
+    evaluate.add_argument("--baseline", metavar="RUN", help="compare with a run: its id, last, or a --json file")
     evaluate.add_argument(
-        "--gate", metavar="LIMITS", help="what may be lost: recall@4000:-0.01,faithfulness:0,calls:+0"
+        "--gate", metavar="LIMITS", help="allowed losses, such as recall@4000:-0.01,faithfulness:0,calls:+0"
     )
-    evaluate.add_argument("--junit", metavar="FILE.xml", help="write what the gate found as JUnit XML")
+    evaluate.add_argument("--junit", metavar="FILE.xml", help="write the results of --gate as JUnit XML")
 
 
 def _add_where(parser: argparse.ArgumentParser) -> None:
-    how = "instead of STRATEGY: one of %(choices)s"
+    how = "one of %(choices)s (default: STRATEGY)"
     parser.add_argument("--strategy", metavar="NAME", choices=STRATEGIES, help=how)
-    where = parser.add_argument_group("where to search", "Of one kind several may be given.")
+    where = parser.add_argument_group("filters", "Options of one kind can be repeated.")
     many: dict[str, Any] = {"action": "append", "default": []}
-    where.add_argument("--page", metavar="URL", help="in this page", **many)
-    where.add_argument("--site", metavar="NAME", help="in pages of this site or host", **many)
-    where.add_argument("--language", metavar="TAG", help="in pages of this language, such as en or zh", **many)
-    where.add_argument("--heading", metavar="TEXT", help="under this heading, as it stands in the page", **many)
-    where.add_argument("--since", metavar="DATE", type=_moment, help="in pages added since, YYYY-MM-DD")
-    where.add_argument("--until", metavar="DATE", type=_moment, help="in pages added until, that day included")
+    where.add_argument("--page", metavar="URL", type=_typed, help="only this page", **many)
+    where.add_argument("--site", metavar="NAME", type=_typed, help="only pages of this site or host", **many)
+    where.add_argument("--language", metavar="TAG", help="only pages in this language, such as en or zh", **many)
+    where.add_argument("--heading", metavar="TEXT", type=_typed, help="only under this exact heading", **many)
+    where.add_argument("--since", metavar="DATE", type=_moment, help="only pages added on or after, YYYY-MM-DD")
+    where.add_argument("--until", metavar="DATE", type=_moment, help="only pages added on or before, YYYY-MM-DD")
 
 
 def _add_inspection(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    extract = _command(actions, "extract", "inspection.extract", "Print the text that would be kept of pages.")
-    extract.add_argument("sources", nargs="+", metavar="FILE|URL", help="a file may be gzipped")
-    chunk = _command(actions, "chunk", "inspection.chunk", "Print the chunks that a file would make.")
+    extract = _command(actions, "extract", "inspection.extract", "Print the extracted text of pages.")
+    extract.add_argument("sources", nargs="+", metavar="FILE|URL", help="a file (may be gzipped) or a URL")
+    chunk = _command(actions, "chunk", "inspection.chunk", "Print the passages of a file.")
     chunk.add_argument("file", metavar="FILE")
     _add_chunker(chunk)
     _command(actions, "pages", "pages.pages", "List the pages of the library.")
-    export = _command(actions, "export", "pages.export", "Write the library to a file, with its vectors.")
-    restore = _command(actions, "restore", "pages.restore", "Make the library from such a file; encodes nothing.")
+    export = _command(actions, "export", "pages.export", "Export the library to a file, with its vectors.")
+    restore = _command(actions, "restore", "pages.restore", "Create the library from an exported file.")
     for parser in (export, restore):
         parser.add_argument("file", metavar="FILE.zip")
-    feedback = _command(actions, "feedback", "pages.feedback", "Write what people thought of answers as test cases.")
-    feedback.add_argument("folder", metavar="FOLDER", help="gets questions.jsonl and pages.jsonl")
-    doctor = _command(actions, "doctor", "inspection.doctor", "Say what is real and what is a fall-back here.")
-    doctor.add_argument("--deep", action="store_true", help="look for pages without their passages, too, and repair")
+    move = _command(actions, "move-library", "pages.move_library", "Move the library to another embedding model.")
+    where = move.add_mutually_exclusive_group()
+    where.add_argument("--model", default="", metavar="NAME", help="a built-in model (default: EMBEDDING_MODEL)")
+    where.add_argument("--back", action="store_true", help="go back to the previous model, within 7 days")
+    reranker = _command(actions, "reranker", "evaluating.reranker", "Show, compare or switch the reranker.")
+    reranker.add_argument("--compare", action="store_true", help="compare it on the library's questions")
+    switch = reranker.add_mutually_exclusive_group()
+    switch.add_argument("--on", action="store_const", const=True, dest="switch", help="use it, after a comparison")
+    switch.add_argument("--off", action="store_const", const=False, dest="switch", help="order candidates without it")
+    feedback = _command(actions, "feedback", "pages.feedback", "Write rated answers as test cases.")
+    feedback.add_argument("folder", metavar="FOLDER", help="receives questions.jsonl and pages.jsonl")
+    doctor = _command(actions, "doctor", "inspection.doctor", "Test the database and models, and show what is in use.")
+    doctor.add_argument("--deep", action="store_true", help="also find and repair pages with missing passages")
 
 
 def _add_chunker(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--chunker", metavar="NAME", choices=CHUNKERS, help="instead of CHUNKER: one of %(choices)s")
+    parser.add_argument("--chunker", metavar="NAME", choices=CHUNKERS, help="one of %(choices)s (default: CHUNKER)")
+
+
+def _typed(text: str) -> str:
+    """Return an argument as text. Terminals send UTF-8 even if the locale is ASCII."""
+    if without_surrogates(text) == text:
+        return text
+    return os.fsencode(text).decode("utf-8", "replace")
 
 
 def _moment(text: str) -> str:

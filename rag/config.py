@@ -39,27 +39,34 @@ class Settings(BaseSettings):
     qdrant_on_disk: bool = False
     qdrant_quantization: Literal["off", "scalar", "binary"] = "off"
     embedding_model: str = "builtin"
+    embedding_base_url: str = ""
+    embedding_api_key: SecretStr = SecretStr("")
+    embedding_timeout: float = Field(default=3.0, gt=0, le=60)
     chunker: str = "semantic"
     chunk_size: float = Field(default=900.0, ge=200, le=4000)
     strategy: str = "rerank"
-    dense_weight: float = Field(default=0.5, ge=0, le=1)
-    sparse_weight: float = Field(default=0.5, ge=0, le=1)
+    dense_weight: float = Field(default=0.75, ge=0, le=1)
+    sparse_weight: float = Field(default=0.25, ge=0, le=1)
     rrf_k: float = Field(default=2.0, ge=1, le=1000)
     fetch_k: int = Field(default=40, ge=1, le=500)
     context_characters: int = Field(default=4000, ge=500, le=100_000)
     reranker_model: str = ""
+    reranker_base_url: str = ""
+    reranker_api_key: SecretStr = SecretStr("")
     pre_ranker: Literal["weighted", "rrf"] = "weighted"
     pre_top_k: int = Field(default=0, ge=0, le=500)
     verifier_model: str = ""
     searxng_url: str = ""
     tavily_api_key: SecretStr = SecretStr("")
     tools_code: bool = False
+    ocr: Literal["auto", "off"] = "auto"
     llm_model: str = ""
     llm_base_url: str = ""
     llm_api_key: SecretStr = SecretStr("")
     fast_llm_model: str = ""
     own_models: bool = True
     llm_temperature: float = Field(default=0.0, ge=0.0, le=2.0)
+    llm_timeout: float | None = Field(default=None, gt=0.0)
     llm_context_tokens: int = Field(default=16_000, ge=2_000)
     llm_price_in: float | None = Field(default=None, ge=0.0)
     llm_price_out: float | None = Field(default=None, ge=0.0)
@@ -67,9 +74,14 @@ class Settings(BaseSettings):
     answer_max_tokens: int | None = Field(default=None, ge=100)
     answer_max_seconds: float | None = Field(default=None, gt=0.0)
     evaluate_answers: Literal["off", "sample", "all"] = "off"
+    evaluation_answers_per_day: int = Field(default=1_000, ge=0)
     answers_per_person: int = Field(default=4, ge=1)
     jobs_per_person: int = Field(default=50, ge=1)
     checkpoint_url: SecretStr = SecretStr("")
+    trace_url: str = ""
+    trace_headers: SecretStr = SecretStr("")
+    trace_content: Literal["none", "ids", "text"] = "ids"
+    trace_langsmith: bool = False
     allowed_hosts: Annotated[tuple[str, ...], NoDecode] = Field(default=())
     web_search_except: Annotated[tuple[str, ...], NoDecode] = Field(default=())
     auth_allow: Annotated[tuple[str, ...], NoDecode] = Field(default=())
@@ -111,6 +123,13 @@ class Settings(BaseSettings):
             raise ConfigError("setting_invalid", name="DENSE_WEIGHT", value="0", problem=problem)
         return self
 
+    @model_validator(mode="after")
+    def _served_model_has_a_name(self) -> Settings:
+        if self.embedding_base_url and self.embedding_model == "builtin":
+            problem = "must name the model of the service at EMBEDDING_BASE_URL"
+            raise ConfigError("setting_invalid", name="EMBEDDING_MODEL", value="builtin", problem=problem)
+        return self
+
     @field_validator("qdrant_url")
     @classmethod
     def _nodes(cls, value: str) -> str:
@@ -119,11 +138,12 @@ class Settings(BaseSettings):
             raise ValueError("must be nodes of one cluster, with the same path")
         return ",".join(nodes)
 
-    @field_validator("llm_base_url", "searxng_url")
+    @field_validator("llm_base_url", "searxng_url", "embedding_base_url", "reranker_base_url", "trace_url")
     @classmethod
     def _http_url(cls, value: str) -> str:
         if value and not re.fullmatch(r"https?://[^\s/]+.*", value, re.ASCII):
             raise ValueError("must begin with http:// or https:// and name a host")
+        urlsplit(value).port  # noqa: B018 - reading it raises ValueError for one that cannot be
         return value.rstrip("/")
 
     @field_validator("checkpoint_url")
@@ -131,6 +151,13 @@ class Settings(BaseSettings):
     def _postgres_url(cls, value: SecretStr) -> SecretStr:
         if value.get_secret_value() and not value.get_secret_value().startswith(("postgresql://", "postgres://")):
             raise ValueError("must begin with postgresql://")
+        return value
+
+    @field_validator("trace_headers")
+    @classmethod
+    def _header_lines(cls, value: SecretStr) -> SecretStr:
+        if not all(re.fullmatch(r"[\w-]+=[\x20-\x7e]+", one.strip(), re.ASCII) for one in pairs_in(value)):
+            raise ValueError("must be NAME=VALUE pairs with commas between")
         return value
 
     @field_validator("web_search_except", mode="before")
@@ -191,6 +218,11 @@ class Settings(BaseSettings):
         return bool(self.llm_model)
 
 
+def pairs_in(headers: SecretStr) -> list[str]:
+    """The NAME=VALUE pairs of TRACE_HEADERS."""
+    return list(filter(None, headers.get_secret_value().split(",")))
+
+
 def load_settings(env_file: Path | None = Path(".env"), **overrides: Any) -> Settings:
     """Read the settings: overrides first, then the environment, then `env_file`, then defaults.
 
@@ -201,6 +233,7 @@ def load_settings(env_file: Path | None = Path(".env"), **overrides: Any) -> Set
     except ValidationError as error:
         first = error.errors()[0]
         name = str(first["loc"][0]).upper() if first["loc"] else "?"
-        value = "***" if "KEY" in name or name == "CHECKPOINT_URL" else str(first["input"])
+        secret = "KEY" in name or name in ("CHECKPOINT_URL", "TRACE_HEADERS")
+        value = "***" if secret else str(first["input"])
         problem = str(first["msg"]).removeprefix("Value error, ")
         raise ConfigError("setting_invalid", name=name, value=value, problem=problem) from error

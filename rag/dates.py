@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Final
 
-from rag.text import chinese_number
+from rag.quantities.numerals import chinese_number
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +199,7 @@ def _count(said: str) -> float:
     if digits := re.search(r"\d+", said):
         return int(digits[0])
     if han := re.search("[一二两三四五六七八九十百几半]+", said):
-        return 0.5 if han[0] == "半" else 3 if han[0] == "几" else chinese_number(han[0])
+        return 0.5 if han[0] == "半" else 3 if han[0] == "几" else float(chinese_number(han[0]))
     words = said.removeprefix("a ").split() if "few" in said or "couple" in said else said.split()
     return next((n for n, names in enumerate(_NUMBERS) for word in words if word in names.split("/")), 1)
 

@@ -8,11 +8,15 @@ from operator import attrgetter
 
 from rag.app import App
 from rag.errors import RagError
-from rag.messages import say
+from rag.locales import say
+from rag.models import e5
 from rag.models.embedding import EmbeddingModel
+from rag.models.hub import MINILM_STORED
+from rag.models.service_embedding import ServiceEncoder
 from rag.models.verifier import Pair
 from rag.tools.code import can_close
 from rag.types import Notice
+from rag.web.url_key import split_url
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +37,18 @@ def examine(app: App, *, deep: bool = False) -> Iterator[Finding]:
     yield from _server(app) if database.works else ()
     yield from _libraries(app) if database.works and deep else ()
     yield _embedding(app)
+    yield from _reranker(app)
     yield _chat(app)
     yield _verifier(app)
     yield _code(app)
+    if app.settings.trace_url:
+        params = {
+            "host": split_url(app.settings.trace_url).netloc.rpartition("@")[2],
+            "content": app.settings.trace_content,
+        }
+        yield Finding("traces", True, False, say(Notice("doctor_trace", params), "en"))
+    if app.langsmith is not None:
+        yield Finding("LangSmith", True, False, say(app.langsmith, "en"))
 
 
 def _server(app: App) -> Iterator[Finding]:
@@ -55,6 +68,9 @@ def _libraries(app: App) -> Iterator[Finding]:
         except RagError as error:
             yield Finding("library", False, False, str(error))
             continue
+        if found.damaged:
+            told = {"library": info.name, "urls": ", ".join(found.damaged)}
+            yield Finding("library", False, False, say(Notice("doctor_library_damaged", told), "en"))
         params = {"library": info.name, "lacking": found.lacking, "surplus": found.surplus}
         well = not found.lacking and not found.surplus
         notice = Notice("doctor_library_whole" if well else "doctor_library_broken", params)
@@ -70,12 +86,30 @@ def _database(app: App) -> Finding:
 def _embedding(app: App) -> Finding:
     try:
         model = app.models.embedding
+        if isinstance(model, ServiceEncoder):
+            return _served(app, model)
     except RagError as error:
         return Finding("embedding model", False, False, str(error))
-    builtin = app.settings.embedding_model == "builtin"
     params = {"name": model.name, "dimension": model.dimension, "how": _how(model)}
-    notice = Notice("doctor_embedding_builtin" if builtin else "doctor_embedding", params)
-    return Finding("embedding model", True, builtin, say(notice, "en"))
+    codes = {e5.NAME: "doctor_embedding_e5", MINILM_STORED: "doctor_embedding_minilm"}
+    notice = Notice(codes.get(model.name, "doctor_embedding"), params)
+    return Finding("embedding model", True, model.name in codes, say(notice, "en"))
+
+
+def _served(app: App, model: ServiceEncoder) -> Finding:
+    """A model by address, and whether it is the one that libraries were made with. Raises RagError."""
+    params = {"name": model.name, "dimension": model.dimension, "host": model.host}
+    for info in app.libraries.infos():
+        if info.embedding_model == model.name:
+            app.libraries.working(info.name)
+    return Finding("embedding model", True, False, say(Notice("doctor_embedding_service", params), "en"))
+
+
+def _reranker(app: App) -> Iterator[Finding]:
+    offered, runs = app.models.reranking.offered, app.models.reranker is not None
+    if offered is not None:
+        notice = Notice("doctor_reranker" if runs else "doctor_reranker_off", {"name": offered.name})
+        yield _tried("reranker", not runs, notice, lambda: offered.scores("ready", ["The model is ready."]))
 
 
 def _how(model: EmbeddingModel) -> str:

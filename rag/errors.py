@@ -12,7 +12,7 @@ RagError
 └── IngestError        one source cannot become a page; the others go on
     └── FetchError         its address cannot be fetched
 
-An error carries a code of `rag.messages` and the values for its sentence, so that the command line
+An error carries a code of `rag.locales` and the values for its sentence, so that the command line
 says it in English and the pages in the reader's language. Details for the log go into `__cause__`.
 """
 
@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rag.messages import say
+from rag.locales import say
 from rag.types import Notice
 
 
@@ -42,6 +42,10 @@ class ConfigError(RagError):
 
 class StoreError(RagError):
     """The database cannot do what was asked."""
+
+
+class LibraryMovedError(StoreError):
+    """A write with the vectors of a model from which another process, or thread, has moved the library since."""
 
 
 class StoreAwayError(StoreError):

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from math import ceil
 
+import regex
+
 _CJK = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
 _KANA_HANGUL = re.compile("[\u3040-\u30ff\uac00-\ud7af]")
 _HAN = re.compile(f"[{_CJK}]")
@@ -38,14 +40,16 @@ _WIDE = re.compile("[\u2e80-\u2fff\u3001-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-
 WIDE_WEIGHT = 2.0
 """A Chinese character carries about as much as this many Latin ones, for search and for a token budget."""
 
-_CLOSERS = "\"'”’」』）)】》〉]*_`"
+# What belongs to the mark before it: closing quotes, and characters that are no character of their own.
+_CLOSERS = re.escape("\"'”’」』）)】》〉]*_`~") + "\u0300-\u036f\u200d\ufe00-\ufe0f"
+_CLUSTER = regex.compile(r"\X")
 # A run of marks within a word is taken whole too, or it would be read again from each of its marks.
 _END = re.compile(
-    rf"(?P<zh>[。！？｡]+|…{{2,}}|[!?](?=[{_CJK}]))[{re.escape(_CLOSERS)}]*"
-    rf"|(?P<en>[.!?…]++)[{re.escape(_CLOSERS)}]*+(?:(?=\s|$|[{_CJK}])|(?P<within>))"
+    rf"(?P<zh>[。！？｡]+|…{{2,}}|[!?](?=[{_CJK}]))[{_CLOSERS}]*"
+    rf"|(?P<en>[.!?…]++)[{_CLOSERS}]*+(?:(?=\s|$|[{_CJK}])|(?P<within>))"
     r"|(?P<line>\n)"
 )
-_ELLIPSIS = re.compile(rf"…{{2,}}[{re.escape(_CLOSERS)}]*")
+_ELLIPSIS = re.compile(rf"…{{2,}}[{_CLOSERS}]*")
 _ABBREVIATIONS = frozenset(
     "mr mrs ms dr prof sr jr st vs etc e.g i.e cf al fig figs no nos vol pp p ed eds inc ltd co corp dept univ "
     "approx gen col lt sgt capt rev hon gov sen rep jan feb mar apr jun jul aug sep sept oct nov dec u.s u.k "
@@ -54,11 +58,14 @@ _ABBREVIATIONS = frozenset(
 _BLOCK_LINE = re.compile(r"[ \t]*(?:#{1,6} |[-*+•] |\d{1,3}[.)、] |[|>]|```|~~~)")
 _FENCE = re.compile(r"^[ \t]*+(?P<marks>`{3,}+(?=[^`\n]*+$)|~{3,}+)(?P<info>[^\n]*+)$", re.MULTILINE)
 _NEWLINE = re.compile(r"\n")
+_STRUCK = re.compile(r"(?<!~)~~(?![~\s])(?:[^~\n]++|~(?!~))++~~(?!~)")
+UNSURE = "[?]"
+"""Behind a line whose letters text recognition (OCR) is not sure of."""
+_INVALID = re.compile(rf"{_STRUCK.pattern}|^[^\n]*\[\?\](?= ?\||$)[^\n]*$", re.MULTILINE)
+_CLOSE_UP = tuple(" ,.;:!?)]，。；：！？）、")
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
+_FORMULA = re.compile(r"'*+[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")  # and the full-width ones
 _CITED = re.compile(r"(?<!\s)\s*+\[\d+\]")
-_HAN_DIGITS = "零一二三四五六七八九"
-_HAN_TWINS = str.maketrans("〇两", "零二")
-_HAN_PLACES = {"十": 10, "百": 100, "千": 1000, "万": 10_000, "亿": 100_000_000}
 _NARROW_TOKENS = 0.27  # tokens for a Latin character and for a wide one, as vendors' guides put it:
 _WIDE_TOKENS = 0.7  # about 0.25-0.3 and 0.6-0.8, whichever the tokenizer
 
@@ -74,6 +81,19 @@ def without_controls(text: str) -> str:
     The explicit directional formatting characters are those of UAX #9; with them a name can be shown as another.
     """
     return _CONTROLS.sub("", text)
+
+
+def inert(cell: str) -> str:
+    """A cell of a table as a spreadsheet takes it for text: one that it may take for a formula gets an apostrophe.
+
+    So OWASP has it ("CSV Injection"); `live` takes it away again.
+    """
+    return f"'{cell}" if _FORMULA.match(cell) else cell
+
+
+def live(cell: str) -> str:
+    """What `inert` was given."""
+    return cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell
 
 
 def is_chinese(text: str) -> bool:
@@ -165,6 +185,39 @@ def fenced_blocks(text: str, start: int = 0, end: int | None = None) -> list[tup
     return [*blocks, (opened.start(), stop)] if opened else blocks
 
 
+def without_struck(text: str, start: int = 0, end: int | None = None) -> str:
+    """`text[start:end]` without what its page strikes out (`~~…~~`): that is there to be seen, and holds no more.
+
+    Lines that are marked `UNSURE` go too: their letters may be others.
+    """
+    stop = len(text) if end is None else end
+    if "~~" not in text and UNSURE not in text:
+        return text[start:stop]
+    kept, at = "", start
+    for match in _INVALID.finditer(text):
+        if match.end() <= at or match.start() >= stop:
+            continue
+        kept += text[at : max(at, match.start())]
+        at = min(stop, match.end())
+        kept = kept.rstrip(" ") if text[at : at + 1] in _CLOSE_UP else kept
+    return kept + text[at:stop]
+
+
+def struck_told(text: str, told: str) -> str:
+    """`text` with its struck parts set in `told`, a sentence with a place for them, for readers of plain text."""
+    return _STRUCK.sub(lambda match: told.format(match[0][2:-2]), text)
+
+
+def cluster_end(text: str, start: int, end: int) -> int:
+    """The last end of a grapheme cluster (UAX #29) of `text[start:]` up to `end`; `end` where one alone is longer."""
+    whole = end
+    for match in _CLUSTER.finditer(text, start, end + 1):  # whether one ends shows by the code point after it
+        if match.end() > end:
+            break
+        whole = match.end()
+    return whole
+
+
 def _paired(fences: Sequence[re.Match[str]]) -> tuple[list[tuple[int, int]], re.Match[str] | None]:
     """The blocks between fences, and the fence that was left open."""
     blocks: list[tuple[int, int]] = []
@@ -249,6 +302,8 @@ def _is_inner_period(text: str, start: int, match: re.Match[str], cased: bool) -
         return True
     if before.isdigit() and _begins_line(text, start, match.start() - len(before)):
         return True
+    if before.lower() in ("max", "min") and following[:1].isdigit():
+        return True
     return before.lower() in _ABBREVIATIONS or ((len(before) == 1 and before.isupper() and before != "I") and cased)
 
 
@@ -285,34 +340,42 @@ def normal(question: str) -> tuple[str, ...]:
     return tuple(sorted(set(terms(question))))
 
 
-def chinese_number(text: str) -> int:
-    """The whole number that Chinese numerals say, by places (三百二十) or digits (二〇二五); ValueError for none."""
-    if text and not set(text) & set(_HAN_PLACES):
-        return int("".join(str(_HAN_DIGITS.index(one)) for one in text.translate(_HAN_TWINS)))
-    total = section = 0
-    digit: int | None = None
-    for one in text.translate(_HAN_TWINS):
-        place = _HAN_PLACES.get(one)
-        if place is None:
-            digit = _HAN_DIGITS.index(one)
-        elif place < 10_000:
-            section, digit = section + (1 if digit is None else digit) * place, None
-        else:
-            whole = section + (digit or 0)
-            total, section, digit = total + whole * place if place == 10_000 else (total + whole) * place, 0, None
-    if not text:
-        raise ValueError("no numeral")
-    return total + section + (digit or 0)
-
-
 def without_surrogates(text: str) -> str:
     """`text` with a replacement character for each half of one: those can be neither stored nor printed."""
     return re.sub("[\ud800-\udfff]", "\ufffd", text)
 
 
+_READ_AS_MARKUP = re.compile(
+    r"[\\`*~<>\[\]|$]|(?<![^\W_])_|_(?![^\W_])|&(?=#?\w+;)|(?<=\s)#+$|^[-+#=]|(?<=^\d)[.)](?=\s)|(?<=^\d\d)[.)](?=\s)"
+)
+
+
+def literal(text: str) -> str:
+    """A title or a name on one line of Markdown that shows it as it stands."""
+    return _READ_AS_MARKUP.sub(r"\\\g<0>", " ".join(text.split()))
+
+
 def unmarked(answer: str) -> str:
     """An answer without the marks of its citations."""
     return _CITED.sub("", answer)
+
+
+_ENDS = re.compile(r"(?:[。！？!?…]|(?<!\d)[.])['\"”’)）」』*_]*$")
+_ENDS_WITH_MARKS = re.compile(r"[。！？!?….]['\"”’)）」』*_]*(?:\s?\[\d{1,3}\])+")
+
+
+def whole_sentences(text: str) -> str:
+    """Return an interrupted text up to the end of its last whole sentence, row or line, with its citation marks."""
+    spans = split_sentences(text)
+    if not spans:
+        return ""
+    start, end = spans[-1]
+    whole = text[end:].startswith("\n") or _ENDS.search(text, start, end)
+    kept = text[: max([end if whole else start, *(one.end() for one in _ENDS_WITH_MARKS.finditer(text))])]
+    lines = kept.rstrip().split("\n")
+    while lines and re.match(r"\s*(?:#{1,6}(?:\s|$)|[-*+>]\s*$|$)", lines[-1]):  # a heading of what is missing
+        lines.pop()
+    return "\n".join(lines)
 
 
 def first_sentence(text: str, limit: int = 240) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 from uuid import uuid4
 
-Kind = Literal["node", "tool", "leg", "rerank", "model", "fetch"]
+Kind = Literal["node", "tool", "leg", "embedding", "rerank", "model", "fetch"]
 Status = Literal["", "ok", "error", "stopped"]
 
 _MOST: Final = 2_000  # spans of one trace

@@ -12,7 +12,7 @@ IngestStatus = Literal["added", "unchanged", "updated", "duplicate", "held", "go
 SAVED: frozenset[IngestStatus] = frozenset({"added", "updated", "unchanged", "duplicate"})
 """After these the library holds the text of the source."""
 PageStatus = Literal["active", "gone"]
-PageSource = Literal["web", "file", "import"]
+PageSource = Literal["web", "file", "import", "note"]
 Decision = Literal["", "retry", "add_anyway", "keep_both", "refresh", "skip"]
 Fate = Literal["merged", "same_text", "says_less"]
 Verdict = Literal["supported", "partly", "unsupported"]
@@ -31,7 +31,8 @@ class Page:
     `modified` are what the page says of itself, a date (`2024-03-05`) or a time, or empty.
     `aliases` are other addresses that lead to it. `etag` and `last_modified` are what its server sent
     with it, `checked_at` when it was last asked, `failures` how often it failed since it last answered.
-    `version` counts its texts from 1. A page that is `gone` was found missing on its site.
+    `version` counts its texts from 1. A page that is `gone` was found missing on its site. `reading` is the number of
+    the rules by which it was read, 0 from before there were any.
     """
 
     url: str
@@ -57,6 +58,7 @@ class Page:
     failures: int = 0
     status: PageStatus = "active"
     version: int = 1
+    reading: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +107,7 @@ class Passage:
     `ranks` and `scores` hold one entry a leg (`dense`, `sparse`, `fused`), ranks from 1. `lead` is the
     white space before it in the page, so that neighbours can be put together again. `parent` is the span
     of the page that is to be handed on in its place, under `parent_id`; one that was widened to it has none.
+    `header` is that of the table which its first rows go on with; it stands further up in the page.
     `date` is when its page says it was last changed or published, or empty; `fetched_at` when the page was read from
     the web for one question (ISO 8601), empty for those of the library. `library` is where it is from, where several
     were searched.
@@ -129,6 +132,7 @@ class Passage:
     date: str = ""
     fetched_at: str = ""
     library: str = ""
+    header: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +157,8 @@ class Retrieval:
     """What a search found: `passages` in context order, all `candidates`, milliseconds by stage.
 
     `legs` took part; `notes` is plain data on what the strategy did. `answerable` (0 to 1) is how
-    likely the library holds the answer at all.
+    likely the library holds the answer at all. `damaged` are the titles of pages of which a passage was found whose
+    text is no longer what was stored.
     """
 
     question: str
@@ -164,19 +169,31 @@ class Retrieval:
     ms: Mapping[str, float] = field(default_factory=dict)
     notes: Mapping[str, Any] = field(default_factory=dict)
     answerable: float = 1.0
+    damaged: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """A message for a person, not yet put into words: `rag.messages.say(notice, language)` does that."""
+    """A message for a person, not yet put into words: `rag.locales.say(notice, language)` does that."""
 
     code: str
     params: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def cause(self) -> str:
+        """Return the code of the innermost reason, or nothing where no reason was given."""
+        reason = self.params.get("reason")
+        return Notice(reason["code"], reason["params"]).cause or str(reason["code"]) if reason else ""
+
+
+def because(code: str, /, **params: Any) -> dict[str, Any]:
+    """Return the parameters of a notice whose sentence has a `{reason}`: another notice, as plain data."""
+    return {"reason": {"code": code, "params": params}}
+
 
 @dataclass(frozen=True, slots=True)
 class IngestResult:
-    """What became of one source. `reason` is a code of rag.messages, `message` its English sentence.
+    """What became of one source. `reason` is a code of rag.locales, `message` its English sentence.
 
     `preview` is the beginning of the text that was extracted from a page that is `held` or a duplicate;
     `choices` are what the person can do about it: see `Decision`.

@@ -1,6 +1,6 @@
 """Make .venv and install what locks/ names, each file checked by its SHA-256; a second call returns at once.
 
-    python3 scripts/install.py [--dev] [--venv DIR]
+    python3 scripts/install.py [--office] [--ocr] [--dev] [--venv DIR]
 
 Runs on the system's Python with nothing installed, and says in one sentence what is missing.
 Where there is no NVIDIA GPU, torch comes as its CPU build: one short try, then PyPI's. The CPU build alone
@@ -17,10 +17,15 @@ import platform
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 OLDEST = (3, 11)
+OPTIONAL = {
+    "office": "the reader of .xls, .ods, .odp, .rtf and .msg",
+    "ocr": "text recognition for pictures and scans",
+}
 CPU_INDEX = os.environ.get("TORCH_CPU_INDEX", "https://download.pytorch.org/whl/cpu")
 
 
@@ -136,17 +141,20 @@ def fingerprint(names: list[str]) -> str:
     return digest.hexdigest()
 
 
-def install(python: Path, *, dev: bool) -> None:
-    """Install what the lock files name, unless the same files were installed before."""
+def install(python: Path, *, dev: bool, optional: Sequence[str] = ()) -> None:
+    """Install what the lock files name, with some of OPTIONAL, unless the same files were installed before."""
+    chosen = list(OPTIONAL if dev else optional)
     stamps = {python.parent.parent / ".installed": ["app"]}
+    for name in chosen:
+        stamps[python.parent.parent / f".installed-{name}"] = ["app", name]
     if dev:
-        stamps[python.parent.parent / ".installed-dev"] = ["app", "dev"]
+        stamps[python.parent.parent / ".installed-dev"] = ["app", *chosen, "dev"]
     wanted = {stamp: fingerprint([*names, "torch"]) for stamp, names in stamps.items()}
     if all(stamp.exists() and stamp.read_text(encoding="utf-8") == mark for stamp, mark in wanted.items()):
         return
     install_torch(python)
     say("Installing the requirements (a few minutes the first time) ...")
-    install_locked(python, ["app", "dev"] if dev else ["app"])
+    install_locked(python, list(dict.fromkeys(name for names in stamps.values() for name in names)))
     for stamp, mark in wanted.items():
         stamp.write_text(mark, encoding="utf-8")
 
@@ -154,10 +162,13 @@ def install(python: Path, *, dev: bool) -> None:
 def main() -> None:
     check_python()
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    for name, what in OPTIONAL.items():
+        parser.add_argument(f"--{name}", action="store_true", help=f"also {what}")
     parser.add_argument("--dev", action="store_true", help="also what tests and checks need")
     parser.add_argument("--venv", type=Path, default=ROOT / ".venv", help="the environment's folder")
     options = parser.parse_args()
-    install(make_venv(options.venv.absolute()), dev=options.dev)
+    chosen = [name for name in OPTIONAL if getattr(options, name)]
+    install(make_venv(options.venv.absolute()), dev=options.dev, optional=chosen)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,8 @@
 
     locks/app.txt     what the app needs: every release with the SHA-256 of each of its files, for all platforms
     locks/torch.txt   torch as PyPI has it, and the libraries that nothing but its CUDA build needs
+    locks/office.txt  what requirements-office.txt asks for besides, which is optional, and so is
+    locks/ocr.txt     what requirements-ocr.txt does
     locks/dev.txt     what tests and checks need besides
     constraints.txt   the same versions without the hashes, for plain pip
 
@@ -22,6 +24,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 LOCKS = ROOT / "locks"
 OLDEST = "3.11"
+OPTIONAL = ("office", "ocr")
 _RELEASE = re.compile(r"^(?P<name>[a-z0-9-]+)==\S+.*?(?=^[a-z]|\Z)", re.MULTILINE | re.DOTALL)
 _WITH_TORCH = re.compile(r"torch|triton|(?:cuda|nvidia)-.*")
 _MADE_BY = "# Made by `make lock`. Do not edit.\n"
@@ -29,12 +32,16 @@ _MADE_BY = "# Made by `make lock`. Do not edit.\n"
 
 def main() -> int:
     app = resolved("requirements.txt", sys.argv[1:])
-    dev = resolved("requirements-dev.txt", sys.argv[1:], seed=app)
+    optional = {name: resolved(f"requirements-{name}.txt", sys.argv[1:], seed=app) for name in OPTIONAL}
+    seed = {name: rows for found in (*optional.values(), app) for name, rows in found.items()}
+    dev = resolved("requirements-dev.txt", sys.argv[1:], seed=seed)
     torch = {name: rows for name, rows in app.items() if _WITH_TORCH.fullmatch(name)}
     LOCKS.mkdir(exist_ok=True)
     write("app", (rows for name, rows in app.items() if name not in torch))
     write("torch", torch.values())
-    write("dev", (rows for name, rows in dev.items() if name not in app))
+    for extra, found in optional.items():
+        write(extra, (rows for name, rows in found.items() if name not in app))
+    write("dev", (rows for name, rows in dev.items() if name not in seed))
     pins = (rows.partition(" \\\n")[0] for rows in dev.values())
     (ROOT / "constraints.txt").write_text(_MADE_BY + "\n".join(pins) + "\n", "utf-8")
     return 0

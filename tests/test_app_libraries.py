@@ -76,7 +76,7 @@ def test_an_open_library_is_closed_to_who_asks_after_it_was_removed(libraries: L
     name = libraries.create("Notes")
     libraries.get(name)
     libraries.remove(name)
-    with pytest.raises(StoreError, match="brought back"):
+    with pytest.raises(StoreError, match="Restore it"):
         libraries.get(name)
     assert not libraries.has(name)
     libraries.restore(name)

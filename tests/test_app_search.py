@@ -15,7 +15,7 @@ from rag.app import App, ChatOptions, Question, RunOptions
 from rag.config import load_settings
 from rag.ingest.batch import ingest_all
 from rag.ingest.sources import record_sources
-from rag.messages import say
+from rag.locales import say
 from rag.prompts.texts import SHIPPED
 from rag.retrieval.answerable import DOUBT
 from rag.retrieval.retriever import Retriever
@@ -74,11 +74,10 @@ def notes(answer: Answer) -> Any:
     return answer.searches[0].notes
 
 
-def test_in_fast_mode_no_call_is_left_for_a_passage(app: App) -> None:
+def test_in_fast_mode_a_passage_is_one_more_call(app: App) -> None:
     model = Model(passage="The Team plan costs nine euros.")
     answer = ask(app, PRICE, model, mode="fast", strategy="hyde")
-    assert (answer.outcome, answer.model_calls, model.kinds) == ("answered", 2, ["other", "other"])
-    assert notes(answer)["fell_back"]["code"] == "call_limit"
+    assert (answer.outcome, answer.model_calls, model.kinds) == ("answered", 2, ["passage", "other"])
 
 
 def test_in_deep_mode_a_passage_is_one_more_call_that_counts(app: App) -> None:
@@ -103,18 +102,13 @@ def test_phrasings_are_searched_beside_the_question(app: App) -> None:
     assert notes(answer)["queries"][1:] == ["Team plan price", "monthly price of a person"]
 
 
-def test_across_languages_one_translation_in_deep_mode_and_none_in_fast(app: App) -> None:
-    question = "小艇团队套餐每人每月的价格是什么？"
+@pytest.mark.parametrize("mode", ["fast", "deep"])
+def test_a_question_in_chinese_finds_the_english_page_without_a_translation(app: App, mode: str) -> None:
     model = Model(translation="What does the Team plan cost per person and month?")
-    fast = ask(app, question, model, mode="fast")
-    assert fast.model_calls <= 2
+    found = ask(app, "Business 套餐每人每月多少钱？", model, mode=mode)
     assert "translation" not in model.kinds
-    deep = ask(app, question, model, mode="deep")
-    first = deep.searches[0]
-    assert model.kinds.count("translation") == len([s for s in deep.searches if "translation" in s.notes]) >= 1
-    assert "pricing" in first.passages[0].url
-    assert fast.answerable < DOUBT <= first.answerable
-    assert first.notes["translation"]["params"]["query"] == model.texts["translation"]
+    first = found.searches[0]
+    assert any("pricing" in passage.url for passage in first.passages[:4]) and first.answerable >= DOUBT
 
 
 def test_search_only_asks_no_model_unless_the_strategy_writes(app: App) -> None:
@@ -185,7 +179,7 @@ def test_a_fast_answer_makes_one_search_and_what_is_proposed_after_it_none(
         return searching(retriever, question, **how)
 
     monkeypatch.setattr(Retriever, "search", counted)
-    asked = app.converse(Question(PRICE, ("main",)))
+    asked = app.converse(Question("绿茶用多少度的水泡？", ("main",)))
     app.wait(asked.run_id, 60)
     until = time.monotonic() + 60
     while not app.conversations.turn(asked.turn_id).suggestions:

@@ -38,7 +38,7 @@ def _row(name: str, text: str) -> str:
 @pytest.fixture(scope="module")
 def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
     """A library of the model in use, and one of another model."""
-    loaded = {"builtin": HashedBuiltin, "hashed": HashedModel}
+    loaded = {"builtin": HashedBuiltin, HashedBuiltin.name: HashedBuiltin, "hashed": HashedModel}
     patch = pytest.MonkeyPatch()
     patch.setattr("rag.app.models.load_embedding_model", lambda name: loaded[name]())
     folder = tmp_path_factory.mktemp("data")

@@ -106,7 +106,7 @@ def test_a_file_that_does_not_arrive_leaves_no_transfer(app: App, error: Excepti
 
 
 def test_a_draft_may_get_its_name_while_the_folder_is_cleared(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
-    transfer = app.transfers._new("export", "main", "main")
+    transfer = app.transfers._new("export", "main", "main", "")
     draft = app.transfers._room() / f"{transfer.id}.pagelight.draft"
     draft.touch()
     stat = Path.stat

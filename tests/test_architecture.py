@@ -31,10 +31,11 @@ LEVELS: tuple[tuple[str, ...], ...] = (
     ("rag.checking", "rag.ingest", "rag.retrieval"),
     ("rag.reading", "rag.store"),
     ("rag.models", "rag.prompts", "rag.web"),
-    ("rag.dates",),
-    ("rag.access", "rag.background", "rag.config", "rag.text", "rag.tracing"),
+    ("rag.dates", "rag.forms"),
+    ("rag.quantities",),
+    ("rag.access", "rag.background", "rag.config", "rag.logs", "rag.text", "rag.tracing"),
     ("rag.errors",),
-    ("rag.messages",),
+    ("rag.locales",),
     ("rag.types",),
 )
 LEVEL_OF = {room: level for level, rooms in enumerate(LEVELS) for room in rooms}
@@ -53,7 +54,7 @@ HEAVY = (
 PLACES: dict[str, tuple[str, ...]] = {
     "streamlit": ("rag.ui", "pages", "main"),
     "argparse": ("rag.cli", "rag.commands", "rag.__main__"),
-    "markdown_it": ("rag.ui",),
+    "markdown_it": ("rag.ui", "rag.conversations.markup"),
     "langgraph": ("rag.graphs", "rag.runs", "rag.conversations"),
     "langchain_core": (
         *("rag.reasoning", "rag.graphs", "rag.models", "rag.retrieval"),
@@ -75,6 +76,7 @@ PLACES: dict[str, tuple[str, ...]] = {
     "torch": ("rag.models",),
     "transformers": ("rag.models",),
     "pydantic_settings": ("rag.config",),
+    "babel": ("rag.quantities.units",),
 }
 
 
@@ -264,6 +266,21 @@ def test_an_outside_library_has_one_place(library: str) -> None:
     assert not strays, f"{library} belongs to {PLACES[library]}, and is imported by {strays}"
 
 
+def test_tables_are_drawn_in_one_place() -> None:
+    """Where no cell can be a formula once it is saved as a file."""
+    drawn = re.compile(r"\bst\.(?:dataframe|data_editor|table)\(")
+    found = {module_name(path) for path in python_files() if drawn.search(path.read_text("utf-8"))}
+    assert found == {"rag.ui.kit.parts"}
+
+
+def test_addresses_are_taken_apart_by_what_never_raises() -> None:
+    """A page's address is whatever somebody stored: urlsplit raises for some. Settings and forms want to hear of it."""
+    may = ("rag.web.", "rag.config", "rag.app.chat_models", "rag.models.environment")
+    raising = {f"urllib.parse.{name}" for name in ("urlsplit", "urlparse", "urljoin")}
+    strays = [module for module in trees() if not f"{module}.".startswith(may) and all_imports(module) & raising]
+    assert not strays, f"rag.web.url_key has split_url and join_url for these: {strays}"
+
+
 def test_the_server_answers_before_the_app_is_imported() -> None:
     assert not {module for module in reachable({"main"}) if room_of(module) == "rag.app"}
 
@@ -293,7 +310,8 @@ def test_every_room_says_what_it_is_for() -> None:
 
 
 def pinned() -> set[str]:
-    lines = (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()
+    files = (ROOT / "requirements.txt", *ROOT.glob("requirements-o*.txt"))  # with what is optional
+    lines = [line for file in files for line in file.read_text(encoding="utf-8").splitlines()]
     names = (line.split("#")[0].partition("==")[0].strip() for line in lines)
     return {name.lower().replace("_", "-") for name in names if name}
 
@@ -310,16 +328,124 @@ def test_every_outside_library_is_pinned() -> None:
     assert not missing, f"add these to requirements.txt with an exact version and a reason: {missing}"
 
 
-def named_paths() -> Iterator[tuple[str, str]]:
-    """The paths of this repository that its documents name in backticks, each with the document."""
-    for document in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]:
-        if document.name != "CHANGELOG.md":
-            for match in re.finditer(r"`([a-z_]+/[\w./-]*\.py)`", document.read_text("utf-8")):
-                yield document.name, match[1]
+DOCUMENTS = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), ROOT / "benchmarks/README.md"]
+SOURCES = [*python_files(), *(ROOT / "benchmarks").rglob("*.py")]
+FILE = re.compile(r"(?:[\w.-]+/)*[\w-]+\.(?:py|md|js|css|toml|ya?ml)|(?:[\w.-]+/)+")
+DOTTED = re.compile(r"(?:rag|benchmarks)(?:\.[a-z]\w*)+(?:\.[A-Z]\w*)?")
+MADE = (".venv/", ".streamlit/", "data/", "benchmarks/out/", "sets/", "../shared/")  # by whoever runs it
 
 
-def test_documents_name_what_exists() -> None:
-    named = [(document, path) for document, path in named_paths() if "NAME" not in path]
-    assert len(named) > 40
-    missing = [row for row in named if not any((ROOT / above / row[1]).exists() for above in ("", "rag"))]
-    assert not missing, f"these documents name files that are not there: {missing}"
+@functools.cache
+def own_names() -> frozenset[str]:
+    """The names of this repository's files and folders, without those above them."""
+    ours = [ROOT / room for room in ("rag", "pages", "docs", "tests", "benchmarks", "scripts", "examples")]
+    inside = (path for room in ours for path in room.rglob("*") if "out" not in path.parts)
+    return frozenset(path.name for path in (*ROOT.iterdir(), *ours, *inside))
+
+
+def is_there(word: str, document: Path) -> bool:
+    """Whether a word that reads as a file, a folder or a module of ours names one."""
+    if "NAME" in word or word.startswith(MADE):
+        return True
+    if not FILE.fullmatch(word):
+        parts = [part for part in word.split(".") if part.islower()]
+        return any(
+            (ROOT / "/".join(parts[:end])).with_suffix(".py").exists() for end in (len(parts), len(parts) - 1)
+        ) or (ROOT.joinpath(*parts).is_dir())
+    name = word.rstrip("/")
+    above = (ROOT, ROOT / "rag", ROOT / "docs", document.parent)
+    return any((folder / name).exists() for folder in above) or ("/" not in name and name in own_names())
+
+
+def strays_in(text: str, document: Path) -> list[str]:
+    """What a text names in backticks, or links to, that is not there."""
+    spans = re.findall(r"`([^`\n]+)`", text)
+    words = [word.strip(",;:()") for span in spans for word in span.split()]
+    named = [word for word in words if FILE.fullmatch(word) or DOTTED.fullmatch(word)]
+    links = re.findall(r"\]\(([^)\s#]+)", text) if document.suffix == ".md" else []
+    files = [link for link in links if "://" not in link and not link.startswith("mailto:")]
+    gone = [link for link in files if not (document.parent / link).exists()]
+    return [*(word for word in named if not is_there(word, document)), *gone]
+
+
+def test_documents_and_comments_name_what_exists() -> None:
+    texts = {document: document.read_text("utf-8") for document in (*DOCUMENTS, *SOURCES)}
+    missing = {str(one.relative_to(ROOT)): gone for one, text in texts.items() if (gone := strays_in(text, one))}
+    assert not missing, f"these name files that are not there: {missing}"
+
+
+@pytest.mark.parametrize(
+    ("text", "gone"),
+    [
+        ("see `space.py`", ["space.py"]),
+        ("see `rag/store/gone/`, and `rag/store/`", ["rag/store/gone/"]),
+        ("see `store/qdrant/library.py` and `library.py`", []),
+        ("`PYTHONPATH=. python scripts/nothing.py out`", ["scripts/nothing.py"]),
+        ("`rag.reading.nothing` beside `rag.reading.parser` and `rag.reading.parser.Parser`", ["rag.reading.nothing"]),
+        (
+            "[decision 99](docs/decisions/0099-nothing.md), [a site](https://example.org/x.md)",
+            ["docs/decisions/0099-nothing.md"],
+        ),
+    ],
+)
+def test_a_name_of_what_is_gone_is_seen(text: str, gone: list[str]) -> None:
+    assert strays_in(text, ROOT / "README.md") == gone
+
+
+def anchors_of(document: Path) -> set[str]:
+    """Return the anchors that GitHub gives the headings of a document."""
+    text = re.sub(r"^```.*?^```", "", document.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
+    headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def lost_anchors(text: str, document: Path) -> list[str]:
+    """Return the links of `text` whose document has no such heading."""
+    links = re.findall(r"\]\(([^)\s#:]*\.md)?#([^)\s]+)\)", text)
+    found = ((f"{file}#{name}", document.parent / (file or document.name), name) for file, name in links)
+    return [link for link, target, name in found if name not in anchors_of(target)]
+
+
+def test_links_lead_to_headings_that_exist() -> None:
+    lost = {one.name: gone for one in DOCUMENTS if (gone := lost_anchors(one.read_text("utf-8"), one))}
+    assert not lost, f"these link to headings that are not there: {lost}"
+
+
+def test_a_link_to_a_heading_that_is_gone_is_seen() -> None:
+    text = "[a](docs/guide.md#modes) [b](docs/guide.md#gone) [c](#start) [d](#stop) [e](https://example.org/x.md#y)"
+    assert lost_anchors(text, ROOT / "README.md") == ["docs/guide.md#gone", "#stop"]
+
+
+@pytest.mark.parametrize("name", ["README.md", "README.zh.md"])
+def test_the_readme_is_short_and_names_the_two_commands(name: str) -> None:
+    lines = (ROOT / name).read_text("utf-8").splitlines()
+    assert len(lines) <= 90
+    assert {"make run", "make test"} <= {line.partition("  ")[0] for line in lines}
+
+
+def test_decisions_have_numbers_of_their_own() -> None:
+    titles = {path.name: path.read_text("utf-8").splitlines()[0] for path in (ROOT / "docs/decisions").glob("*.md")}
+    numbers = [int(name[:4]) for name in sorted(titles)]
+    assert numbers == list(range(1, len(numbers) + 1))
+    assert all(title.startswith(f"# {int(name[:4])}. ") for name, title in titles.items())
+
+
+def used_names() -> frozenset[str]:
+    """Every name that the code of the application speaks of, text aside."""
+    nodes = [node for tree in trees().values() for node in ast.walk(tree)]
+    return frozenset(
+        [node.id for node in nodes if isinstance(node, ast.Name)]
+        + [node.attr for node in nodes if isinstance(node, ast.Attribute)]
+    )
+
+
+def test_every_protocol_is_asked_for() -> None:
+    protocols = {
+        node.name
+        for tree in trees().values()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef)
+        and any(isinstance(base, ast.Name) and base.id == "Protocol" for base in node.bases)
+    }
+    assert len(protocols) > 20
+    assert not protocols - used_names(), "nothing takes what these promise"

@@ -11,6 +11,7 @@ from benchmarks import crawling
 from rag.errors import FetchError
 from rag.ingest.discovery import FoundPage
 from rag.reading.parser import Parser
+from rag.types import because
 from rag.web.connections import HostGates
 from rag.web.fetch import Fetched
 from tests.support.site_server import SiteServer
@@ -56,7 +57,7 @@ def test_what_is_missing_twice_or_strange_is_seen(site: SiteServer) -> None:
 
 
 def error(code: str) -> FetchError:
-    return FetchError(code, url="", status=500, seconds=1, why_en="", why_zh="")
+    return FetchError(code, url="", status=500, seconds=1, **because("server_fault", status=500))
 
 
 def fetched(url: str, body: bytes) -> Fetched:

@@ -122,7 +122,7 @@ def test_what_breaks_costs_its_rows_and_no_more(
     assert gate.main(["quoted", "extraction", "--data", str(out / "none")]) == 1
     said = capsys.readouterr().out
     assert "examples: LookupError" in said and "Ahead in 1 rows" in said
-    assert "Left out: wcxb: not there; aeb: not there" in said
+    assert "Left out: wcxb aeb: not there" in said
 
 
 def test_an_unknown_name_says_which_there_are(capsys: pytest.CaptureFixture[str]) -> None:

@@ -19,7 +19,7 @@ def test_the_house_is_counted() -> None:
     assert counted["cycles at import"] == counted["cycles with late imports"] == []
     assert counted["own imports inside functions"] <= 12, "only where a heavy library is behind them"
     assert counted["typed"] == 1.0
-    assert counted["functions"]["max"] <= 42
+    assert counted["functions"]["max"] <= 45
     assert counted["modules that know"]["streamlit"] > 0
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from rag.cli import _loaded, _parser, main
-from rag.commands.output import put
+from rag.commands.output import put, text_of
 from rag.ingest.sources import Source
 from rag.text import split_sentences, without_controls
 from tests.support.tiny_model import build_tiny_verifier
@@ -93,7 +93,7 @@ def test_search_explained(capsys: pytest.CaptureFixture[str], folder: Path) -> N
     printed = capsys.readouterr().out
     assert PAGES[0]["url"] in printed
     assert "dense 1 (" in printed
-    assert "Handed on." in printed
+    assert "Used." in printed
 
 
 def test_ask_rows(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
@@ -197,7 +197,29 @@ def test_tools_tell_what_no_page_does(capsys: pytest.CaptureFixture[str], folder
     assert row["answer"].startswith("2 pages") and row["tools"][0]["name"] == "statistics"
     capsys.readouterr()
     assert main(["--data-dir", str(folder / "data"), "ask", "--mode", "tool", "1/0"]) == 1
-    assert "That would divide by zero" in capsys.readouterr().out
+    assert "Division by zero" in capsys.readouterr().out
+
+
+ASCII = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+
+
+def test_an_ascii_terminal(folder: Path, tmp_path: Path) -> None:
+    """It shows what it can, takes what is typed there, and JSON says everything."""
+    page = tmp_path / "渡轮 ⛴ guide.md"
+    page.write_text("# 渡轮\n\n冬季渡轮每天上午九点从南码头出发，票价四元。\n", encoding="utf-8")
+
+    def told(*arguments: str) -> str:
+        command = [sys.executable, "-m", "rag", "--data-dir", str(tmp_path / "data"), *arguments]
+        environment = {**os.environ, **ASCII}
+        done = subprocess.run(command, capture_output=True, cwd=ROOT, env=environment, timeout=120, check=False)
+        assert (done.returncode, done.stderr) == (0, b"")
+        return done.stdout.decode("ascii")
+
+    assert "? guide.md  Added" in told("ingest", str(page))
+    assert "??" in told("ask", "渡轮几点出发？")
+    answer = json.loads(told("ask", "--json", "渡轮几点出发？"))
+    assert "上午九点" in answer["answer"]
+    assert answer["citations"][0]["title"] == "渡轮"
 
 
 def test_doctor_tells_what_is_a_fall_back(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
@@ -235,9 +257,9 @@ def test_doctor_tries_the_verifier_out(
         (["search", "-k", "0", "x"], 2, "1 or more"),
         (["ingest"], 2, "SOURCE"),
         (["--library", "Not Valid", "pages"], 2, "RAG_LIBRARY"),
-        (["import", "/nowhere/pages.jsonl"], 2, "cannot be read"),
+        (["import", "/nowhere/pages.jsonl"], 2, "Can't read"),
         (["chunk", "--chunker", "random", "x.md"], 2, "invalid choice"),
-        (["extract", "/nowhere/page.html"], 1, "cannot be read"),
+        (["extract", "/nowhere/page.html"], 1, "Can't read"),
     ],
 )
 def test_wrong_usage_is_one_sentence(
@@ -333,3 +355,10 @@ def test_a_terminal_gets_no_orders(capsys: pytest.CaptureFixture[str]) -> None:
     shown = capsys.readouterr().out
     assert shown == without_controls(shown)
     assert json.loads(shown) == row
+
+
+@pytest.mark.parametrize("codec", ["utf-8", "utf-8-sig", "gb18030", "utf-16"])
+def test_files_of_questions_in_any_charset(tmp_path: Path, codec: str) -> None:
+    text = '{"question": "冬季渡轮每天上午几点从南码头出发？"}\n{"question": "票价是多少？"}\n'
+    (tmp_path / "set.jsonl").write_bytes(text.replace("\n", "\r\n").encode(codec))
+    assert text_of(str(tmp_path / "set.jsonl")) == text

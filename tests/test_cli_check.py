@@ -103,7 +103,7 @@ def test_the_chat_model_checks_one_case_after_another(
 def test_a_line_that_is_no_case_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "x.jsonl").write_text('{"id": "a"}')
     assert main(["check", "--cases", str(tmp_path / "x.jsonl")]) == 1
-    assert "Line 1 of" in capsys.readouterr().err
+    assert ", line 1: not a case" in capsys.readouterr().err
 
 
 def test_a_text_of_ones_own_is_held_against_the_library(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

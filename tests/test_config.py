@@ -80,6 +80,8 @@ def test_under_which_names_the_app_is_served(monkeypatch: pytest.MonkeyPatch) ->
         ("QDRANT_URL", "localhost:6333"),
         ("STRATEGY", "clever"),
         ("LLM_BASE_URL", "ftp://x"),
+        ("LLM_BASE_URL", "http://x:99999/v1"),
+        ("SEARXNG_URL", "http://x:9y"),
         ("CHUNKER", "random"),
         ("FETCH_ALLOW_PRIVATE_HOSTS", "127.0.0.1"),
         ("FETCH_ALLOW_PRIVATE_HOSTS", "host:99999"),

@@ -7,7 +7,7 @@ from datetime import date
 import pytest
 
 from rag.dates import period_of
-from rag.text import chinese_number
+from rag.quantities.numerals import chinese_number
 
 TODAY = date(2026, 11, 23)  # a Monday
 

@@ -34,21 +34,29 @@ def pins(file: str) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def locked() -> dict[str, dict[str, str]]:
-    return {name: pins(f"locks/{name}.txt") for name in ("app", "torch", "dev")}
+    return {name: pins(f"locks/{name}.txt") for name in ("app", "torch", "office", "ocr", "dev")}
 
 
 class TestLocks:
     def test_they_hold_what_the_requirements_pin(self, locked: dict[str, dict[str, str]]) -> None:
         app = {**locked["app"], **locked["torch"]}
         assert pins("requirements.txt").items() <= app.items()
+        assert pins("requirements-office.txt").items() <= locked["office"].items()
+        assert pins("requirements-ocr.txt").items() <= locked["ocr"].items()
         assert pins("requirements-dev.txt").items() <= {**app, **locked["dev"]}.items()
 
     def test_plain_pip_gets_the_same_versions(self, locked: dict[str, dict[str, str]]) -> None:
-        assert pins("constraints.txt") == {**locked["app"], **locked["torch"], **locked["dev"]}
+        assert pins("constraints.txt") == {
+            **locked["app"],
+            **locked["torch"],
+            **locked["office"],
+            **locked["ocr"],
+            **locked["dev"],
+        }
 
     def test_every_release_has_the_hashes_of_its_files_for_every_platform(self) -> None:
         hashes = {}
-        for name in ("app", "torch", "dev"):
+        for name in ("app", "torch", "office", "ocr", "dev"):
             for one in _PIN.finditer((ROOT / "locks" / f"{name}.txt").read_text("utf-8")):
                 hashes[one[1]] = len(_HASH.findall(one["rest"]))
         assert min(hashes.values()) >= 1
@@ -60,7 +68,8 @@ class TestLocks:
 
     def test_they_are_what_these_tests_ran_with(self, locked: dict[str, dict[str, str]]) -> None:
         found = {}
-        for name, wanted in {**locked["app"], **locked["dev"]}.items():
+        own = {name: version for file, pins in locked.items() if file != "torch" for name, version in pins.items()}
+        for name, wanted in own.items():
             try:
                 found[name] = (version(name), wanted)
             except PackageNotFoundError:
@@ -76,11 +85,11 @@ class TestInstaller:
         monkeypatch.setattr(subprocess, "call", lambda command, **_: made.append(command) or 0)
         return made
 
-    def install(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, cpu: bool, dev: bool = True) -> None:
+    def install(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, cpu: bool, **options: Any) -> None:
         installer = script("install")
         monkeypatch.setattr(installer, "has_torch", lambda _: False)
         monkeypatch.setattr(installer, "wants_cpu_build", lambda: cpu)
-        installer.install(tmp_path / "bin" / "python", dev=dev)
+        installer.install(tmp_path / "bin" / "python", **{"dev": True, **options})
 
     @pytest.mark.parametrize("cpu", [True, False])
     def test_all_is_checked_but_the_cpu_build_of_torch(
@@ -91,7 +100,16 @@ class TestInstaller:
         assert [command[-1] for command in unchecked] == ["torch==2.13.0+cpu"] * cpu
         assert all("--no-deps" in command for command in calls)
         files = {Path(one).name for command in calls for one in command if one.endswith(".txt")}
-        assert files == {"app.txt", "dev.txt"} | (set() if cpu else {"torch.txt"})
+        assert files == {"app.txt", "office.txt", "ocr.txt", "dev.txt"} | (set() if cpu else {"torch.txt"})
+
+    @pytest.mark.parametrize("name", ["office", "ocr"])
+    def test_what_is_optional_comes_when_it_is_asked_for(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, calls: list[list[str]], name: str
+    ) -> None:
+        self.install(tmp_path, monkeypatch, cpu=True, dev=False)
+        assert not any(f"{name}.txt" in argument for command in calls for argument in command)
+        self.install(tmp_path, monkeypatch, cpu=True, dev=False, optional=[name])
+        assert any(f"{name}.txt" in argument for argument in calls[-1])
 
     def test_a_second_call_does_nothing_until_a_lock_changes(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, calls: list[list[str]]
@@ -114,6 +132,14 @@ class TestInstaller:
         ran = subprocess.run([*pip, *offline], capture_output=True, text=True, check=False)
         assert ran.returncode != 0
         assert "THESE PACKAGES DO NOT MATCH THE HASHES" in ran.stderr
+
+
+def test_a_licence_that_changes_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    notice = script("notice")
+    assert notice.check() == 0
+    monkeypatch.setattr(notice, "READ", {"xberg": ("MIT", "0" * 64)})
+    with pytest.raises(SystemExit, match="another licence"):
+        notice.check()
 
 
 def test_the_notice_names_every_package_and_its_licence() -> None:

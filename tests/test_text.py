@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import html
 import itertools
+import re
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from markdown_it import MarkdownIt
 
 from rag.text import (
     detect_language,
     fenced_blocks,
     is_chinese,
+    literal,
     mended,
     plain,
     question_language,
     split_sentences,
+    struck_told,
     terms,
+    whole_sentences,
     without_controls,
+    without_struck,
     without_surrogates,
 )
 
@@ -195,3 +202,55 @@ def test_without_surrogates() -> None:
 )
 def test_halves_of_characters_are_joined(text: str, expected: str) -> None:
     assert mended(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "valid"),
+    [
+        ("A ~~b~~ c", "A c"),
+        ("A ~~b~~, c", "A, c"),
+        ("~~a~~ b ~~c~~", " b "),
+        ("a ~~ b ~~ c", "a ~~ b ~~ c"),
+        ("a ~~b", "a ~~b"),
+        ("~~~\ncode\n~~~", "~~~\ncode\n~~~"),
+        ("~~a\nb~~", "~~a\nb~~"),
+    ],
+)
+def test_what_is_struck_out_is_taken_away(text: str, valid: str) -> None:
+    assert without_struck(text) == valid
+
+
+def test_a_part_of_what_is_struck_out() -> None:
+    text = "~~One is shut. Two is shut.~~ Three is open."
+    assert [without_struck(text, a, b).strip() for a, b in split_sentences(text)] == ["", "", "Three is open."]
+    assert struck_told("A ~~b~~ c", "(not: {})") == "A (not: b) c"
+
+
+@pytest.mark.parametrize(
+    ("written", "whole"),
+    [
+        ("It opens at nine. It closes at", "It opens at nine."),
+        ("It opens at nine.[1] It clo", "It opens at nine.[1]"),
+        ("It was in 1953.[2]", "It was in 1953.[2]"),
+        ("It costs 3.", ""),
+        ("夜市六点开门。[1]地铁票", "夜市六点开门。[1]"),
+        ("他说：“好。” 然后", "他说：“好。”"),
+        ("It opens.\n\n## Prices\n\nA ticket cos", "It opens."),
+        ("- one\n- two\n- thr", "- one\n- two"),
+        ("No end yet", ""),
+        ("", ""),
+        ("Whole. And **whole too.** [1]", "Whole. And **whole too.** [1]"),
+    ],
+)
+def test_what_broke_off_ends_with_a_whole_sentence(written: str, whole: str) -> None:
+    assert whole_sentences(written) == whole
+
+
+@pytest.mark.parametrize(
+    "title",
+    ["*args*", "snake_case __init__", "<b>a</b> &amp; b", "Learn C #", "# no heading", "1. First", "a|b [1](x)"],
+)
+def test_a_literal_title_is_read_as_it_stands(title: str) -> None:
+    for before in ("", "## ", "- "):
+        shown = MarkdownIt().render(before + literal(title))
+        assert html.unescape(re.sub(r"</?(?:p|h2|ul|li)>|\n", "", shown)) == title

@@ -1,7 +1,8 @@
 """The one place that builds everything from the settings, and the one object that pages and commands know.
 
 `App` answers and searches; `app.conversations`, `app.feedback`, `app.evaluation`, `app.imports`, `app.transfers`,
-`app.models`, `app.chats`, `app.page_maps` and `app.library(name)` do what their names say.
+`app.models`, `app.moves`, `app.chats`, `app.page_maps`, `app.overviews`, `app.removals` and `app.library(name)` do
+what their names say.
 """
 
 from __future__ import annotations
@@ -21,7 +22,12 @@ from rag.app.imports import Imports
 from rag.app.in_flight import InFlight
 from rag.app.libraries import Libraries
 from rag.app.models import Models
+from rag.app.moves import Moves
+from rag.app.overviews import Overviews
 from rag.app.page_maps import PageMaps
+from rag.app.removals import Removals
+from rag.app.reranking import MOST_QUESTIONS, compare, questions
+from rag.app.tracing_out import TracesOut, settle_langsmith
 from rag.app.transfer import Transfers
 from rag.app.upkeep import Upkeep
 from rag.app.whole_pages import WholePages
@@ -29,14 +35,18 @@ from rag.checking.verifier import LocalVerifier
 from rag.config import Settings
 from rag.conversations.checkpoints import Checkpoints
 from rag.conversations.conversations import WISH, Asked, Asking, Conversations, PageStamp
+from rag.conversations.export import note
 from rag.conversations.feedback import Feedback
 from rag.conversations.remembered import Remembered, wish_of
-from rag.errors import ConfigError
+from rag.errors import ConfigError, RagError
 from rag.evaluation.evaluation import Evaluation
+from rag.evaluation.statistics import Difference
 from rag.graphs import EVALUATED
+from rag.ingest.batch import ingest_all
 from rag.ingest.chunking import get_chunker
 from rag.ingest.jobs import JobItem, JobView
-from rag.messages import say
+from rag.ingest.source_reading import Source
+from rag.locales import say
 from rag.models.sampling import with_sampling
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.expander import expander_for
@@ -60,7 +70,7 @@ from rag.store.qdrant.server import inspect
 from rag.store.query import Filters
 from rag.store.sql.database import Database
 from rag.text import is_chinese
-from rag.types import Answer, Event, Notice, Page, Retrieval, RunMode
+from rag.types import SAVED, Answer, Event, Notice, Page, Retrieval, RunMode
 
 if TYPE_CHECKING:
     from rag.models.embedding import EmbeddingModel
@@ -97,19 +107,26 @@ class App:
         self.chats = ChatModels(settings)
         self.libraries = Libraries(self._client, settings, self.models)
         self.page_maps = PageMaps(self.libraries.get, lambda: self.models.sparse)
+        self.overviews = Overviews(self.libraries.get, self.models)
         self.imports = Imports(settings, self._database, self.libraries, self.models)
+        self.removals = Removals(self.libraries, self.imports)
         self.transfers = Transfers(settings.rag_data_dir / "exchange", self.libraries)
         checkpoints = Checkpoints(
             settings.rag_data_dir / "conversations.sqlite3", settings.checkpoint_url.get_secret_value()
         )
         local = self.models.verifier
         self.verifier = LocalVerifier(local) if local else None
-        self._runs = Runs(EVALUATED, saver=checkpoints.saver, verifier=self.verifier)
+        self.langsmith = settle_langsmith(settings.trace_langsmith)
+        self._traces = TracesOut(settings)
+        ended = self._traces.run if settings.trace_url else None
+        self._runs = Runs(EVALUATED, saver=checkpoints.saver, verifier=self.verifier, ended=ended)
         self.conversations = Conversations(self._database, self._runs, checkpoints)
-        self.feedback = Feedback(self._database, self.conversations)
+        self.feedback = Feedback(self._database, self.conversations, self._traces.rate)
         self.remembered = Remembered(settings.rag_data_dir / "remembered.sqlite3")
-        self.evaluation = Evaluation(self._database, EvaluationAsking(self), self.feedback, settings.evaluate_answers)
         self._in_flight = InFlight(self._runs.goes_on, settings.answers_per_person)
+        asking = EvaluationAsking(self, self._in_flight, self._database.evaluations)
+        self.evaluation = Evaluation(self._database, asking, self.feedback, settings.evaluate_answers)
+        self.moves = Moves(self.libraries, self.models, self._database.conversations)
         self._upkeep = Upkeep(self.tidy)
 
     def start(self) -> None:
@@ -118,6 +135,7 @@ class App:
         self.conversations.recover()
         self.imports.start()
         self.evaluation.start()
+        self.moves.resume()
         self._upkeep.start()
 
     def _warm(self) -> None:
@@ -128,11 +146,14 @@ class App:
     def close(self) -> None:
         """Stop what runs, and close the database."""
         self._upkeep.close()
+        self.moves.close()
         self.evaluation.close()
         self._runs.close()
+        self._traces.close()
         self.conversations.close()
         self.imports.close()
         self.page_maps.close()
+        self.overviews.close()
         self.remembered.close()
         self._database.close()
         self._client.close()
@@ -158,7 +179,7 @@ class App:
         self.imports.jobs.pause_all(name)
 
     def summary(self, library: str, page: Page, language: str) -> Mapping[str, Any] | None:
-        """What is kept of a summary of the page's present text, the newest, with when it was `made` and `by` what."""
+        """Return the newest saved summary of the page's current text, with its time (`made`) and author (`by`)."""
         return WholePages([self.library(library)], Filters(), self._database.summaries).kept(page, language)
 
     def remove_pages(self, name: str, url_hashes: Sequence[str]) -> int:
@@ -172,6 +193,7 @@ class App:
         A library's record goes last, so what a kill leaves is found by it.
         """
         rest(self._client, _IDLE_SECONDS)
+        self.libraries.drop_unused()
         for name in self.libraries.over():
             self.conversations.forget_memories(name)
             self._database.forget_library(name)
@@ -186,6 +208,7 @@ class App:
         history: Sequence[tuple[str, str]] = (),
         chat: ChatOptions | None = None,
         reasoner: Reasoner | None = None,
+        owner: str = "",
     ) -> str:
         """Begin to answer, in the background; returns the run's id. `reasoner` is another than that of `chat`.
 
@@ -195,7 +218,8 @@ class App:
         reasoner = reasoner or self.reasoner(question.libraries, chat, question.options.sampling)
         quoter = self.quoter(question.libraries)
         retriever = self._scoped(question, reasoner)
-        return self._runs.start(question, reasoner=reasoner, retriever=retriever, history=history, quoter=quoter)
+        how: dict[str, Any] = {"history": history, "quoter": quoter, "owner": owner}
+        return self._runs.start(question, reasoner=reasoner, retriever=retriever, **how)
 
     def converse(
         self,
@@ -238,8 +262,29 @@ class App:
         )
         return self._in_flight.begin(person, lambda: self.conversations.ask(asking))
 
+    def save_note(self, turn_id: str, *, library: str, owner: str = "", language: str = "en") -> Page:
+        """Save a turn's answer, with its quotes and their sources, as a page of kind note; no answer uses it until
+        somebody includes it. Saved again, it is replaced.
+
+        Raises RagError("note_empty") for a turn without an answer, StoreError.
+        """
+        turn = self.conversations.turn(turn_id, owner)
+        if turn.answer is None or not turn.answer.text.strip():
+            raise RagError("note_empty")
+        record = {"markdown": note(turn.answer, language), "title": turn.question}
+        source = Source(turn.question, f"file:///notes/{turn_id}.md", "note", record=record)
+        ingestor, shelf = self.imports.ingestor(library), self.library(library)
+        key = ingestor.key(source)
+        is_new = not shelf.known([key])
+        ((_, result),) = ingest_all(ingestor, [source], force=True, decision="keep_both")
+        if result.status not in SAVED:
+            raise RagError(result.reason, **result.params)
+        if is_new:
+            shelf.set_left_out([key], True)
+        return shelf.known([key])[key]
+
     def route(self, text: str, owner: str = "") -> Routed:
-        """Which way a message would go, without a chat model."""
+        """Return the route of a message, without a chat model."""
         return self._directing(owner).route(text)
 
     def overrule(self, library: str, text: str, route: str, owner: str = "") -> None:
@@ -249,7 +294,7 @@ class App:
     def reply(
         self, turn_id: str, reply: Mapping[str, Any], *, owner: str = "", chat: ChatOptions | None = None
     ) -> Asked:
-        """Go on with a turn that waits for a person, also one of a process that has ended, as it was asked.
+        """Resume a turn that waits for a person, even one of a process that has ended.
 
         `reply` holds an answer (JSON values) to each of its `waits`, by their ids. Raises RagError("turn_not_waiting").
         """
@@ -257,25 +302,27 @@ class App:
         return self.conversations.reply(turn_id, reply, asking)
 
     def go_on(self, turn_id: str, *, owner: str = "", chat: ChatOptions | None = None) -> Asked:
-        """Go on with a turn whose process ended before its answer was there. Raises RagError("turn_not_waiting")."""
+        """Resume a turn whose process ended before its answer was complete. Raises RagError("turn_not_waiting")."""
         asking = self._asking_again(turn_id, owner, chat)
         return self.conversations.go_on(turn_id, asking)
 
-    def events(self, run_id: str, since: int = 0, wait: float = 0.0) -> list[Event]:
-        return self._runs.events(run_id, since, wait)
+    # Of a run, by its id; with `owner` that person's alone: RagError("run_unknown") for somebody else's.
+
+    def events(self, run_id: str, since: int = 0, wait: float = 0.0, owner: str | None = None) -> list[Event]:
+        return self._runs.events(run_id, since, wait, owner)
 
     def going_on(self, *modes: RunMode) -> int:
-        """How many questions are being answered, in these modes where any are named."""
+        """Count the questions being answered, in `modes` if given."""
         return self._runs.going_on(*modes)
 
-    def cancel(self, run_id: str) -> None:
-        self._runs.cancel(run_id)
+    def cancel(self, run_id: str, owner: str | None = None) -> None:
+        self._runs.cancel(run_id, owner)
 
-    def answer(self, run_id: str) -> Answer | None:
-        return self._runs.answer(run_id)
+    def answer(self, run_id: str, owner: str | None = None) -> Answer | None:
+        return self._runs.answer(run_id, owner)
 
-    def wait(self, run_id: str, timeout: float | None = None) -> Answer:
-        return self._runs.wait(run_id, timeout)
+    def wait(self, run_id: str, timeout: float | None = None, owner: str | None = None) -> Answer:
+        return self._runs.wait(run_id, timeout, owner)
 
     def search(
         self,
@@ -303,11 +350,12 @@ class App:
         return found
 
     def retriever(self, library: str, reasoner: Reasoner | None = None) -> Retriever:
-        """What searches the library; a chat reasoner writes the texts that some strategies search with.
+        """Return the library's retriever; a chat reasoner writes the queries of some strategies.
 
         Loads the embedding model; raises ModelMismatchError.
         """
-        return self._retriever(self.libraries.working(library), self.models.embedding, reasoner)
+        working = self.libraries.working(library)
+        return self._retriever(working, self.models.of_library(working.embedding_model), reasoner)
 
     def _retriever(self, library: Library, model: EmbeddingModel, reasoner: Reasoner | None) -> Retriever:
         expander = expander_for(reasoner or self.quoter(library.name))
@@ -315,7 +363,7 @@ class App:
         return Retriever(library, model, self.models.sparse, expander=expander, **how)
 
     def _searching(self, question: Question, reasoner: Reasoner) -> Searches:
-        """What searches the libraries of a question: one, or several, each with the model that it was made with."""
+        """Return the retriever for a question's libraries, each with its own embedding model."""
         if len(set(question.libraries)) == 1:
             return self.retriever(question.library, reasoner)
         libraries = {name: self.library(name) for name in question.libraries}
@@ -328,6 +376,20 @@ class App:
             self.models.sparse,
             question.options.weights,
             self.settings.context_characters,
+        )
+
+    def compare_reranker(self, library: str) -> Difference:
+        """Compare searches with the settings' reranker and without it on the library's own questions, see `compare`.
+
+        One by address may be switched on after that. Takes as long as two searches a question.
+        """
+        working = self.libraries.working(library)
+        model, tuning = self.models.of_library(working.embedding_model), tuning_of(self.settings)
+        past = self._database.conversations.past_questions(library, MOST_QUESTIONS)
+        return compare(
+            self.models.reranking,
+            lambda reranker: Retriever(working, model, self.models.sparse, reranker=reranker, tuning=tuning),
+            questions(working, self.evaluation.of(None).sets, past),
         )
 
     def as_retriever(self, library: str, *, k: int = K, **options: Any) -> LibraryRetriever:
@@ -343,8 +405,9 @@ class App:
         """
         from rag.models.langchain import Bm25Embeddings, ModelEmbeddings
 
-        dense, sparse = ModelEmbeddings(self.models.embedding), Bm25Embeddings(self.models.sparse)
-        return self.libraries.working(library).vector_store(dense, sparse)
+        working = self.libraries.working(library)
+        dense = ModelEmbeddings(self.models.of_library(working.embedding_model))
+        return working.vector_store(dense, Bm25Embeddings(self.models.sparse))
 
     def reasoner(
         self,
@@ -363,11 +426,11 @@ class App:
         return ChatReasoner(with_sampling(model, sampling), fast=fast or model, texts=self.chats.prompts, notes=notes)
 
     def away(self) -> Notice | None:
-        """What to say while the database does not answer, after another look at it; None while it does."""
+        """Check the database again. Return a notice if it doesn't respond, else None."""
         return look(self._client)
 
     def inspect_server(self) -> Iterator[tuple[bool, Notice]]:
-        """What the database server tells of itself, with whether it is well; nothing for the embedded engine."""
+        """Return the server's diagnostics, each with its health; nothing for the embedded engine."""
         return inspect(self._client) if isinstance(self._client, Server) else iter(())
 
     def test_database(self) -> Notice:
@@ -381,7 +444,7 @@ class App:
     def _asking(
         self, question: Question, owner: str, chat: ChatOptions | None, conversation_id: str, person: str
     ) -> Asking:
-        """All that a question is answered with; `person` is whose notes the model is told."""
+        """Everything for answering a question; `person` owns the notes that the model gets."""
         sampling, library = question.options.sampling, self.reading(question.libraries)
         reasoner = self.reasoner(question.libraries, chat, sampling, self.remembered.told(person))
         scored = self.settings.evaluate_answers != "off"
@@ -398,17 +461,22 @@ class App:
         )
 
     def quoter(self, libraries: str | Sequence[str]) -> ExtractiveReasoner:
-        """What quotes the libraries' pages without a model."""
-        return ExtractiveReasoner(self.models.sparse, lambda terms: self.reading(libraries).idf(terms))
+        """Return the reasoner that quotes the libraries' pages without a model."""
+        return ExtractiveReasoner(
+            self.models.sparse,
+            lambda terms: self.reading(libraries).idf(terms),
+            meaning=self.models.sentences,
+            reader=self.models.reader,
+        )
 
     def _ledger(self, question: Question, conversation_id: str, owner: str) -> Ledger | None:
-        """What an earlier report was written from, for whoever asks on without confining the search."""
+        """Return the passages of an earlier report for follow-ups without filters."""
         kept = self.conversations.ledger(conversation_id, owner) if not question.scope else ()
         library = self.reading(question.libraries)
         return Ledger(lambda: kept_passages(kept, library), self.models.sparse, library.idf) if kept else None
 
     def _web(self, question: Question) -> WebReading | None:
-        """What searches beyond the library: with a service, the person's leave, and the operator's for this library."""
+        """Return the web search, if a service is set up and both person and operator allow it for this library."""
         service, forbidden = self.imports.web_search, self.settings.web_search_except
         asked_for = question.options.web or question.options.route == "web"
         if service is None or not asked_for or set(question.libraries) & set(forbidden):
@@ -420,7 +488,10 @@ class App:
         def searcher(asked: Question, run: Run) -> Searcher:
             return self._scoped(asked, run.reasoner, ledger=self._ledger(asked, conversation_id, owner))
 
-        return Directing(self.imports, self._database, searcher, owner=owner, person=person)
+        def known(library: str, url_hashes: Sequence[str]) -> Mapping[str, Page]:
+            return self.library(library).known(url_hashes)
+
+        return Directing(self.imports, self._database, searcher, known, owner=owner, person=person)
 
     def _scoped(self, question: Question, reasoner: Reasoner, **options: Any) -> ScopedSearch:
         """Searches for one question, as its options say; `options` are those of `Retriever.search`."""
@@ -440,7 +511,7 @@ class App:
 
 
 def _granted(question: Question, note: str) -> Answer:
-    """What is said of a wish that was granted."""
+    """Return the confirmation of an applied wish."""
     told = say(Notice("remembered", {"note": note}), "zh" if is_chinese(question.text) else "en")
     return Answer(question.text, question.mode, "conversation", told, reasoner=WISH)
 

@@ -41,7 +41,7 @@ class WebReading:
         self._chunker = chunker
 
     def __call__(self, query: str) -> list[Passage]:
-        """The best passages of the first pages. Raises WebSearchError; a page that cannot be read is left out."""
+        """The best passages of the first pages. Raises WebSearchError; a page that cannot be read is skipped."""
         found = self._service.find(query, PAGES)
         with ThreadPoolExecutor(PAGES) as readers:
             pages = [page for page in readers.map(self._read, (hit.url for hit in found)) if page]
@@ -71,13 +71,14 @@ class WebReading:
                 end=chunk.end,
                 date=page.modified or page.published,
                 fetched_at=read,
+                header=chunk.context,
             )
 
 
 def kept_passages(kept: Sequence[Mapping[str, Any]], library: Reading) -> list[Passage]:
     """The passages of a trail's ledger: those of the web as they were kept, the library's from its pages.
 
-    What the library does not hold any more, or in another text, is left out.
+    Passages that are no longer in the library, or have changed, are skipped.
     """
     beyond = [_from_web(one) for one in kept if one.get("passage")]
     rest = {str(one["id"]): one for one in kept if not one.get("passage")}

@@ -8,7 +8,9 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
+from urllib.parse import urlsplit
 
 from rag.background import BACKGROUND
 from rag.config import Settings
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 
     from langchain_core.language_models import BaseChatModel
 
-    from rag.models.own_client import Admit
+    from rag.models.own_client import Admit, Key
 
 T = TypeVar("T")
 
@@ -49,18 +51,30 @@ MOST_KEPT: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
+class Holder:
+    """The owner of a connected chat model: the secret id of a browser session, and the person signed in, if any."""
+
+    browser: str
+    owner: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class ChatOptions:
-    """A chat model for one browser, instead of the one in the settings; never stored."""
+    """A chat model for one browser, instead of the one in the settings; never stored.
+
+    One that was connected has a `holder`, from whom its key is asked at each request.
+    """
 
     model: str
     base_url: str = ""
     api_key: str = field(default="", repr=False)
     fast_model: str = ""
     temperature: float | None = None
+    holder: Holder | None = field(default=None, repr=False, compare=False)
 
     @property
     def service(self) -> tuple[str, str]:
-        """Where the key belongs, as `service_of` tells it."""
+        """Return the service of the key, as `service_of` names it."""
         return service_of(self.model, self.base_url)
 
 
@@ -78,7 +92,7 @@ class ChatModels:
         self.prompts = PromptTexts(settings.rag_data_dir / "prompts")
 
     def of_settings(self) -> ChatOptions | None:
-        """That of the settings, without its key; None where there is none."""
+        """Return the configured model without its key, or None."""
         given = self._settings
         if not given.has_chat_model:
             return None
@@ -91,7 +105,7 @@ class ChatModels:
         if options is None:
             return build_chat_model(self._settings)
         self._check_allowed(options)
-        if self._is_own(options):
+        if self.is_own(options):
             return self._own(options)
         return build_chat_model(self._chosen(options), temperature=options.temperature)
 
@@ -99,7 +113,7 @@ class ChatModels:
         """The model for all but the answer, where it is another one."""
         if options is None:
             return build_fast_model(self._settings)
-        if not self._is_own(options):
+        if not self.is_own(options):
             return build_fast_model(self._chosen(options))
         if options.fast_model in ("", options.model):
             return None
@@ -137,12 +151,18 @@ class ChatModels:
     def _check_allowed(self, options: ChatOptions) -> None:
         ours = self._settings
         named = (options.model, options.base_url, options.fast_model, options.api_key)
+        if options.holder is not None and not ours.own_models:
+            raise ModelError("chat_own_forbidden")
         if not ours.own_models and named != (ours.llm_model, ours.llm_base_url, ours.fast_llm_model, ""):
             raise ModelError("chat_own_forbidden")
 
-    def _is_own(self, options: ChatOptions) -> bool:
+    def is_own(self, options: ChatOptions | None) -> bool:
+        """Return whether it is a person's own model rather than the operator's."""
+        if options is None:
+            return False
         ours = self._settings
-        return bool(options.api_key) or options.service != service_of(ours.llm_model, ours.llm_base_url)
+        own = options.holder is not None or bool(options.api_key)
+        return own or options.service != service_of(ours.llm_model, ours.llm_base_url)
 
     def _chosen(self, options: ChatOptions) -> Settings:
         """The settings with the session's choices."""
@@ -151,11 +171,15 @@ class ChatModels:
 
     def _own(self, options: ChatOptions) -> BaseChatModel:
         address = options.base_url or (_OPENAI if options.model.startswith("openai:") else "")
+        key: Key = options.api_key
         _check_form(address, options.api_key)
+        if options.holder is not None:  # what is built of it may outlive the connection
+            key = partial(self.connected.key, replace(options, api_key=""))
         address, admit = self._admitted(address)
         usual = self._settings.llm_temperature
         temperature = usual if options.temperature is None else options.temperature
-        return build_own_model(options.model, address, options.api_key, temperature=temperature, admit=admit)
+        timeout = self._settings.llm_timeout
+        return build_own_model(options.model, address, key, temperature=temperature, timeout=timeout, admit=admit)
 
     def _admitted(self, address: str) -> tuple[str, Admit | None]:
         """The address as it is asked, and what judges the answers of the DNS; the operator's own needs no judge."""
@@ -183,7 +207,7 @@ def service_of(model: str, address: str) -> tuple[str, str]:
 
 
 def entered(model: str, base_url: str, api_key: str, fast_model: str, temperature: float) -> ChatOptions:
-    """What was typed into the form, without white space around it."""
+    """Return the form's input, stripped."""
     model, base_url, api_key, fast_model = (text.strip()[:_LONGEST] for text in (model, base_url, api_key, fast_model))
     return ChatOptions(model, base_url, api_key, fast_model, temperature)
 
@@ -191,12 +215,20 @@ def entered(model: str, base_url: str, api_key: str, fast_model: str, temperatur
 def _check_form(address: str, key: str) -> None:
     if not address:
         raise ModelError("connect_no_address")
-    if not _ADDRESS.fullmatch(address):
+    if not _ADDRESS.fullmatch(address) or not _can_name_port(address):
         raise ModelError("connect_not_http")
     if not key and address == _OPENAI:
         raise ModelError("connect_key_missing")
     if not _KEY.fullmatch(key):
         raise ModelError("connect_wrong_key", address=address)
+
+
+def _can_name_port(address: str) -> bool:
+    """Tell whether the address names no port, or a number that a port can have."""
+    try:
+        return urlsplit(address).port != 0
+    except ValueError:
+        return False
 
 
 def _ask(model: BaseChatModel, name: str) -> None:
@@ -207,7 +239,7 @@ def _ask(model: BaseChatModel, name: str) -> None:
 
 
 def _in_form(work: Callable[[], T], options: ChatOptions) -> T:
-    """What `work` returns; a failure is put into the words of the form."""
+    """Return the result of `work`; failures are worded for the form."""
     try:
         return work()
     except ModelError as error:
@@ -227,7 +259,7 @@ def _blocked(error: FetchError) -> ModelError:
 
 
 class Connected:
-    """Safe to share between threads. Nothing of it is ever written down.
+    """The one place that keeps keys. Safe to share between threads. Nothing of it is ever written down.
 
     `browser` is the secret id of a browser session, `owner` whoever is signed in there, or empty: a browser whose
     person changes has connected nothing.
@@ -240,6 +272,7 @@ class Connected:
 
     def keep(self, browser: str, owner: str, options: ChatOptions) -> None:
         """From now on for KEPT_SECONDS, in the place of what was connected before; the oldest of too many goes."""
+        options = replace(options, holder=Holder(browser, owner))
         with self._lock:
             self._kept.pop(browser, None)
             self._kept[browser] = (self._clock() + KEPT_SECONDS, owner, options)
@@ -253,6 +286,21 @@ class Connected:
                 del self._kept[browser]
                 return None
             return options
+
+    def held_by(self, holder: Holder) -> ChatOptions | None:
+        """Return the same for work without a browser; unlike `held`, it changes nothing for the person there now."""
+        with self._lock:
+            self._sweep()
+            _, person, options = self._kept.get(holder.browser, (0.0, "", None))
+            return options if person == holder.owner else None
+
+    def key(self, options: ChatOptions) -> str:
+        """The key for a request to what was connected. Raises ModelError("chat_disconnected") where it is not any more,
+        or another service is."""
+        kept = self.held_by(options.holder) if options.holder else None
+        if kept is None or kept.service != options.service:
+            raise ModelError("chat_disconnected")
+        return kept.api_key
 
     def forget(self, browser: str) -> None:
         with self._lock:

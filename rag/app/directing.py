@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import date
 from typing import Any, Final, cast
@@ -14,26 +14,29 @@ from rag.dates import period_of
 from rag.errors import RagError
 from rag.ingest.jobs import JobItem
 from rag.reasoning.chat import ChatReasoner
+from rag.retrieval.page_names import nearest, pages_named
 from rag.routing.message import ROUTES, Route, Routed, read_message
 from rag.routing.router import Router, asked_of
 from rag.routing.wishes import Wishes, pasted, question_of, read_wishes
 from rag.runs.options import Question
-from rag.runs.run import Run, Searcher
+from rag.runs.run import PageReader, Run, Searcher
+from rag.store.query import Filters
 from rag.store.sql.database import Database
 from rag.text import question_language
-from rag.types import SAVED, Notice
+from rag.types import SAVED, Notice, Page
 
 MOST_UNASKED: Final = 5
 """Addresses of one message that are saved without another word."""
 _MODE_OF: Final = {
     "save": "save",
+    "remove": "remove",
     "summarise": "summary",
     "what_changed": "summary",
     **dict.fromkeys(("statistics", "calculate", "date", "web", "small_talk", "unknown"), "tool"),
 }
 _SAVING: Final = ("save", "save_then_ask")
 _CERTAIN: Final = 0.85
-"""How sure it must be that a message within a conversation is no short question that follows on what was said."""
+"""Minimum confidence that a message within a conversation is not a short follow-up."""
 _LOOK_EVERY: Final = 0.25  # seconds
 _TOLD: Final = 50  # sources that a turn tells of
 
@@ -46,12 +49,13 @@ class Directing:
         imports: Imports,
         database: Database,
         searcher: Callable[[Question, Run], Searcher],
+        known: Callable[[str, Sequence[str]], Mapping[str, Page]],
         *,
         owner: str = "",
         person: str = "",
     ) -> None:
-        """`searcher` makes what a question searches with; `person` is whose jobs count."""
-        self._imports, self._searcher, self._person = imports, searcher, person
+        """`searcher` makes what a question searches with, `known` returns a library's pages, `person` owns the jobs."""
+        self._imports, self._searcher, self._known, self._person = imports, searcher, known, person
         self._router = Router(lambda: database.routes.of(owner))  # type: ignore[arg-type,return-value]
 
     def route(self, text: str, *, attached: bool = False) -> Routed:
@@ -59,7 +63,7 @@ class Directing:
         return self._router.route(text, attached=attached)
 
     async def direct(self, run: Run) -> AsyncIterator[dict[str, Any]]:
-        """Set the run on its way; what is told of it, more as it goes on. Nothing for a plain question.
+        """Route the run; yields its route, then updates. Nothing for a plain question.
 
         Raises RagError where what is to be saved cannot be begun.
         """
@@ -70,7 +74,12 @@ class Directing:
         routed = await self._routed(run, question, attached=bool(body or question.options.saving))
         saves = routed.route in _SAVING
         text = question_of(routed.rest) or question.text if saves else question.text
-        wishes = await asyncio.to_thread(read_wishes, text, date.today(), saves=saves, without=question.options.without)
+        without = question.options.without
+        removes = routed.route == "remove"
+        if removes:  # filters do not hide a page from its removal
+            wishes, question = Wishes(text), replace(question, scope=Filters())
+        else:
+            wishes = await asyncio.to_thread(read_wishes, text, date.today(), saves=saves, without=without)
         question = self._turned(question, routed, wishes)
         if routed.route == "ask" and not wishes.found:
             run.question = question
@@ -78,6 +87,10 @@ class Directing:
         run.turn_to(question, self._searcher(question, run))
         told = _told(routed, wishes, question)
         yield told
+        if removes:
+            found = await asyncio.to_thread(_to_remove, run)
+            run.state |= found
+            yield {**told, **found}
         if saves:
             async for more in self._saved(run, question, routed, wishes, body):
                 yield {**told, **more}
@@ -94,14 +107,18 @@ class Directing:
         job = await asyncio.to_thread(self._begun, question, routed, wishes, body)
         yield {"job": job}
         items = await self._ended(job, run)
-        run.state["saved"] = [_row(item) for item in items]
+        rows = [_row(item) for item in items]
+        hashes = [row["url_hash"] for row in rows if row["url_hash"]]
+        pages = await asyncio.to_thread(self._known, question.library, hashes)
+        titles = {url_hash: page.title for url_hash, page in pages.items()}
+        run.state["saved"] = [{**row, "title": titles.get(row["url_hash"], "")} for row in rows]
         saved = tuple(row["url_hash"] for row in run.state["saved"] if row["status"] in SAVED)
         after = self._of_saved(question, saved) if saved and routed.route == "save_then_ask" else telling
         run.turn_to(after, self._searcher(after, run))
         yield {"job": job, "saved": run.state["saved"]}
 
     def _of_saved(self, question: Question, saved: tuple[str, ...]) -> Question:
-        """What is asked of pages that were just saved: a summary of them, or a question that they answer first."""
+        """Return the question about newly added pages: a summary, or the question in the message."""
         if self._router.route(question.text).route == "summarise":
             return replace(question, mode=_MODE_OF["summarise"], scope=replace(question.scope, pages=saved))
         return replace(question, options=replace(question.options, first=saved))
@@ -153,7 +170,7 @@ class Directing:
         return self._imports.add_urls(routed.addresses, **how)
 
     async def _ended(self, job: str, run: Run) -> Sequence[JobItem]:
-        """What became of the sources. Waiting for them costs none of the run's seconds."""
+        """Wait for the sources and return their results. The wait doesn't count against the run's time."""
         # It lies in SQLite, and another process may be at it.
         while (await asyncio.to_thread(self._imports.jobs.job, job)).state == "running":
             await asyncio.sleep(_LOOK_EVERY)
@@ -161,8 +178,25 @@ class Directing:
         return await asyncio.to_thread(self._imports.jobs.items, job, 0, _TOLD)
 
 
+def _to_remove(run: Run) -> dict[str, Any]:
+    """Return the pages that a message names, to be removed once the user confirms; else the nearest ones."""
+    reader, text = run.shelf.reader, run.question.text
+    listed = list(reader.listed(dated=False)) if reader else []
+    if named := pages_named(text, listed):
+        return {"remove": [_page_row(page, reader) for page in named]}
+    found = [one.url_hash for one in run.shelf.search(text)] if listed else []
+    return {"near": [_page_row(page, reader) for page in nearest(text, listed, found)]}
+
+
+def _page_row(page: Page, reader: PageReader | None) -> dict[str, str]:
+    """Return a page as JSON values, with its library where several are searched."""
+    passages = reader.passages(page.url_hash) if reader else ()
+    library = next((one.library for one in passages), "")
+    return {"url_hash": page.url_hash, "title": page.title or page.url, "library": library}
+
+
 def _told(routed: Routed, wishes: Wishes, question: Question) -> dict[str, Any]:
-    """What is kept with the turn, as JSON values."""
+    """Return the data to save with the turn, as JSON values."""
     return {
         "route": routed.route,
         "by": routed.by,

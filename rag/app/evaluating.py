@@ -1,4 +1,4 @@
-"""What evaluation asks of the app: answers as people get them, and what judges those."""
+"""The app's interface for evaluation: answers as people get them, and judges for them."""
 
 from __future__ import annotations
 
@@ -9,18 +9,24 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import BaseModel
 
-from rag.app.chat_models import ChatOptions
+from rag.app.chat_models import ChatOptions, Holder
+from rag.app.in_flight import InFlight
 from rag.background import BACKGROUND
 from rag.checking.verifier import Verifier
-from rag.errors import RagError
+from rag.conversations.conversations import Asked
+from rag.errors import ModelError, RagError
 from rag.evaluation.judge import Fill, ModelJudge
 from rag.evaluation.metrics import Tools
 from rag.evaluation.settings import NO_MODEL
 from rag.evaluation.support import by_rules, by_verifier
+from rag.prompts.requests import Prompt
 from rag.prompts.texts import PromptTexts
 from rag.reasoning.chat import ChatReasoner
+from rag.reasoning.reasoner import Reasoner
 from rag.runs.options import Question
+from rag.store.sql.evaluation_table import RunTable
 from rag.types import Event, Page
 
 if TYPE_CHECKING:
@@ -30,15 +36,46 @@ if TYPE_CHECKING:
 class Asking:
     """Implements `rag.evaluation.runs.Asker` over the app."""
 
-    def __init__(self, app: App) -> None:
+    def __init__(self, app: App, in_flight: InFlight, usage: RunTable) -> None:
         self._app = app
+        self._in_flight = in_flight
+        self._usage = usage
+
+    def source_of(self, chat: ChatOptions) -> Holder | ChatOptions:
+        return chat.holder or chat
+
+    def connected(self, source: Holder | ChatOptions | None) -> ChatOptions | None:
+        if not isinstance(source, Holder):
+            return source
+        found = self._app.chats.connected.held_by(source)
+        if found is None:
+            raise RagError("evaluation_no_model")
+        return found
 
     def ask_as(
-        self, question: Question, history: Sequence[tuple[str, str]], model: str, chat: ChatOptions | None
+        self,
+        question: Question,
+        history: Sequence[tuple[str, str]],
+        model: str,
+        chat: ChatOptions | None,
+        person: str,
+        answers: int,
     ) -> str:
-        app, library = self._app, question.library
-        reasoner = app.quoter(library) if model == NO_MODEL else app.reasoner(library, self._chat(model, chat))
-        return app.ask(question, history=history, reasoner=reasoner)
+        app, library, chosen = self._app, question.library, self._chat(model, chat)
+        reasoner: Reasoner = app.quoter(library) if model == NO_MODEL else app.reasoner(library, chosen)
+
+        def begin() -> Asked:
+            if isinstance(reasoner, ChatReasoner):
+                self._spend(library, chosen, person, answers)
+            return Asked("", "", app.ask(question, history=history, reasoner=reasoner))
+
+        return self._in_flight.begin(person, begin).run_id
+
+    def _spend(self, library: str, chat: ChatOptions | None, person: str, answers: int) -> None:
+        """Count answers by the operator's service as a person's. Raises RagError("evaluation_share_spent")."""
+        most = self._app.settings.evaluation_answers_per_day
+        if person and not self._app.chats.is_own(chat) and not self._usage.spend(library, person, answers, most):
+            raise RagError("evaluation_share_spent", most=f"{most:,}")
 
     def _chat(self, model: str, chat: ChatOptions | None) -> ChatOptions | None:
         """The connected service or that of the settings, with another of its models where one is named."""
@@ -61,12 +98,17 @@ class Asking:
         model = ModelJudge(self.fill(chat), self.texts) if isinstance(reasoner, ChatReasoner) else None
         return Tools(supports, self._encoded, model)
 
-    def fill(self, chat: ChatOptions | None) -> Fill:
+    def fill(self, chat: ChatOptions | None, person: str = "") -> Fill:
         """Raises RagError("evaluation_needs_model") where no chat model is set or connected."""
         reasoner = self._app.reasoner(self._app.settings.rag_library, chat)
         if not isinstance(reasoner, ChatReasoner):
             raise RagError("evaluation_needs_model")
-        return lambda schema, prompt: BACKGROUND.wait(reasoner.filled(schema, prompt))
+
+        def fill(schema: type[BaseModel], prompt: Prompt) -> BaseModel:
+            self._spend(self._app.settings.rag_library, chat, person, 1)
+            return BACKGROUND.wait(reasoner.filled(schema, prompt))
+
+        return fill
 
     @property
     def texts(self) -> PromptTexts:
@@ -76,7 +118,10 @@ class Asking:
         model = self._app.models.embedding
         if not all(map(model.can_read, [question, *texts])):
             return None
-        return np.vstack([model.encode_query(question), model.encode_passages(texts)])
+        try:
+            return np.vstack([model.encode_query(question), model.encode_passages(texts)])
+        except ModelError:  # its service is away
+            return None
 
     def generation(self, library: str) -> str:
         generations = sorted(page.generation for page in self._app.library(library).pages())

@@ -18,6 +18,7 @@ from rag.ingest.readahead import READERS, Limits
 from rag.ingest.schedule import Schedules
 from rag.ingest.source_reading import Reader
 from rag.ingest.sources import RecordBounds, Source, example_sources, web_source
+from rag.reading.ocr import is_installed
 from rag.reading.parser import Parser
 from rag.store.sql.database import Database
 from rag.web.connections import HostGates
@@ -44,7 +45,7 @@ class Imports:
         self.schedules.start()
 
     def close(self) -> None:
-        """Stop after the page in hand; the rest goes on at the next start."""
+        """Stop after the current page; the rest resumes at the next start."""
         self.schedules.close()
         self.jobs.close()
         self._parser.close()
@@ -102,16 +103,17 @@ class Imports:
         return self.jobs.submit(sources, library=library, owner=owner, force=force, chunker=chosen, **options)
 
     def ingestor(self, library: str) -> Ingestor:
-        """What takes pages into the library. Loads the embedding model; raises ModelMismatchError."""
+        """Return the library's ingestor. Loads the embedding model; raises ModelMismatchError."""
         models, chunker = self._models, get_chunker(self._settings.chunker, self._settings.chunk_size)
         working = self._libraries.working(library)
-        ingestor = Ingestor(working, models.embedding, models.sparse, self._fetcher, self._parser, chunker)
+        model = models.of_library(working.embedding_model)
+        ingestor = Ingestor(working, model, models.sparse, self._fetcher, self._parser, chunker)
         ingestor.warm()
         return ingestor
 
     @property
     def reader(self) -> Reader:
-        """What reads a page without keeping it."""
+        """Return the reader of pages that are not saved."""
         return Reader(self._fetcher, self._parser)
 
     def _sites(self) -> Sites:
@@ -129,7 +131,7 @@ class Imports:
 
     @cached_property
     def _parser(self) -> Parser:
-        return Parser()
+        return Parser(ocr=self._settings.ocr == "auto" and is_installed())
 
 
 def record_bounds(settings: Settings) -> RecordBounds:

@@ -1,4 +1,4 @@
-"""How many questions of one person are being answered at a time."""
+"""Limit on one person's simultaneous questions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class InFlight:
         self._runs: dict[str, set[str]] = {}
 
     def begin(self, person: str, start: Callable[[], Asked]) -> Asked:
-        """What `start` gives; an empty `person` has no limit. Raises RagError("too_many_answers")."""
+        """Run `start` within the limit; an empty `person` has none. Raises RagError("too_many_answers")."""
         if not person:
             return start()
         with self._lock:

@@ -5,15 +5,19 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 
 from rag.app.models import Models
 from rag.config import Settings
 from rag.dates import now
-from rag.errors import StoreAwayError, StoreError
-from rag.models.hub import BUILTIN
+from rag.errors import ModelError, ModelMismatchError, StoreAwayError, StoreError
+from rag.models.embedding import EmbeddingModel
+from rag.models.hub import BUILTIN, builtin_model, is_shipped, stored_name
+from rag.models.service_embedding import ServiceEncoder, is_same, served
 from rag.store.qdrant.client import Connection
 from rag.store.qdrant.library import Library, open_library
+from rag.store.qdrant.moving import Encode, Move, drop_unused_chunks
 from rag.store.qdrant.records import LibraryInfo, check_library_name
 from rag.store.qdrant.registry import (
     check_present,
@@ -23,6 +27,7 @@ from rag.store.qdrant.registry import (
     is_over,
     library_info,
     library_infos,
+    note_fingerprint,
     purge_library,
     remove_library,
     rename_library,
@@ -30,7 +35,7 @@ from rag.store.qdrant.registry import (
 )
 from rag.store.qdrant.transfer import export_library, import_library
 
-_BUILTIN_DIMENSION = 384
+_SHIPPED_DIMENSION = 384
 
 
 class Libraries:
@@ -70,7 +75,7 @@ class Libraries:
         return any(info.name == name for info in self.infos())
 
     def title(self, name: str) -> str:
-        """What people call the library; its name where it is not there."""
+        """Return the library's title, or its name if it doesn't exist."""
         return next((info.shown for info in self.infos() if info.name == name), name)
 
     def create(self, title: str) -> str:
@@ -113,9 +118,18 @@ class Libraries:
         """
         wanted = name or self._settings.rag_library
         with self._turn(wanted):
-            if wanted not in self._open:
-                self._open[wanted] = self._opened(wanted, *self._identity(wanted))
-            return self._open[wanted]
+            opened = self._open.get(wanted)
+            if opened is None or self._has_moved(opened):
+                opened = self._opened(wanted, *self._identity(wanted))
+                self._open[wanted] = opened
+            return opened
+
+    def _has_moved(self, opened: Library) -> bool:
+        """Return whether another process moved the library to another model; the database is asked if it seems so."""
+        seen = {info.name: info.embedding_model for info in self._seen}
+        if seen.get(opened.name, opened.embedding_model) == opened.embedding_model:
+            return False
+        return self._identity(opened.name)[0] != opened.embedding_model
 
     def _opened(self, name: str, embedding_model: str, dimension: int) -> Library:
         create = name == self._settings.rag_library
@@ -132,21 +146,89 @@ class Libraries:
         if info is not None:
             return info.embedding_model, info.dimension
         if self._settings.embedding_model == BUILTIN:
-            return BUILTIN, _BUILTIN_DIMENSION  # known without loading it
+            return stored_name(builtin_model()), _SHIPPED_DIMENSION  # known without loading it
         return self._models.embedding.name, self._models.embedding.dimension
 
     def working(self, name: str) -> Library:
-        """The library for searching and adding: it must have been made with the model that is set.
-
-        Loads the embedding model; raises ModelMismatchError.
-        """
-        model = self._models.embedding
+        """The library for searching and adding, with a shipped model that it was made with, else that of the
+        settings. Loads it; raises ModelError, ModelMismatchError."""
+        identity = self._identity(name)
+        made_with = identity[0]
+        model = self._models.of_library(made_with) if is_shipped(made_with) else self._models.embedding
+        asked = (model.name, _dimension(model, identity))
         with self._turn(name):
+            if self._identity(name) != identity:
+                return self.working(name)  # it was moved to another model meanwhile
             held = self._open.get(name)
-            if held is None or (held.embedding_model, held.dimension) != (model.name, model.dimension):
-                held = self._opened(name, model.name, model.dimension)
+            if held is None or (held.embedding_model, held.dimension) != asked:
+                held = self._opened(name, *asked)
                 self._open[name] = held
-            return held
+        self._check_service(name, model)
+        return held
+
+    def _check_service(self, name: str, model: EmbeddingModel) -> None:
+        """Compare a model by address with what it was when the library first knew it; not while it is away.
+
+        Raises ModelMismatchError.
+        """
+        if not isinstance(model, ServiceEncoder):
+            return
+        info = check_present(self._client, name)
+        with suppress(ModelError):
+            given = model.fingerprint()
+            known = info.fingerprints.get(model.name, "")
+            if not known:
+                note_fingerprint(self._client, info, model.name, given)
+            elif not is_same(known, given):
+                params = {"library": info.shown, "host": model.host, "model": model.name}
+                raise ModelMismatchError("service_model_exchanged", **params)
+
+    # Another embedding model
+
+    def info(self, name: str) -> LibraryInfo:
+        """The library's record. Raises StoreError where there is no such library."""
+        return check_present(self._client, name)
+
+    def current_model(self) -> str:
+        """The name by which libraries know the model of the settings; empty while only loading it would tell."""
+        stored = self._stored(self._settings.embedding_model)
+        if is_shipped(stored) or self._settings.embedding_base_url:
+            return stored
+        return self._models.embedding.name if self._models.ready() else ""
+
+    def target_model(self, setting: str) -> str:
+        """The name by which libraries know a model, by what EMBEDDING_MODEL calls it, that they can be moved to.
+
+        Raises StoreError for one that the app could not search with: only a shipped one, or that of the settings, can.
+        """
+        stored = self._stored(setting or self._settings.embedding_model)
+        if is_shipped(stored):
+            return stored
+        if setting not in ("", self._settings.embedding_model, self._models.embedding.name):
+            raise StoreError("move_other_model", model=setting)
+        return self._models.embedding.name
+
+    def move(self, name: str, stored: str, encoder: Callable[[EmbeddingModel], Encode]) -> tuple[Move, EmbeddingModel]:
+        """Begin to move the library to the model that libraries call `stored`, or resume that. Loads the model."""
+        if not is_shipped(stored) and stored != self._models.embedding.name:  # searches would not load it
+            raise StoreError("move_other_model", model=stored)
+        model = self._models.of_library(stored)
+        self._check_service(name, model)
+        return Move(self.get(name), model.name, model.dimension, encoder(model)), model
+
+    def switch(self, move: Move) -> None:
+        """Let the library be searched by the model that it was moved to."""
+        name = move.target.name
+        with self._turn(name):
+            move.switch()
+            self._open.pop(name, None)
+        self.infos()
+
+    def drop_unused(self) -> None:
+        """Delete what moves have left: unfinished sets of chunks that nobody works on, and those kept long enough."""
+        for info in library_infos(self._client):
+            until = info.back_until
+            drop_unused_chunks(self._client, info, over=until is not None and datetime.now(UTC) >= until)
 
     def export(self, name: str, path: Path, on_progress: Callable[[int, int], object]) -> dict[str, int]:
         """Write the library to a file; returns how many pages, chunks and versions it holds."""
@@ -155,7 +237,7 @@ class Libraries:
     def bring_in(
         self, path: Path, name: str, on_progress: Callable[[int, int], object], called: str = "", title: str = ""
     ) -> dict[str, int]:
-        """Make a library from an exported file; returns how many pages, chunks and versions came in.
+        """Make a library from an exported file; returns the numbers of imported pages, chunks and versions.
 
         `title` is what people know the library by, and `called` the file, where that is not its name. Loads the
         embedding model, which it must have been made with; raises ModelMismatchError.
@@ -171,3 +253,17 @@ class Libraries:
             called=called,
             title=title,
         )
+
+    def _stored(self, setting: str) -> str:
+        """What libraries call the model that EMBEDDING_MODEL calls `setting`."""
+        if self._settings.embedding_base_url and setting == self._settings.embedding_model:
+            return served(setting)
+        return stored_name(builtin_model() if setting == BUILTIN else setting)
+
+
+def _dimension(model: EmbeddingModel, made_with: tuple[str, int]) -> int:
+    """The model's; that of a service is the library's own, which is searched by keywords while it is away.
+
+    Raises ModelError.
+    """
+    return made_with[1] if isinstance(model, ServiceEncoder) and model.name == made_with[0] else model.dimension

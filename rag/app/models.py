@@ -8,10 +8,17 @@ import threading
 from collections.abc import Callable
 from functools import cached_property
 
+from rag.app.reranking import Reranking
 from rag.config import Settings
 from rag.errors import ModelError
+from rag.models import e5
+from rag.models.answer_reader import AnswerReader
 from rag.models.embedding import EmbeddingModel, load_embedding_model
-from rag.models.reranker import LateReranker, Reranker
+from rag.models.hub import BUILTIN, builtin_model, find_model, stored_model, stored_name
+from rag.models.reranker import Reranker
+from rag.models.sentences import SentenceModel
+from rag.models.service import Service
+from rag.models.service_embedding import ServiceEncoder
 from rag.models.sparse import SparseEncoder
 from rag.models.verifier import LateSupportModel, SupportModel
 from rag.types import Notice
@@ -34,12 +41,12 @@ class Models:
 
     @property
     def embedding(self) -> EmbeddingModel:
-        """The embedding model, loaded by whoever asks first. Raises ModelError, each time anew."""
+        """The embedding model, loaded by whoever asks first. Raises ModelError, each time again."""
         with self._lock:
             if self._embedding is None:
                 self._problem = None
                 try:
-                    self._embedding = self._load(self._settings.embedding_model)
+                    self._embedding = self._served() or self._load(self._settings.embedding_model)
                 except ModelError as error:
                     self._problem = error.notice
                     raise
@@ -47,13 +54,27 @@ class Models:
 
     def of_library(self, name: str) -> EmbeddingModel:
         """The embedding model that a library was made with, by its `name` there: that of the settings, or another one
-        beside it, which stays loaded. Raises ModelError for one that lies in a folder, whose name tells not where."""
+        beside it, which stays loaded. Raises ModelError for one in a folder, since its name does not say where.
+        """
         if name == self.embedding.name:
             return self.embedding
         with self._lock:
             if name not in self._others:
-                self._others[name] = self._load(name)
+                self._others[name] = self._load(stored_model(name))
             return self._others[name]
+
+    def _served(self) -> EmbeddingModel | None:
+        """The embedding model by address, if one is set; nothing is sent yet. Passages are cut by the built-in one."""
+        ours = self._settings
+        if not ours.embedding_base_url:
+            return None
+        key = ours.embedding_api_key.get_secret_value()
+        return ServiceEncoder(
+            Service(ours.embedding_base_url, key, "EMBEDDING_BASE_URL"),
+            ours.embedding_model,
+            seconds=ours.embedding_timeout,
+            static=lambda texts: self.of_library(stored_name(builtin_model())).sentence_vectors(texts),
+        )
 
     def _load(self, name: str) -> EmbeddingModel:
         """Raises ModelError, whatever it is that fails: a broken install, a full disk, a card without memory."""
@@ -64,13 +85,29 @@ class Models:
             raise ModelError("model_failed") from error
 
     @cached_property
+    def sentences(self) -> SentenceModel:
+        """Return the built-in model for comparing sentences with questions, whichever model searches: scores then have
+        one scale.
+        """
+        return SentenceModel(lambda: self.of_library(stored_name(builtin_model())))
+
+    @cached_property
+    def reader(self) -> AnswerReader | None:
+        """Return what reads sentences beside a question; None where the built-in model is the fallback."""
+        return AnswerReader(lambda: find_model(BUILTIN).folder) if builtin_model() == e5.NAME else None
+
+    @cached_property
     def sparse(self) -> SparseEncoder:
         return SparseEncoder()
 
     @cached_property
+    def reranking(self) -> Reranking:
+        return Reranking(self._settings)
+
+    @property
     def reranker(self) -> Reranker | None:
-        name = self._settings.reranker_model
-        return LateReranker(name) if name else None
+        """The reranker that runs."""
+        return self.reranking.current
 
     @cached_property
     def verifier(self) -> SupportModel | None:
@@ -78,15 +115,15 @@ class Models:
         return LateSupportModel(name) if name else None
 
     def ready(self) -> bool:
-        """Whether the embedding model is loaded."""
+        """Return whether the embedding model is loaded."""
         return self._embedding is not None
 
     def problem(self) -> Notice | None:
-        """Why the embedding model could not be loaded the last time, None if it was or is being loaded."""
+        """Return why loading the embedding model failed; None if it is loaded or loading."""
         return self._problem
 
     def warm(self, delay: float = 0.0, besides: Callable[[], object] | None = None) -> None:
-        """Load the embedding model, in a thread of its own; a failure is logged and kept as `problem`.
+        """Load the embedding model, in a background thread; a failure is logged and kept as `problem`.
 
         After `delay` seconds, unless somebody needs it sooner. `besides` is done then, too.
         """
@@ -99,6 +136,8 @@ class Models:
             self.embedding.encode_query("ready")
             if besides:
                 besides()
+            if self.reader:
+                self.reader.load()
         except ModelError as error:
             log.error("%s", error)
         except Exception:  # the thread's edge: whoever asks for the model next gets the error

@@ -36,7 +36,7 @@ class Transfer:
     """A library that becomes a file at `path` of `size` bytes, or comes out of one; `done` of `total` pages so far.
 
     `title` is what people call the library, `pages` and `chunks` are what it held when it ended well, `notice` says
-    why it did not.
+    why it did not. It is its `owner`'s, who began it.
     """
 
     id: str
@@ -51,6 +51,7 @@ class Transfer:
     pages: int = 0
     chunks: int = 0
     notice: Notice | None = None
+    owner: str = ""
 
 
 class Transfers:
@@ -62,9 +63,9 @@ class Transfers:
         self._lock = threading.Lock()
         self._transfers: dict[str, Transfer] = {}
 
-    def export(self, library: str) -> str:
+    def export(self, library: str, owner: str = "") -> str:
         """Begin to write the library to a file; returns the transfer's id."""
-        transfer = self._new("export", library, self._libraries.title(library))
+        transfer = self._new("export", library, self._libraries.title(library), owner)
         with self._begun(transfer.id):
             path = self._room() / f"{transfer.id}{SUFFIX}"
 
@@ -74,14 +75,14 @@ class Transfers:
         self._start(transfer.id, work, path)
         return transfer.id
 
-    def bring_in(self, stream: BinaryIO, name: str, title: str) -> str:
+    def bring_in(self, stream: BinaryIO, name: str, title: str, owner: str = "") -> str:
         """Begin to make a library with this title from an exported file called `name`; returns the transfer's id.
 
         The stream is copied to disk piece by piece before this returns. Raises StoreError for a title that
         another library has, or that cannot be one.
         """
         library, plain = self._libraries.new_name(title)
-        transfer = self._new("import", library, plain)
+        transfer = self._new("import", library, plain, owner)
         with self._begun(transfer.id):
             folder = self._room() / transfer.id
             _copy(stream, folder / _ARRIVED)
@@ -96,23 +97,25 @@ class Transfers:
         self._start(transfer.id, work, None)
         return transfer.id
 
-    def transfer(self, transfer_id: str) -> Transfer | None:
-        """How far it is; None for one that is not known, or whose file is gone."""
+    def transfer(self, transfer_id: str, owner: str = "") -> Transfer | None:
+        """Return a transfer's progress; None if it is unknown, another person's, or its file is gone."""
         with self._lock:
             found = self._transfers.get(transfer_id)
+        if found and found.owner != owner:
+            return None
         if found and found.state == "done" and found.path and not found.path.exists():
             return None
         return found
 
-    def _new(self, kind: Literal["export", "import"], library: str, title: str) -> Transfer:
-        transfer = Transfer(uuid.uuid4().hex, kind, library, "running", title)
+    def _new(self, kind: Literal["export", "import"], library: str, title: str, owner: str) -> Transfer:
+        transfer = Transfer(uuid.uuid4().hex, kind, library, "running", title, owner=owner)
         with self._lock:
             self._transfers[transfer.id] = transfer
         return transfer
 
     @contextmanager
     def _begun(self, transfer_id: str) -> Iterator[None]:
-        """Forget the transfer if the block fails: its caller is told, and nobody else waits for it."""
+        """Forget the transfer if the block fails: its caller gets the error, and nobody else waits for it."""
         try:
             yield
         except BaseException:
@@ -159,7 +162,7 @@ class Transfers:
 
 
 def _is_older(path: Path, moment: float) -> bool:
-    """Whether the file was last written before `moment`; not for one that is gone, as a draft is once it is done."""
+    """Return whether the file was last written before `moment`; False if it is gone."""
     try:
         return path.stat().st_mtime < moment
     except OSError:

@@ -1,4 +1,4 @@
-"""What is done from time to time as long as the app serves, by a thread of its own."""
+"""Periodic maintenance while the app runs, in a background thread."""
 
 from __future__ import annotations
 

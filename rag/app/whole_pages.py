@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from rag.store.ports import Library
+from rag.errors import StoreError
+from rag.store.ports import Library, text_hash
 from rag.store.query import Filters
 from rag.store.sql.summary_table import SummaryTable
 from rag.types import Page, PageVersion, Passage
@@ -29,7 +30,11 @@ class WholePages:
         return sorted(found.values(), key=lambda page: page.added_at, reverse=True)
 
     def read(self, url_hash: str) -> Page | None:
-        return self._home(url_hash).page(url_hash)
+        """Raises StoreError("page_damaged")."""
+        page = self._home(url_hash).page(url_hash)
+        if page and page.text_hash != text_hash(page.text):
+            raise StoreError("page_damaged", title=page.title or page.url)
+        return page
 
     def passages(self, url_hash: str) -> Sequence[Passage]:
         """With the name of their library, where there are several."""

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final
 
-from rag.checking.marks import find_marks, held_addresses, with_code_marked, without_links
+from rag.checking.marks import find_marks, held_addresses, with_code_marked, with_plain_marks, without_links
 from rag.checking.rules import SUPPORTED, Finding, Quote, Said, Source, judge, worth
 from rag.checking.statements import LONGEST, Stated, find_statements, leads_on, what_it_says
 from rag.checking.verifier import RANK, Claim, Judgement, Verifier, batches
@@ -79,7 +79,7 @@ class Check:
     ) -> None:
         texts = [passage.text for passage in passages]
         self._rests_on = rests_on
-        self._text = text if rests_on else without_links(with_code_marked(text, texts), held_addresses(texts))
+        self._text = text if rests_on else _plain(text, passages)
         self._sources = [Source(passage) for passage in passages]
         self._looked_elsewhere = 0
         self.weighed = [self._weigh(stated) for stated in find_statements(self._text, find_marks(self._text, texts))]
@@ -166,7 +166,7 @@ class Check:
         """What to show for a statement that names no passage, and that another than the rules found borne out."""
         said = Said(what_it_says(claim.statement))
         quotes = [self._sources[n - 1].best(said) for n in claim.cited]
-        return sorted(quotes, key=lambda quote: -said.share(quote.held))[:1]
+        return sorted(quotes, key=lambda quote: -said.share(quote.held.words))[:1]
 
     def _elsewhere(self, said: Said, named: Sequence[int]) -> Quote | None:
         """The best of the passages that were not named, if it is beyond doubt."""
@@ -196,20 +196,27 @@ def check(text: str, passages: Sequence[Passage]) -> Checked:
     return Check(text, passages).result()
 
 
+def _plain(text: str, passages: Sequence[Passage]) -> str:
+    """The text with marks of one shape, and without links."""
+    texts = [passage.text for passage in passages]
+    marked = with_plain_marks(with_code_marked(text, texts), texts, [passage.title for passage in passages])
+    return without_links(marked, held_addresses(texts))
+
+
 def _found(said: Said, quotes: Sequence[Quote]) -> tuple[Finding, list[Quote]]:
     """What the passages that were named say: one of them, or as few together as hold clearly more."""
     if not quotes:
         return _NOTHING, []
     if verbatim := [quote for quote in quotes if quote.verbatim]:
         return _VERBATIM, verbatim[:MAX_QUOTES]
-    ranked = sorted(quotes, key=lambda quote: -said.share(quote.held))
+    ranked = sorted(quotes, key=lambda quote: -worth(said, [quote]))
     few = max((ranked[:count] for count in range(1, MAX_QUOTES + 1)), key=lambda some: worth(said, some))
     named = [quote.source.evidence for quote in quotes]
     finding = judge(said, few, named)
     if finding.verdict != "supported" and (together := judge(said, ranked[:MAX_QUOTES], named)).verdict == "supported":
         finding, few = together, ranked[:MAX_QUOTES]
     if len(few) == 1 and finding.verdict == "supported":
-        few = [quote for quote in ranked if said.share(quote.held) >= SUPPORTED][:MAX_QUOTES]
+        few = [quote for quote in ranked if worth(said, [quote]) >= SUPPORTED][:MAX_QUOTES] or few
     return finding, few
 
 

@@ -54,6 +54,18 @@ NAMED_PASSAGE = re.compile(
 """A passage that is named in words: `passage 2 says`."""
 _OPENED = re.compile(r"[(（]\s?(?:(?:see|cf\.?|sources?|见|参见|来源)\s?[:：]?\s?)?\Z", re.IGNORECASE)
 _DIGITS = re.compile(r"\d{1,3}")
+_IN_BRACKETS = re.compile(
+    r"(?P<row>[ \t]?(?:\^?[\[【［〔]{1,2}(?P<square>[^\[\]【】［］〔〕\n]{1,120})[\]】］〕]{1,2}(?:\(#[^)\s]{0,60}\))?"
+    r"|<(?P<tag>[a-z]{1,10})>\s?\[?(?P<tagged>[\d,;\s]{1,20})\]?\s?</(?P=tag)>"
+    r"|[{<](?P<bare>\s?\d{1,2}(?:\s?,\s?\d{1,2}){0,9}\s?)[}>]|\#\#(?P<hash>\d{1,2})\$\$|(?P<raised>[¹²³⁴-⁹]{1,2})))",
+    re.IGNORECASE,
+)
+_NAMED_NUMBER = re.compile(
+    r"(?:(?P<label>[^\W\d_]{1,20})\s?[:：#_.-]?\s?|[#^]\s?)?(?P<number>\d{1,3})(?:[a-z]|\^|[:.]\d{1,3})?"
+    r"(?:\s?[:：,，|–-]\s?(?P<tail>\D.*))?",
+    re.IGNORECASE,
+)
+_RAISED_DIGITS = str.maketrans("¹²³⁴⁵⁶⁷⁸⁹", "123456789")
 _FURTHEST: Final = 999
 _TARGET = (
     r"\(\s{0,3}(?P<target>(?:[^()\s<>]|\([^()\s]{0,200}\)){0,2000}|<[^<>\n]{0,2000}>)"
@@ -109,6 +121,53 @@ def find_marks(text: str, texts: Sequence[str] | None = None) -> list[Mark]:
     if not found:
         found = [mark for mark in _round(text, count, known) if not inside(spans, mark.start)]
     return _in_rows(text, found)
+
+
+def with_plain_marks(text: str, texts: Sequence[str], titles: Sequence[str]) -> str:
+    """`text` with marks of other shapes, such as `[Doc 1]`, `{1}` or a passage's title in brackets, as `[n]`.
+
+    What stands like that in `texts` is no mark: it belongs to what is said.
+    """
+    known = " ".join(" ".join(texts).split()).casefold()
+    names = [" ".join(title.split()).casefold() for title in titles]
+
+    def plain(match: re.Match[str]) -> str:
+        numbers = _meant(match, names, known)
+        return "".join(f"[{n}]" for n in numbers) if numbers else match.group()
+
+    return outside_code(_IN_BRACKETS, plain, text)
+
+
+def _meant(match: re.Match[str], names: Sequence[str], known: str) -> Sequence[int]:
+    """The passages that a bracket of another shape names; none where it is a mark already, or no mark."""
+    whole, before = " ".join(match["row"].split()).casefold(), match.string[: match.start()]
+    if whole in known or before.endswith(("](", "\\")):
+        return ()
+    if match["square"] is None:
+        raised = match["raised"]
+        if raised and not match["row"].startswith((" ", "\t")) and not _HAS_ENDED.search(before):
+            return ()
+        if match["bare"] and not (_ENDS.match(match.string, match.end()) or _HAS_ENDED.search(before)):
+            return ()
+        digits = match["tagged"] or match["bare"] or match["hash"] or (raised or "").translate(_RAISED_DIGITS)
+        numbers = [int(number) for number in _DIGITS.findall(digits)]
+        return numbers if numbers and all(0 < n <= len(names) for n in numbers) else ()
+    inner = " ".join(match["square"].split()).casefold()
+    if re.fullmatch(_LIST, inner, re.IGNORECASE):
+        return tuple(_numbers(inner)) if match["row"].strip().startswith("^") else ()
+    return _by_name(inner, names, known)
+
+
+def _by_name(inner: str, names: Sequence[str], known: str) -> Sequence[int]:
+    if inner in names:
+        return [n for n, name in enumerate(names, 1) if name == inner][:3]
+    found = _NAMED_NUMBER.fullmatch(inner)
+    if found is None or not 0 < int(found["number"]) <= len(names):
+        return ()
+    label, tail = found["label"], (found["tail"] or "").strip()
+    if (label and inner in known) or (tail and tail not in names):
+        return ()
+    return (int(found["number"]),)
 
 
 def cut(text: str, marks: Sequence[Mark], start: int, stop: int) -> str:

@@ -1,36 +1,34 @@
-"""Whether sentences bear a statement out, by rules: what of it stands there, and what plainly does not.
+"""Judge by rules if sentences support a statement: the part of it that they have, and what plainly differs.
 
-A statement is worth the share of its content words, and of its neighbouring pairs of them, that stand in the best
-one to three sentences of a passage; names and numbers count double. Pairs tell a sentence that was taken over from
-one that only shares its words. Rules can see that something was not found. They cannot see what contradicts it.
+A statement is worth the share of its content words that are in the best one to three sentences of a passage; names,
+and numbers in digits or with a unit, count double. Rules can see that something was not found. They cannot see
+contradictions, except in values and signs: if a sentence is close to a statement, another value in the same place
+means something else.
 """
 
 from __future__ import annotations
 
-import re
-import unicodedata
-from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
-from itertools import accumulate, pairwise
 from operator import or_
 from typing import Final, Protocol
 
-from rag.checking.terms import HAN, Term, Terms, read
-from rag.text import is_chinese, sentence_spans
+from rag.checking.differences import Form, is_exchanged, is_replaced
+from rag.checking.terms import Term, Terms, read
+from rag.checking.verbatim import TokenIndex
+from rag.text import is_chinese, sentence_spans, without_struck
 from rag.types import Passage, Verdict
 
-SUPPORTED: Final = 0.45
+SUPPORTED: Final = 0.54
 """The share from which on a statement is taken as borne out: a sixth of what models say truly falls below it."""
 PARTLY: Final = 0.2
-_PAIRS: Final = 0.5  # what neighbouring pairs count beside the words themselves
 _LONGEST: Final = 3  # neighbouring sentences that a statement may sum up
-_SHORTER: Final = 0.05  # by how much more a longer quote, or one more, must hold
-_CLOSE: Final = 0.6  # from here on the sentences speak of the same, and what plainly differs tells
+_FURTHER: Final = 0.75  # of a word that each further sentence must bring
+_ELSEWHERE: Final = 0.3  # of a word that stands in another sentence than those that are quoted
+_CLOSE: Final = 0.75  # from here on the sentences speak of the same, and what plainly differs tells
 _COPIED: Final = 0.9
 _DOUBTED: Final = 0.99 * SUPPORTED  # what a full share is still worth where something plainly does not stand there
-_LETTERS = re.compile(rf"[+-]?\d+(?:[.,:/]\d+)*%?|[^\W\d_{HAN}]+[+#]*|[{HAN}]|[%$€£¥°]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +42,9 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What of a statement stands in the sentences `first` to `last`: bits of its terms, and of its pairs."""
+    """What of a statement stands in the sentences `first` to `last`: bits of its terms."""
 
     words: int
-    pairs: int
     first: int = 0
     last: int = 0
 
@@ -68,18 +65,17 @@ class Said:
     def __init__(self, text: str) -> None:
         self.text = text
         self.read: Terms = read(text)
+        self.form = Form(self.read)
         self.terms: list[Term] = list({term.key: term for term in self.read.terms}.values())
-        self.pairs = list(dict.fromkeys((a.key, b.key) for a, b in pairwise(self.read.terms)))
         self.chinese = is_chinese(text)
-        self._double = sum(1 << i for i, term in enumerate(self.terms) if term.kind in ("name", "number"))
+        self._double = sum(1 << i for i, term in enumerate(self.terms) if term.kind == "name" or term.written)
         self._whole = self._weight((1 << len(self.terms)) - 1)
+        self.words = sum(1 << i for i, term in enumerate(self.terms) if term.kind in ("word", "han") and not term.value)
 
-    def share(self, held: Held) -> float:
-        """How much of the statement is held, 0 to 1."""
-        if not self._whole:
-            return 0.0
-        words = self._weight(held.words) / self._whole
-        return words if not self.pairs else (1 - _PAIRS) * words + _PAIRS * held.pairs.bit_count() / len(self.pairs)
+    def share(self, words: int, elsewhere: int = 0, further: int = 0) -> float:
+        """How much of the statement some quotes hold, 0 to 1, less what makes up for so many further sentences."""
+        there = self._weight(words) + _ELSEWHERE * self._weight(elsewhere & ~words) - _FURTHER * further
+        return max(0.0, there / self._whole) if self._whole else 0.0
 
     def _weight(self, words: int) -> int:
         return words.bit_count() + (words & self._double).bit_count()
@@ -91,73 +87,68 @@ class Evidence:
     def __init__(self, sentences: Sequence[str]) -> None:
         self.sentences = [read(sentence) for sentence in sentences]
         self.chinese = is_chinese("".join(sentences))
-        self._numbers = [(t.number, i) for i, s in enumerate(self.sentences) for t in s.terms if t.number]
+        self._values = [(value, place) for place, s in enumerate(self.sentences) for value in s.values]
         self._words: dict[str, set[int]] = {}
-        self._pairs: dict[tuple[str, str], set[int]] = {}
         for place, sentence in enumerate(self.sentences):
-            keys = [term.key for term in sentence.terms]
-            for key in keys:
-                self._words.setdefault(key, set()).add(place)
-            for one, other in pairwise(keys):
-                self._pairs.setdefault((one, other), set()).add(place)
-                self._pairs.setdefault((other, one), set()).add(place)
+            for term in sentence.terms:
+                self._words.setdefault(term.key, set()).add(place)
+
+    @cached_property
+    def forms(self) -> list[Form]:
+        return [Form(sentence) for sentence in self.sentences]
 
     def places(self, term: Term) -> Iterable[int]:
         """The sentences in which it stands."""
         found = self._words.get(term.key, ())
-        if term.number and not found:
-            return [place for number, place in self._numbers if term.number.stands(number)]
+        if term.value and not found:
+            return [place for value, place in self._values if term.value.stands(value)]
         return found
 
     def best(self, said: Said) -> Held:
         """The one to three neighbouring sentences that hold most of the statement."""
-        words, pairs = [0] * len(self.sentences), [0] * len(self.sentences)
+        words = [0] * len(self.sentences)
         for i, term in enumerate(said.terms):
             for place in self.places(term):
                 words[place] |= 1 << i
-        for i, pair in enumerate(said.pairs):
-            for place in self._pairs.get(pair, ()):
-                pairs[place] |= 1 << i
-        return max(_windows(words, pairs), key=lambda held: _preferred(said, held), default=Held(0, 0))
+        return max(
+            _windows(words), key=lambda held: said.share(held.words, further=held.last - held.first), default=Held(0)
+        )
+
+    def words(self, said: Said) -> int:
+        """Bits of the statement's terms that are in any of its sentences."""
+        return sum(1 << i for i, term in enumerate(said.terms) if any(True for _ in self.places(term)))
 
 
-def _preferred(said: Said, held: Held) -> float:
-    return said.share(held) - _SHORTER * (held.last - held.first)
-
-
-def _windows(words: Sequence[int], pairs: Sequence[int]) -> Iterable[Held]:
+def _windows(words: Sequence[int]) -> Iterable[Held]:
     for first in range(len(words)):
-        held, paired = 0, 0
+        held = 0
         for last in range(first, min(first + _LONGEST, len(words))):
-            held, paired = held | words[last], paired | pairs[last]
-            yield Held(held, paired, first, last)
+            held |= words[last]
+            yield Held(held, first, last)
 
 
 def judge(said: Said, quotes: Sequence[Quoted], named: Sequence[Evidence]) -> Finding:
     """What some quotes are worth to the statement together; `named` are all passages that it may rest on."""
-    if all(one.chinese != said.chinese for one in named) and not any(quote.held.pairs for quote in quotes):
+    alike = any((quote.held.words & said.words).bit_count() > 1 for quote in quotes)
+    if all(one.chinese != said.chinese for one in named) and not alike:
         return _across_languages(said, named)
-    share = shared(said, quotes)
+    share = worth(said, quotes, named)
     reason = _against(said, share, [sentence for quote in quotes for sentence in quote.sentences], named)
-    share = share * _DOUBTED if reason else share
+    share = round(share * _DOUBTED if reason else share, 4)
     verdict: Verdict = "supported" if share >= SUPPORTED else "partly" if share >= PARTLY else "unsupported"
-    score = max(0.0, round(share - _SHORTER * (len(quotes) - 1), 4))
-    return Finding(verdict, score, reason or ("nothing_close" if verdict == "unsupported" else "words"))
+    return Finding(verdict, share, reason or ("nothing_close" if verdict == "unsupported" else "words"))
 
 
-def shared(said: Said, quotes: Sequence[Quoted]) -> float:
-    """How much of the statement some quotes hold together."""
-    words, pairs = (reduce(or_, bits) for bits in zip(*((q.held.words, q.held.pairs) for q in quotes), strict=True))
-    return said.share(Held(words, pairs))
-
-
-def worth(said: Said, quotes: Sequence[Quoted]) -> float:
-    """The same, less what makes up for each quote but the first."""
-    return shared(said, quotes) - _SHORTER * (len(quotes) - 1)
+def worth(said: Said, quotes: Sequence[Quoted], named: Sequence[Evidence] = ()) -> float:
+    """How much of the statement some quotes hold together, in as few sentences as possible."""
+    words, elsewhere = reduce(or_, (quote.held.words for quote in quotes)), 0
+    for evidence in named:
+        elsewhere |= evidence.words(said)
+    return said.share(words, elsewhere, sum(quote.held.last - quote.held.first + 1 for quote in quotes) - 1)
 
 
 def missing_numbers(said: Said, named: Sequence[Evidence]) -> bool:
-    """Whether a number in digits stands in no passage: not its value, nor converted, nor rounded."""
+    """Return True if a value is in no passage: neither as written, nor converted, nor rounded."""
     numbers = (term for term in said.terms if term.written)
     return any(not any(one.places(term) for one in named) for term in numbers)
 
@@ -174,7 +165,7 @@ def missing_clause(said: Said, named: Sequence[Evidence]) -> bool:
 
 def _against(said: Said, share: float, sentences: Sequence[Terms], named: Sequence[Evidence]) -> str:
     """What plainly does not stand there: a reason of Statement, or empty."""
-    if missing_numbers(said, named):
+    if missing_numbers(said, named) or is_replaced(said.form, (form for one in named for form in one.forms)):
         return "numbers"
     denies, denied = bool(said.read.denials), any(sentence.denials for sentence in sentences)
     if (denies and not denied and share >= _CLOSE) or (
@@ -182,7 +173,7 @@ def _against(said: Said, share: float, sentences: Sequence[Terms], named: Sequen
     ):
         return "negation"
     moved = share >= _CLOSE and not said.chinese and any(_moved(said, sentence) for sentence in sentences)
-    if moved or missing_clause(said, named):
+    if moved or any(is_exchanged(said.read, sentence) for sentence in sentences) or missing_clause(said, named):
         return "clause"
     return ""
 
@@ -235,32 +226,30 @@ class Source:
 
     @cached_property
     def evidence(self) -> Evidence:
-        return Evidence([self.passage.text[start:end] for start, end in self.spans])
+        return Evidence([self._valid(start, end) for start, end in self.spans])
+
+    def _valid(self, start: int, end: int) -> str:
+        """A sentence without what is struck out; a row of a table that began further up, with its header."""
+        before, text = self.passage.text[:end], without_struck(self.passage.text, start, end)
+        goes_on = self.passage.header and before.startswith("|") and "\n\n" not in before
+        return f"{text} {self.passage.header}" if goes_on else text
 
     @cached_property
-    def _letters(self) -> tuple[str, list[int]]:
-        letters = [_letters(self.passage.text[start:end]) for start, end in self.spans]
-        return "".join(letters), list(accumulate(map(len, letters)))
+    def _tokens(self) -> TokenIndex:
+        return TokenIndex([without_struck(self.passage.text, start, end) for start, end in self.spans])
 
     def best(self, said: Said) -> Quote:
         """The sentence, or the few neighbouring ones, that bear `said` out best; all of it where none does."""
-        if said.terms and (verbatim := self._verbatim(said.text)):
+        if said.terms and (verbatim := self._verbatim(said)):
             return verbatim
         held = self.evidence.best(said)
         if not held.words:
             return Quote(self, 0, len(self.passage.text), held)
         return Quote(self, self.spans[held.first][0], self.spans[held.last][1], held)
 
-    def _verbatim(self, text: str) -> Quote | None:
-        """Whole sentences that say this to the letter, whatever became of white space, marks and Markdown."""
-        (whole, ends), sought = self._letters, _letters(text)
-        at = whole.find(sought) if sought else -1
-        first = bisect_left([0, *ends], at)
-        last = bisect_left(ends, at + len(sought))
-        if at < 0 or [0, *ends][first] != at or ends[last] != at + len(sought):
-            return None
-        return Quote(self, self.spans[first][0], self.spans[last][1], Held(0, 0, first, last), verbatim=True)
-
-
-def _letters(text: str) -> str:
-    return "".join(f"{letters}\n" for letters in _LETTERS.findall(unicodedata.normalize("NFKC", text).lower()))
+    def _verbatim(self, said: Said) -> Quote | None:
+        """Whole sentences that are the statement, token by token."""
+        for first, last, whole in self._tokens.places(said.read):
+            if whole:
+                return Quote(self, self.spans[first][0], self.spans[last][1], Held(0, first, last), verbatim=True)
+        return None

@@ -10,13 +10,14 @@ from typing import Final, Protocol, runtime_checkable
 from pydantic import BaseModel, Field
 
 from rag.models.verifier import Pair, SupportModel
-from rag.prompts.requests import Prompt, made, passage_block
+from rag.prompts.requests import Prompt, on_passages, passage_block
 from rag.prompts.texts import PromptTexts
-from rag.text import estimate_tokens, is_chinese
+from rag.text import estimate_tokens, is_chinese, without_struck
 from rag.types import CheckedBy, Passage, Verdict
 
 RANK: Final[dict[Verdict, int]] = {"unsupported": 0, "partly": 1, "supported": 2}
 _RULES_TOKENS: Final = 600  # of a request that are neither passages nor statements
+_AS_ANSWERED: Final = 10  # passages of an answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,13 +95,16 @@ def batches(claims: Sequence[Claim], passages: Sequence[Passage], tokens: int) -
 def judging(texts: PromptTexts, claims: Sequence[Claim], passages: Sequence[Passage], question: str) -> Prompt:
     """Ask for a verdict on each claim. Statements and passages are quotes, wrapped so that they stay quotes."""
     cited = sorted({n for claim in claims for n in claim.cited})
+    if len(passages) <= _AS_ANSWERED:  # the same block as the answer's, which its server may have kept
+        cited = list(range(1, len(passages) + 1))
     block, marker = passage_block([passages[n - 1] for n in cited], numbers=cited)
     lines = [_line(number, claim, len(passages)) for number, claim in enumerate(claims, 1)]
     said = "".join(claim.statement for claim in claims)
     asked, stated = ("问题", "陈述") if is_chinese(said) else ("Question", "Statements")
     head = f"{asked}: {question}\n\n" if question else ""
-    user = f"{block}\n\n{head}{stated}:\n" + "\n".join(lines).replace(marker, "passage")
-    return made([texts.of("check", said)], user, marker=marker, count=len(claims))
+    asked_now = f"{head}{stated}:\n" + "\n".join(lines).replace(marker, "passage")
+    base = texts.of("passages", question or said)
+    return on_passages([texts.of("check", said)], base, block, asked_now, marker=marker, count=len(claims))
 
 
 def _line(number: int, claim: Claim, count: int) -> str:
@@ -137,4 +141,4 @@ class LocalVerifier:
 
 
 def _read(passage: Passage) -> str:
-    return f"{passage.title}\n{passage.text}" if passage.title else passage.text
+    return "\n".join(filter(None, (passage.title, passage.header, without_struck(passage.text))))

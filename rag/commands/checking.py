@@ -94,7 +94,7 @@ def _cases(name: str) -> Iterator[_Case]:
         try:
             row = json.loads(line.strip())
             yield _Case(str(row["id"]), [str(text) for text in row["passages"]], str(row["text"]))
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise IngestError("case_broken", name=name, line=number) from error
 
 

@@ -17,7 +17,7 @@ from rag.errors import ConfigError, RagError
 from rag.evaluation import gate
 from rag.evaluation.cases import Case, read_cases
 from rag.evaluation.comparison import Compared, Figure, Scores, compare
-from rag.evaluation.evaluation import Side
+from rag.evaluation.evaluation import Evaluation, Side
 from rag.evaluation.metrics import METRICS
 from rag.evaluation.runs import RowView, RunView
 from rag.evaluation.settings import grid
@@ -29,6 +29,28 @@ _WITHHELD = (
 )
 
 
+def reranker(settings: Settings, options: argparse.Namespace) -> int:
+    """Show which reranker runs; before that compare the one of the settings, and switch it."""
+    with closing(App(settings)) as app:
+        reranking = app.models.reranking
+        if options.compare:
+            app.compare_reranker(settings.rag_library)
+        if options.switch is not None:
+            reranking.switch(options.switch)
+        row = {"reranker": reranking.offered.name if reranking.offered else None, "on": reranking.current is not None}
+        figures = reranking.comparison
+    told = f"{row['reranker'] or 'no reranker'}: {'on' if row['on'] else 'off'}"
+    if figures:
+        value, low, high = figures["difference"]
+        told += (
+            f"\nmean reciprocal rank over {figures['questions']} questions: {figures['before']:.3f} without,"
+            f" {figures['after']:.3f} with it; difference {value:+.3f} ({low:+.3f} to {high:+.3f}),"
+            f" {_VERDICTS[figures['verdict']]}"
+        )
+    put(options, {**row, "comparison": figures or None}, told)
+    return 0
+
+
 def evaluate(settings: Settings, options: argparse.Namespace) -> int:
     """Exit status 1 where more was lost than a gate allows, or the run came to a stop."""
     limits = gate.read_limits(options.gate or "")
@@ -38,15 +60,15 @@ def evaluate(settings: Settings, options: argparse.Namespace) -> int:
         baseline = _baseline(app, options.baseline) if options.baseline else None
         run = _run(app, options)
         _work(app, run, options)
-        run = app.evaluation.runs.run(run.id)
+        run = evaluation_of(app).runs.run(run.id)
         sides = [Side(run.id, setting.name) for setting in run.settings]
         for side in sides:
-            _put_figures(options, run, side.setting, app.evaluation.figures(side))
-        names = [name for name in METRICS if name not in app.evaluation.withheld(sides)]
+            _put_figures(options, run, side.setting, evaluation_of(app).figures(side))
+        names = [name for name in METRICS if name not in evaluation_of(app).withheld(sides)]
         if len(names) < len(METRICS):
             put(options, {"withheld": sorted(set(METRICS) - set(names))}, _WITHHELD)
-        first = app.evaluation.runs.scores(run.id)
-        others = {one.name: app.evaluation.runs.scores(run.id, one.name) for one in run.settings[1:]}
+        first = evaluation_of(app).runs.scores(run.id)
+        others = {one.name: evaluation_of(app).runs.scores(run.id, one.name) for one in run.settings[1:]}
     if run.state != "done":
         if run.notice:
             raise RagError(run.notice.code, **run.notice.params)
@@ -59,9 +81,14 @@ def evaluate(settings: Settings, options: argparse.Namespace) -> int:
     return _gated(options, run, limits, baseline, first)
 
 
+def evaluation_of(app: App) -> Evaluation:
+    """Everybody's sets and runs: whoever gives commands can read the folder that they lie in."""
+    return app.evaluation.of(None)
+
+
 def _run(app: App, options: argparse.Namespace) -> RunView:
     """A new run, or the one that is to go on."""
-    runs, library = app.evaluation.runs, app.settings.rag_library
+    runs, library = evaluation_of(app).runs, app.settings.rag_library
     if options.resume:
         found = _found(runs.runs(library), options.resume)
         if found is None:
@@ -76,9 +103,9 @@ def _run(app: App, options: argparse.Namespace) -> RunView:
 
 def _cases(app: App, given: str) -> tuple[str, str, list[Case]]:
     """The name of a set, its id where it is stored, and its approved cases."""
-    if kept := app.evaluation.sets.named(app.settings.rag_library, given):
-        app.evaluation.anchor(kept.id)
-        return kept.name, kept.id, app.evaluation.sets.cases(kept.id, approved=True)
+    if kept := evaluation_of(app).sets.named(app.settings.rag_library, given):
+        evaluation_of(app).anchor(kept.id)
+        return kept.name, kept.id, evaluation_of(app).sets.cases(kept.id, approved=True)
     path = Path(given) / "questions.jsonl" if Path(given).is_dir() else Path(given)
     if not path.is_file():
         raise ConfigError("set_nowhere", name=given)
@@ -94,19 +121,19 @@ def _found(runs: Sequence[RunView], given: str) -> RunView | None:
 
 def _baseline(app: App, given: str) -> Scores:
     """The scores of a stored run's first setting, or of a file that `--json` printed."""
-    if run := _found(app.evaluation.runs.runs(app.settings.rag_library), given):
-        return app.evaluation.runs.scores(run.id)
+    if run := _found(evaluation_of(app).runs.runs(app.settings.rag_library), given):
+        return evaluation_of(app).runs.scores(run.id)
     try:
         rows = [json.loads(line) for line in Path(given).read_text(encoding="utf-8").splitlines() if line.strip()]
         scored = [row for row in rows if "scores" in row]
         return {row["id"]: row["scores"] for row in scored if row["setting"] == scored[0]["setting"]}
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise ConfigError("evaluation_nowhere", name=given) from error
 
 
 def _work(app: App, run: RunView, options: argparse.Namespace) -> None:
-    questions = {case.id: case.question for case in app.evaluation.runs.cases(run.id)}
-    done = app.evaluation.runs.run(run.id).done
+    questions = {case.id: case.question for case in evaluation_of(app).runs.cases(run.id)}
+    done = evaluation_of(app).runs.run(run.id).done
 
     def tell(row: RowView) -> None:
         nonlocal done
@@ -116,7 +143,7 @@ def _work(app: App, run: RunView, options: argparse.Namespace) -> None:
         elif sys.stderr.isatty():
             print(f"\r{done} of {run.total}", end="\n" if done == run.total else "", file=sys.stderr, flush=True)
 
-    app.evaluation.runs.work(run.id, tell)
+    evaluation_of(app).runs.work(run.id, tell)
 
 
 def _row(row: RowView, question: str) -> dict[str, Any]:

@@ -17,6 +17,8 @@ from rag.doctor import examine
 from rag.errors import IngestError, RagError
 from rag.ingest.chunking import get_chunker
 from rag.models.embedding import load_embedding_model
+from rag.models.hub import BUILTIN
+from rag.reading.ocr import is_installed
 from rag.reading.parser import Extracted, Parser
 from rag.text import without_surrogates
 from rag.types import Chunk
@@ -26,7 +28,7 @@ from rag.web.media import media_type
 
 def extract(settings: Settings, options: argparse.Namespace) -> int:
     status = 0
-    with Parser() as parser:
+    with _parser(settings) as parser:
         fetcher = Fetcher(settings.fetch_allow_private_hosts)
         for given in options.sources:
             name = without_surrogates(given)
@@ -50,13 +52,18 @@ def extract(settings: Settings, options: argparse.Namespace) -> int:
 
 
 def chunk(settings: Settings, options: argparse.Namespace) -> int:
-    with Parser() as parser:
+    with _parser(settings) as parser:
         text = _extract(options.file, Fetcher(), parser).text
-    vectors = load_embedding_model(settings.embedding_model).sentence_vectors
+    name = BUILTIN if settings.embedding_base_url else settings.embedding_model
+    vectors = load_embedding_model(name).sentence_vectors
     rows = [_chunk(one) for one in get_chunker(settings.chunker, settings.chunk_size).split(text, vectors)]
     parts = [f"[{row['start']}–{row['end']}] {' › '.join(row['section'])}\n{row['text']}\n" for row in rows]
     put(options, rows, "\n".join(parts))
     return 0
+
+
+def _parser(settings: Settings) -> Parser:
+    return Parser(ocr=settings.ocr == "auto" and is_installed())
 
 
 def _chunk(chunk: Chunk) -> dict[str, Any]:

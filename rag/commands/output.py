@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from pathlib import Path
 
 from rag.errors import ConfigError
+from rag.reading.charset import decode
 from rag.text import without_controls
 
 
 def put(options: argparse.Namespace, row: object, text: str) -> None:
     """Print one result, without what a terminal would obey."""
-    print(json_line(row) if options.json else without_controls(text), flush=True)
+    print(json_line(row, sys.stdout.encoding) if options.json else without_controls(text), flush=True)
 
 
-def json_line(row: object) -> str:
-    """`row` as JSON that is all there, and that a terminal can show."""
+def json_line(row: object, encoding: str = "utf-8") -> str:
+    """`row` as JSON that is all there, and that a terminal of this encoding can show."""
     text = json.dumps(row, ensure_ascii=False)
+    try:
+        text.encode(encoding or "utf-8")
+    except UnicodeEncodeError:
+        return json.dumps(row)
     return text if without_controls(text) == text else json.dumps(row)
 
 
@@ -30,6 +36,6 @@ def shorten(text: str, limit: int = 160) -> str:
 def text_of(name: str) -> str:
     """The text of a file. Raises ConfigError when it cannot be read."""
     try:
-        return Path(name).read_text(encoding="utf-8-sig", errors="replace")
+        return decode(Path(name).read_bytes()).replace("\r\n", "\n")
     except OSError as error:
         raise ConfigError("file_unreadable", name=name) from error

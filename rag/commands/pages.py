@@ -21,7 +21,8 @@ from rag.ingest.batch import ingest_all
 from rag.ingest.jobs import Jobs
 from rag.ingest.paste import find_urls
 from rag.ingest.sources import RecordBounds, Source, full_path, path_sources, record_lines, record_sources, web_source
-from rag.messages import say
+from rag.locales import say
+from rag.models.hub import stored_model
 from rag.text import without_controls, without_surrogates
 from rag.types import Decision, IngestResult
 from rag.web.url_key import url_hash
@@ -163,6 +164,32 @@ def restore(settings: Settings, options: argparse.Namespace) -> int:
     return 0
 
 
+def move_library(settings: Settings, options: argparse.Namespace) -> int:
+    """Move the library to another embedding model; if it is cut off, the next call resumes."""
+    library = settings.rag_library
+    with closing(App(settings)) as app:
+        if options.back:
+            app.moves.go_back(library)
+        else:
+            app.moves.begin(library, app.libraries.target_model(options.model))
+        while (move := app.moves.wait(library, _LOOK_AGAIN)).is_running:
+            if move.total:
+                _progress(move.done, move.total, "passages")
+    if move.notice is not None:
+        print(f"error: {without_controls(say(move.notice, 'en'))}", file=sys.stderr)
+        return 1
+    row = {
+        "library": library,
+        "model": stored_model(move.model),
+        "passages": move.total,
+        "asked": move.asked,
+        "found": move.found,
+    }
+    compared = f"; {move.found} of {move.asked} past questions find a cited passage" if move.asked else ""
+    put(options, row, f"{library} is searched with {row['model']} ({move.total} passages{compared})")
+    return 0
+
+
 def feedback(settings: Settings, options: argparse.Namespace) -> int:
     """Write what people thought of answers as a set of questions and pages, everybody's."""
     folder = Path(options.folder)
@@ -182,6 +209,6 @@ def _write(file: Path, rows: Iterable[Mapping[str, object]]) -> None:
         raise ConfigError("file_unwritable", name=str(file)) from error
 
 
-def _progress(done: int, total: int) -> None:
+def _progress(done: int, total: int, what: str = "pages") -> None:
     if sys.stderr.isatty():
-        print(f"\r{done} of {total} pages", end="\n" if done == total else "", file=sys.stderr, flush=True)
+        print(f"\r{done} of {total} {what}", end="\n" if done == total else "", file=sys.stderr, flush=True)

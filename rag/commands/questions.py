@@ -14,7 +14,7 @@ from rag.commands.output import put, shorten, text_of
 from rag.config import Settings
 from rag.errors import IngestError
 from rag.ingest.sources import text_lines
-from rag.messages import say
+from rag.locales import say
 from rag.reasoning.history import questions_before
 from rag.retrieval.explain import explained, explanation
 from rag.retrieval.scoped_search import site_filters
@@ -121,7 +121,7 @@ def _questions(options: argparse.Namespace) -> Iterator[_Row]:
             continue
         try:
             yield _Row.read(json.loads(line), number)
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise IngestError("question_broken", name=options.questions, line=number) from error
 
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
+from itertools import zip_longest
+from types import MappingProxyType
 from typing import Any, Final
 from uuid import uuid4
 
@@ -15,7 +18,9 @@ from rag.conversations.checkpoints import Checkpoints
 from rag.conversations.followups import Likely, propose
 from rag.conversations.liveness import Process
 from rag.errors import RagError
+from rag.ingest.paste import located_urls
 from rag.models.usage import Spent, sum_of
+from rag.reasoning.history import MAX_STANDALONE, searched_with
 from rag.reasoning.questions import question_problem
 from rag.reasoning.reasoner import Quoter, Reasoner
 from rag.runs.kept import packed, plain, revive, revived, unpacked
@@ -27,11 +32,15 @@ from rag.store.sql.database import Change, Database
 from rag.text import unmarked
 from rag.tracing import Span
 from rag.types import Answer, Exchange, Notice, Page, Retrieval, Usage, Wait
+from rag.web.url_key import split_url
 
 log = logging.getLogger(__name__)
 
 WISH: Final = "wish"
 """The reasoner of an answer to a message that asks nothing, but that something be remembered."""
+_REPORTS: Final = frozenset({"save", "remove", "small_talk", "unknown"})
+"""Routes of messages that get a report or a reply, not an answer."""
+_WORD: Final = re.compile(r"\w")
 _SPOKEN: Final = frozenset({"answered", "caveat", "conversation"})
 
 
@@ -106,6 +115,17 @@ class TurnView:
     scores: Mapping[str, float] = field(default_factory=dict)
     route: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether the message is a question for the pages."""
+        return str(self.route.get("route", "ask")) == "ask"
+
+    @property
+    def can_regenerate(self) -> bool:
+        """Whether its answer is finished, and answers a question."""
+        report = self.route.get("route") in _REPORTS or (self.answer is not None and self.answer.reasoner == WISH)
+        return self.state == "done" and not report
+
 
 class Conversations:
     """Safe to share between threads. `owner` is the signed-in person's id, or empty for what all share.
@@ -122,6 +142,7 @@ class Conversations:
         self._checkpoints = checkpoints
         self._process = Process()
         self._asides: set[Future[None]] = set()
+        self._askings: dict[str, Asking] = {}  # by turn, of those that go on: whoever replied last
 
     def close(self) -> None:
         """Give up what follows answers: once the database is closed, none of it could be kept."""
@@ -162,6 +183,7 @@ class Conversations:
         conversation_id = conversation_id or uuid4().hex
         turn_id = self._table.begin_turn(
             *(conversation_id, question.library, owner, question.text.strip()),
+            title=title_of(question.text),
             process=self._process.name,
             extra={"settings": {"mode": question.mode, **settings}, "asked": asdict(question)},
         )
@@ -170,7 +192,7 @@ class Conversations:
     def reply(self, turn_id: str, reply: Mapping[str, Any], asking: Asking) -> Asked:
         """Go on with a turn that waits for a person: an answer (JSON values) to each of its `waits`, by their ids.
 
-        Where its process has ended meanwhile, it goes on in this one with `asking`, which is as it was asked with.
+        It goes on with the model of `asking`, which is whoever's replies, also where its process has ended meanwhile.
         Raises RagError("turn_not_waiting") where none of them is answered, or somebody else was first.
         """
         turn, kept = self.turn(turn_id, asking.owner), self._table.turn(turn_id, asking.owner)
@@ -182,7 +204,8 @@ class Conversations:
         if any(isinstance(said, Mapping) and said.get("web") == "conversation" for said in reply.values()):
             self._table.add_extra(turn_id, {"web_for": turn.conversation_id})
         if here:
-            self._runs.reply(here, reply)
+            self._askings[turn_id] = asking
+            self._runs.reply(here, reply, asking.reasoner, asking.retriever)
             return Asked(turn.conversation_id, turn_id, here)
         spans = self._spans.of_turn(turn_id, asking.owner)
         resumed = Resumed(reply, Spent(**kept.waits["spent"]), spans)
@@ -207,6 +230,25 @@ class Conversations:
         if found is None or "asked" not in found.extra:
             raise RagError("turn_unknown")
         return revive(Question, found.extra["asked"])
+
+    def again(self, turn_id: str, mode: str = "", owner: str = "") -> Question:
+        """Return the turn's question to ask it once more, in another `mode` if given, with its scope and options.
+
+        It means what it meant then: its first answer is no context for it. Raises RagError("turn_unknown").
+        """
+        turn, asked = self.turn(turn_id, owner), self.question(turn_id, owner)
+        options, answer = asked.options, turn.answer
+        standalone = options.standalone or (answer.standalone if answer else "")
+        if not standalone and not turn.route and not (answer and searched_with(answer.steps)):
+            standalone = turn.question[:MAX_STANDALONE]
+        options = replace(
+            options,
+            route=options.route if turn.route.get("by") == "person" else "",
+            standalone=standalone,
+            without=(*options.without, "mode") if mode else options.without,
+        )
+        before = asked.mode if turn.is_plain else "fast"
+        return replace(asked, text=turn.question, mode=mode or before, options=options)
 
     def lets_web(self, conversation_id: str, owner: str = "") -> bool:
         """Whether the person let the questions of this very conversation go to the web; not those of its branches."""
@@ -235,31 +277,40 @@ class Conversations:
         before: Sequence[TurnView],
         resumed: Resumed = FRESH,
     ) -> Asked:
+        self._askings[turn_id] = asking
         run_id = self._runs.start(
             asking.question,
             reasoner=asking.reasoner,
             retriever=asking.retriever,
             history=_exchanges(before),
             quoter=asking.quoter,
+            owner=asking.owner,
             thread=conversation_id,
             hooks=Hooks(
-                done=lambda answer: self._finish(conversation_id, turn_id, asking, answer),
+                done=lambda answer: self._finish(conversation_id, turn_id, self._askings.pop(turn_id), answer),
                 text=lambda text: self._table.touch_turn(turn_id, text),
                 waits=lambda waits, spent: self._table.put_aside(turn_id, _aside(waits, spent)),
                 spans=lambda spans: self._spans.save(turn_id, spans),
                 changes=lambda: self._changes.of_turn(turn_id),
-                direct=partial(self._directed, turn_id, asking.direct) if asking.direct else None,
+                direct=partial(self._directed, conversation_id, turn_id, asking) if asking.direct else None,
             ),
             resumed=resumed,
         )
         self._table.touch_turn(turn_id, "", run_id=run_id)
         return Asked(conversation_id, turn_id, run_id)
 
-    async def _directed(self, turn_id: str, direct: Callable[[Run], AsyncIterator[dict[str, Any]]], run: Run) -> None:
+    async def _directed(self, conversation_id: str, turn_id: str, asking: Asking, run: Run) -> None:
         """Set the run on its way; what is told of that is kept with the turn before the run goes on."""
-        async for told in direct(run):
+        assert asking.direct is not None
+        async for told in asking.direct(run):
             kept = {"route": told, "asked": asdict(run.question), "settings": {"mode": run.question.mode}}
             await asyncio.to_thread(self._table.add_extra, turn_id, kept)
+            if titles := {row["source"]: row["title"] for row in told.get("saved", ()) if row.get("title")}:
+                name = (
+                    " · ".join(titles.values()) if told["route"] == "save" else title_of(asking.question.text, titles)
+                )
+                before = title_of(asking.question.text)
+                await asyncio.to_thread(self._table.rename, conversation_id, asking.owner, name, before)
             run.add("route", told)
 
     def _finish(self, conversation_id: str, turn_id: str, asking: Asking, answer: Answer) -> None:
@@ -451,8 +502,26 @@ def _exchanges(turns: Sequence[TurnView]) -> list[Exchange]:
 
 
 def _exchange(answer: Answer, route: str) -> Exchange:
-    aside = answer.mode == "save" or (answer.mode == "tool" and route != "web")
+    found = answer.mode != "summary" or answer.outcome in _SPOKEN
+    aside = answer.mode in ("save", "remove") or not found or (answer.mode == "tool" and route != "web")
     return Exchange(answer.question, answer.text if answer.outcome in _SPOKEN else "", answer.standalone, aside)
+
+
+def title_of(message: str, titles: Mapping[str, str] = MappingProxyType({})) -> str:
+    """Return the title of a conversation that begins with `message`: a link is named by its page's title, or its site.
+
+    `titles` are the pages' titles by link.
+    """
+    names, between, end = [], [], 0
+    for start, stop, address in located_urls(message):
+        names.append(titles.get(address) or split_url(address).hostname or address)
+        between.append(message[end:start])
+        end = stop
+    between.append(message[end:])
+    if names and not any(_WORD.search(text) for text in between):
+        return " · ".join(dict.fromkeys(names))
+    pieces = (text + name for text, name in zip_longest(between, names, fillvalue=""))
+    return " ".join("".join(pieces).split())
 
 
 def outdated(turn: TurnView, now: Mapping[str, PageStamp]) -> dict[str, str]:

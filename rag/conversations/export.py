@@ -12,27 +12,28 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from html import escape
 from typing import Any, Final, Literal
-from urllib.parse import urlsplit
 
 from rag.conversations.conversations import TurnView
+from rag.conversations.markup import add_to_word, as_html, tame_markdown
 from rag.conversations.trees import TreeNode, nodes_of
 from rag.dates import now
 from rag.errors import RagError
-from rag.messages import say
+from rag.locales import LANGUAGES, Language, say
 from rag.runs.kept import plain
 from rag.store.sql.conversation_table import Conversation
 from rag.text import is_chinese, without_surrogates
 from rag.tools import use_line
 from rag.types import Answer, Citation, Notice
+from rag.web.url_key import split_url
 
 Kind = Literal["md", "html", "docx", "json"]
-Language = Literal["en", "zh"]
 
 _MARKS: Final = re.compile(r"\[(\d{1,3})\]")
 _MARKS_BEHIND: Final = re.compile(r"(?:\s?\[\d{1,3}\])+")
-_BLOCKS: Final = re.compile(r"\n\s*\n")
-_HEADING: Final = re.compile(r"#{1,6} ([^\n]+)")
+_HEADING: Final = re.compile(r"(?m)^ {0,3}#{1,6} +")
 _SPECIAL: Final = re.compile(r"([\\`*_{}\[\]<>#|~!$&])")
+_NO_XML: Final = re.compile("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""What is no character of XML 1.0 (its production 2), and carriage returns, which its readers change."""
 _STYLE: Final = (
     "body{max-width:46rem;margin:2rem auto;padding:0 1rem;font:1rem/1.6 system-ui,sans-serif;color:#1f2328}"
     "h2{font-size:1.1rem;margin:2.5rem 0 .5rem}.note{color:#57606a;font-size:.9rem}blockquote{margin:.25rem 0 .75rem;"
@@ -53,7 +54,8 @@ def export(
     if kind not in kinds:
         raise RagError("export_format", kind=kind)
     make, media = kinds[kind]
-    return make(conversation, turns, language), media
+    made = make(conversation, turns, language)
+    return (without_surrogates(made) if isinstance(made, str) else made), media
 
 
 def file_name(conversation: Conversation, kind: str) -> str:
@@ -97,19 +99,24 @@ def _markdown(conversation: Conversation, turns: Sequence[TurnView], language: L
             parts.append(f"*{_words('export_standalone', language)}: {_bare(answer.standalone)}*")
         parts += [f"*{_bare(note)}*" for note in _notes(answer, language)]
         if answer.text:
-            parts.append(_marked_text(_with_doubts(answer, language)))
-        if answer.citations:
-            parts.append(f"**{_words('export_sources', language)}**")
-            parts.append("\n".join(_markdown_source(one) for one in answer.citations))
+            parts.append(tame_markdown(_with_doubts(answer, language)))
+        parts += _markdown_sources(answer, language)
         for heading, lines in _appendix(answer, language):
             parts.append(f"**{heading}**")
             parts.append("\n".join(f"{'  ' * depth}- {_bare(line)}" for depth, line in lines))
     return "\n\n".join(parts) + "\n"
 
 
-def _marked_text(text: str) -> str:
-    """The answer with nothing in it that a Markdown reader would run or load, but its marks."""
-    return "\n".join(_SPECIAL.sub(r"\\\1", line) if line.strip() else "" for line in text.splitlines())
+def note(answer: Answer, language: Language = "en") -> str:
+    """Return an answer as a page of Markdown, with its quotes and where they are from."""
+    text = tame_markdown(_with_doubts(answer, language))
+    return "\n\n".join([f"# {_bare(answer.question)}", text, *_markdown_sources(answer, language)]) + "\n"
+
+
+def _markdown_sources(answer: Answer, language: Language) -> list[str]:
+    if not answer.citations:
+        return []
+    return [f"**{_words('export_sources', language)}**", "\n".join(map(_markdown_source, answer.citations))]
 
 
 def _markdown_source(citation: Citation) -> str:
@@ -117,8 +124,7 @@ def _markdown_source(citation: Citation) -> str:
     link = (
         f"[{title}](<{_safe(citation.url).replace('<', '%3C').replace('>', '%3E')}>)" if _safe(citation.url) else title
     )
-    quote = " ".join(citation.quote.split())
-    return f"{citation.n}. {link}\n   > {_bare(quote)}"
+    return f"{citation.n}. {link}\n   > {_bare(_quote(citation))}"
 
 
 def _bare(text: str) -> str:
@@ -152,8 +158,7 @@ def _html_turn(turn: TurnView, place: int, language: Language) -> str:
             understood = f"{_words('export_standalone', language)}: {answer.standalone}"
             parts.append(f'<p class="note">{escape(understood)}</p>')
         parts += [f'<p class="note">{escape(note)}</p>' for note in _notes(answer, language)]
-        text = _with_doubts(answer, language)
-        parts += [_html_block(block, answer, place) for block in _BLOCKS.split(text) if block.strip()]
+        parts.append(_html_text(_with_doubts(answer, language), answer, place))
         if answer.citations:
             sources = "\n".join(_html_source(one, place) for one in answer.citations)
             parts.append(f"<h3>{escape(_words('export_sources', language))}</h3>\n<ol>\n{sources}\n</ol>")
@@ -163,20 +168,20 @@ def _html_turn(turn: TurnView, place: int, language: Language) -> str:
     return "\n".join([*parts, "</section>"])
 
 
-def _html_block(block: str, answer: Answer, place: int) -> str:
+def _html_text(text: str, answer: Answer, place: int) -> str:
     known = {citation.n for citation in answer.citations}
 
     def linked(match: re.Match[str]) -> str:
         number = int(match[1])
         return f'<a href="#s{place}-{number}">[{number}]</a>' if number in known else match[0]
 
-    return f"<p>{_MARKS.sub(linked, escape(block.strip())).replace(chr(10), '<br>')}</p>"
+    return as_html(text, lambda words: _MARKS.sub(linked, escape(words)))
 
 
 def _html_source(citation: Citation, place: int) -> str:
     title, url = escape(_named(citation)), _safe(citation.url)
     link = f'<a href="{escape(url)}" rel="noopener noreferrer nofollow">{title}</a>' if url else title
-    quote = escape(" ".join(citation.quote.split()))
+    quote = escape(_quote(citation))
     return f'<li id="s{place}-{citation.n}" value="{citation.n}">{link}<blockquote>{quote}</blockquote></li>'
 
 
@@ -203,18 +208,12 @@ def _docx(conversation: Conversation, turns: Sequence[TurnView], language: Langu
 def _docx_answer(document: Any, answer: Answer, language: Language) -> None:
     for note in _notes(answer, language):
         document.add_paragraph(_printable(note))
-    for block in _BLOCKS.split(_with_doubts(answer, language)):
-        heading = _HEADING.match(block.strip())
-        if heading:
-            document.add_heading(_printable(heading[1]), 2)
-        rest = block.strip()[heading.end() :].strip() if heading else block.strip()
-        if rest:
-            document.add_paragraph(_printable(rest))
+    add_to_word(document, _printable(_with_doubts(answer, language)))
     if answer.citations:
         document.add_heading(_words("export_sources", language), 2)
     for one in answer.citations:
         document.add_paragraph(_printable(f"[{one.n}] {_named(one)}"))
-        document.add_paragraph(_printable(" ".join(one.quote.split())), style="Quote")
+        document.add_paragraph(_printable(_quote(one)), style="Quote")
         document.add_paragraph(_printable(_safe(one.url)))
     for heading_, lines in _appendix(answer, language):
         document.add_heading(heading_, 2)
@@ -225,7 +224,7 @@ def _docx_answer(document: Any, answer: Answer, language: Language) -> None:
 
 def _printable(text: str) -> str:
     """Without what XML cannot hold."""
-    return "".join(sign for sign in without_surrogates(text) if sign >= " " or sign in "\n\t")
+    return _NO_XML.sub("", without_surrogates(text))
 
 
 # All
@@ -267,7 +266,8 @@ def _node_lines(node: TreeNode, language: Language) -> Iterator[tuple[int, str]]
 
 
 def _notes(answer: Answer, language: Language) -> list[str]:
-    notes = [say(answer.notice, language)] if answer.notice else []
+    said = answer.notice and answer.text in (say(answer.notice, one) for one in LANGUAGES)
+    notes = [say(answer.notice, language)] if answer.notice and not said else []
     if answer.statements and not answer.quoted:
         supported = sum(one.verdict == "supported" for one in answer.statements)
         judged = any(one.by != "rules" for one in answer.statements)
@@ -288,6 +288,11 @@ def _with_doubts(answer: Answer, language: Language) -> str:
     return text
 
 
+def _quote(citation: Citation) -> str:
+    """On one line; a heading of the page without its marks."""
+    return " ".join(_HEADING.sub("", citation.quote).split())
+
+
 def _named(citation: Citation) -> str:
     """The page's title, with its library where several were searched."""
     title = citation.title or citation.url
@@ -296,7 +301,7 @@ def _named(citation: Citation) -> str:
 
 def _safe(url: str) -> str:
     """The address if it is one of the web; else nothing, for a file must not run what a page named itself."""
-    return url if urlsplit(url).scheme in ("http", "https") else ""
+    return url if split_url(url).scheme in ("http", "https") else ""
 
 
 def _words(code: str, language: Language, **params: Any) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, Literal
 
+from rag.checking.verbatim import stands_in
 from rag.conversations.conversations import Conversations
 from rag.reasoning.history import searched_with
 from rag.store.sql.database import Database
@@ -25,8 +26,12 @@ PageOf = Callable[[str, str], Page | None]
 class Feedback:
     """What people thought of answers. Safe to share between threads."""
 
-    def __init__(self, database: Database, conversations: Conversations) -> None:
+    def __init__(
+        self, database: Database, conversations: Conversations, rated: Callable[[str, int], object] | None = None
+    ) -> None:
+        """`rated` gets the id of a run whose answer was rated, and the rating."""
         self._database = database
+        self._rated = rated
         self._conversations = conversations
 
     def give(
@@ -55,6 +60,8 @@ class Feedback:
             **_of_answer(turn.answer),
         }
         self._database.feedback.save(turn_id, library, owner, rating=rating, data=data)
+        if self._rated is not None and turn.run_id:
+            self._rated(turn.run_id, rating)
 
     def given(self, turn_id: str, owner: str = "") -> dict[str, str]:
         """The `reason`, `comment` and `correction` that the owner gave, empty where there are none."""
@@ -132,5 +139,5 @@ def _holding(text: str, pages: Sequence[Page | None]) -> list[dict[str, str]]:
         for page in pages
         if page is not None
         for start, end in split_sentences(page.text)
-        if text.casefold() in page.text[start:end].casefold()
+        if stands_in(text, page.text[start:end])
     ]

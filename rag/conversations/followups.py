@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol, runtime_checkable
 
 from rag.background import BACKGROUND
 from rag.errors import ModelError, RagError
-from rag.messages import say
+from rag.locales import say
 from rag.models.usage import CallBudget, Meter, Prices
 from rag.runs.run import log_problem
 from rag.text import detect_language, is_chinese, question_language, terms
@@ -24,7 +24,12 @@ COUNT: Final = 3
 LIKELY: Final = 0.5
 """How likely the passages must hold the answer of a question that is proposed."""
 _LONGEST: Final = 120  # characters of a question
+_LONGEST_HEADING: Final = 80
 _HEADING: Final = re.compile(r"^[\s\d.、一二三四五六七八九十()（）]*")
+_MARKUP: Final = re.compile(
+    r"^\s*+(?:#{1,6}\s++|[-*+•>]\s++|\d{1,3}[.)、]\s*+)?+(?:\*\*|__)?+(?:(?:Q|问)\d{0,2}[:：.]\s*+)?+"
+)
+_QUESTION: Final = re.compile(r"[^?？.!。！]{4,}+[?？]")
 # In Chinese a question is one without its mark, too; English turns its words round: "Where data lies" asks nothing.
 _ASKS: Final = re.compile(r"[?？]\s*$|怎么|怎样|如何|为什么|为何|什么|多少|哪|能不能|要不要")
 
@@ -55,13 +60,13 @@ async def suggestions(answer: Answer, reasoner: object, likely: Likely | None = 
         try:
             candidates = await reasoner.suggest(question, answer.text, answer.passages)
         except ModelError as error:
-            log.info("questions to ask next come from headings (%s)", error.code)
+            log.info("the model proposed no questions to ask next (%s)", error.code)
     candidates = [*candidates, *from_headings(question, answer)]
     return await asyncio.to_thread(_chosen, question, candidates, answer.passages, likely)
 
 
 def from_headings(question: str, answer: Answer) -> list[str]:
-    """A heading that is a question is asked as it stands; of others the page is asked what it says about them.
+    """Return the headings and lines that are questions, in the question's language.
 
     Those of passages that were not cited come first: they say something new.
     """
@@ -72,16 +77,19 @@ def from_headings(question: str, answer: Answer) -> list[str]:
     found: list[str] = []
     for passage in ordered:
         heading = _HEADING.sub("", passage.section[-1]).strip() if passage.section else ""
-        if not 2 <= len(heading) <= 60 or set(terms(heading)) <= asked:
-            continue
-        if _ASKS.search(heading):
-            if detect_language(heading) == language:
-                found.append(
-                    heading if heading.endswith(("?", "？")) else heading + ("？" if language == "zh" else "?")
-                )
-        else:
-            found.append(say(Notice("ask_heading", {"heading": heading}), "zh" if is_chinese(question) else "en"))
+        for one in (heading, *_asked_in(passage)):
+            if not 2 <= len(one) <= _LONGEST_HEADING or set(terms(one)) <= asked:
+                continue
+            if _ASKS.search(one) and detect_language(one) == language:
+                found.append(one if one.endswith(("?", "？")) else one + ("？" if language == "zh" else "?"))
     return list(dict.fromkeys(found))
+
+
+def _asked_in(passage: Passage) -> list[str]:
+    """Lines of a passage that are one question, as lists of questions and answers have them."""
+    lines = [line for line in passage.text.splitlines() if line.strip()]
+    bare = (_MARKUP.sub("", line).strip().strip("*_ ") for line in lines[:-1])  # the last line has no answer below it
+    return [line for line in bare if _QUESTION.fullmatch(line)]
 
 
 def _chosen(question: str, candidates: Sequence[str], passages: Sequence[Passage], likely: Likely | None) -> list[str]:
@@ -110,6 +118,19 @@ def _is_likely(likely: Likely, question: str, passages: Sequence[Passage]) -> bo
 
 def _same(text: str) -> str:
     return re.sub(r"\W+", "", text).casefold()
+
+
+def questions_about(answer: Answer, reasoner: object, likely: Likely) -> list[str]:
+    """Up to three questions that the passages of `answer` answer: the model's, where there is one, else the pages' own.
+
+    It blocks, for as long as a model takes.
+    """
+    budget = CallBudget(1, meter=Meter(Prices()))
+    work = asyncio.wait_for(_counted(answer, reasoner, likely, budget), _SECONDS)
+    try:
+        return asyncio.run_coroutine_threadsafe(work, BACKGROUND.loop()).result()
+    except TimeoutError:
+        return []
 
 
 def propose(

@@ -10,13 +10,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Literal
 
+from rag.background import paced
 from rag.errors import IngestError
-from rag.text import question_language, weigh
+from rag.text import inert, live, question_language, weigh
 
 Status = Literal["draft", "approved"]
 EvidenceState = Literal["", "moved", "lost"]
 Format = Literal["jsonl", "csv", "ragas"]
 
+_AT_ONCE: Final = 50  # rows that are read before others get on
 _SENTENCE: Final = 40.0  # Latin characters' worth: what is shorter names something, and states nothing
 
 
@@ -134,15 +136,18 @@ class Answered:
     contexts: Sequence[str] = field(default=())
 
 
-def read_cases(text: str, name: str) -> list[Case]:
+def read_cases(text: str, name: str, most: int | None = None) -> list[Case]:
     """The cases of a file: JSONL, or CSV with a head, each in the columns of `row_of` or RAGAS's.
 
-    Raises IngestError("set_row_broken") with the row that cannot be read, or stands there twice.
+    Raises IngestError: "set_row_broken" with the row that cannot be read, "set_row_twice" for one that stands there
+    twice, "set_full" where there are more than `most`. Takes its time, so that others get on.
     """
     found: dict[str, Case] = {}
     number = 1
     try:
-        for number, row in enumerate(_rows(text), 1):
+        for number, row in enumerate(paced(_rows(text), _AT_ONCE), 1):
+            if most is not None and number > most:
+                raise IngestError("set_full", most=f"{most:,}")
             given = json.loads(row) if isinstance(row, str) else row
             case = case_of(_from_ragas(given) if "user_input" in given else given, number)
             if case.id in found:
@@ -160,7 +165,7 @@ def _rows(text: str) -> Iterator[str | dict[str, Any]]:
         yield from (line for line in text.split("\n") if line.strip())
         return
     for row in csv.DictReader(io.StringIO(text)):
-        yield {key: _cell(key, value) for key, value in row.items() if key and value not in (None, "")}
+        yield {key: _cell(key, live(value)) for key, value in row.items() if key and value not in (None, "")}
 
 
 def _cell(column: str, value: str) -> Any:
@@ -188,7 +193,7 @@ def write_cases(cases: Sequence[Case], form: Format, answered: Mapping[str, Answ
     columns = list(dict.fromkeys(key for row in rows for key in row))
     table = csv.DictWriter(out, columns, lineterminator="\n")
     table.writeheader()
-    table.writerows({key: _flat(value) for key, value in row.items()} for row in rows)
+    table.writerows({key: inert(_flat(value)) for key, value in row.items()} for row in rows)
     return out.getvalue()
 
 
@@ -204,8 +209,8 @@ def _as_ragas(case: Case, answered: Answered) -> dict[str, Any]:
     }
 
 
-def _flat(value: Any) -> Any:
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, list | bool) else value
+def _flat(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, list | bool) else str(value)
 
 
 def _lines(rows: Iterable[Mapping[str, Any]]) -> str:

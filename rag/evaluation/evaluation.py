@@ -5,7 +5,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from itertools import cycle, islice
 from typing import Any, Final, Literal, Protocol, get_args
 
@@ -32,6 +34,7 @@ from rag.web.url_key import url_hash
 log = logging.getLogger(__name__)
 
 Which = Literal["off", "sample", "all"]
+MAIN: Final = ("recall@4000", "contains", "citation_precision", "refusal_right", "failed", "seconds")
 _ONE_IN: Final = 10
 _BINS: Final = 10
 _PAGES: Final = 200  # that are read to make a set
@@ -44,8 +47,11 @@ class App(Asker, Protocol):
 
     def page(self, library: str, url_hash: str) -> Page | None: ...
 
-    def fill(self, chat: Any) -> Fill:
-        """Raises RagError("evaluation_needs_model")."""
+    def fill(self, chat: Any, person: str = "") -> Fill:
+        """What fills a form with a chat model; each is one of the `person`'s answers, as in `ask_as`.
+
+        Raises RagError: "evaluation_needs_model", "evaluation_share_spent".
+        """
         ...
 
     @property
@@ -71,10 +77,16 @@ class Bin:
 
 
 class Evaluation:
-    """Safe to share between threads. `sets` keeps questions, `runs` asks them; `ids` confine to some questions."""
+    """Sets, runs and labels of those who share an app without sign-in; `of` is one person's, for sets are made of what
+    they asked and thought.
+
+    Safe to share between threads. `sets` keeps questions, `runs` asks them; `ids` confine to some questions.
+    """
 
     def __init__(self, database: Database, app: App, feedback: Feedback, shown: Which = "off") -> None:
         """`shown` says which answers are scored after they were shown."""
+        self._owner: str | None = ""
+        self._database = database
         self.sets = Sets(database)
         self.runs = EvaluationRuns(database, app)
         self._labels = database.labels
@@ -82,6 +94,12 @@ class Evaluation:
         self._shown = ShownAnswers(database.conversations, shown)
         self._app = app
         self._feedback = feedback
+
+    def of(self, owner: str | None) -> Evaluation:
+        """The same for one person; None is everybody's, for the operator's command line."""
+        theirs = copy(self)
+        theirs._owner, theirs.sets, theirs.runs = owner, Sets(self._database, owner), self.runs.of(owner)
+        return theirs
 
     def start(self) -> None:
         """Go on with what an earlier process left unfinished."""
@@ -93,12 +111,12 @@ class Evaluation:
 
     # Sets
 
-    def gather_feedback(self, library: str, set_id: str, owner: str | None = None) -> int:
-        """Take what people thought of answers, with `owner` that person alone, into a set; returns how many came in.
+    def gather_feedback(self, library: str, set_id: str) -> int:
+        """Take what the owner of a set thought of answers into it; returns how many came in.
 
-        What nobody corrected or confirmed is a draft: it has no answer to be held against.
+        What was neither corrected nor confirmed is a draft: it has no answer to be held against.
         """
-        known = {case.id for case in self.sets.cases(set_id)}
+        owner, known = self.sets.set_of(set_id).owner, self.sets.ids(set_id)
         rows = self._feedback.questions(library, self._app.page, owner)
         found = [case for case in of_feedback(rows) if case.id not in known]
         self.sets.put(set_id, found)
@@ -106,19 +124,19 @@ class Evaluation:
 
     def make(self, set_id: str, most: int = 50) -> int:
         """Add drafts made of the library's pages without a model; returns how many."""
-        pages = list(self._pages(set_id))
-        known = {case.id for case in self.sets.cases(set_id)}
+        pages, known = list(self._pages(set_id)), self.sets.ids(set_id)
         found = [case for case in of_pages(pages, most + len(known)) if case.id not in known][:most]
         self.sets.put(set_id, found)
         return len(found)
 
-    def write(self, set_id: str, most: int = 50, *, chat: Any = None) -> Iterator[Case]:
+    def write(self, set_id: str, most: int = 50, *, chat: Any = None, person: str = "") -> Iterator[Case]:
         """Add drafts that the chat model writes, each as it comes: it may be asked three times as often as `most`.
 
-        Raises RagError("evaluation_needs_model"), ModelError.
+        Raises RagError: "evaluation_needs_model", "evaluation_share_spent"; ModelError.
         """
-        fill, made = self._app.fill(chat), 0
-        for number, page in enumerate(islice(cycle(list(self._pages(set_id))), 3 * most)):
+        pages = list(self._pages(set_id))
+        fill, made = self._app.fill(chat, person), 0
+        for number, page in enumerate(islice(cycle(pages), 3 * most)):
             prompt = requests.page_question(self._app.texts, passage_of(opening(page, number), page.title))
             written = fill(Written, prompt)
             if isinstance(written, Written) and (case := of_written(written, page)):
@@ -140,6 +158,7 @@ class Evaluation:
         """`Sets.anchor` over the set's library."""
         library = self.sets.set_of(set_id).library
 
+        @lru_cache(_PAGES)
         def text_of(url: str) -> str | None:
             page = self._app.page(library, url_hash(url))
             return page.text if page else None
@@ -149,23 +168,31 @@ class Evaluation:
     # Runs
 
     def evaluate(
-        self, set_id: str, settings: Sequence[Setting], *, owner: str = "", chat: Any = None, judge: bool = False
+        self, set_id: str, settings: Sequence[Setting], *, person: str = "", chat: Any = None, judge: bool = False
     ) -> str:
-        """Begin a run over the approved cases of a set, its evidence looked for anew; returns its id."""
+        """Begin a run over the approved cases of a set, its evidence looked for anew; returns its id.
+
+        `person` and `chat` are those of `EvaluationRuns.create`.
+        """
         self.anchor(set_id)
         kept, cases = self.sets.set_of(set_id), self.sets.cases(set_id, approved=True)
-        how: dict[str, Any] = {"name": kept.name, "set_id": set_id, "owner": owner, "chat": chat, "judge": judge}
+        how: dict[str, Any] = {"name": kept.name, "set_id": set_id, "person": person, "chat": chat, "judge": judge}
         run_id = self.runs.create(kept.library, cases, settings, **how)
         self.runs.begin()
         return run_id
 
     def side_by_side(
-        self, library: str, case: Case, settings: Sequence[Setting], *, owner: str = "", chat: Any = None
+        self, library: str, case: Case, settings: Sequence[Setting], *, person: str = "", chat: Any = None
     ) -> list[RowView]:
-        """One question under each of the settings, here and now; kept as a run of its own."""
-        run_id = self.runs.create(library, [case], settings, name=case.question, owner=owner, chat=chat)
+        """One question under each of the settings, here and now; kept as a run of its own.
+
+        Raises RagError where it came to a stop.
+        """
+        run_id = self.runs.create(library, [case], settings, name=case.question, person=person, chat=chat)
         rows: list[RowView] = []
         self.runs.work(run_id, rows.append)
+        if not rows and (notice := self.runs.run(run_id).notice):
+            raise RagError(notice.code, **notice.params)
         return rows
 
     def export(self, run_id: str, setting: str, form: Format = "ragas") -> str:
@@ -187,6 +214,11 @@ class Evaluation:
         """Every metric of a run that could be judged, with its 95 % interval; without what is withheld."""
         withheld = self.withheld([side])
         return [one for one in comparison.figures(self._scores(side), ids) if one.metric.name not in withheld]
+
+    def main_figures(self, run_id: str) -> dict[str, dict[str, float]]:
+        """The means of `MAIN` by setting, of what could be judged and is not withheld."""
+        withheld = self.withheld([Side(run_id)])
+        return self.runs.means(run_id, [name for name in MAIN if name not in withheld])
 
     def compare(
         self, sides: Sequence[Side], ids: Sequence[str] | None = None, names: Sequence[str] = ()
@@ -222,7 +254,7 @@ class Evaluation:
 
     def over_time(self, library: str) -> list[tuple[str, dict[str, float]]]:
         """When answers that were scored were asked for (ISO 8601), and their scores, oldest first."""
-        return self._turns.scored(library)
+        return self._turns.scored(library, self._owner)
 
     # The judge
 
@@ -233,16 +265,16 @@ class Evaluation:
         found = labels_of(self.runs.rows(run.id, side.setting or run.settings[0].name), questions)
         chosen = sorted(found, key=lambda one: (one.by == "rules", one.id))[:most]
         items = [(one.id, one.judged, {**asdict(one), "label": ""}) for one in chosen]
-        self._labels.add(run.library, "", items)
+        self._labels.add(run.library, self._owner or "", items)
         return len(self.labels(run.library))
 
     def labels(self, library: str, *, labelled: bool = False) -> list[Label]:
         """What waits for a person's verdict, or has it."""
-        return [revive(Label, row) for row in self._labels.items(library, labelled=labelled)]
+        return [revive(Label, row) for row in self._labels.items(library, labelled=labelled, owner=self._owner)]
 
     def label(self, label_id: str, verdict: Verdict | Literal[""]) -> None:
         """Note a person's verdict; "" takes it back."""
-        self._labels.label(label_id, verdict)
+        self._labels.label(label_id, verdict, self._owner)
 
     def agreement(self, library: str) -> dict[CheckedBy, Agreement]:
         """How well each of those that judged agrees with people, where people labelled any of it."""

@@ -15,15 +15,16 @@ from typing import Any, Final
 
 from pydantic import BaseModel, Field
 
-from rag.checking.terms import NUMBER
 from rag.evaluation.cases import Case, Evidence, case_of
 from rag.evaluation.evidence import HALF, covered, squash
-from rag.messages import say
+from rag.locales import say
+from rag.quantities.numerals import DIGITS
 from rag.text import question_language, split_sentences, terms, weigh
 from rag.types import Notice, Page
 
 _HEADING: Final = re.compile(r"^#{2,6}[ \t]+(?P<heading>\S[^\n]*)$", re.MULTILINE)
 _NAME: Final = re.compile(r"(?<![\w'’-])[A-Z][\w'’-]++(?: [A-Z][\w'’-]++)++|《[^《》\n]{2,40}》")
+_DIGITS: Final = re.compile(DIGITS)
 _LEAST, _MOST = 40.0, 240.0  # Latin characters' worth of a sentence that is asked of
 _GAP: Final = "____"
 _SHARED: Final = 0.6
@@ -83,12 +84,12 @@ def _gaps(page: Page) -> Iterator[Case]:
     """The first sentence with a number, and the first with a name, each with a gap in its place."""
     sentences = [page.text[start:end] for start, end in split_sentences(page.text)]
     asked = [one for one in sentences if _LEAST <= weigh(one) <= _MOST and "\n" not in one and one[0] not in "#|>-*"]
-    for kind, pattern, group in (("number", NUMBER, "digits"), ("name", _NAME, 0)):
-        matches = ((one, match) for one in asked for match in pattern.finditer(one) if match[group])
+    for kind, pattern in (("number", _DIGITS), ("name", _NAME)):
+        matches = ((one, match) for one in asked for match in pattern.finditer(one))
         if found := next(matches, None):
             sentence, match = found
-            gap = sentence[: match.start(group)] + _GAP + sentence[match.end(group) :]
-            yield _case(f"make_{kind}", page, [sentence], answers=(match[group],), sentence=gap)
+            gap = sentence[: match.start()] + _GAP + sentence[match.end() :]
+            yield _case(f"make_{kind}", page, [sentence], answers=(match[0],), sentence=gap)
 
 
 def _bridges(pages: Sequence[Page]) -> Iterator[Case]:

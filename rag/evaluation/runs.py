@@ -10,6 +10,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any, Final, Protocol
@@ -30,6 +31,7 @@ from rag.types import Answer, Event, Notice
 log = logging.getLogger(__name__)
 
 _LOOK_AGAIN: Final = 60.0  # seconds after which runs of processes that died are looked for
+_SHARE_AGAIN: Final = 1.0  # seconds after which a person with too many answers under way may have fewer
 _LOOK: Final = 5.0  # seconds after which a run that waits for an answer says that it is alive
 _OPEN: Final[tuple[RunState, ...]] = ("running", "paused")
 
@@ -37,8 +39,25 @@ _OPEN: Final[tuple[RunState, ...]] = ("running", "paused")
 class Asker(Protocol):
     """What a run asks the app for."""
 
-    def ask_as(self, question: Question, history: Sequence[tuple[str, str]], model: str, chat: Any) -> str:
-        """Begin to answer with this model of the service in the settings, or with what was connected (`chat`)."""
+    def source_of(self, chat: Any) -> Any:
+        """What is kept of a connected chat model: whose it is, and no key."""
+        ...
+
+    def connected(self, source: Any) -> Any:
+        """The chat model that is connected there now; None for that of the settings.
+
+        Raises RagError("evaluation_no_model") where it is not connected any more.
+        """
+        ...
+
+    def ask_as(
+        self, question: Question, history: Sequence[tuple[str, str]], model: str, chat: Any, person: str, answers: int
+    ) -> str:
+        """Begin to answer with this model of the service in the settings, or with what was connected (`chat`).
+
+        It is one of the `person`'s answers under way, and with the settings' service as many `answers` of their day.
+        Raises RagError: "too_many_answers", "evaluation_share_spent".
+        """
         ...
 
     def events(self, run_id: str, since: int = 0, wait: float = 0.0) -> list[Event]: ...
@@ -90,10 +109,15 @@ class RowView:
 
 
 class EvaluationRuns:
-    """Safe to share between threads and processes. Raises RagError("evaluation_unknown") for what is not there."""
+    """Of one person, or of all who share an app without sign-in (an empty `owner`); None is everybody's.
 
-    def __init__(self, database: Database, asker: Asker) -> None:
+    Safe to share between threads and processes. Raises RagError("evaluation_unknown") for what is not there or
+    somebody else's.
+    """
+
+    def __init__(self, database: Database, asker: Asker, owner: str | None = "") -> None:
         self._table = database.evaluations
+        self._owner = owner
         self._asker = asker
         self._process = Process()
         self._chats: dict[str, Any] = {}
@@ -101,6 +125,12 @@ class EvaluationRuns:
         self._closed = threading.Event()
         self._starting = threading.Lock()
         self._thread = threading.Thread(target=self._work, name="evaluations", daemon=True)
+
+    def of(self, owner: str | None) -> EvaluationRuns:
+        """The same for another person."""
+        theirs = copy(self)
+        theirs._owner = owner
+        return theirs
 
     # What people ask for
 
@@ -112,14 +142,16 @@ class EvaluationRuns:
         *,
         name: str = "",
         set_id: str = "",
-        owner: str = "",
+        person: str = "",
         chat: Any = None,
         judge: bool = False,
     ) -> str:
         """Store a run, which `begin` or `work` sets going; returns its id. Raises RagError("evaluation_empty").
 
-        `chat` is the chat model of a browser, kept in memory alone: after a restart such a run waits. With `judge`
-        the chat model holds statements against their passages, else a local model or rules do.
+        `chat` is the chat model of a browser: of it is kept whose it is, in memory alone, and it is asked for at each
+        question. Where it is gone, or after a restart, the run waits. `person` is whose share the answers count
+        against, nobody's where it is empty. With `judge` the chat model holds statements against their passages, else a
+        local model or rules do.
         """
         settings = list({setting.name: setting for setting in settings}.values())
         if not cases or not settings:
@@ -131,11 +163,13 @@ class EvaluationRuns:
             "generations": [self._asker.generation(one) for one in libraries],
             "code": __version__,
             "connected": chat is not None,
+            "person": person,
             "judge": judge,
         }
         total = len(cases) * len(settings)
-        run_id = self._table.create(library, owner, name, set_id, list(map(row_of, cases)), total, data)
-        self._chats[run_id] = chat
+        rows = list(map(row_of, cases))
+        run_id = self._table.create(library, self._owner or "", name, set_id, rows, total, data)
+        self._keep(run_id, chat)
         return run_id
 
     def begin(self) -> None:
@@ -147,44 +181,57 @@ class EvaluationRuns:
 
     def runs(self, library: str) -> list[RunView]:
         """Those of the library, newest first."""
-        return [_view(run) for run in self._table.runs(library)]
+        return [_view(run) for run in self._table.runs(library, self._owner)]
 
     def run(self, run_id: str) -> RunView:
         return _view(self._kept(run_id))
 
     def cases(self, run_id: str) -> list[Case]:
         """Its questions, as they were when it began."""
-        return [case_of(row) for row in self._table.cases(run_id)]
+        return [case_of(row) for row in self._table.cases(self._kept(run_id).id)]
 
     def scores(self, run_id: str, setting: str = "") -> dict[str, dict[str, float | None]]:
         """The scores of one setting, by default the first, by question."""
-        setting = setting or self.run(run_id).settings[0].name
+        run = self.run(run_id)
+        setting = setting or run.settings[0].name
         return {key: dict(values) for key, values in self._table.scores(run_id).get(setting, {}).items()}
 
+    def means(self, run_id: str, names: Sequence[str]) -> dict[str, dict[str, float]]:
+        """The means of these scores by setting, in the run's order."""
+        found = self._table.means(self._kept(run_id).id, names)
+        return {one.name: found.get(one.name, {}) for one in self.run(run_id).settings}
+
     def row(self, run_id: str, setting: str, case_id: str) -> RowView | None:
-        kept = self._table.row(run_id, setting, case_id)
+        kept = self._table.row(self._kept(run_id).id, setting, case_id)
         return _row_view(kept) if kept else None
 
     def rows(self, run_id: str, setting: str) -> list[RowView]:
-        return [_row_view(row) for row in self._table.rows(run_id, setting)]
+        return [_row_view(row) for row in self._table.rows(self._kept(run_id).id, setting)]
 
     def pause(self, run_id: str) -> None:
-        """Stop after the question in hand."""
-        self._table.set_state(run_id, "paused", ["running"])
+        """Stop after the question in hand; whose model was connected is forgotten."""
+        self._table.set_state(self._kept(run_id).id, "paused", ["running"])
+        self._chats.pop(run_id, None)
 
     def resume(self, run_id: str, chat: Any = None, *, begin: bool = True) -> None:
-        """Go on; `chat` is the model that was connected, if one was. Without `begin` the caller works on it."""
-        if chat is not None:
-            self._chats[run_id] = chat
-        if self._table.set_state(run_id, "running", ["paused"], {"notice": None}) and begin:
+        """Go on with the model that is connected where it is resumed (`chat`); without one, such a run waits on.
+
+        Without `begin` the caller works on it.
+        """
+        if self._kept(run_id).state == "paused":
+            self._keep(run_id, chat)
+        told = {"notice": None} | ({"connected": True} if chat is not None else {})
+        if self._table.set_state(run_id, "running", ["paused"], told) and begin:
             self.begin()
 
     def cancel(self, run_id: str) -> None:
         """End it as it is; its rows stay."""
-        self._table.set_state(run_id, "cancelled", _OPEN)
+        self._table.set_state(self._kept(run_id).id, "cancelled", _OPEN)
+        self._chats.pop(run_id, None)
 
     def delete(self, run_id: str) -> None:
-        self._table.delete(run_id)
+        self._table.delete(self._kept(run_id).id)
+        self._chats.pop(run_id, None)
 
     def close(self) -> None:
         """Stop after the question in hand, which is asked again at the next start if it takes longer than seconds."""
@@ -200,7 +247,7 @@ class EvaluationRuns:
             self._wake.clear()
             for run in self._table.running():
                 try:
-                    patiently(partial(self.work, run.id), self._closed.is_set)()
+                    patiently(partial(self.of(None).work, run.id), self._closed.is_set)()
                 except Exception:  # the thread's edge: one run that breaks must not stop the others
                     log.exception("an evaluation broke off")
                     self._table.set_state(run.id, "paused", ["running"], _told(Notice("evaluation_broke")))
@@ -213,9 +260,6 @@ class EvaluationRuns:
             return
         if not self._table.claim(run_id, self._process.name, kept.process):
             return
-        if kept.data["connected"] and not self._chats.get(run_id):
-            self._table.set_state(run_id, "paused", ["running"], _told(Notice("evaluation_no_model")))
-            return
         try:
             for one in {setting.library or kept.library for setting in _settings(kept)}:
                 self._asker.warm(one)
@@ -227,10 +271,11 @@ class EvaluationRuns:
         except StoreAwayError:
             return  # the program ends: the next one goes on
         except RagError as error:
+            self._chats.pop(run_id, None)
             self._table.set_state(run_id, "paused", ["running"], _told(error.notice))
             return
-        self._table.set_state(run_id, "done", ["running"])
         self._chats.pop(run_id, None)
+        self._table.set_state(run_id, "done", ["running"])
 
     def _left(self, run: KeptRun) -> Iterator[tuple[Setting, Case]]:
         """What has no row yet. Settings take turns, so that what is there of a run can be compared, and take turns in
@@ -243,22 +288,41 @@ class EvaluationRuns:
 
     def _asked(self, run: KeptRun, setting: Setting, case: Case) -> KeptRow | None:
         """The row of one question; None where the run was stopped meanwhile. Raises RagError."""
-        chat = self._chats.get(run.id)
+        source, judged = self._chats.get(run.id), run.data["judge"]
+        if source is None and run.data["connected"]:
+            raise RagError("evaluation_no_model")
         library = setting.library or run.library
         question = setting.question(case, run.library)
+        chat = self._asker.connected(source)
         while True:
-            timed = self._timed(run.id, self._asker.ask_as(question, case.history, setting.model, chat))
+            timed = self._begun(
+                run, partial(self._asker.ask_as, question, case.history, setting.model, chat), 1 + judged
+            )
             if timed is None:
                 return None
+            self._asker.connected(source)  # what it was asked with may be gone meanwhile: then this is no answer
             if timed.answer.notice is None or timed.answer.notice.code not in AWAY:
                 break
             self._closed.wait(_LOOK)  # a database that is away says nothing about the answer
             if self._table.seen(run.id) != "running":
                 return None
-        found = scores(case, timed, self._asker.tools(library, chat, run.data["judge"]))
+        found = scores(case, timed, self._asker.tools(library, chat, judged))
         texts = [asdict(passage) for passage in timed.answer.passages]
         answer = {**plain(timed.answer), "passages": texts}
         return KeptRow(setting.name, case.id, found, {"answer": answer, "first_token": timed.first_token})
+
+    def _begun(self, run: KeptRun, ask: Callable[[str, int], str], answers: int) -> Timed | None:
+        """The answer, begun once the person has few enough others under way."""
+        while not self._closed.is_set():
+            try:
+                return self._timed(run.id, ask(run.data.get("person", ""), answers))
+            except RagError as error:
+                if error.code != "too_many_answers":
+                    raise
+            self._closed.wait(_SHARE_AGAIN)
+            if self._table.seen(run.id) != "running":
+                break
+        return None
 
     def _timed(self, run_id: str, answering: str) -> Timed | None:
         """Wait for the answer, and note when its first piece came."""
@@ -277,8 +341,14 @@ class EvaluationRuns:
         self._asker.cancel(answering)
         return None
 
+    def _keep(self, run_id: str, chat: Any) -> None:
+        """Keep whose connected model a run asks, in the place of any other."""
+        self._chats.pop(run_id, None)
+        if chat is not None:
+            self._chats[run_id] = self._asker.source_of(chat)
+
     def _kept(self, run_id: str) -> KeptRun:
-        found = self._table.run(run_id)
+        found = self._table.run(run_id, self._owner)
         if found is None:
             raise RagError("evaluation_unknown")
         return found

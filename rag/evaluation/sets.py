@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Final
 
+from rag.background import paced
 from rag.errors import RagError
 from rag.evaluation.cases import (
     Answered,
@@ -26,14 +27,19 @@ from rag.text import plain, sentence_spans, terms
 
 PageText = Callable[[str], str | None]
 """The text of the page of an address; None where it is not there."""
+_AT_ONCE: Final = 20  # cases whose evidence is looked for before others get on
 _ALIKE: Final = 0.6
 """Dice's share of terms that two wordings of one sentence have in common; of unlike ones few have a third."""
+
+
+MOST_CASES: Final = 20_000
+"""Questions that a set may have: as many are asked, scored and drawn in the memory and time that there is."""
 
 
 @dataclass(frozen=True, slots=True)
 class SetView:
     """A set as it is listed: how many cases it has, how many of them are drafts, and of how many pages no longer say
-    what they said (`lost`). `version` tells the wording of the approved ones from every other."""
+    what they said (`lost`)."""
 
     id: str
     library: str
@@ -43,17 +49,21 @@ class SetView:
     drafts: int
     moved: int
     lost: int
-    version: str
+    owner: str = ""
 
 
 class Sets:
-    """Safe to share between threads. Methods raise RagError("set_unknown") for a set that is not there."""
+    """Of one person, or of all who share an app without sign-in (an empty `owner`); None is everybody's.
 
-    def __init__(self, database: Database) -> None:
+    Safe to share between threads. Methods raise RagError("set_unknown") for a set that is not there or somebody else's.
+    """
+
+    def __init__(self, database: Database, owner: str | None = "") -> None:
         self._table = database.cases
+        self._owner = owner
 
     def sets(self, library: str) -> list[SetView]:
-        return [self._view(kept) for kept in self._table.sets(library)]
+        return [self._view(kept) for kept in self._table.sets(library, self._owner)]
 
     def set_of(self, set_id: str) -> SetView:
         return self._view(self._kept(set_id))
@@ -62,27 +72,38 @@ class Sets:
         """By its name or id."""
         return next((one for one in self.sets(library) if name in (one.name, one.id)), None)
 
-    def cases(self, set_id: str, *, approved: bool = False) -> list[Case]:
-        """In order; the approved ones alone, where asked for."""
-        found = [case_of(row) for row in self._table.cases(self._kept(set_id).id)]
-        return [case for case in found if case.status == "approved" or not approved]
+    def cases(self, set_id: str, *, approved: bool = False, offset: int = 0, limit: int = -1) -> list[Case]:
+        """In order, `limit` of them from `offset` on; the approved ones alone, where asked for."""
+        kept = self._table.cases(self._kept(set_id).id, approved=approved, offset=offset, limit=limit)
+        return list(map(case_of, kept))
 
-    def create(self, library: str, name: str, owner: str = "") -> str:
+    def version(self, set_id: str) -> str:
+        """What tells the wording of the approved ones from every other."""
+        return version_of(self.cases(set_id, approved=True))
+
+    def ids(self, set_id: str) -> set[str]:
+        return self._table.ids(self._kept(set_id).id)
+
+    def create(self, library: str, name: str) -> str:
         """A set of that name, a new one where there is none; returns its id. Raises RagError("set_unnamed")."""
         if not (plain_name := plain(name)[:120]):
             raise RagError("set_unnamed")
-        return self._table.add_set(library, owner, plain_name)
+        return self._table.add_set(library, self._owner or "", plain_name)
 
     def put(self, set_id: str, cases: Iterable[Case]) -> None:
-        """Keep cases, each in the place of one with the same id."""
-        self._table.put(self._kept(set_id).id, [(case.id, row_of(case)) for case in cases])
+        """Keep cases, each in the place of one with the same id. Raises RagError("set_full"), and keeps none."""
+        kept, given = self._kept(set_id), {case.id: case for case in cases}
+        most = self._table.counts(kept.id).cases + len(given)
+        if most > MOST_CASES and len(self._table.ids(kept.id) | given.keys()) > MOST_CASES:
+            raise RagError("set_full", most=f"{MOST_CASES:,}")
+        self._table.put(kept.id, ((case.id, row_of(case)) for case in given.values()))
 
     def remove(self, set_id: str, case_ids: Sequence[str]) -> None:
-        self._table.remove(set_id, case_ids)
+        self._table.remove(self._kept(set_id).id, case_ids)
 
     def delete(self, set_id: str) -> None:
         """Remove the set; runs over it stay, with their questions."""
-        self._table.delete(set_id)
+        self._table.delete(self._kept(set_id).id)
 
     def approve(self, set_id: str, case_ids: Sequence[str], approved: bool = True) -> None:
         """Let these take part in runs, or make drafts of them again."""
@@ -90,10 +111,10 @@ class Sets:
         status: Status = "approved" if approved else "draft"
         self.put(set_id, [replace(case, status=status) for case in self.cases(set_id) if case.id in wanted])
 
-    def bring_in(self, library: str, name: str, text: str, owner: str = "") -> str:
+    def bring_in(self, library: str, name: str, text: str) -> str:
         """A set of a file's cases (JSONL, CSV, RAGAS's columns); returns its id. Raises IngestError."""
-        cases = read_cases(text, name)
-        set_id = self.create(library, name, owner)
+        cases = read_cases(text, name, MOST_CASES)
+        set_id = self.create(library, name)
         self.put(set_id, cases)
         return set_id
 
@@ -107,31 +128,21 @@ class Sets:
         What is said in other words is quoted anew and marked as moved, what is not said any more as lost; such a case
         is a draft again, for a person to look at.
         """
-        cases = self.cases(set_id)
+        cases = paced(self.cases(set_id), _AT_ONCE)
         changed = [new for case in cases if (new := anchored(case, text_of)) != case]
         self.put(set_id, changed)
         return len(changed)
 
     def _kept(self, set_id: str) -> KeptSet:
-        found = self._table.set_of(set_id)
+        found = self._table.set_of(set_id, self._owner)
         if found is None:
             raise RagError("set_unknown")
         return found
 
     def _view(self, kept: KeptSet) -> SetView:
-        cases = [case_of(row) for row in self._table.cases(kept.id)]
-        approved = [case for case in cases if case.status == "approved"]
-        states = [{one.state for one in case.evidence} for case in cases]
         return SetView(
-            id=kept.id,
-            library=kept.library,
-            name=kept.name,
-            updated_at=kept.updated_at,
-            cases=len(cases),
-            drafts=len(cases) - len(approved),
-            moved=sum("moved" in one for one in states),
-            lost=sum("lost" in one for one in states),
-            version=version_of(approved),
+            **{name: getattr(kept, name) for name in ("id", "library", "name", "updated_at", "owner")},
+            **asdict(self._table.counts(kept.id)),
         )
 
 

@@ -12,6 +12,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
+from rag.checking.verbatim import stands_in
+
 _ARTICLES: Final = re.compile(r"\b(?:a|an|the)\b")
 _TOKEN: Final = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]|[^\\W_\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]+")
 
@@ -38,10 +40,14 @@ def token_f1(answer: str, golds: Sequence[str], chinese: bool) -> float:
 
 
 def contains(answer: str, golds: Sequence[str], chinese: bool) -> float:
-    """1 where one of the golds stands in the answer, in whole words."""
-    edge = "" if chinese else " "
-    said = f"{edge}{_joined(answer, chinese)}{edge}"
-    return float(any(gold and f"{edge}{gold}{edge}" in said for gold in (_joined(one, chinese) for one in golds)))
+    """1 where one of the golds stands in the answer, in whole words and with the same values."""
+    said, others = (answer, golds) if chinese else (_bare(answer), map(_bare, golds))
+    return float(any(stands_in(gold, said) for gold in others))
+
+
+def _bare(text: str) -> str:
+    """English without articles."""
+    return _ARTICLES.sub(" ", text)
 
 
 def _joined(text: str, chinese: bool) -> str:

@@ -9,7 +9,7 @@ from typing import Final
 from rag.graphs.answer.mode import LoopMode
 from rag.graphs.judge.mode import JudgeMode
 from rag.graphs.research.mode import ResearchMode
-from rag.graphs.saving import SaveMode
+from rag.graphs.saving import RemoveMode, SaveMode
 from rag.graphs.shallow import ShallowMode
 from rag.graphs.summary.mode import SummaryMode
 from rag.graphs.tools.mode import ToolMode
@@ -21,6 +21,7 @@ _ROWS: Final[tuple[Mode, ...]] = (
     ResearchMode(),
     JudgeMode(),
     ToolMode(),
+    RemoveMode(),
     SaveMode(),
     SummaryMode(),
 )

@@ -14,18 +14,20 @@ from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
 from rag.background import PACE
+from rag.checking.citations import Check
 from rag.errors import ModelError
 from rag.models.usage import BUDGET_CODES, CallBudget, Spent
 from rag.reasoning.extractive import ExtractiveReasoner
-from rag.reasoning.history import HISTORY_TOKENS, MAX_STANDALONE, Memory, RuleSummariser, summary_by_rules
+from rag.reasoning.history import HISTORY_TOKENS, MAX_STANDALONE, Memory, RuleSummariser, completes, summary_by_rules
 from rag.reasoning.messages import exchanges_of, messages_of, said, turns_of
 from rag.reasoning.questions import question_problem
 from rag.reasoning.reasoner import RESET, Condenser, Summariser
-from rag.runs.kept import NoticeRecord, decided, ended, record
+from rag.runs.kept import NoticeRecord, decided, ended, notice_of, passage_of, record
 from rag.runs.options import RunOptions
 from rag.runs.run import Prepared, Run, values_kept
+from rag.text import whole_sentences
 from rag.tracing import span
-from rag.types import Exchange, Notice, Outcome
+from rag.types import Exchange, Notice, Outcome, because
 
 log = logging.getLogger(__name__)
 
@@ -107,6 +109,12 @@ async def either(
         return await rules(), [record(notice)]
 
 
+def by_rules(notes: Sequence[NoticeRecord]) -> Notice | None:
+    """Why rules took the model's place in some of a run's steps, if they did; `notes` may tell of the web, too."""
+    failed = next((notice_of(note) for note in notes if not note["code"].startswith("research_web")), None)
+    return Notice("partly_by_rules", because(failed.code, **failed.params)) if failed else None
+
+
 async def collect(source: AsyncIterator[str], runtime: Runtime[Any], pieces: list[str]) -> None:
     """Stream a text, and keep its pieces: what came before a failure is not lost.
 
@@ -182,7 +190,11 @@ async def completed(
     except ModelError as error:
         log.info("a follow-up is not completed (%s)", error.code)
         return ""
-    return " ".join(standalone.split())[:MAX_STANDALONE] or question
+    standalone = " ".join(standalone.split())[:MAX_STANDALONE] or question
+    if completes(standalone, question, [*history, Exchange("", summary)]):
+        return standalone
+    log.info("what a model made of a follow-up is no question about the same")
+    return ""
 
 
 async def entered(
@@ -277,6 +289,17 @@ async def prepared(
         return Prepared(graph, None, made)
     more = await given(graph) if given else {}
     return Prepared(graph, {"question": run.question.text, **more, **said_before(run, known)}, made)
+
+
+async def written_so_far(run: Run) -> dict[str, Any]:
+    """Return the result of a run that broke off while writing: its text up to the last whole sentence, checked against
+    its passages; {} without such a sentence."""
+    text = whole_sentences(run.text)
+    if not text:
+        return {}
+    passages = [passage_of(kept) for kept in run.state.get("passages", ())]
+    result = (await asyncio.to_thread(Check, text, passages)).result()
+    return {**result.plain(), "outcome": "caveat" if result.text else "failed"}
 
 
 def quoting(run: Run) -> ExtractiveReasoner:

@@ -1,12 +1,16 @@
-"""What a message wanted saved was saved before its run came here: this says what became of it."""
+"""Modes that only report: what was saved, and which pages a message asks to remove.
+
+Only the user removes pages, with a button under the answer.
+"""
 
 from __future__ import annotations
 
 import asyncio
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
 
-from rag.messages import say
+from rag.locales import say
 from rag.runs.run import Mode, Prepared, Run, answer_of
 from rag.text import question_language
 from rag.types import SAVED, Answer, Notice
@@ -16,41 +20,66 @@ class State(TypedDict):
     question: str
 
 
-class SaveMode(Mode):
-    name = "save"
+class ReportMode(Mode):
     max_calls = 1
 
+    @abstractmethod
+    def report(self, run: Run, language: str) -> str:
+        """Return the text of the answer in `language`."""
+
     async def prepare(self, run: Run) -> Prepared:
-        return Prepared(await asyncio.to_thread(_graph, run), {"question": run.question.text})
+        return Prepared(await asyncio.to_thread(self._graph, run), {"question": run.question.text})
 
     async def finish(self, run: Run, broken: Notice | None) -> Answer:
         return answer_of(run, "failed" if broken else "conversation", broken, run.text)
 
+    def _graph(self, run: Run) -> Any:
+        from langgraph.config import get_stream_writer
+        from langgraph.graph import END, START, StateGraph
 
-def told(rows: Sequence[Mapping[str, Any]] | None, language: str) -> str:
-    """A sentence on all sources, and one on each that was not saved."""
+        language = run.question.options.locale or question_language(run.question.text)
+
+        def tell(state: State) -> State:
+            get_stream_writer()({"token": self.report(run, language)})
+            return state
+
+        builder = StateGraph(State)
+        builder.add_node("tell", tell)
+        builder.add_edge(START, "tell")
+        builder.add_edge("tell", END)
+        return builder.compile()
+
+
+class SaveMode(ReportMode):
+    name = "save"
+
+    def report(self, run: Run, language: str) -> str:
+        return saving_told(run.state.get("saved"), language)
+
+
+class RemoveMode(ReportMode):
+    name = "remove"
+
+    def report(self, run: Run, language: str) -> str:
+        return say(removal(run.state), language)
+
+
+def saving(rows: Sequence[Mapping[str, Any]] | None) -> Notice:
+    """Return how many sources were saved, or that saving awaits confirmation."""
     if rows is None:
-        return say(Notice("saving_asks"), language)
-    saved = sum(row["status"] in SAVED for row in rows)
-    notice = Notice("saving_done", {"saved": saved, "all": len(rows)})
-    failed = [row for row in rows if row["status"] not in SAVED and row["notice"]]
+        return Notice("saving_asks")
+    return Notice("saving_done", {"saved": sum(row["status"] in SAVED for row in rows), "all": len(rows)})
+
+
+def saving_told(rows: Sequence[Mapping[str, Any]] | None, language: str) -> str:
+    """Return a sentence on all sources, and a line on each that was not saved."""
+    failed = [row for row in rows or () if row["status"] not in SAVED and row["notice"]]
     problems = (f"- {row['source']}: {say(Notice(**row['notice']), language)}" for row in failed)
-    return "\n".join([say(notice, language), "", *problems]).strip()
+    return "\n".join([say(saving(rows), language), "", *problems]).strip()
 
 
-def _graph(run: Run) -> Any:
-    from langgraph.config import get_stream_writer
-    from langgraph.graph import END, START, StateGraph
-
-    options = run.question.options
-    language = options.locale or question_language(run.question.text)
-
-    def tell(state: State) -> State:
-        get_stream_writer()({"token": told(run.state.get("saved"), language)})
-        return state
-
-    builder = StateGraph(State)
-    builder.add_node("tell", tell)
-    builder.add_edge(START, "tell")
-    builder.add_edge("tell", END)
-    return builder.compile()
+def removal(told: Mapping[str, Any]) -> Notice:
+    """Return a request to confirm, or that no page has the name; `told` holds the pages to remove or the nearest."""
+    if told.get("remove"):
+        return Notice("remove_asks", {"count": len(told["remove"])})
+    return Notice("remove_near" if told.get("near") else "remove_none")

@@ -18,6 +18,7 @@ from io import BytesIO
 from pathlib import Path, PurePosixPath
 
 from rag.errors import IngestError
+from rag.ingest.zip_names import read_names
 from rag.text import without_surrogates
 
 MEGABYTE = 1_000_000
@@ -29,7 +30,6 @@ _RATIO_FROM = 1 * MEGABYTE
 _SPARE_BYTES = 40 * MEGABYTE
 _TIMES_PACKED = 4
 _ENTRY_MARK = b"PK\x01\x02"
-_UTF8_NAMES = 0x800
 _ENCRYPTED = 0x1
 # The other methods are undone by zipfile in one step of any size.
 _METHODS = frozenset([zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
@@ -71,7 +71,7 @@ def zip_members(name: str, data: bytes, types: tuple[str, ...], limit_of: dict[s
     """
     with _opened(name, data) as archive:
         entries = _entries(name, archive, types)
-        files = [(path, partial(_content, archive, info, f"{name}/{path}")) for path, info in entries]
+        files = [(path, partial(_content, archive, info, path, f"{name}/{path}")) for path, info in entries]
         yield from _members(name, files, types, limit_of, total_limit(len(data)))
 
 
@@ -118,32 +118,17 @@ def _opened(name: str, data: bytes) -> zipfile.ZipFile:
 
 
 def _entries(name: str, archive: zipfile.ZipFile, types: tuple[str, ...]) -> list[tuple[str, zipfile.ZipInfo]]:
-    entries = sorted(
-        ((_path(info), info) for info in archive.infolist() if info.filename and not info.is_dir()),
-        key=lambda entry: entry[0],
-    )
+    files = [info for info in archive.infolist() if info.filename and not info.is_dir()]
+    entries = sorted(zip(read_names(files), files, strict=True), key=lambda entry: entry[0])
     seen = [(path, info) for path, info in entries if not _is_hidden(path)]
     if sum(not _is_other(path, types) for path, _ in seen) > MAX_FILES:
         raise IngestError("archive_too_many", name=name, limit=MAX_FILES)
     return seen
 
 
-def _path(info: zipfile.ZipInfo) -> str:
-    """An entry's path; names that are not marked as UTF-8 are in whatever the packing machine spoke."""
-    if info.flag_bits & _UTF8_NAMES:
-        return info.filename
-    raw = info.filename.encode("cp437", "replace")
-    for encoding in ("utf-8", "gb18030"):
-        try:
-            return raw.decode(encoding)
-        except UnicodeDecodeError:
-            continue
-    return info.filename
-
-
-def _content(archive: zipfile.ZipFile, info: zipfile.ZipInfo, full: str, limit: int, budget: int) -> bytes:
+def _content(archive: zipfile.ZipFile, info: zipfile.ZipInfo, path: str, full: str, limit: int, budget: int) -> bytes:
     """An entry's bytes. Raises IngestError for one that must not be or cannot be read."""
-    _check(info, full, limit, budget)
+    _check(info, path, full, limit, budget)
     content = bytearray()
     try:
         with archive.open(info) as stream:
@@ -156,8 +141,8 @@ def _content(archive: zipfile.ZipFile, info: zipfile.ZipInfo, full: str, limit: 
     return bytes(content)
 
 
-def _check(info: zipfile.ZipInfo, full: str, limit: int, budget: int) -> None:
-    pure = PurePosixPath(_path(info).replace("\\", "/"))
+def _check(info: zipfile.ZipInfo, path: str, full: str, limit: int, budget: int) -> None:
+    pure = PurePosixPath(path.replace("\\", "/"))
     if pure.is_absolute() or ".." in pure.parts or ":" in "".join(pure.parts[:1]):
         raise IngestError("archive_unsafe_name", name=full)
     if pure.suffix.lower() in _ARCHIVES:

@@ -28,6 +28,8 @@ from rag.web.url_key import split_url, url_hash, url_key
 
 ALIKE = 0.5
 """Two addresses that are said to be of one page are believed from this similarity of the texts on."""
+RELATED = 0.2
+"""An upload that has less in common with the document of its name is another document."""
 _LIKES = 3
 """Pages with one text that are looked at when a stored page shows that text too."""
 _PAGING = frozenset(["page", "p", "pg", "paged", "start", "offset", "from", "seite", "pn", "pageno", "page_no"])
@@ -82,6 +84,21 @@ def find_duplicate(library: PageLookup, page: Page, *, moved_to: str = "", canon
     if found := _same_address(library, page, known, moved_to, canonical, twins):
         return found
     return next(_same_words(library, page), None)
+
+
+def with_own_name(library: PageLookup, read: Read) -> Read:
+    """An upload as the next text of the document of its name, or under a number of its own beside another one."""
+    page = read.page
+    while read.source.is_upload and (other := library.known([page.url_hash]).get(page.url_hash)):
+        if (
+            other.text_hash == page.text_hash
+            or likeness(library.texts([other.url_hash])[other.url_hash], page.text) >= RELATED
+        ):
+            break
+        name, _, number = page.url.partition("?")
+        url = f"{name}?{int(number or 1) + 1}"
+        page = replace(page, url=url, url_hash=url_hash(url))
+    return read if page is read.page else replace(read, page=page)
 
 
 def _same_words(library: PageLookup, page: Page) -> Iterator[Duplicate]:

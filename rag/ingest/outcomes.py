@@ -14,11 +14,11 @@ from rag.errors import IngestError, RagError
 from rag.ingest.duplicates import Duplicate
 from rag.ingest.source_reading import Read
 from rag.ingest.sources import Source
-from rag.messages import say
+from rag.locales import say
 from rag.store.duplicates import joined_aliases
 from rag.store.ports import Library
 from rag.text import plain
-from rag.types import IngestResult, IngestStatus, Notice, Page
+from rag.types import IngestResult, IngestStatus, Notice, Page, because
 
 _PREVIEW = 600  # characters
 _LEFT_OUT = frozenset(["other_kind", "archive_left_out"])
@@ -37,6 +37,26 @@ def result(
     params: dict[str, Any] = dict(notice.params)
     name, words = plain(source.name), say(notice, "en")
     return IngestResult(name, source.url, key, status, notice.code, words, chunks, round(seconds, 3), params)
+
+
+def read_in_part(row: IngestResult, read: Read) -> IngestResult:
+    """The row of a file that was stored, with the numbers of its pages that could not be read, if there are any."""
+    unread = read.extracted.unread if read.extracted else ()
+    if not unread:
+        return row
+    params = {**row.params, "pages": len(unread), "numbers": _ranges(unread)}
+    return replace(row, reason="page_in_part", message=say(Notice("page_in_part", params), "en"), params=params)
+
+
+def _ranges(numbers: Sequence[int]) -> str:
+    """Sorted numbers as `2, 5-7`."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return ", ".join(f"{run[0]}-{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)
 
 
 def failure(source: Source, error: RagError, seconds: float = 0.0) -> IngestResult:
@@ -87,7 +107,7 @@ def still_there(library: Library, before: Page, seen: Page | None = None, claim:
     page = replace(before, checked_at=now(), failures=0, status="active")
     if seen is not None:
         aliases = joined_aliases(before.aliases, seen.aliases)
-        page = replace(page, etag=seen.etag, last_modified=seen.last_modified, aliases=aliases)
+        page = replace(page, etag=seen.etag, last_modified=seen.last_modified, aliases=aliases, reading=seen.reading)
     library.update_record(page, claim=claim)
     if before.status == "gone":
         return Notice("page_back")
@@ -102,9 +122,9 @@ def not_there(
     That nothing answers counts only where something else did (`online`): else this machine may be offline.
     """
     params = error.notice.params
-    if error.code in _OURS or (error.code == "unreadable" and params.get("cause") in _OUR_CAUSES):
+    if error.code in _OURS or (error.code == "unreadable" and error.notice.cause in _OUR_CAUSES):
         return "failed", error.notice
-    why = {"why_en": say(error.notice, "en"), "why_zh": say(error.notice, "zh"), "cause": error.code}
+    why = because(error.code, **params)
     if error.code in _NO_ANSWER and not online:
         return "failed", Notice(UNHEARD, why)
     status = params.get("status")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import re
 
+from rag.web.media import ENDINGS
 from rag.web.url_key import url_key
 
 MAX_URLS = 200
@@ -41,9 +42,8 @@ _USUAL = (
     "com|org|net|edu|gov|mil|int|info|io|ai|dev|app|co|cn|hk|tw|jp|kr|sg|uk|us|eu|de|fr|es|it|nl|se|no|fi|ch|at|be"
     "|ru|ua|br|in|au|ca|nz|tv|me|blog|wiki|site|online|tech|cloud|news|xyz|top|page|example"
 )
-_FILE = (
-    "md|txt|html?|php|py|js|ts|css|jsonl?|xml|ya?ml|toml|csv|pdf|docx?|xlsx?|pptx?|png|jpe?g|gif|svg|zip|gz|exe|sh|bat"
-    "|log|ini|cfg|lock"
+_FILE = "|".join(ending.lstrip(".") for ending in ENDINGS) + (
+    "|php|py|js|ts|css|jsonl?|xml|ya?ml|toml|doc|ppt|png|jpe?g|gif|svg|zip|gz|exe|sh|bat|log|ini|cfg|lock"
 )
 _USUAL_DOMAIN = re.compile(rf"(?:www\.\S+|\S+\.(?:{_USUAL}))(?::[0-9]+)?", re.IGNORECASE)
 _FILE_NAME = re.compile(rf"\S+\.(?:{_FILE})", re.IGNORECASE)

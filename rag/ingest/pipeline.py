@@ -23,6 +23,7 @@ from rag.ingest.duplicates import (
     find_duplicate,
     stood_in_for,
     with_alias,
+    with_own_name,
     without_alias,
 )
 from rag.ingest.encode_chunks import ChunkEncoder, Prepared
@@ -31,6 +32,7 @@ from rag.ingest.outcomes import (
     looked_at,
     not_there,
     now_elsewhere,
+    read_in_part,
     repeated,
     result,
     still_there,
@@ -53,7 +55,7 @@ T = TypeVar("T")
 
 MAX_CHUNKS = 20_000
 _LOT, _GATHERING = 64, 0.005  # addresses looked up in one call, and seconds that more are waited for
-_RULES = 1  # raise it when a chunker cuts otherwise than before: pages are then cut anew when they are read again
+_RULES = 3  # raise it when a chunker cuts otherwise than before: pages are then cut anew when they are read again
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +128,7 @@ class Ingestor:
         site can tell, and a page that cannot be read comes back as a `Read` with its error, for `settle`
         to note; without it, IngestError is raised.
         """
-        return self._reader.read(source, self.key(source), on_stage, known, links)
+        return with_own_name(self.library, self._reader.read(source, self.key(source), on_stage, known, links))
 
     def prepare(self, read: Read, on_stage: OnStage, *, decision: Decision = "") -> Read:
         """`read` with its chunks and vectors, so that `settle` has nothing left to do but to store them.
@@ -204,7 +206,8 @@ class Ingestor:
 
     def _decided(self, given: Settling, seen: PageLookup) -> IngestResult | _Taking:
         """What becomes of what was read, by what is stored as `seen`."""
-        read, decision = given.read, given.decision
+        decision, read = given.decision, with_own_name(seen, given.read)
+        given = replace(given, read=read)
         if decision == "skip":
             return result(read.source, read.page.url_hash, "skipped", Notice("left_alone"))
         page = replace(read.page, aliases=aliases_of(read.page, moved_to=read.moved_to))
@@ -246,7 +249,7 @@ class Ingestor:
 
         The gate judges once, and so do those who look for its likes, where the library is as it was then.
         """
-        if read.source.kind == "import" or (before is not None and before.text_hash == read.page.text_hash):
+        if read.source.kind in ("import", "note") or (before is not None and before.text_hash == read.page.text_hash):
             return None
         judged = read.judged if read.judged and read.judged.decision == decision else None
         is_as_it_was = judged is not None and judged.as_of is not None and judged.as_of == self.library.as_of()
@@ -299,8 +302,13 @@ class Ingestor:
                 return unchanged(stand.page)
             status, code = _became(before, page)
             notice = Notice(code, {"title": stand.page.title, "chunks": stand.page.chunks})
-            return result(source, stand.page.url_hash, status, notice, chunks=stand.page.chunks)
+            if namesake and before is None:
+                notice = Notice("page_added_beside", {**notice.params, "other": namesake.title})
+            row = result(source, stand.page.url_hash, status, notice, chunks=stand.page.chunks)
+            return read_in_part(row, given.read)
 
+        key = url_hash(source.url)
+        namesake = seen.known([key]).get(key) if source.is_upload and page.url_hash != key else None
         before = before or _stored(seen, page)
         if before and self._is_current(before, page):
             return unchanged(before)

@@ -19,7 +19,7 @@ def is_temporary(error: RagError) -> bool:
     if error.code == "http_error":
         status = int(params.get("status", 0))
         return status in _PASSING_STATUS or status >= 500
-    return error.code == "timeout" or (error.code == "unreachable" and params.get("cause") == "broken_off")
+    return error.code == "timeout" or (error.code == "unreachable" and error.notice.cause == "broken_off")
 
 
 def delay_before(error: RagError, tries: int) -> float | None:

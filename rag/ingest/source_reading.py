@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -10,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from rag.dates import now
 from rag.errors import IngestError
 from rag.ingest.encode_chunks import Prepared
-from rag.reading.parser import Extracted, Parser
+from rag.reading.parser import READING, Extracted, Parser
+from rag.store.ports import text_hash
 from rag.text import detect_language, plain
 from rag.types import Page, PageSource, Stage
 from rag.web.fetch import Fetched, Fetcher
@@ -27,7 +27,8 @@ OnStage = Callable[[Stage], object]
 class Source:
     """One thing to take in. `name` is how the person gave it, `url` the address it is known by.
 
-    With `data` or `record` nothing is fetched; `broken` is the error of a source that cannot be read.
+    With `data` or `record` nothing is fetched; `broken` is the error of a source that cannot be read. `is_upload` tells
+    of a file that nothing but its name is known of.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Source:
     data: bytes | None = None
     record: Mapping[str, Any] = field(default_factory=dict)
     broken: IngestError | None = None
+    is_upload: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +99,8 @@ class Reader:
     def _read_web(self, source: Source, key: str, on_stage: OnStage, known: Page | None, links: bool) -> Read:
         on_stage("fetching")
         # Without a text that can be kept there is nothing for "not modified" to be about.
-        etag, last_modified = (known.etag, known.last_modified) if known and not links else ("", "")
+        is_kept = known is not None and known.reading >= READING and not links
+        etag, last_modified = (known.etag, known.last_modified) if known and is_kept else ("", "")
         fetched = self._fetcher.fetch(source.url, etag=etag, last_modified=last_modified)
         if fetched.status == 304 and known is not None:
             return Read(source, known, known, not_modified=True, final_url=fetched.final_url, http_status=304)
@@ -148,11 +151,12 @@ def _page(source: Source, key: str, extracted: Extracted) -> Page:
         language=language,
         site=extracted.site or (split_url(url).hostname or ""),
         text=text,
-        text_hash=hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest(),
+        text_hash=text_hash(text),
         source=source.kind,
         author=plain(extracted.author),
         published=extracted.published,
         modified=extracted.modified,
+        reading=READING,
     )
 
 

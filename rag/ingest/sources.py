@@ -11,22 +11,25 @@ from hashlib import sha256
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from typing import Any, BinaryIO, Final
+from unicodedata import normalize
 from urllib.parse import quote
 
 from rag.errors import IngestError
 from rag.ingest.archives import Member, folder_members, zip_members
 from rag.ingest.source_reading import Source
-from rag.text import plain, without_surrogates
-from rag.web.guard import MAX_LENGTH, shown
-from rag.web.url_key import browser_url, split_url
+from rag.text import without_surrogates
+from rag.web.guard import MAX_LENGTH, is_web_address, shown
+from rag.web.media import ENDINGS, FILES, PICTURE
 
 __all__ = ["Source", "apart", "file_sources", "path_sources", "sources_in", "web_source"]
 
 MAX_FILE_BYTES = 5_000_000
 MAX_DOCUMENT_BYTES = 25_000_000
 MAX_ARCHIVE_BYTES = 100_000_000
-_DOCUMENTS = (".pdf", ".docx")
-FILE_TYPES = (".html", ".htm", ".xhtml", ".md", ".markdown", ".txt", ".csv", ".tsv", *_DOCUMENTS, ".jsonl")
+_DOCUMENTS = tuple(ending for ending, kind in ENDINGS.items() if kind in FILES)
+FILE_TYPES = (*ENDINGS, ".jsonl")
+_TOGETHER = tuple(ending for ending in FILE_TYPES if ENDINGS.get(ending) != PICTURE)
+"""What is taken from folders and archives: the pictures there belong to pages."""
 _ARCHIVE = ".zip"
 _LIMITS = {ending: MAX_DOCUMENT_BYTES if ending in _DOCUMENTS else MAX_FILE_BYTES for ending in ("", *FILE_TYPES)}
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -67,8 +70,13 @@ def file_sources(name: str, data: bytes, url: str = "", bounds: RecordBounds = B
 
 def sources_in(name: str, data: bytes, url: str = "", bounds: RecordBounds = BOUNDS) -> Iterator[Source]:
     """The same one by one, as they are asked for."""
-    name = without_surrogates(name)
+    name = normalize("NFC", without_surrogates(name)).strip()  # macOS takes letters apart in its names
     address = url or f"file:///{quote(name.replace(chr(92), '/').lstrip('/'))}"
+    for source in _sources_at(address, name, data, bounds):
+        yield replace(source, is_upload=not url) if source.kind == "file" else source
+
+
+def _sources_at(address: str, name: str, data: bytes, bounds: RecordBounds) -> Iterator[Source]:
     lower = name.lower()
     if lower.endswith(_ARCHIVE):
         yield from _archive_sources(name, data, address, bounds)
@@ -86,20 +94,23 @@ def sources_in(name: str, data: bytes, url: str = "", bounds: RecordBounds = BOU
 def path_sources(path: str, bounds: RecordBounds = BOUNDS) -> list[Source]:
     """The sources in a file or folder on this machine, known by their full paths."""
     full, path = full_path(path).absolute(), without_surrogates(path)
+    address = Path(normalize("NFC", str(full))).as_uri()
     try:
         if full.is_dir():
             return [
                 source
-                for member in folder_members(full, FILE_TYPES, _LIMITS)
-                for source in _member_sources(member, path, full.as_uri(), bounds)
+                for member in folder_members(full, _TOGETHER, _LIMITS)
+                for source in _member_sources(member, path, address, bounds)
             ]
+        if full.exists() and not full.is_file():
+            raise IngestError("file_irregular", name=path)  # to open a pipe is to wait for whoever writes to it
         if full.stat().st_size > (limit := file_limit(path)):
-            return [Source(path, full.as_uri(), "file", broken=_too_large(path, limit))]
-        return file_sources(path, full.read_bytes(), "" if path.endswith(".jsonl") else full.as_uri(), bounds)
+            return [Source(path, address, "file", broken=_too_large(path, limit))]
+        return file_sources(path, full.read_bytes(), "" if path.endswith(".jsonl") else address, bounds)
     except (OSError, ValueError):  # ValueError for a name that no file can have
-        return [Source(path, full.as_uri(), "file", broken=IngestError("file_unreadable", name=path))]
+        return [Source(path, address, "file", broken=IngestError("file_unreadable", name=path))]
     except IngestError as error:
-        return [Source(path, full.as_uri(), "file", broken=error)]
+        return [Source(path, address, "file", broken=error)]
 
 
 def full_path(path: str) -> Path:
@@ -141,7 +152,7 @@ def _archive_sources(name: str, data: bytes, address: str, bounds: RecordBounds)
         yield Source(name, address, "file", broken=_too_large(name, MAX_ARCHIVE_BYTES))
         return
     try:
-        for member in zip_members(name, data, FILE_TYPES, _LIMITS):
+        for member in zip_members(name, data, _TOGETHER, _LIMITS):
             yield from _member_sources(member, name, address, bounds)
     except IngestError as error:
         yield Source(name, address, "file", broken=error)
@@ -152,12 +163,13 @@ def _member_sources(member: Member, name: str, address: str, bounds: RecordBound
     if not member.path:
         yield Source(name, address, "file", broken=member.broken)
         return
-    full = f"{name.rstrip('/')}/{without_surrogates(member.path)}"
-    own = f"{address}/{quote(member.path, errors='surrogateescape')}"
+    path = normalize("NFC", member.path)
+    full = f"{name.rstrip('/')}/{without_surrogates(path)}"
+    own = f"{address}/{quote(path, errors='surrogateescape')}"
     if member.broken:
         yield Source(full, own, "file", broken=member.broken)
     else:
-        yield from sources_in(full, member.data, own, bounds)
+        yield from _sources_at(own, full, member.data, bounds)
 
 
 def _too_large(name: str, limit: int) -> IngestError:
@@ -210,19 +222,13 @@ def _source(line: str, name: str, number: int, bounds: RecordBounds) -> Source:
         return _broken("record_broken", name, number)
     if not record or any(len(record[key].encode()) > bounds.size for key in _TEXTS if key in record):
         return _broken("record_too_large", name, number, limit=f"{bounds.size / 1e6:g}")
-    if not _is_web_address(record["url"]):
+    if not is_web_address(record["url"]):
         return _broken("record_address", name, number, url=shown(record["url"]), longest=f"{MAX_LENGTH:,}")
     return Source(record["url"], record["url"], "import", record=record)
 
 
 def _broken(code: str, name: str, number: int, **params: str) -> Source:
     return Source(f"{name}:{number}", "", "import", broken=IngestError(code, name=name, line=number, **params))
-
-
-def _is_web_address(url: str) -> bool:
-    parts = split_url(url)
-    is_written_out = parts.scheme in ("http", "https") and bool(parts.hostname)
-    return is_written_out and len(url) <= MAX_LENGTH and plain(url) == url.strip() and browser_url(url) is not None
 
 
 def _record(line: str) -> Mapping[str, Any] | None:

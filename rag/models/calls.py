@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import UUID
@@ -9,7 +10,7 @@ from uuid import UUID
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.runnables import RunnableLambda
 
-from rag.models.failures import model_error
+from rag.models.failures import UNREACHED, model_error
 from rag.models.usage import CallBudget
 from rag.text import estimate_tokens
 from rag.tracing import Span, Status, Trace, end
@@ -37,6 +38,7 @@ class CallCounter(BaseCallbackHandler):
 
     def __init__(self, budget: CallBudget, trace: Trace | None = None) -> None:
         """Each call is a span of the `trace`."""
+        logging.getLogger("langchain_core.callbacks.manager").addFilter(_unexpected)  # once: it is the same one
         self._budget = budget
         self._trace = trace or Trace()
         self._spans: dict[UUID, Span] = {}
@@ -70,6 +72,7 @@ class CallCounter(BaseCallbackHandler):
             self._count(run_id, asked, estimate_tokens(text + calls), estimated=True)
 
     def on_llm_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
+        self._budget.slow = self._budget.slow or model_error(error).code == "chat_timeout"
         if not self._told.get(run_id) and _was_refused(error):
             self._asked.pop(run_id, None)
             self._told.pop(run_id, None)
@@ -102,6 +105,11 @@ async def counted(budget: CallBudget, work: Callable[[], Awaitable[Told]]) -> To
     return given
 
 
+def _unexpected(line: logging.LogRecord) -> bool:
+    """False for the warning that LangChain logs of a call which a spent budget stops: the run tells of that."""
+    return not line.getMessage().startswith(f"Error in {CallCounter.__name__}.")
+
+
 def _name(serialized: Mapping[str, Any] | None, given: Mapping[str, Any]) -> str:
     """The model's, as its client tells it."""
     parameters = given.get("invocation_params") or {}
@@ -109,7 +117,7 @@ def _name(serialized: Mapping[str, Any] | None, given: Mapping[str, Any]) -> str
 
 
 def _was_refused(error: BaseException) -> bool:
-    return isinstance(getattr(error, "status_code", None), int) or model_error(error).code == "chat_unreachable"
+    return isinstance(getattr(error, "status_code", None), int) or model_error(error).code in UNREACHED
 
 
 def _message(response: LLMResult) -> Any:

@@ -10,15 +10,15 @@ from pydantic import SecretStr
 
 from rag.config import Settings
 from rag.errors import ModelError
-from rag.models.failures import failures, model_error
+from rag.models.failures import UNREACHED, failures, model_error
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
-    from rag.models.own_client import Admit
+    from rag.models.own_client import Admit, Key
 
 TIMEOUT_SECONDS = 60.0
-"""How long a request may stay silent, streamed or not."""
+"""How long a request may stay silent, streamed or not, where LLM_TIMEOUT sets nothing else."""
 
 RETRIES = 2
 """How often a request is repeated, by us for OpenAI's protocol and by the provider's package for others."""
@@ -44,26 +44,29 @@ def build_chat_model(
         raise ModelError("chat_not_set")
     temperature = settings.llm_temperature if temperature is None else temperature
     key = api_key or settings.llm_api_key.get_secret_value() or None
+    timeout = settings.llm_timeout or TIMEOUT_SECONDS
     if settings.llm_base_url:
         server = settings.llm_base_url.removesuffix("/chat/completions")
-        return _openai_protocol(name.removeprefix("openai:"), temperature, key or _NO_KEY_NEEDED, server)
+        return _openai_protocol(name.removeprefix("openai:"), temperature, key or _NO_KEY_NEEDED, server, timeout)
     if name.startswith("openai:"):
-        return _openai_protocol(name.removeprefix("openai:"), temperature, key, None)
-    return _other_provider(name, temperature, key)
+        return _openai_protocol(name.removeprefix("openai:"), temperature, key, None, timeout)
+    return _other_provider(name, temperature, key, timeout)
 
 
 def build_own_model(
-    name: str, base_url: str, api_key: str, *, temperature: float, admit: Admit | None = None
+    name: str, base_url: str, key: Key, *, temperature: float, timeout: float | None = None, admit: Admit | None = None
 ) -> BaseChatModel:
     """A model that a person connected, by its own client (`rag.models.own_client`): OpenAI's protocol only.
 
-    Asks nothing of the network yet; what it raises in use may be a ModelError of `admit`.
+    Asks nothing of the network yet; what it raises in use may be a ModelError of `admit` or `key`.
     """
     from rag.models.own_client import own_clients
 
     server = base_url.removesuffix("/chat/completions")
-    clients = own_clients(server, api_key, admit)
-    return _openai_protocol(name.removeprefix("openai:"), temperature, api_key or _NO_KEY_NEEDED, server, clients)
+    clients = own_clients(server, key, admit)
+    sent = key if isinstance(key, str) and key else _NO_KEY_NEEDED  # by no more than the clients
+    name = name.removeprefix("openai:")
+    return _openai_protocol(name, temperature, sent, server, timeout or TIMEOUT_SECONDS, clients)
 
 
 def build_fast_model(settings: Settings) -> BaseChatModel | None:
@@ -100,20 +103,28 @@ async def served_models(model: BaseChatModel) -> list[str]:
             names = {str(entry.id) for entry in page.data}
     except failures() as error:
         problem = model_error(error)
-        if problem.code in ("chat_wrong_key", "chat_forbidden", "chat_unreachable", "chat_timeout"):
+        if problem.code in UNREACHED | {"chat_wrong_key", "chat_forbidden", "chat_timeout"}:
             raise problem from error
         return []
     return sorted(name for name in names if 0 < len(name) <= _LONGEST_NAME)[:_MOST_NAMES]
 
 
 def _openai_protocol(
-    name: str, temperature: float, key: str | None, server: str | None, clients: Mapping[str, Any] | None = None
+    name: str,
+    temperature: float,
+    key: str | None,
+    server: str | None,
+    timeout: float,
+    clients: Mapping[str, Any] | None = None,
 ) -> BaseChatModel:
     from openai import OpenAIError
 
+    from rag.models.environment import environment_clients
     from rag.models.openai_wire import AnyServerChat
 
-    options: dict[str, Any] = dict(clients or {}) | ({} if key is None else {"api_key": SecretStr(key)})
+    options: dict[str, Any] = dict(clients or environment_clients()) | (
+        {} if key is None else {"api_key": SecretStr(key)}
+    )
     if server is not None:
         # OpenAI's newer protocol is OpenAI's own; every compatible server speaks chat completions.
         options |= {"base_url": server, "use_responses_api": False}
@@ -121,8 +132,8 @@ def _openai_protocol(
         return AnyServerChat(
             model=name,
             temperature=temperature,
-            timeout=TIMEOUT_SECONDS,
-            stream_chunk_timeout=TIMEOUT_SECONDS,
+            timeout=timeout,
+            stream_chunk_timeout=None,  # bytes are life, too: some servers send comments while they read a prompt
             stream_usage=True,
             max_retries=0,
             attempts=1 + RETRIES,
@@ -132,13 +143,16 @@ def _openai_protocol(
         raise ModelError("chat_key_missing") from error
 
 
-def _other_provider(name: str, temperature: float, key: str | None) -> BaseChatModel:
+def _other_provider(name: str, temperature: float, key: str | None, timeout: float) -> BaseChatModel:
     from langchain.chat_models import init_chat_model
 
+    from rag.models.environment import check_environment
+
+    check_environment()
     options: dict[str, Any] = {} if key is None else {"api_key": key}
     try:
         model: BaseChatModel = init_chat_model(
-            name, temperature=temperature, timeout=TIMEOUT_SECONDS, max_retries=RETRIES, **options
+            name, temperature=temperature, timeout=timeout, max_retries=RETRIES, **options
         )
     except ImportError as error:
         package = f"langchain-{name.split(':', 1)[0].replace('_', '-')}"

@@ -18,7 +18,8 @@ from rag.errors import ModelError
 from rag.models.engines import Embedders, Together, Workers, ahead, choose, has_bfloat16
 from rag.models.families import ModelFamily, family_of
 from rag.models.flag import load_flag_model
-from rag.models.hub import BUILTIN, find_model
+from rag.models.hub import find_model
+from rag.models.language_means import LanguageMeans, read_language_means
 from rag.models.plain_bert import read_bert
 from rag.models.tokens import Batch, Tokens, grouped, hashed_characters, padded, sum_of_rows
 
@@ -46,12 +47,22 @@ Vectors = NDArray[np.float32]
 class FlagEncoder:
     """An EmbeddingModel over what FlagEmbedding or `read_bert` loaded (`flag.model`, `flag.tokenizer`)."""
 
-    def __init__(self, flag: Any, family: ModelFamily, *, name: str, device: str, exact: bool = False) -> None:
-        """See `load_embedding_model` for `exact`."""
+    def __init__(
+        self,
+        flag: Any,
+        family: ModelFamily,
+        *,
+        name: str,
+        device: str,
+        means: LanguageMeans | None = None,
+        exact: bool = False,
+    ) -> None:
+        """`means` are subtracted from the vectors of their languages; see `load_embedding_model` for `exact`."""
         self.name = name
         self.device = device
         self.dimension: int = flag.model.config.hidden_size
         self._family = family
+        self._means = means
         positions = getattr(flag.model.config, "max_position_embeddings", None) or family.max_tokens
         # RoBERTa's positions begin behind the padding id, so two of them are never used.
         self._most = min(family.max_tokens, max(positions - 2, 8))
@@ -59,7 +70,7 @@ class FlagEncoder:
         self._pad: int = flag.tokenizer.pad_token_id or 0
         self._unread = self._tokens.unread()
         self._reads_latin = self._can_read(self._tokens.encode([_ASCII], special=False))
-        self._table = flag.model.get_input_embeddings().weight.detach().cpu().numpy()
+        self._table = flag.model.get_input_embeddings().weight.detach()
         self._workers = Workers(serial=device != "cpu")
         self._reading = ThreadPoolExecutor(1, "tokens")
         self._queries: OrderedDict[str, Vectors] = OrderedDict()
@@ -82,7 +93,7 @@ class FlagEncoder:
         vectors = np.empty((len(texts), self.dimension), dtype=np.float32)
         for (places, _), encoded in self._workers.each(lambda work: self._checked(work[1]), self._batches(texts)):
             vectors[places] = encoded
-        return vectors
+        return self._means.remove(vectors, texts, "passage") if self._means else vectors
 
     def encode_query(self, text: str) -> Vectors:
         """The query's L2-normalised vector, (d,), read-only: recent queries are remembered."""
@@ -110,7 +121,14 @@ class FlagEncoder:
         characters.
         """
         ids = self._tokens.encode(texts, special=False)
-        return sum_of_rows(self._table, ids) if self._can_read(ids) else hashed_characters(texts)
+        return sum_of_rows(self._rows, self.dimension, ids) if self._can_read(ids) else hashed_characters(texts)
+
+    def _rows(self, ids: NDArray[np.int64]) -> Vectors:
+        """Rows of the table of input embeddings, which may be in half precision, and larger than what is used of it."""
+        import torch
+
+        rows: Vectors = self._table[torch.from_numpy(ids)].float().cpu().numpy()
+        return rows
 
     def _can_read(self, ids: Sequence[Sequence[int]]) -> bool:
         flat = [index for row in ids for index in row]
@@ -132,6 +150,7 @@ class FlagEncoder:
         vectors = np.empty((len(ids), self.dimension), dtype=np.float32)
         for group in grouped([len(row) for row in ids], _QUERY_TOKENS, 1):
             vectors[group] = self._checked([ids[place] for place in group])
+        vectors = self._means.remove(vectors, texts, "query") if self._means else vectors
         vectors.setflags(write=False)
         return list(vectors)
 
@@ -155,7 +174,11 @@ class EmbeddingModel(Protocol):
     """
 
     name: str
-    dimension: int
+
+    @property
+    def dimension(self) -> int:
+        """Raises ModelError where a service is asked."""
+        ...
 
     def encode_passages(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """One L2-normalised vector a text, (n, dimension)."""
@@ -178,7 +201,7 @@ class EmbeddingModel(Protocol):
 
 
 def load_embedding_model(name: str, *, exact: bool = False) -> EmbeddingModel:
-    """Load a model of the hub by name, or a local folder, through FlagEmbedding, and `builtin` from its files.
+    """Load a model of the hub by name, or a local folder, through FlagEmbedding, and a shipped one from its files.
 
     `exact` stays with float32 whatever the processor has.
 
@@ -189,9 +212,10 @@ def load_embedding_model(name: str, *, exact: bool = False) -> EmbeddingModel:
     found = find_model(name)
     family = family_of(found.origin, found.folder)
     device = best_device()
-    plain = name == BUILTIN and device == "cpu"
+    plain = found.shipped and device == "cpu"
     flag = read_bert(found.folder) if plain else load_flag_model(name, found.folder, family.pooling, device)
-    model = FlagEncoder(flag, family, name=found.name, device=device, exact=exact)
+    means = read_language_means(found.folder)
+    model = FlagEncoder(flag, family, name=found.name, device=device, means=means, exact=exact)
     log.info(
         "Embedding model %s: %d dimensions, %s pooling, %s pass in %s on %s, loaded in %.1f s",
         model.name,

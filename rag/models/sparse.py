@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from itertools import chain
 
+from rag.forms import fold
 from rag.text import encodable, sentence_spans
 from rag.types import SparseVector
 
@@ -90,5 +91,5 @@ class SparseEncoder:
 
 
 def _with_numbers(text: str) -> str:
-    """`text` with each run of digits as a word of its own, so that GPT-4 and GPT4 are the same."""
-    return _NUMBER.sub(lambda number: f" zq{number[0].replace(',', '').translate(_SPELT)} ", encodable(text))
+    """`text` in one form of writing, each run of digits a word of its own, so that GPT-4 and GPT4 are the same."""
+    return _NUMBER.sub(lambda number: f" zq{number[0].replace(',', '').translate(_SPELT)} ", fold(encodable(text)))

@@ -17,6 +17,7 @@ from pydantic import BaseModel, ValidationError
 from rag.errors import ModelError
 from rag.models.failures import failures, model_error
 from rag.models.refusals import ServerKey, refuses_form, server_key
+from rag.models.reply_text import without_thoughts
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -29,7 +30,6 @@ Filled = TypeVar("Filled", bound=BaseModel)
 
 _ALL_RUNGS: tuple[Rung, ...] = ("json_schema", "function_calling", "json_mode", "text")
 _RUNGS_OF_OTHERS: tuple[Rung, ...] = ("function_calling", "text")
-_THOUGHT = re.compile(r"<(think|thinking|thought)>.*?(</\1>|\Z)", re.DOTALL | re.IGNORECASE)
 
 # The rung where to begin with a server, for as long as the process lives: (address, model) -> rung.
 _begin: dict[ServerKey, Rung] = {}
@@ -114,7 +114,7 @@ def _values(reply: AIMessage) -> Iterator[Any]:
         yield call["args"]
     for broken in reply.invalid_tool_calls:
         yield from _json_in(broken.get("args") or "")
-    yield from _json_in(_THOUGHT.sub("", reply.text))
+    yield from _json_in(without_thoughts(reply.text))
 
 
 def _json_in(text: str) -> Iterator[Any]:
@@ -124,8 +124,10 @@ def _json_in(text: str) -> Iterator[Any]:
     while match := re.compile(r"[{\[]").search(text, place):
         try:
             value, place = decoder.raw_decode(text, match.start())
-        except (ValueError, RecursionError):  # the latter for brackets within brackets by the thousand
+        except ValueError:
             place = match.start() + 1
+        except RecursionError:  # brackets within brackets by the thousand: each of them would be read to that depth
+            return
         else:
             yield value
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 import threading
 import unicodedata
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -71,8 +72,12 @@ class Tokens:
 
 def _script(token: str) -> str:
     """The script of the token's first letter by its Unicode name (LATIN, CJK, …); empty for none."""
-    letter = next((character for character in token if character.isalpha()), "")
-    return unicodedata.name(letter, "").split(" ", 1)[0] if letter else ""
+    return next((_script_of(character) for character in token if character.isalpha()), "")
+
+
+@cache
+def _script_of(letter: str) -> str:
+    return unicodedata.name(letter, "").split(" ", 1)[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,15 +128,17 @@ def _filled(rows: Sequence[Sequence[int]], fill: int, width: int) -> NDArray[np.
     return filled
 
 
-def sum_of_rows(table: NDArray[np.float32], ids: Sequence[Sequence[int]]) -> NDArray[np.float32]:
-    """For each list of ids the sum of the table's rows, (n, d); zeros for no ids."""
+def sum_of_rows(
+    rows_of: Callable[[NDArray[np.int64]], NDArray[np.float32]], dimension: int, ids: Sequence[Sequence[int]]
+) -> NDArray[np.float32]:
+    """For each list of ids the sum of a table's rows, (n, dimension); zeros for no ids. `rows_of` looks rows up."""
     lengths = np.fromiter((len(row) for row in ids), dtype=np.int64, count=len(ids))
-    sums = np.zeros((len(ids), table.shape[1]), dtype=np.float32)
+    sums = np.zeros((len(ids), dimension), dtype=np.float32)
     filled = np.flatnonzero(lengths)
     if len(filled):
         flat = np.concatenate([np.asarray(row, dtype=np.int64) for row in ids if row])
         starts = np.concatenate(([0], np.cumsum(lengths[filled])[:-1]))
-        sums[filled] = np.add.reduceat(table[flat], starts, axis=0)
+        sums[filled] = np.add.reduceat(rows_of(flat), starts, axis=0)
     return sums
 
 

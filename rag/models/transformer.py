@@ -69,8 +69,8 @@ class EncoderPass:
         self._words = embeddings.word_embeddings.weight.detach()
         # RoBERTa's positions begin behind the padding id.
         first = 0 if config.model_type == "bert" else config.pad_token_id + 1
-        self._positions = embeddings.position_embeddings.weight.detach()[first:]
-        self._types = embeddings.token_type_embeddings.weight.detach()
+        self._positions = embeddings.position_embeddings.weight.detach()[first:].float()
+        self._types = embeddings.token_type_embeddings.weight.detach().float()
         self._norm = _norm(embeddings.LayerNorm)
         self._layers = [self._layer(layer) for layer in body.encoder.layer]
 
@@ -98,7 +98,7 @@ class EncoderPass:
         import torch
 
         n, tokens = batch.ids.shape
-        words = torch.nn.functional.embedding(torch.from_numpy(batch.ids), self._words)
+        words = torch.nn.functional.embedding(torch.from_numpy(batch.ids), self._words).float()
         if batch.types is None:
             words += self._positions[:tokens] + self._types[0]
         else:
@@ -133,13 +133,13 @@ class EncoderPass:
 
         scale = self._width**-0.5
         parts = (attention.query, scale), (attention.key, 1.0), (attention.value, 1.0)
-        weights = [part.weight.detach() * factor for part, factor in parts]
-        biases = [part.bias.detach() * factor for part, factor in parts]
+        weights = [part.weight.detach().float() * factor for part, factor in parts]
+        biases = [part.bias.detach().float() * factor for part, factor in parts]
         return Linear(torch.cat(weights), torch.cat(biases), self._dtype)
 
 
 def _norm(norm: Any) -> _Norm:
-    return _Norm(norm.weight.detach(), norm.bias.detach(), norm.eps)
+    return _Norm(norm.weight.detach().float(), norm.bias.detach().float(), norm.eps)
 
 
 class Linear:

@@ -104,6 +104,8 @@ class CallBudget:
         self.tokens = self._tokens = tokens
         self.meter = meter or Meter()
         self.used = 0
+        self.slow = False
+        """Whether a call of the run timed out: the model is not asked again for it."""
         self._kept = 0
         if spent:
             self.take_up(spent)
@@ -132,8 +134,10 @@ class CallBudget:
     def spend(self) -> None:
         """Count one call that is about to be made; raises ModelError when none is left.
 
-        Its code is `call_limit` or `token_limit`.
+        Its code is `call_limit` or `token_limit`; `model_slow` after a call that timed out.
         """
+        if self.slow:
+            raise ModelError("model_slow")
         if self._tokens_spent():
             raise ModelError("token_limit", limit=self.tokens)
         share = _SHARE.get()

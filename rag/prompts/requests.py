@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
 from typing import Final
 
 from rag.prompts.texts import PromptText, PromptTexts
-from rag.text import first_sentence, is_chinese
+from rag.text import first_sentence, is_chinese, struck_told
 from rag.types import Exchange, Passage
 
 NOT_IN_PAGES: Final = "NOT_IN_PAGES"
@@ -21,22 +22,60 @@ MAX_PASSAGE = 4_000
 _TITLES = 60
 _WHOLE = 100_000  # characters of an answer: who asks has chosen what is shown of it
 
+_MOST: Final = {
+    **dict.fromkeys(("need", "translation", "condense", "rewrite"), 100),
+    **dict.fromkeys(("grade", "route", "phrasings", "search_query"), 200),
+    **dict.fromkeys(("decide", "hypothetical", "suggest", "tools", "test_question", "dates", "refine", "score"), 400),
+    **dict.fromkeys(("answer", "check"), 800),
+    **dict.fromkeys(("report", "summary"), 2_500),
+}
+"""Tokens of a reply, by job."""
+
+_marker: ContextVar[str] = ContextVar("marker", default="")
+
 Numbered = tuple[int, Passage]
 
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """The two parts of a request: the standing rules, and what is asked now; `version` names the rules' wording."""
+    """The two parts of a request: the standing rules, and what is asked now; `version` names the rules' wording.
+
+    `most` is how many tokens the reply may have.
+    """
 
     system: str
     user: str
     version: str = ""
+    most: int = 1_000
 
 
 def made(texts: Sequence[PromptText], user: str, **values: object) -> Prompt:
     """A request with these texts as its rules, one after another."""
     rules = "".join(text.filled(values) for text in texts)
-    return Prompt(rules, user, " ".join(text.version for text in texts))
+    return Prompt(rules, user, _versions(texts), _most(texts))
+
+
+def on_passages(texts: Sequence[PromptText], base: PromptText, block: str, asked: str, **values: object) -> Prompt:
+    """A request whose passages come before its rules: servers keep what requests of a run begin with alike."""
+    rules = "".join(text.filled(values) for text in texts)
+    return Prompt(base.text, f"{block}\n\n{rules}\n{asked}", _versions([base, *texts]), _most(texts))
+
+
+def mark_run() -> None:
+    """Give all blocks of passages that are made from here on in this context the same marker."""
+    _marker.set(_new_marker())
+
+
+def _new_marker() -> str:
+    return f"passage-{secrets.token_hex(3)}"
+
+
+def _versions(texts: Sequence[PromptText]) -> str:
+    return " ".join(text.version for text in texts)
+
+
+def _most(texts: Sequence[PromptText]) -> int:
+    return max(_MOST.get(text.name.partition(".")[0], 1_000) for text in texts)
 
 
 def decide(texts: PromptTexts, question: str) -> Prompt:
@@ -56,7 +95,8 @@ def tools(texts: PromptTexts, question: str, now: str) -> Prompt:
 
 def grade(texts: PromptTexts, question: str, passages: Sequence[Passage]) -> Prompt:
     block, marker = passage_block(passages)
-    return made([texts.of("grade", question)], _under(block, question), count=len(passages), marker=marker)
+    base = texts.of("passages", question)
+    return on_passages([texts.of("grade", question)], base, block, _asked(question), count=len(passages), marker=marker)
 
 
 def rewrite(texts: PromptTexts, question: str, tried: Sequence[str], passages: Sequence[Passage]) -> Prompt:
@@ -69,29 +109,32 @@ def rewrite(texts: PromptTexts, question: str, tried: Sequence[str], passages: S
 
 def answer(texts: PromptTexts, question: str, numbered: Sequence[Numbered], *, deep: bool = False) -> Prompt:
     """Ask for the answer from passages that keep their numbers."""
-    block, marker = _block(numbered)
-    rules = [texts.of("answer", question), *_dates(texts, question, numbered, deep)]
-    return made(rules, _under(block, question), marker=marker, count=len(numbered), missing=NOT_IN_PAGES)
+    return _answering(texts, ["answer"], question, numbered, _asked(question), deep=deep)
 
 
 def refine(
     texts: PromptTexts, question: str, numbered: Sequence[Numbered], draft: str, *, deep: bool = False
 ) -> Prompt:
     """Ask for a better answer, from a draft and further passages."""
-    block, marker = _block(numbered)
     form = _REFINE_ZH if is_chinese(question) else _REFINE_EN
-    jobs = (texts.of(job, question) for job in ("answer", "refine"))
-    rules = [*jobs, *_dates(texts, question, numbered, deep)]
-    user = form.format(block=block, draft=draft, question=question)
-    return made(rules, user, marker=marker, count=len(numbered), missing=NOT_IN_PAGES)
+    asked = form.format(draft=draft, question=question)
+    return _answering(texts, ["answer", "refine"], question, numbered, asked, deep=deep)
 
 
 def scored(texts: PromptTexts, question: str, numbered: Sequence[Numbered], *, deep: bool = False) -> Prompt:
     """Ask for the answer as `answer` does, and how well these passages answer, on a last line `SCORE: n`."""
+    return _answering(texts, ["answer", "score"], question, numbered, _asked(question), deep=deep)
+
+
+def _answering(
+    texts: PromptTexts, jobs: Sequence[str], question: str, numbered: Sequence[Numbered], asked: str, *, deep: bool
+) -> Prompt:
+    """The task is said again after the question: small models follow what stands last."""
     block, marker = _block(numbered)
-    jobs = (texts.of(job, question) for job in ("answer", "score"))
-    rules = [*jobs, *_dates(texts, question, numbered, deep)]
-    return made(rules, _under(block, question), marker=marker, count=len(numbered), missing=NOT_IN_PAGES)
+    rules = [*(texts.of(job, question) for job in jobs), *_dates(texts, question, numbered, deep)]
+    task = _TASKS[is_chinese(question), deep]
+    values = {"marker": marker, "count": len(numbered), "missing": NOT_IN_PAGES}
+    return on_passages(rules, texts.of("passages", question), block, f"{asked}\n\n{task}", **values)
 
 
 def notes(texts: PromptTexts, question: str, numbered: Sequence[Numbered]) -> Prompt:
@@ -118,7 +161,8 @@ def beside(texts: PromptTexts, prompt: Prompt, notes: Sequence[str]) -> Prompt:
     rule, marker = texts.of("remembered", prompt.system), f"note-{secrets.token_hex(6)}"
     told = "\n".join(f"- {_one_line(note).replace('<', '‹')}" for note in notes)
     system = prompt.system + rule.filled({"marker": marker})
-    return Prompt(system, f"<{marker}>\n{told}\n</{marker}>\n\n{prompt.user}", f"{prompt.version} {rule.version}")
+    user = f"{prompt.user}\n\n<{marker}>\n{told}\n</{marker}>"
+    return replace(prompt, system=system, user=user, version=f"{prompt.version} {rule.version}")
 
 
 def hypothetical(texts: PromptTexts, question: str) -> Prompt:
@@ -286,17 +330,25 @@ def _dates(texts: PromptTexts, question: str, numbered: Sequence[Numbered], deep
 def passage_block(
     passages: Sequence[Passage], limit: int = MAX_PASSAGE, *, numbers: Sequence[int] = ()
 ) -> tuple[str, str]:
-    """Wrap the passages, numbered from 1 or by `numbers`, in tags whose name is made for this request.
+    """Wrap the passages, numbered from 1 or by `numbers`, in tags whose name is made for this run.
 
     Returns the block and the name, which cannot be guessed. Text that looks like such a tag, whatever its
     name, loses its bracket.
     """
-    marker = f"passage-{secrets.token_hex(6)}"
+    marker = _marker.get() or _new_marker()
     parts = []
     for number, passage in zip(numbers or range(1, len(passages) + 1), passages, strict=True):
         label = f"[{number}] {_label(passage)}"
-        parts.append(f"<{marker}>\n{label}\n{_defused(passage.text[:limit], marker)}\n</{marker}>")
+        text = struck_told(passage.text[:limit], "（已划掉：{}）" if is_chinese(passage.text) else "(struck out: {})")
+        shown = _defused(f"{passage.header}\n{text}" if passage.header else text, marker)
+        parts.append(f"<{marker}>\n{label}\n{shown}\n</{marker}>")
     return "\n".join(parts), marker
+
+
+def quoted(text: str) -> str:
+    """What a tool said, which may hold words of pages, in tags like those of passages."""
+    marker = _marker.get() or _new_marker()
+    return f"<{marker}>\n{_defused(text, marker)}\n</{marker}>"
 
 
 def _label(passage: Passage) -> str:
@@ -315,8 +367,14 @@ def _defused(text: str, marker: str) -> str:
 
 _TRIED_EN = "Question: {question}\n\nTried:\n{queries}\n\nFound, but not to the point:\n{block}"
 _TRIED_ZH = "问题：{question}\n\n已试过：\n{queries}\n\n检索到但不相关的段落：\n{block}"
-_REFINE_EN = "{block}\n\nDraft:\n{draft}\n\nQuestion: {question}"
-_REFINE_ZH = "{block}\n\n草稿：\n{draft}\n\n问题：{question}"
+_REFINE_EN = "Draft:\n{draft}\n\nQuestion: {question}"
+_REFINE_ZH = "草稿：\n{draft}\n\n问题：{question}"
+_TASKS: Final = {  # in Chinese, and for a deep answer
+    (False, False): "Write the answer in one or two full sentences, each followed by its passage number.",
+    (False, True): "Write the answer in full sentences, each followed by its passage number.",
+    (True, False): "请用一两个完整的句子写出答案，每句后标出段落编号。",
+    (True, True): "请用完整的句子写出答案，每句后标出段落编号。",
+}
 _CONDENSE_EN = "Conversation:\n{said}\n\nLast question: {question}"
 _CONDENSE_ZH = "对话：\n{said}\n\n最后一个问题：{question}"
 _STEP_EN = ("Found so far", "Headings of the pages", "Question", "Sub-question")

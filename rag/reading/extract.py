@@ -11,22 +11,24 @@ from collections.abc import Mapping
 from typing import Any
 
 from rag.errors import IngestError
-from rag.messages.ingest import because
 from rag.reading.charset import decode
 from rag.reading.extraction.bylines import find_author, find_dates
-from rag.reading.extraction.clean import clean_line, clean_text, front_matter_title, without_targets
+from rag.reading.extraction.clean import clean_line, clean_text, first_heading, front_matter_title, without_targets
 from rag.reading.extraction.forest import Forest
 from rag.reading.extraction.main_text import main_text
 from rag.reading.extraction.metadata import Head, language_of, name_of, read_head, shorter_title, site_of
+from rag.reading.extraction.reader_view import make_reader_view
+from rag.reading.extraction.render import markdown
+from rag.reading.extraction.segments import segment
 from rag.reading.extraction.structured import Facts, read_facts
 from rag.reading.extraction.tree import body_of, is_huge, parse
-from rag.reading.extraction.visible import remove_hidden
 from rag.reading.parser import Extracted
-from rag.reading.quality import page_signals
+from rag.reading.quality import has_player, page_signals
+from rag.types import because
 from rag.web.guard import shown
 from rag.web.media import KINDS
 
-_HEADING = re.compile(r"^#{1,6} +([^ \n].*)$", re.MULTILINE)
+_LONGEST_LINE = 80  # characters of a first line that is a title
 _WORD_CHARACTER = re.compile(r"\w")
 
 
@@ -39,9 +41,9 @@ def extract(body: bytes, content_type: str, charset: str | None, url: str) -> Ex
     if kind == "text/html":
         return extract_html(body, url, charset=charset)
     if kind == "text/markdown":
-        return extract_markdown(decode(body, charset), url)
+        return extract_markdown(decode(body, charset, url), url)
     if kind == "text/plain":
-        return extract_plain(decode(body, charset), url)
+        return extract_plain(decode(body, charset, url), url)
     raise IngestError("content_type", url=shown(url), **because("other_type", type=content_type))
 
 
@@ -50,22 +52,23 @@ def extract_html(html: str | bytes, url: str, *, charset: str | None = None, for
 
     Raises IngestError("empty").
     """
-    tree = parse(decode(html, charset) if isinstance(html, bytes) else html)
+    source = decode(html, charset, url) if isinstance(html, bytes) else html
+    tree = parse(source)
     if tree is None:
-        raise _empty(url, "no_text")
+        raise _empty(url, "nothing_to_read")
     facts, huge = read_facts(tree), is_huge(tree)
     visible = tree if huge else copy.deepcopy(tree)
-    has_scripts, instead = tree.find(".//script") is not None, _without_scripts(tree)
-    remove_hidden(visible)
+    has_scripts, plays, instead = tree.find(".//script") is not None, has_player(tree), _without_scripts(tree)
+    make_reader_view(visible, source)
     # What a page says to readers without scripts is no content, but what there is to judge it by.
     text = clean_text(main_text(body_of(visible), facts, is_huge=huge, forest=forest)) or instead
-    _check_not_empty(text, url, has_scripts)
+    _check_not_empty(text, url, "player_only" if plays else "scripts_only" if has_scripts else "")
     return _described(tree, None if huge else visible, facts, text, url)
 
 
 def _described(tree: Any, visible: Any, facts: Facts, text: str, url: str) -> Extracted:
     """The text with what the page says about it."""
-    head, heading = read_head(tree, facts, url), _first_heading(text)
+    head, heading = read_head(tree, facts, url), first_heading(text)
     own = next((clean_line(node.text_content()) for node in tree.iter("h1")), "")
     published, modified = find_dates(facts, visible)
     return Extracted(
@@ -81,19 +84,31 @@ def _described(tree: Any, visible: Any, facts: Facts, text: str, url: str) -> Ex
     )
 
 
+def html_markdown(source: str) -> str:
+    """HTML that is all text, without menus and the like, as Markdown; what it hides is left out."""
+    tree = parse(source)
+    if tree is None:
+        return ""
+    make_reader_view(tree, source)
+    return markdown(segment(body_of(tree)))
+
+
 def extract_markdown(source: str, url: str) -> Extracted:
     """A Markdown document as it is, without the targets of its links. Raises IngestError("empty")."""
     title, rest = front_matter_title(clean_text(source))
     text = clean_text(without_targets(rest))
     _check_not_empty(text, url)
-    return _extracted(Head(site=site_of(url)), title or _first_heading(text) or name_of(url), text)
+    return _extracted(Head(site=site_of(url)), title or first_heading(text) or name_of(url), text)
 
 
 def extract_plain(source: str, url: str) -> Extracted:
-    """Plain text as it is, cleaned; its title is its name. Raises IngestError("empty")."""
+    """Plain text as it is, cleaned; its title is its first line, or its name if that is long. Raises
+    IngestError("empty")."""
     text = clean_text(source)
     _check_not_empty(text, url)
-    return _extracted(Head(site=site_of(url)), name_of(url), text)
+    first = text.strip().partition("\n")[0].strip()
+    title = first if len(first) <= _LONGEST_LINE and _WORD_CHARACTER.search(first) else name_of(url)
+    return _extracted(Head(site=site_of(url)), title, text)
 
 
 def as_mapping(extracted: Extracted) -> Mapping[str, Any]:
@@ -106,18 +121,13 @@ def _without_scripts(tree: Any) -> str:
     return clean_text("\n\n".join(" ".join(node.text_content().split()) for node in tree.iter("noscript")))
 
 
-def _check_not_empty(text: str, url: str, has_scripts: bool = False) -> None:
+def _check_not_empty(text: str, url: str, cause: str = "") -> None:
     if not _WORD_CHARACTER.search(text):
-        raise _empty(url, "scripts_only" if has_scripts else "no_text")
+        raise _empty(url, cause or "nothing_to_read")
 
 
 def _empty(url: str, cause: str) -> IngestError:
     return IngestError("empty", url=shown(url), **because(cause))
-
-
-def _first_heading(text: str) -> str:
-    match = _HEADING.search(text)
-    return clean_line(match[1].rstrip(" #")) if match else ""
 
 
 def _extracted(head: Head, title: str, text: str) -> Extracted:

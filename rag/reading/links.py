@@ -21,7 +21,7 @@ def links_task(body: bytes, header: dict[str, Any]) -> dict[str, Any]:
     `<base href>` is respected. Left out are links marked rel=nofollow, all of a page that says so in its robots meta,
     links to the page itself, what is not http, and files that are not read. Feeds are those that its head names.
     """
-    tree = parse(decode(body, header.get("charset")))
+    tree = parse(decode(body, header.get("charset"), header["url"]))
     if tree is None:
         return {"links": [], "feeds": []}
     return {"links": _links(tree, header["url"]), "feeds": _feeds(tree, header["url"])}

@@ -17,12 +17,12 @@ import threading
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Self
+from typing import IO, Any, Final, Self
 
 from rag.errors import IngestError
-from rag.messages.ingest import because
+from rag.types import because
 from rag.web.guard import shown
-from rag.web.media import DOCX, PDF
+from rag.web.media import FILES, PICTURE
 
 _LENGTHS = struct.Struct(">II")
 _MAX_HEADER = 64 * 1024 * 1024
@@ -34,7 +34,8 @@ class Extracted:
     """The readable part of a document of any kind.
 
     `language` is a primary BCP 47 tag or empty; `canonical` an address on the page's own host, or empty;
-    `published` and `modified` are ISO 8601 or empty. `signals` are for `rag.reading.quality.judge`.
+    `published` and `modified` are ISO 8601 or empty. `signals` are for `rag.reading.quality.judge`. `unread` are the
+    numbers of the pages whose text could not be read.
     """
 
     title: str
@@ -46,6 +47,7 @@ class Extracted:
     published: str = ""
     modified: str = ""
     signals: tuple[str, ...] = ()
+    unread: tuple[int, ...] = ()
 
 
 class BrokenPipeFrameError(Exception):
@@ -81,9 +83,17 @@ def read_frame(stream: IO[bytes]) -> tuple[dict[str, Any], bytes] | None:
 
 logger = logging.getLogger(__name__)
 
+READING: Final = 1
+"""The number of the rules by which documents become text. Raise it when they are read otherwise than before: pages that
+were read by older rules are then read anew when they are checked, whatever their site says."""
+
 MEMORY_BYTES = 512 * 1024 * 1024
 PAGE_SECONDS = 20.0
 FILE_SECONDS = 60.0
+SCAN_MEMORY_BYTES = 1536 * 1024 * 1024
+SCAN_SECONDS = 60.0
+MOST_SCANS = 100
+"""Pages of a file that text recognition reads; each takes it seconds."""
 _START_SECONDS = 120.0
 _PAGES_A_CHILD = 2000
 # The child needs neither keys nor proxies; a parser that was taken over finds nothing in its environment.
@@ -94,16 +104,26 @@ _ROOT = Path(__file__).resolve().parents[2]
 class Parser:
     """Child processes that turn documents into text; one object serves many threads.
 
-    There are two, so that a long PDF does not hold the pages up; each parses one document at a time and is
-    started when it is first needed.
+    There are two, so that a long PDF does not hold the pages up, and one for text recognition; each parses one
+    document at a time and is started when it is first needed.
     """
 
     def __init__(
-        self, *, seconds: float = PAGE_SECONDS, file_seconds: float = FILE_SECONDS, memory: int = MEMORY_BYTES
+        self,
+        *,
+        seconds: float = PAGE_SECONDS,
+        file_seconds: float = FILE_SECONDS,
+        memory: int = MEMORY_BYTES,
+        ocr: bool = False,
     ) -> None:
-        """Wall time for each page and for each file (PDF, Word); `memory` of address space in bytes (on Linux)."""
+        """Wall time for each page and for each file, such as a PDF; `memory` of address space in bytes (on Linux).
+
+        With `ocr`, pages of pictures are read by text recognition, which must be installed.
+        """
         self._pages = _Lane(memory, seconds)
         self._files = _Lane(memory, file_seconds)
+        self._scans = _Lane(SCAN_MEMORY_BYTES, SCAN_SECONDS, "scans")
+        self._ocr = ocr
 
     def __enter__(self) -> Self:
         return self
@@ -118,7 +138,24 @@ class Parser:
 
         Raises IngestError as `run` does.
         """
-        return Extracted(**_fields(self.run("extract", body, content_type=content_type, charset=charset, url=url)))
+        header = {"content_type": content_type, "charset": charset, "url": url}
+        if not self._ocr:
+            return Extracted(**_fields(self.run("extract", body, **header)))
+        first = Extracted(**_fields(self.run("extract", body, **header, recognized={})))
+        if not first.unread:
+            return first
+        found = {page: self._recognized(body, content_type, url, page) for page in first.unread[:MOST_SCANS]}
+        return Extracted(**_fields(self.run("extract", body, **header, recognized=found)))
+
+    def _recognized(self, body: bytes, content_type: str, url: str, page: int) -> list[Any]:
+        """The lines that text recognition finds on a page; none where it fails on one of several."""
+        try:
+            return list(self.run("recognize", body, content_type=content_type, url=url, page=page)["lines"])
+        except IngestError as error:
+            if error.code != "unreadable" or content_type == PICTURE:
+                raise
+            logger.warning("ocr: page %d: %s", page, error)
+            return []
 
     def run(self, task: str, body: bytes, **header: Any) -> dict[str, Any]:
         """What the `task` of `rag.reading.parser_child` makes of `body` in the child; both ways are JSON.
@@ -127,7 +164,9 @@ class Parser:
         task raises, and "unreadable" when the child ran out of time or memory or broke down. The next
         call gets a new child.
         """
-        lane = self._files if header.get("content_type") in (PDF, DOCX) else self._pages
+        lane = self._files if header.get("content_type") in FILES else self._pages
+        if task == "recognize":
+            lane = self._scans
         answer = lane.answer({"task": task, "header": header}, body, str(header.get("url", "")))
         if "error" in answer:
             raise IngestError(answer["error"], **answer["params"])
@@ -139,8 +178,12 @@ class Parser:
 
         A later `run` starts others.
         """
-        self._pages.close()
-        self._files.close()
+        for lane in self._lanes:
+            lane.close()
+
+    @property
+    def _lanes(self) -> tuple[_Lane, ...]:
+        return self._pages, self._files, self._scans
 
     @property
     def process_id(self) -> int | None:
@@ -150,15 +193,16 @@ class Parser:
     @property
     def process_ids(self) -> list[int]:
         """The process ids of all children there are."""
-        return [number for number in (self._pages.process_id, self._files.process_id) if number]
+        return [number for lane in self._lanes if (number := lane.process_id)]
 
 
 class _Lane:
     """One child at a time and those who wait for it."""
 
-    def __init__(self, memory: int, seconds: float) -> None:
+    def __init__(self, memory: int, seconds: float, work: str = "pages") -> None:
         self._memory = memory
         self._seconds = seconds
+        self._work = work
         self._child: _Child | None = None
         self._lock = threading.Lock()
         self._closings = 0
@@ -205,7 +249,7 @@ class _Lane:
             self._check_open(closings)
             if self._child is None or self._child.pages >= _PAGES_A_CHILD or not self._child.is_alive():
                 self._discard()
-                self._child = _Child(self._memory, self._seconds)
+                self._child = _Child(self._memory, self._seconds, self._work)
                 self._check_open(closings)  # whoever closes from here on sees the child
             return self._child.ask(request, body, self._seconds)
         except _ChildEndedError:
@@ -244,9 +288,9 @@ class _ChildEndedError(Exception):
 class _Child:
     """A running child and the pipes to it."""
 
-    def __init__(self, memory: int, seconds: float) -> None:
+    def __init__(self, memory: int, seconds: float, work: str) -> None:
         self.pages = 0
-        command = [sys.executable, "-m", "rag.reading.parser_child", str(memory), str(seconds + 5)]
+        command = [sys.executable, "-m", "rag.reading.parser_child", str(memory), str(seconds + 5), work]
         self.process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
@@ -312,7 +356,9 @@ def _fields(answer: dict[str, Any]) -> dict[str, Any]:
 
 def _environment() -> dict[str, str]:
     kept = {name: os.environ[name] for name in _KEPT_ENVIRONMENT if name in os.environ}
-    return {**kept, "PYTHONPATH": str(_ROOT), "PYTHONIOENCODING": "utf-8", "PYTHONDONTWRITEBYTECODE": "1"}
+    # One arena: glibc's many reserve address space, which is what is limited.
+    own = {"PYTHONPATH": str(_ROOT), "PYTHONIOENCODING": "utf-8", "PYTHONDONTWRITEBYTECODE": "1"}
+    return {**kept, **own, "MALLOC_ARENA_MAX": "1"}
 
 
 def _log_lines(stream: IO[bytes]) -> None:

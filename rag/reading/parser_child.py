@@ -13,14 +13,15 @@ from collections.abc import Callable
 from typing import IO, Any
 
 from rag.errors import IngestError
-from rag.messages.ingest import because
-from rag.reading.documents import find_reader
-from rag.reading.extract import as_mapping, extract
+from rag.reading.documents import read_document
+from rag.reading.extract import as_mapping
 from rag.reading.extraction.forest import fitted
 from rag.reading.feed import feed_task
 from rag.reading.links import links_task
+from rag.reading.ocr import load_engine, recognize_task
 from rag.reading.parser import read_frame, write_frame
 from rag.reading.sitemap import sitemap_task
+from rag.types import because
 from rag.web.guard import shown
 from rag.web.media import GZIP, XML
 
@@ -28,10 +29,10 @@ Task = Callable[[bytes, dict[str, Any]], dict[str, Any]]
 
 
 def main() -> None:
-    """Serve until the parent goes away. Arguments: address space in bytes, wall time in seconds."""
+    """Serve until the parent goes away. Arguments: address space in bytes, wall time in seconds, pages or scans."""
     memory, seconds = int(sys.argv[1]), float(sys.argv[2])
     requests, answers = _take_over_pipes()
-    _load()
+    (load_engine if sys.argv[3] == "scans" else _load)()
     _limit_memory(memory)
     write_frame(answers, {"ready": True})
     while frame := read_frame(requests):
@@ -61,7 +62,7 @@ def _take_over_pipes() -> tuple[IO[bytes], IO[bytes]]:
 def _load() -> None:
     """Import before memory is limited and the clock runs, what the first page would import."""
     import bs4  # noqa: F401
-    import charset_normalizer  # noqa: F401
+    import chardetng_py  # noqa: F401
     import trafilatura
 
     fitted()
@@ -84,12 +85,11 @@ def _limit_time(seconds: float) -> None:
 
 
 def _extract(body: bytes, header: dict[str, Any]) -> dict[str, Any]:
-    """The fields of `Extracted`; arguments: content_type, charset, url."""
+    """The fields of `Extracted`; arguments: content_type, charset, url, and what OCR found so far, where it is on."""
     kind, charset, url = header["content_type"], header["charset"], header["url"]
     if kind in (XML, GZIP):
         raise IngestError("content_type", url=shown(url), **because("feed" if kind == XML else "binary"))
-    reader = find_reader(kind)
-    return dict(as_mapping(reader(body, charset, url) if reader else extract(body, kind, charset, url)))
+    return dict(as_mapping(read_document(body, kind, charset, url, header.get("recognized"))))
 
 
 # A task takes a body and its arguments, returns what JSON can carry, imports its libraries when it is first called,
@@ -99,6 +99,7 @@ TASKS: dict[str, Task] = {
     "links": links_task,
     "feed": feed_task,
     "sitemap": sitemap_task,
+    "recognize": recognize_task,
 }
 
 

@@ -2,8 +2,6 @@
 
 `page_signals` looks at the tree in the process that parses, `judge` at the text afterwards. A page that is held
 back costs a person a decision, so each rule needs several signs that agree, and long texts are let through.
-
-Mojibake, text that was decoded with the wrong table, is known by sequences that no language writes.
 """
 
 from __future__ import annotations
@@ -14,12 +12,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from rag.reading.extraction.clean import clean_line
+from rag.reading.mojibake import find_wrong_decoding
 from rag.reading.parser import Extracted
 from rag.reading.walls import TITLES, WALLS, Wall
 from rag.text import weigh
 from rag.types import Notice
 
 _APP_ROOTS = "//div[@id='root' or @id='app' or @id='__next' or @id='__nuxt' or @id='application' or @id='main-app']"
+_REFRESHES = "//meta[translate(@http-equiv,'REFSH','refsh')='refresh']"
 _CAPTCHAS = re.compile(
     r"challenges\.cloudflare\.com|challenge-platform|cf[-_]chl|cf-turnstile|hcaptcha|recaptcha|g-recaptcha|geetest"
     r"|captcha-delivery|px-captcha|_incapsula_|funcaptcha|arkoselabs|nc_wrapper|tcaptcha|vaptcha|awswaf|captcha",
@@ -29,6 +29,12 @@ _CONSENTS = re.compile(
     r"onetrust|cookiebot|didomi|qc-cmp|sp_message|usercentrics|trustarc|truste|cookie-?(?:consent|wall|banner|notice)"
     r"|consent-?(?:banner|wall|form|modal|page)|gdpr|cmp-?container|iubenda|klaro",
     re.IGNORECASE,
+)
+# What plays a video or a sound, but for films that run in the background; and pages that say they are about one.
+_PLAYERS = (
+    "//video[not(@muted and @loop and not(@controls))]|//audio[@src or source]"
+    "|//iframe[@allowfullscreen or contains(@allow,'autoplay') or contains(@allow,'encrypted-media')]"
+    "|//meta[@property='og:type'][starts-with(@content,'video')]|//meta[@name='twitter:card'][@content='player']"
 )
 _MANY_LINKS = 15
 _SHORT = 120.0
@@ -56,21 +62,6 @@ _PARTS = re.compile(r"\n|\s[|·•›»/]\s|(?<=[.。])\s+")
 _FOOT_LONGEST = 900.0
 _FOOT_SHARE = 0.75
 _FOOT_LINE_LONGEST = 160.0
-# UTF-8 read as Latin-1 or Windows-1252: a lead byte, then one or more bytes of continuation.
-_AS_LATIN = re.compile(
-    "[\u00c2-\u00df][\u0080-\u00bf€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ]"
-    "|[\u00e0-\u00ef][\u0080-\u00bf€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ]{1,2}"
-)
-# GBK read as Latin-1: runs of its upper half, where European words have one such letter at a time.
-_GBK_AS_LATIN = re.compile("[\u00a1-\u00ff]{4,}")
-_FILLER = re.compile("锟斤拷|锟斤|斤拷|烫烫烫|屯屯屯|\ufffd")
-_HAN = re.compile("[\u4e00-\u9fff]")
-_WIDE = re.compile("[^\x00-\u00ff]+")
-_LOOKED_AT = 20_000
-_LEAST = 6
-_LATIN_SHARE = 0.03
-_GBK_SHARE = 0.4
-_FILLER_SHARE = 0.02
 _SENTENCE = re.compile(r"[^\n.!?。！？；]+(?:[.!?。！？；]+|\n|$)")
 _MARK = re.compile(r"^[\s#>*|•+-]+|\s*\|\s*$")
 
@@ -87,7 +78,9 @@ def page_signals(tree: Any, text: str) -> tuple[str, ...]:
     """What an lxml tree shows that the gate should know of; `text` is what was extracted from it.
 
     Of "html" (always), "scripts", "app_root" (an application's empty place), "password", "captcha",
-    "consent", "furniture" (much more was on the page than its text). The tree must still hold its scripts.
+    "consent", "refresh" (it names an address to go on to), "player" (of a video or a sound), "furniture" (much more was
+    on the page than its text).
+    The tree must still hold its scripts.
     """
     marks = _marks(tree)
     signals = ["html"]
@@ -101,6 +94,10 @@ def page_signals(tree: Any, text: str) -> tuple[str, ...]:
         signals.append("captcha")
     if _CONSENTS.search(marks):
         signals.append("consent")
+    if any("url" in meta.get("content", "").lower() for meta in tree.xpath(_REFRESHES)):
+        signals.append("refresh")
+    if has_player(tree):
+        signals.append("player")
     if weigh(text[:1000]) < _SHORT and _has_furniture(tree):
         signals.append("furniture")
     return tuple(signals)
@@ -122,11 +119,18 @@ def judge(extracted: Extracted, *, can_read: Callable[[str], bool], status: int 
     for wall in WALLS:
         if seen := _is_wall(wall, extracted, size, status):
             return Notice(wall.code, {"seen": clean_line(seen, 80)})
+    if size < _SHORT and "player" in extracted.signals:
+        return Notice("gate_player", {"seen": clean_line(text, 80)})
     if size <= _FOOT_LONGEST and (line := _foot(text)):
         return Notice("gate_boilerplate", {"seen": clean_line(line, 80)})
     if size < _SHORT and "furniture" in extracted.signals:
         return Notice("gate_short", {"characters": len(text.strip()), "seen": clean_line(text, 80)})
     return None
+
+
+def has_player(tree: Any) -> bool:
+    """Whether a page plays a video or a sound, or says that it is about one."""
+    return bool(tree.xpath(_PLAYERS))
 
 
 def _is_wall(wall: Wall, extracted: Extracted, size: float, status: int) -> str:
@@ -171,7 +175,7 @@ def _titled(wall: Wall, title: str) -> bool:
 
 def _letters(text: str, can_read: Callable[[str], bool]) -> Notice | None:
     """Whether the text's characters are wrong, or of a script that neither leg of the search reads."""
-    if sample := find_mojibake(text):
+    if sample := find_wrong_decoding(text):
         return Notice("gate_mojibake", {"seen": clean_line(sample, 60)})
     sample = text[:_SAMPLE]
     letters = _LETTER.findall(sample)
@@ -202,26 +206,3 @@ def _has_furniture(tree: Any) -> bool:
     """Whether a page has scripts, menus or pictures around its text, as sites have and bare documents do not."""
     links = len(tree.xpath("//a[@href]"))
     return links >= _MANY_LINKS or (tree.find(".//script") is not None and len(tree.xpath("//div|//img|//nav")) > 3)
-
-
-def find_mojibake(text: str) -> str:
-    """A piece of `text` that shows it was decoded wrong, or "" when it was not."""
-    sample = text[:_LOOKED_AT]
-    for pattern, share in (
-        (_FILLER, _FILLER_SHARE),
-        (_AS_LATIN, _LATIN_SHARE),
-        (_GBK_AS_LATIN, _LATIN_SHARE * 5),
-    ):
-        found = list(pattern.finditer(sample))
-        covered = sum(len(match[0]) for match in found)
-        if covered >= _LEAST and covered >= share * len(sample):
-            start = max(0, found[0].start() - 10)
-            return sample[start : start + 60]
-    return sample[:60] if _is_utf8_as_gbk(sample) else ""
-
-
-def _is_utf8_as_gbk(sample: str) -> bool:
-    """Whether the bytes that the characters are in GBK make Chinese in UTF-8, as those of real text do not."""
-    raw = b"".join(run.encode("gb18030", "ignore") for run in _WIDE.findall(sample))
-    recovered = 3 * len(_HAN.findall(raw.decode("utf-8", "ignore")))
-    return recovered >= 3 * _LEAST and recovered >= _GBK_SHARE * len(raw)

@@ -40,7 +40,7 @@ def parse_sitemap(body: bytes, url: str) -> tuple[list[str], list[tuple[str, str
     gzip. A damaged file gives what stands before the damage. Raises zlib.error for damaged gzip.
     """
     data = _unpacked(body)
-    text = decode(data)
+    text = decode(data, url=url)
     if not text.lstrip("\ufeff \t\r\n").startswith("<"):
         return [], _listed(text, url)
     if root_name(text) in ("rss", "feed", "rdf"):

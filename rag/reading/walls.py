@@ -218,7 +218,36 @@ _MISSING = Wall(
     frozenset(),
 )
 
-WALLS = (_CAPTCHA, _MISSING, _CONSENT, _LOGIN, _SCRIPTS)
+_MOVED = Wall(
+    "gate_moved",
+    _any(
+        r"\b(?:page|(?:web ?)?site|content|document|article|blog|resource|url|object|wiki|documentation|docs|forum"
+        r"|domain|address|journal|repository)\b.{0,30}\b(?:has|have|was|were|is)(?: (?:been|now|recently|permanently"
+        r"|temporarily))* (?:moved|relocated|migrated|transferred|redirected)\b",
+        r"^(?:\d{3}\W{0,3})?(?:(?:object|page|document) )?moved(?: (?:permanently|temporarily|here))?\W*$",
+        r"\b(?:you|browser) (?:(?:are|will|should|now|be|being|shortly|automatically) ){1,4}"
+        r"(?:redirected|forwarded|sent|taken)\b|\byou['’](?:re|ll) (?:(?:be|being|now) )*(?:redirected|forwarded)\b",
+        r"^(?:please wait\W{1,3})?redirect(?:ing|ion)?(?: you| to\b.{0,120})?\W*$",
+        r"(?:not|n['’]t|without)(?: being| get)?(?: automatically)? (?:redirect\w*|forward\w*)"
+        r"|\b(?:update|change) your (?:bookmarks?|links?)\b",
+        r"\b(?:page|site|blog|documents?|content)\b.{0,20}\bnow (?:(?:be )?(?:located|found|lives) )?(?:at|here)\b"
+        r"|\bmoved to (?:a new (?:address|location|url|domain|site)|https?:|here\b)",
+        r"(?:页面?|网页|网站|本站|頁面|網頁|網站|域名|网址|地址|文档|博客|论坛|專案|文章).{0,10}(?:已|现|現|永久|正在)"
+        r".{0,6}(?:迁移|搬迁|转移|移至|移到|搬到|搬家|更换|变更|迁往|迁至|遷移|搬遷|移動|移动|轉移)",
+        r"(?:正在|即将|即將|自动|自動|将会?|將會?).{0,8}(?:跳转|转向|转到|重定向|跳轉|轉向|重新導向)"
+        r"|(?:跳转|跳轉)(?:中|到|至)|(?:没有|未能?|不能|无法|沒有|無法).{0,6}(?:跳转|转向|跳轉|轉向)",
+    ),
+    _any(
+        r"\b(?:click|here|go on|continue|proceed|follow (?:this|the)|new (?:address|location|site|home|url|page)|moved"
+        r"|seconds?|bookmarks?|redirect\w*|refresh|wait|browser|link)\b|https?:",
+        "点击|點擊|这里|這裡|此处|此處|新网址|新地址|新域名|新站|秒|稍候|书签|收藏|浏览器|瀏覽器|链接|連結|手动|https?:",
+    ),
+    700,
+    0.7,
+    frozenset(["refresh"]),
+)
+
+WALLS = (_CAPTCHA, _MISSING, _CONSENT, _LOGIN, _MOVED, _SCRIPTS)
 """In the order in which they are tried: a bot check may ask for JavaScript, a login for cookies."""
 
 # What follows a title that is a wall's is a site's name, set off by a mark.
@@ -246,6 +275,10 @@ TITLES = {
         ".{0,6}(?:页面|网页|頁面|網頁|内容|文章|帖子|商品)(?:不存在|未找到|找不到|没有找到|已删除|已下架"
         "|出错了?|走丢了)",
         "(?:未找到|找不到)(?:页面|頁面)|出错了",
+    ),
+    "gate_moved": _title(
+        r"(?:30[12378]\W{0,3})?(?:(?:object|page|document|site) )?(?:has )?moved(?: permanently| temporarily)?",
+        "(?:page )?redirect(?:ing|ion|ed)?|(?:页面?|網頁|网页)?(?:正在)?(?:跳转|跳轉|重定向)(?:中|提示)?",
     ),
     "gate_login": _title(
         r"(?:sign|log)[ -]?in|log ?in to .{0,30}|.{0,25}[\W_](?:log[ -]?in|sign[ -]?in|登录|登入)",

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import logging
+import math
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from pydantic import BaseModel, Field, ValidationError
 
+from rag.checking.marks import cut, find_marks
+from rag.checking.statements import leads_on
 from rag.checking.verifier import Judgements, judging, read_judgements
 from rag.errors import ModelError
 from rag.models.failures import failures, model_error
+from rag.models.limits import limited, remember_thoughts, was_cut_thinking
+from rag.models.pace import learn
 from rag.models.refusals import refuses_tools, remember_no_tools, takes_tools
 from rag.models.structured import structured
 from rag.prompts import requests
@@ -21,6 +27,7 @@ from rag.reasoning.composing import Plan, composed
 from rag.reasoning.messages import call_for, unreadable_call
 from rag.reasoning.replies import listed, one_line, prose, reply_lines, reply_text
 from rag.reasoning.stream import ShownText, joined
+from rag.text import estimate_tokens
 from rag.types import CheckedBy, Exchange, Passage
 
 if TYPE_CHECKING:
@@ -36,21 +43,16 @@ Filled = TypeVar("Filled", bound=BaseModel)
 StructuredCall = Callable[["BaseChatModel", type[BaseModel], Sequence["BaseMessage"]], Awaitable[Any]]
 
 _MAX_ANSWER: Final = 40_000  # characters; a model that goes round in circles is cut off there
+_FORM: Final = 40  # tokens of a filled form, at the least
+_WORD: Final = re.compile(r"\w")
 NO_TOOLS: Final = "chat_no_tools"
 _STREAMS_A_REASON: Final = "openai-chat"
 
 
-class Verdict(BaseModel):
-    """Whether one passage helps to answer the question."""
+class Grades(BaseModel):
+    """Which passages do not help."""
 
-    number: int = Field(description="the passage's number")
-    relevant: bool = Field(description="true unless the passage has nothing to do with the question")
-
-
-class Verdicts(BaseModel):
-    """One verdict for each passage."""
-
-    verdicts: list[Verdict] = Field(description="one entry for each passage number")
+    irrelevant: list[int] = Field(default=[], description="numbers of the passages that have nothing to do with it")
 
 
 class ChatReasoner:
@@ -109,7 +111,8 @@ class ChatReasoner:
         refusals: tuple[type[Exception], ...] = (*failures(), NotImplementedError)
         with _failures_named():
             try:
-                reply = await (model.bind_tools(tools) if tools else model).ainvoke([_messages(prompt)[0], *messages])
+                asking = limited(model, prompt.most)
+                reply = await (asking.bind_tools(tools) if tools else asking).ainvoke([_messages(prompt)[0], *messages])
             except ValidationError:  # arguments that are JSON but no object: langchain makes no message of them
                 return unreadable_call()
             except refusals as error:
@@ -122,10 +125,9 @@ class ChatReasoner:
         return reply.model_copy(update={"content": reply_text(reply.text)})
 
     async def grade(self, question: str, passages: Sequence[Passage]) -> list[bool]:
-        """Judge all passages in one call; those that the model passed over count as relevant."""
-        reply = await self.filled(Verdicts, requests.grade(self.texts, question, passages))
-        said = {verdict.number: verdict.relevant for verdict in reply.verdicts} if reply else {}
-        return [said.get(number, True) for number in range(1, len(passages) + 1)]
+        """Ask in one call for the passages that do not help."""
+        reply = await self.filled(Grades, requests.grade(self.texts, question, passages))
+        return [number not in reply.irrelevant for number in range(1, len(passages) + 1)]
 
     async def verify(
         self, claims: Sequence[Claim], passages: Sequence[Passage], question: str = ""
@@ -143,8 +145,11 @@ class ChatReasoner:
 
     async def whole(self, prompt: Prompt) -> str:
         """One whole reply as it was written, without thoughts."""
+        await learn(self._fast)
         with _failures_named():
-            reply = await self._fast.ainvoke(_messages(prompt))
+            reply = await limited(self._fast, prompt.most).ainvoke(_messages(prompt))
+            if was_cut_thinking(self._fast, reply):
+                reply = await limited(self._fast, prompt.most).ainvoke(_messages(prompt))
         return reply_text(reply.text)
 
     def answer(self, question: str, passages: Sequence[Passage]) -> AsyncIterator[str]:
@@ -153,16 +158,25 @@ class ChatReasoner:
     def compose(self, question: str, passages: Sequence[Passage], plan: Plan) -> AsyncIterator[str]:
         return composed(self, question, passages, plan)
 
+    async def room(self, tokens: int) -> int:
+        """How many of so many tokens the model takes in, in one request and in the time that it may be silent."""
+        return (await learn(self._model)).room(tokens, _silence(self._model))
+
     async def stream(self, prompt: Prompt) -> AsyncIterator[str]:
         """Stream an answer. Raises ModelError after the pieces so far when it is not whole."""
-        shown = ShownText(NOT_IN_PAGES)
-        source = _Source(self._model, _messages(requests.beside(self.texts, prompt, self._notes)))
+        await learn(self._model)
+        messages = _messages(requests.beside(self.texts, prompt, self._notes))
+        shown, source = ShownText(NOT_IN_PAGES), _Source(limited(self._model, prompt.most), messages)
         with _failures_named():
             async for piece in shown.of(joined(source.pieces())):
                 yield piece
+            if source.unfinished == "answer_too_long" and not shown.text and remember_thoughts(self._model):
+                source = _Source(limited(self._model, prompt.most), messages)
+                async for piece in shown.of(joined(source.pieces())):
+                    yield piece
         if source.unfinished:
             raise ModelError(source.unfinished)
-        if not shown.text.strip() and not shown.signed:
+        if not shown.signed and not _says(shown.text):
             raise ModelError("answer_empty")
 
     async def condense(self, question: str, history: Sequence[Exchange], summary: str = "") -> str:
@@ -180,13 +194,21 @@ class ChatReasoner:
     async def filled(self, schema: type[Filled], prompt: Prompt) -> Filled:
         """What the model says in the form of `schema`. Raises ModelError, also for a reply that does not fit it."""
         fill: Any = self._structured or structured
+        pace = await learn(self._fast)
+        if pace.seconds(estimate_tokens(prompt.system + prompt.user), _FORM) > _silence(self._fast):
+            raise ModelError("model_slow")
         with _failures_named():
-            filled: Filled = await fill(self._fast, schema, _messages(prompt))
+            try:
+                filled: Filled = await fill(limited(self._fast, prompt.most), schema, _messages(prompt))
+            except ModelError as error:
+                if error.code != "chat_unusable" or not was_cut_thinking(self._fast, error.__cause__):
+                    raise
+                filled = await fill(limited(self._fast, prompt.most), schema, _messages(prompt))
         return filled
 
 
 class _Source:
-    """One streamed reply, and why it is not whole, as a code of rag.messages, if it is not."""
+    """One streamed reply, and why it is not whole, as a code of rag.locales, if it is not."""
 
     def __init__(self, model: BaseChatModel, messages: Sequence[BaseMessage]) -> None:
         self._model = model
@@ -212,6 +234,18 @@ class _Source:
             return "answer_too_long"
         dropped = not self._reason and self._model._llm_type == _STREAMS_A_REASON
         return "answer_cut_off" if dropped or self._reason == "content_filter" else ""
+
+
+def _silence(model: BaseChatModel) -> float:
+    """Seconds that a request to the model may be silent."""
+    seconds = getattr(model, "request_timeout", None)
+    return float(seconds) if isinstance(seconds, int | float) else math.inf
+
+
+def _says(text: str) -> bool:
+    """Whether there is more to a text than marks, and more than a line that leads on to nothing."""
+    bare = cut(text, find_marks(text), 0, len(text)).strip()
+    return bool(_WORD.search(bare)) and ("\n" in bare or not leads_on(bare))
 
 
 def _finish_reason(chunk: AIMessageChunk) -> str:

@@ -26,7 +26,8 @@ Compose = Literal["auto", "stuff", "refine", "map_reduce", "map_rerank"]
 COMPOSE: tuple[Compose, ...] = ("auto", "stuff", "refine", "map_reduce", "map_rerank")
 Numbered = tuple[int, Passage]
 
-_RULES_AND_ANSWER: Final = 1_600  # tokens of a request that are not passages
+_RULES_AND_ANSWER: Final = 1_200  # tokens of a request that are not passages
+_LEAST_ROOM: Final = 400
 _LABEL: Final = 40  # tokens of a passage's tags and title
 _AT_ONCE: Final = 4  # requests to a server
 _MARK: Final = re.compile(r"\[(\d{1,3})\]")
@@ -54,6 +55,10 @@ class Composer(Protocol):
         """As `Reasoner.answer`."""
         ...
 
+    async def room(self, tokens: int) -> int:
+        """How many of so many tokens the model takes in at once."""
+        ...
+
 
 class Writer(Protocol):
     """The part of a chat reasoner that is used here."""
@@ -78,7 +83,7 @@ def plan_for(
 
     Both longer ways need two calls at least; with fewer left everything goes at once, and is cut to fit.
     """
-    room = max(1_000, context_tokens - _RULES_AND_ANSWER)
+    room = max(_LEAST_ROOM, context_tokens - _RULES_AND_ANSWER)
     way: Way = "stuff"
     if calls >= 2 and len(passages) > 1:
         if compose != "auto":

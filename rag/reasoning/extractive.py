@@ -1,8 +1,9 @@
 """A reasoner that needs no model: its answers are sentences of the pages, chosen and ordered.
 
-A sentence is read with its title and headings, as BM25 ranks passages: what a page says of the thing in its title
-seldom names it again. A softmax over all sentences of the passages tells how likely each is the one that answers.
-The best one is quoted, and others that are likely enough: see docs/decisions/0012-quoted-answers.md.
+A sentence is read with its title and headings: what a page says of the thing in its title
+seldom names it again. What it means counts most: people ask in words that the page does not use. A softmax over all
+sentences of the passages says how likely each is the one that answers. The best one is quoted, and others that are
+likely enough: see docs/decisions/0012-quoted-answers.md.
 """
 
 from __future__ import annotations
@@ -19,13 +20,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rag.checking.statements import is_statement
+from rag.forms import fold
+from rag.models.answer_reader import AnswerReader, Line
+from rag.models.sentences import SentenceModel
 from rag.reasoning.composing import distilled
 from rag.reasoning.history import recalled
 from rag.reasoning.messages import call_for, exchanges_of
 from rag.reasoning.quotable import Quotable, quotables
-from rag.retrieval.following import term_weights
-from rag.retrieval.named_pages import several_named
-from rag.text import split_sentences, terms
+from rag.retrieval.answerable import is_across
+from rag.retrieval.following import dense_query, term_weights
+from rag.retrieval.named_pages import named_whole
+from rag.text import is_chinese, split_sentences
 from rag.types import Passage, SparseVector
 
 if TYPE_CHECKING:
@@ -35,9 +40,14 @@ if TYPE_CHECKING:
 Term = TypeVar("Term", int, str)
 
 BEARS_ON_IT: Final = 0.2
-"""Where no passage holds this share of the question's weighted terms, there is nothing to quote."""
+NEAR_ENOUGH: Final = 0.3
+"""Where no passage holds this share of the question's weighted terms, nor a sentence has this cosine with it, there is
+nothing to quote: of questions about another page one in twenty is nearer, of those about it one in twenty is not."""
+ON_SUBJECT: Final = 0.4
+"""The lowest cosine with the question for a quote of a further search; the best sentence of an unrelated page seldom
+reaches it."""
 RELEVANT: Final = 0.3
-LIKELY: Final = 0.05
+LIKELY: Final = 0.09
 """How likely a second sentence has to be the one that answers; a third one twice that."""
 LIKELY_OF_NAMED: Final = 0.001
 """How likely the first sentence of a page has to be that the question names beside others."""
@@ -45,10 +55,14 @@ MAX_SENTENCES: Final = 3
 NAMED: Final = 0.34
 """The share of what a question names, by IDF, that what is quoted or stands beside it should hold."""
 
-FEATURES: Final = {"holds": 9.1, "beside": 4.6, "bm25": 14.0, "meant": 5.7, "passage": 4.3, "quantity": 0.9}
-"""The columns of `features` and their weights, by `python -m benchmarks.quote_weights`."""
-_STEM = 5  # letters; terms of Chinese are pairs of signs
-_K1, _B = 1.2, 0.75
+FEATURES: Final = {"holds": 4.0, "beside": 4.0, "quantity": 1.1, "code": 8.0, "passage": 1.5, "near": 25.0}
+"""The columns of `features` and their weights, chosen on several sets: docs/decisions/0017-built-in-model.md."""
+READ: Final = 0.5
+"""The weight of what the reader says of a sentence, beside those."""
+HOLDS, PASSAGE, NEAR = map(list(FEATURES).index, ("holds", "passage", "near"))
+_ENCODED: Final = 64
+"""Sentences whose meaning is compared with the question's."""
+_MOST_CHARACTERS: Final = 600
 
 _ASKS_QUANTITY = re.compile(
     r"\bhow (?:many|much|old|long|far|tall|high|large|often|big)\b|\bwhen\b"
@@ -57,6 +71,10 @@ _ASKS_QUANTITY = re.compile(
     re.IGNORECASE,
 )
 _QUANTITY = re.compile(r"\d|[一二三四五六七八九十百千万两][个年月日次人名元天点]")
+_CODE = re.compile(
+    r"第\d++[^\W\d]?|(?<![^\W_])[A-Za-z]++[-‐‑–]?\d[\w-]*+|(?<![\d.])\d++(?:(?:\.\d++){2,}+|(?:\.\d++)?+%)"
+)
+_HYPHENS = str.maketrans("", "", "-‐‑–")
 _WORD = re.compile(r"\w")
 _LETTER = r"[^\W\u3400-\u9fff]"
 _NAME = re.compile(  # a capital within a sentence, a number, capitals, Latin letters among Chinese signs, a title
@@ -88,21 +106,25 @@ class Encoder(Protocol):
 class Sentence:
     """What can be quoted of the passage at `passage`.
 
-    `terms` are its own and those of its title and headings, `words` the same for BM25, `beside` the terms that only
-    the sentences before and after it have. `meant` is how near its passage's vector is, or what a reranking model
-    scores it, of the best one's.
+    `terms` are its own and those of its title and headings, `beside` the terms that only the sentences before and after
+    it have. `in_page` is its text after the page's title.
     """
 
     passage: int
     quoted: Quotable
     terms: frozenset[int]
     beside: frozenset[int]
-    words: Counter[str]
-    meant: float
+    in_page: str
 
     @property
     def written(self) -> str:
         return "\n\n".join(f"{line} [{self.passage + 1}]" for line in self.quoted.lines)
+
+    def line(self, passages: Sequence[Passage]) -> Line:
+        """The sentence as the reader takes it."""
+        above = passages[self.passage]
+        text = self.in_page.removeprefix(f"{above.title}. ")
+        return Line(self.passage, above.title, next(reversed(above.section), ""), text)
 
 
 class ExtractiveReasoner:
@@ -111,14 +133,25 @@ class ExtractiveReasoner:
     name = "extractive"
     kind: Literal["extractive", "chat"] = "extractive"
 
-    def __init__(self, encoder: Encoder, weights: TermWeights, before: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        encoder: Encoder,
+        weights: TermWeights,
+        before: Sequence[str] = (),
+        *,
+        meaning: SentenceModel | None = None,
+        reader: AnswerReader | None = None,
+    ) -> None:
+        """Without `meaning` and `reader` words alone decide."""
         self.encoder = encoder
         self.weights = weights
         self._before = tuple(before)
+        self._meaning = meaning
+        self._reader = reader
 
     def following(self, before: Sequence[str]) -> Self:
         """Implements Follower."""
-        return type(self)(self.encoder, self.weights, before)
+        return type(self)(self.encoder, self.weights, before, meaning=self._meaning, reader=self._reader)
 
     async def decide(self, question: str, history: Sequence[BaseMessage], tools: Sequence[BaseTool]) -> AIMessage:
         """Search for everything but what was said, which is answered from the conversation."""
@@ -154,7 +187,9 @@ class ExtractiveReasoner:
         return distilled(passages, lambda text: _share(weights, self._terms(text)), share)
 
     def unnamed(self, question: str, passages: Sequence[Passage]) -> list[str]:
-        """Implements Quoter."""
+        """Implements Quoter. Latin names are spelt otherwise in Chinese pages."""
+        if is_across(question, passages) and not is_chinese(question):
+            return []
         names = {name: self._terms(name) for name in _NAME.findall(question)}
         weights = self.weights(sorted(frozenset().union(*names.values())))
         held = frozenset[int]().union(*(self._terms("\n".join((p.title, *p.section, p.text))) for p in passages))
@@ -167,46 +202,111 @@ class ExtractiveReasoner:
 
         Where the question names several pages, the best of each goes before a second one of any.
         """
-        if max(self.shares(question, passages), default=0.0) < BEARS_ON_IT:
+        sentences, columns = self.told(question, passages)
+        if (
+            columns[:, NEAR].max(initial=0.0) < NEAR_ENOUGH
+            and max(self.shares(question, passages), default=0.0) < BEARS_ON_IT
+        ):
             return
-        named = several_named(passages, self._question_weights(question), self.encoder)
+        named = named_whole(passages, self._question_weights(question), self.encoder)
         chosen: list[Sentence] = []
-        for sentence, likely in _each_page_first(_by_likelihood(*self.told(question, passages)), passages, named):
+        ranked = _by_likelihood(sentences, self._scores(question, passages, sentences, columns))
+        for sentence, likely in _each_page_first(ranked, passages, named):
             if len(chosen) == MAX_SENTENCES or (chosen and likely < LIKELY * len(chosen)):
                 return
             if not chosen or _adds(sentence, chosen):
                 chosen.append(sentence)
                 yield sentence
 
+    def answers(self, question: str, passages: Sequence[Passage]) -> float:
+        """Implements Quoter."""
+        sentences, columns = self.told(question, passages)
+        logits = self._logits(question, passages, sentences, _by_features(sentences, columns))
+        if logits is None:
+            return 1.0
+        odds = float(np.nansum(np.exp(logits)))
+        return odds / (1.0 + odds)
+
     async def quotes(
-        self, question: str, numbers: Sequence[int], passages: Sequence[Passage], said: set[str]
+        self,
+        question: str,
+        numbers: Sequence[int],
+        passages: Sequence[Passage],
+        said: set[str],
+        *,
+        about: str = "",
     ) -> list[str]:
         """Quotes for a question from the passages of these numbers, from 1, with their marks; none of what was `said`,
-        which they are added to."""
+        which they are added to. With `about`, another question, only those near to that too.
+        """
         given = [passages[number - 1] for number in numbers]
-        found = await asyncio.to_thread(lambda: list(self.chosen(question, given)))
+        found = await asyncio.to_thread(lambda: self._near_to(about, list(self.chosen(question, given))))
         new = [one for one in found if one.quoted.text not in said]
         said.update(one.quoted.text for one in new)
         return ["\n\n".join(f"{line} [{numbers[one.passage]}]" for line in one.quoted.lines) for one in new]
 
+    def _near_to(self, question: str, sentences: list[Sentence]) -> list[Sentence]:
+        if not question or self._meaning is None or not sentences:
+            return sentences
+        near = self._meaning.encode_passages([one.in_page for one in sentences]) @ self._meaning.encode_query(question)
+        return [one for one, cosine in zip(sentences, near, strict=True) if cosine >= ON_SUBJECT]
+
     def told(self, question: str, passages: Sequence[Passage]) -> tuple[list[Sentence], NDArray[np.float64]]:
         """All that can be quoted of the passages, in order, with what asks, and their `features`. May block."""
-        near = [one.scores.get("rerank", one.scores.get("dense", 0.0)) for one in passages]
-        best = max(1e-9, *near)
-        sentences = [s for i, one in enumerate(passages) for s in self._sentences(i, one, max(0.0, near[i] / best))]
-        return sentences, features(question, self._question_weights(question), sentences)
+        sentences = [sentence for i, passage in enumerate(passages) for sentence in self._sentences(i, passage)]
+        best = max([1e-9, *(passage.score for passage in passages)])
+        scores = [max(0.0, passage.score) / best for passage in passages]
+        columns = features(question, self._question_weights(question), sentences, scores)
+        if self._meaning is not None and sentences:
+            columns[:, NEAR] = self._near(question, sentences, columns[:, HOLDS] + columns[:, PASSAGE])
+        return sentences, columns
 
-    def _sentences(self, index: int, passage: Passage, meant: float) -> Iterator[Sentence]:
-        parts = quotables(passage.text)
+    def _scores(
+        self,
+        question: str,
+        passages: Sequence[Passage],
+        sentences: Sequence[Sentence],
+        columns: NDArray[np.float64],
+    ) -> NDArray[np.float64]:
+        """How likely each sentence answers, (n,), on a logarithmic scale: by its features, and as it was read."""
+        scores = _by_features(sentences, columns)
+        logits = self._logits(question, passages, sentences, scores)
+        return scores if logits is None else scores + READ * np.where(np.isnan(logits), np.nanmin(logits), logits)
+
+    def _logits(
+        self, question: str, passages: Sequence[Passage], sentences: Sequence[Sentence], scores: NDArray[np.float64]
+    ) -> NDArray[np.float32] | None:
+        """What the reader says of each sentence, (n,), NaN for those that were not read; None where nothing is."""
+        order = [at for at in np.argsort(-scores, kind="stable").tolist() if not sentences[at].quoted.asks]
+        if self._reader is None or not order:
+            return None
+        asked = " ".join((*self._before[-1:], question))
+        return self._reader.read(asked, [sentence.line(passages) for sentence in sentences], order)
+
+    def _near(self, question: str, sentences: Sequence[Sentence], promise: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The cosine of each sentence with the question, at least 0: those of less promise get the lowest there is."""
+        assert self._meaning is not None
+        asked = dense_query(question, self._before, self._meaning, self.encoder)
+        places = np.argsort(-promise, kind="stable")[:_ENCODED]
+        cosines = np.maximum(self._meaning.encode_passages([sentences[at].in_page for at in places]) @ asked, 0.0)
+        near = np.full(len(sentences), cosines.min(), dtype=np.float64)
+        near[places] = cosines
+        return near
+
+    def _sentences(self, index: int, passage: Passage) -> Iterator[Sentence]:
+        parts = quotables(passage.text, passage.header)
         terms = [frozenset[int](), *(self._terms(part.text) for part in parts), frozenset[int]()]
-        above = " ".join((passage.title, *passage.section))
-        known, words = self._terms(above), _stems(above)
+        above = " ".join((passage.title, *passage.section, passage.header))
+        known = self._terms(above)
         for i, part in enumerate(parts, 1):
             if part.is_table_header:
                 known |= terms[i]
             elif (part.asks or not part.is_heading) and _WORD.search(part.text):
                 own = terms[i] | known
-                yield Sentence(index, part, own, (terms[i - 1] | terms[i + 1]) - own, words + _stems(part.text), meant)
+                beside = (terms[i - 1] | terms[i + 1]) - own
+                said = part.lines[0] if part.text.startswith("|") else part.text
+                in_page = f"{passage.title}. {said[:_MOST_CHARACTERS]}"
+                yield Sentence(index, part, own, beside, in_page)
 
     def shares(self, question: str, passages: Sequence[Passage]) -> list[float]:
         """How much of the question's words, by IDF, each passage holds with its title and headings. May block."""
@@ -249,41 +349,36 @@ def _share(weights: Mapping[Term, float], found: frozenset[Term]) -> float:
     return sum(weight for term, weight in weights.items() if term in found) / total if total else 0.0
 
 
-def features(question: str, weights: Mapping[int, float], sentences: Sequence[Sentence]) -> NDArray[np.float64]:
-    """What tells that a sentence answers, (n, 6), each 0 to 1; `weights` are the question's terms by IDF.
+def features(
+    question: str, weights: Mapping[int, float], sentences: Sequence[Sentence], scores: Sequence[float]
+) -> NDArray[np.float64]:
+    """What tells that a sentence answers, (n, 6), but for how near it is; `weights` are the question's terms by IDF.
 
-    Of the question's terms, each the more the rarer it is in the library and among the sentences, the shares that it,
-    what stands beside it, and its passage hold; BM25 of its words; `meant`; a quantity where one is asked for.
+    Of the question's terms, each the more the rarer it is in the library and among the sentences, the shares that the
+    sentence and what stands beside it hold; a quantity where one is asked for; the share of the question's codes that
+    it holds, which no meaning tells apart; its passage's score, of the best one's; and a column of zeros for its cosine
+    with the question.
     """
     rarity = _rarity(weights, [sentence.terms for sentence in sentences])
     rare = {term: math.sqrt(weight * rarity[term]) for term, weight in weights.items()}
-    by_words = _bm25(_stems(question), [sentence.words for sentence in sentences])
-    whole: dict[int, frozenset[int]] = {}
-    for sentence in sentences:
-        whole[sentence.passage] = whole.get(sentence.passage, frozenset()) | sentence.terms
-    covered = {passage: _share(rare, held) for passage, held in whole.items()}
-    counts = bool(_ASKS_QUANTITY.search(question))
-    rows = (
+    counts, codes = bool(_ASKS_QUANTITY.search(question)), _codes(question)
+    rows = [
         (
-            *(_share(rare, s.terms), _share(rare, s.beside), bm25, s.meant, covered[s.passage]),
-            counts and bool(_QUANTITY.search(s.quoted.text)),
+            _share(rare, sentence.terms),
+            _share(rare, sentence.beside),
+            counts and bool(_QUANTITY.search(sentence.quoted.text)),
+            len(codes & _codes(sentence.quoted.text)) / len(codes) if codes else 0.0,
+            scores[sentence.passage],
+            0.0,
         )
-        for s, bm25 in zip(sentences, by_words, strict=True)
-    )
-    return np.array(list(rows), dtype=np.float64).reshape(-1, len(FEATURES))
+        for sentence in sentences
+    ]
+    return np.array(rows, dtype=np.float64).reshape(-1, len(FEATURES))
 
 
-def _bm25(asked: Collection[str], texts: Sequence[Counter[str]]) -> list[float]:
-    """BM25 of each text, of the most that one can have (Robertson and Zaragoza 2009)."""
-    rarity = _rarity(asked, texts)
-    average = sum(map(Counter.total, texts)) / max(1, len(texts)) or 1.0
-    most = (_K1 + 1) * sum(rarity.values()) or 1.0
-    scores = []
-    for text in texts:
-        longer = _K1 * (1 - _B + _B * text.total() / average)
-        counts = ((idf, text[term]) for term, idf in rarity.items() if term in text)
-        scores.append(sum(idf * often * (_K1 + 1) / (often + longer) for idf, often in counts) / most)
-    return scores
+def _codes(text: str) -> set[str]:
+    """Numbers that name a thing: articles, versions, shares, part numbers; in one form of writing."""
+    return {code.translate(_HYPHENS).casefold() for code in _CODE.findall(fold(text))}
 
 
 def _rarity(asked: Collection[Term], texts: Sequence[Collection[Term]]) -> dict[Term, float]:
@@ -292,19 +387,17 @@ def _rarity(asked: Collection[Term], texts: Sequence[Collection[Term]]) -> dict[
     return {term: math.log(1 + (len(texts) - holding[term] + 0.5) / (holding[term] + 0.5)) for term in asked}
 
 
-def _stems(text: str) -> Counter[str]:
-    return Counter(term[:_STEM] for term in terms(text))
-
-
-def _by_likelihood(sentences: Sequence[Sentence], told: NDArray[np.float64]) -> list[tuple[Sentence, float]]:
-    """The sentences that state something with how likely each is the one that answers, most likely first.
-
-    One that asks hands what it is worth on to the one after it, as in an FAQ.
-    """
-    scores = told @ np.array(list(FEATURES.values()))
+def _by_features(sentences: Sequence[Sentence], columns: NDArray[np.float64]) -> NDArray[np.float64]:
+    """What the features are worth, (n,). A sentence that asks hands it on to the one after it, as in an FAQ."""
+    scores: NDArray[np.float64] = columns @ np.array(list(FEATURES.values()))
     for i in range(1, len(sentences)):
         if sentences[i - 1].quoted.asks and sentences[i - 1].passage == sentences[i].passage:
             scores[i] = max(scores[i - 1 : i + 1])
+    return scores
+
+
+def _by_likelihood(sentences: Sequence[Sentence], scores: NDArray[np.float64]) -> list[tuple[Sentence, float]]:
+    """The sentences that state something with how likely each is the one that answers, most likely first."""
     kept = [i for i, sentence in enumerate(sentences) if not sentence.quoted.asks]
     odds = np.exp(scores[kept] - max(scores[kept], default=0.0))
     order = np.argsort(-odds, kind="stable")
@@ -318,7 +411,7 @@ def _each_page_first(
     best: dict[str, tuple[Sentence, float]] = {}
     for sentence, likely in ranked:
         page = passages[sentence.passage].url_hash
-        if page in named and likely >= LIKELY_OF_NAMED:
+        if len(named) > 1 and page in named and likely >= LIKELY_OF_NAMED:
             best.setdefault(page, (sentence, 1.0))
     return [*best.values(), *ranked]
 

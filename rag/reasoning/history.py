@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal, Protocol, Self, TypeVar, runtime_checkable
 
-from rag.messages import say
-from rag.reasoning.questions import is_about_conversation
+from rag.checking.terms import read
+from rag.locales import say
+from rag.reasoning.questions import asks, is_about_conversation
 from rag.reasoning.reasoner import Quoter, Reasoner
 from rag.retrieval.following import TURNS
 from rag.text import estimate_tokens, first_sentence, is_chinese, unmarked
@@ -37,6 +38,7 @@ _ALL: Final = re.compile(
     re.IGNORECASE,
 )
 MAX_STANDALONE: Final = 600  # characters
+_NEW_WORDS: Final = 2  # that a completed follow-up may bring
 
 Reads = TypeVar("Reads", Reasoner, Quoter)
 
@@ -126,6 +128,26 @@ def recalled(question: str, exchanges: Sequence[Exchange]) -> str:
 def _asks_for_the_answer(question: str) -> bool:
     you = _YOU.search(question)
     return bool(you and _ANSWER.search(question, you.end()))
+
+
+def completes(standalone: str, question: str, history: Sequence[Exchange]) -> bool:
+    """Whether a follow-up, as a model completed it, is still a question about the same.
+
+    It asks where the follow-up asks, in the same language; it keeps a word of it, and most of its words were said
+    before. Small models answer the question instead, or write about something else.
+    """
+    if standalone == question:
+        return True
+    if is_chinese(standalone) != is_chinese(question) or (asks(question) and not asks(standalone)):
+        return False
+    own, made = _content(question), _content(standalone)
+    told = own.union(*(_content(f"{one.meant} {one.answer}") for one in history))
+    new = made - told
+    return (not own or bool(own & made)) and len(new) <= max(_NEW_WORDS, len(made) // 2)
+
+
+def _content(text: str) -> set[str]:
+    return {term.key for term in read(text).terms}
 
 
 def questions_before(history: Sequence[Exchange]) -> list[str]:

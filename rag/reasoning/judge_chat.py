@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from pydantic import BaseModel, Field
 
+from rag.checking.verbatim import whole_sentences
 from rag.prompts import requests
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.judge import Judgement, Score
@@ -46,6 +47,6 @@ class ChatJudge:
 def _judgement(said: PassageReply | None, passage: Passage) -> Judgement:
     if said is None:
         return Judgement(0)
-    quote = said.quote.strip() if said.quote.strip() in passage.text else ""
+    quote = whole_sentences(said.quote, passage.text)
     missing = " ".join(said.missing.split())[:_LONGEST] if said.score == 1 else ""
     return Judgement(said.score, missing, " ".join(said.reason.split())[:_LONGEST], quote)

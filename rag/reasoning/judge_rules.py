@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from typing import Final
 
-from rag.messages import say
+from rag.locales import say
 from rag.reasoning.extractive import BEARS_ON_IT, ExtractiveReasoner
 from rag.reasoning.hops import Lead, RulePlanner, bare
 from rag.reasoning.judge import Judgement, Score

@@ -13,7 +13,7 @@ from typing import Final
 from rag.text import question_language
 from rag.types import Notice
 
-__all__ = ["MAX_CHARACTERS", "is_about_conversation", "is_thanks", "is_third_language", "question_problem"]
+__all__ = ["MAX_CHARACTERS", "asks", "is_about_conversation", "is_thanks", "is_third_language", "question_problem"]
 
 MAX_CHARACTERS: Final = 4_000
 
@@ -103,6 +103,11 @@ _OF_TALK_CHINESE: Final = re.compile(
 )
 
 
+_ASKS = re.compile(
+    r"[?？][\"'”’」)）]*$|^\W*(?:and |but |so )?(?:what|which|who|whom|whose|when|where|why|how|is|are|was|were|do|does"
+    r"|did|can|could|has|have|had|will|would|should)\b|什么|啥|怎|如何|为何|多少|多[久大长高快]|哪|谁|几|吗|呢|何时|是否|是不是",
+    re.IGNORECASE,
+)
 _THANKS = re.compile(r"\b(?:thanks?|thx|ty|cheers|grateful)\b|[谢謝]|感激|辛苦了")
 
 
@@ -129,6 +134,11 @@ def is_third_language(question: str) -> bool:
     if not foreign:
         return bool(articles and english_too and not english)
     return foreign + articles + english_too >= 2 > english
+
+
+def asks(text: str) -> bool:
+    """Whether a line is a question by its sign, its first words, or the words that ask in Chinese."""
+    return bool(_ASKS.search(text.strip()))
 
 
 def is_thanks(question: str) -> bool:

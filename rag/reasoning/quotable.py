@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from rag.checking.marks import code_spans
-from rag.text import fenced_blocks, split_sentences
+from rag.text import fenced_blocks, split_sentences, without_struck
 
 MOST_COMMANDS: Final = 6
 _FENCE: Final = re.compile(r"\s*(?:```|~~~)")
@@ -23,6 +23,8 @@ _LIST_MARKS: Final = re.compile(r"^(?:\s*(?:[-*+•>]|\d{1,3}[.)])\s+)+")
 _BOLD: Final = re.compile(r"(?<![A-Za-z0-9*])\*\*(?=[^\s*])((?:[^*\n]++|\*(?!\*))++)(?<=[^\s*])\*\*(?![A-Za-z0-9*])")
 _CUT_OFF: Final = re.compile(r"^\*\*(?=[^\s*])(?!.*\*\*)|(?<=[^\s*])\*\*$")  # the sentence's part of a longer emphasis
 _UNDERLINED: Final = re.compile(r"(?<!\w)__(?=[^\s_])((?:[^_\n]++|_(?!_))++)(?<=[^\s_])__(?!\w)")
+_BAR: Final = re.compile(r"(?<!\\)\|")
+_NOTE_MARK: Final = re.compile(r"\[\^[^\[\]\s]{1,8}\]")
 _IDENTIFIER: Final = re.compile(r"[a-z][a-z0-9_]*")
 
 
@@ -44,27 +46,33 @@ class Quotable:
         return not self.is_code and bool(_QUESTION.search(self.text))
 
 
-def quotables(text: str) -> list[Quotable]:
-    """All that can be quoted of `text`, in order; the fences of code are left out."""
+def quotables(text: str, header: str = "") -> list[Quotable]:
+    """All that can be quoted of `text`, in order; the fences of code are left out, and what is struck out.
+
+    `header` is that of the table that its first rows go on with.
+    """
     found: list[Quotable] = []
     at = 0
+    header = header.partition("\n")[0]
     for start, end in fenced_blocks(text):
-        found += _sentences(text, at, start)
+        found += _sentences(text, at, start, "" if at else header)
         found = _with_code(found, text[start:end].splitlines())
         at = end
-    return found + _sentences(text, at, len(text))
+    return found + _sentences(text, at, len(text), "" if at else header)
 
 
-def _sentences(text: str, start: int, end: int) -> list[Quotable]:
+def _sentences(text: str, start: int, end: int, header: str) -> list[Quotable]:
     """The sentences; a row of a table is written with its header, which stands above a line of bars and dashes."""
     found: list[Quotable] = []
-    header = ""
-    for sentence in (text[a:b] for a, b in split_sentences(text, start, end)):
+    for a, b in split_sentences(text, start, end):
+        sentence, valid = text[a:b], without_struck(text, a, b)
+        if valid != sentence and not _WORD.search(valid):
+            continue
         if not sentence.startswith("|"):
             header = ""
         elif found and not sentence.strip("|-: \t") and found[-1].text.startswith("|"):
             header, found[-1] = found[-1].text, replace(found[-1], is_table_header=True)
-        found.append(Quotable(sentence, (as_row(sentence, header) if header else as_prose(sentence),)))
+        found.append(Quotable(sentence, (as_row(valid, header) if header else as_prose(valid),)))
     return found
 
 
@@ -100,7 +108,7 @@ def _commands(lines: list[str]) -> list[str]:
 
 
 def as_prose(text: str) -> str:
-    """A sentence without list marks, table bars and emphasis, on one line; code in it stays to the letter."""
+    """A sentence without list marks, marks of notes, table bars and emphasis; code in it stays to the letter."""
     bare = " ".join(_LIST_MARKS.sub("", text).split())
     if bare.startswith("|"):
         bare = " · ".join(filter(None, _cells(bare)))
@@ -114,14 +122,14 @@ def as_prose(text: str) -> str:
 def as_row(row: str, header: str) -> str:
     """A row of a table as prose, each cell but the first with the name of its column: `Team: 79 € (Price)`."""
     (first, *cells), (_, *names) = _cells(row), _cells(header)
-    if not first or not any(cells) or len(cells) != len(names):
+    if not any(cells) or len(cells) != len(names):
         return as_prose(row)
-    told = (f"{cell} ({name})" if name else cell for cell, name in zip(cells, names, strict=True) if cell)
-    return as_prose(f"{first}: {' · '.join(told)}")
+    told = " · ".join(f"{cell} ({name})" if name else cell for cell, name in zip(cells, names, strict=True) if cell)
+    return as_prose(f"{first}: {told}" if first else told)
 
 
 def _cells(row: str) -> list[str]:
-    return [cell.strip() for cell in row.strip().strip("|").split("|")]
+    return [cell.strip().replace("\\|", "|") for cell in _BAR.split(row.strip().removeprefix("|").removesuffix("|"))]
 
 
 def as_code(line: str) -> str:
@@ -134,7 +142,7 @@ def as_code(line: str) -> str:
 
 def _without_emphasis(text: str) -> str:
     """`2 ** 3` and `__init__` are none, though nothing marks them as code; the latter would read as bold."""
-    return _UNDERLINED.sub(_name_or_words, _CUT_OFF.sub("", _BOLD.sub(r"\1", text)))
+    return _UNDERLINED.sub(_name_or_words, _CUT_OFF.sub("", _BOLD.sub(r"\1", _NOTE_MARK.sub("", text))))
 
 
 def _name_or_words(underlined: re.Match[str]) -> str:

@@ -63,6 +63,10 @@ class Quoter(Protocol):
         """The passages, in order, with about `share` of their text: the sentences that bear on the question. Blocks."""
         ...
 
+    def answers(self, question: str, passages: Sequence[Passage]) -> float:
+        """How likely a sentence of the passages answers the question, 0 to 1; 1 where that cannot be told. Blocks."""
+        ...
+
     def unnamed(self, question: str, passages: Sequence[Passage]) -> list[str]:
         """What the question names, if the passages hold too little of it: the names that none of them holds. Blocks."""
         ...

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from rag.reasoning.stream import without_thinking
+from rag.models.reply_text import without_thoughts
 from rag.text import mended
 
 _BULLET: Final = re.compile(r"(?<!\s)\s*+(?:[-*•·]\s+|•|-(?=[\u4e00-\u9fff]))")
@@ -28,7 +28,7 @@ _LEADS_IN: Final = re.compile(r"[:：][*_\s]*$")
 
 def reply_text(text: str) -> str:
     """The whole of a reply as it was written, without thoughts."""
-    return without_thinking(mended(text))
+    return without_thoughts(mended(text)).strip()
 
 
 def reply_lines(text: str) -> list[str]:

@@ -1,13 +1,12 @@
-"""What thinks in research: it plans, words searches, reads what they bring, decides how to go on, and writes.
+"""What research plans, asks and reads: what a chat model (`research_chat`) and rules (`research_rules`) give.
 
-Four protocols, which a chat model and rules both answer. Where the model fails, its step is done by the rules.
+Where the model fails, its step is done by the rules.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Literal, Protocol
+from typing import Final, Literal
 
 from rag.types import Passage
 
@@ -111,31 +110,3 @@ class Part:
 
     heading: str
     numbers: tuple[int, ...] = field(default=())
-
-
-class Planner(Protocol):
-    async def plan(self, question: str, titles: Sequence[str]) -> Plan:
-        """Aspects and first steps; `titles` are those of the library's pages. Raises ModelError, as all of these."""
-        ...
-
-
-class Researcher(Protocol):
-    async def word(self, task: Task) -> Query:
-        """The query for a step, with the way to search and why."""
-        ...
-
-    async def read(self, task: Task, passages: Sequence[Passage]) -> Reading:
-        """What bears on the step's sub-question, and on the aspects of the whole."""
-        ...
-
-
-class Policy(Protocol):
-    async def decide(self, progress: Progress, *, revisions: int) -> Choice:
-        """How to go on after a round; `revisions` are still allowed."""
-        ...
-
-
-class Synthesiser(Protocol):
-    def report(self, question: str, parts: Sequence[Part], passages: Sequence[Passage]) -> AsyncIterator[str]:
-        """The report in pieces, with marks `[n]` for 1-based places in `passages`; nothing where they say nothing."""
-        ...

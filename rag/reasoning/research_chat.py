@@ -1,4 +1,4 @@
-"""Research by a chat model: implements the protocols of `research` with one request each."""
+"""Research by a chat model: one request for each thing that it decides or writes."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Final, Literal
 
 from pydantic import BaseModel, Field
 
+from rag.checking.verbatim import whole_sentences
 from rag.prompts import requests
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.replies import one_line
@@ -99,17 +100,19 @@ class MendReply(BaseModel):
 
 
 class ChatResearcher:
-    """Implements Planner, Researcher, Policy and Synthesiser."""
+    """Plans, words searches, reads, decides and writes; every method raises ModelError."""
 
     def __init__(self, chat: ChatReasoner) -> None:
         self._chat = chat
 
     async def plan(self, question: str, titles: Sequence[str]) -> Plan:
+        """Aspects and first steps; `titles` are those of the library's pages."""
         reply = await self._chat.filled(PlanReply, requests.plan(self._chat.texts, question, titles))
         aspects = [Aspect(f"a{n}", _short(one.text), one.kind) for n, one in enumerate(reply.aspects, 1)]
         return Plan(tuple(aspects), _steps(reply.steps, MOST_STEPS), _short(reply.unclear))
 
     async def word(self, task: Task) -> Query:
+        """The query for a step, with the way to search and why."""
         words = f" ({', '.join(task.step.keywords)})" if task.step.keywords else ""
         wanted = task.step.text + words
         prompt = requests.search_query(self._chat.texts, task.question, wanted, task.past, task.headings)
@@ -118,15 +121,18 @@ class ChatResearcher:
         return Query(_short(reply.query) or task.step.text, reply.search, _short(reply.reason), section)
 
     async def read(self, task: Task, passages: Sequence[Passage]) -> Reading:
+        """What bears on the step's sub-question, and on the aspects of the whole."""
         aspects = [aspect.text for aspect in task.aspects]
         prompt = requests.distil(self._chat.texts, task.question, task.step.text, aspects, passages)
         reply = await self._chat.filled(ReadReply, prompt)
-        told = [(one.number - 1, one.sentence.strip()) for one in reply.sentences if 0 < one.number <= len(passages)]
-        verbatim = tuple((place, said) for place, said in told if said and said in passages[place].text)
+        told = [(one.number - 1, one.sentence) for one in reply.sentences if 0 < one.number <= len(passages)]
+        found = ((place, whole_sentences(said, passages[place].text)) for place, said in told)
+        verbatim = tuple(dict.fromkeys((place, said) for place, said in found if said))
         met = tuple(task.aspects[n - 1].id for n in reply.met if 0 < n <= len(task.aspects))
         return Reading(verbatim, one_line([reply.summary])[:SUMMARY], met)
 
     async def decide(self, progress: Progress, *, revisions: int) -> Choice:
+        """How to go on after a round; `revisions` are still allowed."""
         prompt = requests.go_on(
             self._chat.texts,
             progress.question,
@@ -139,6 +145,7 @@ class ChatResearcher:
         return Choice(reply.action, _short(reply.justification), _steps(reply.steps, MOST_NEW))
 
     def report(self, question: str, parts: Sequence[Part], passages: Sequence[Passage]) -> AsyncIterator[str]:
+        """The report in pieces, with marks `[n]` for 1-based places in `passages`; nothing where they say nothing."""
         headings = [part.heading for part in parts]
         return self._chat.stream(requests.report(self._chat.texts, question, headings, list(enumerate(passages, 1))))
 

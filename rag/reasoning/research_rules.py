@@ -1,4 +1,4 @@
-"""Research without a model: implements the protocols of `research` by names, shared terms, and quotes."""
+"""Research without a model: by names, shared terms, and quotes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from typing import Final
 
-from rag.messages import say
+from rag.locales import say
 from rag.reasoning.extractive import ExtractiveReasoner, Sentence
 from rag.reasoning.hops import Planned, RulePlanner
 from rag.reasoning.research import (
@@ -21,14 +21,14 @@ from rag.reasoning.research import (
     SubQuestion,
     Task,
 )
-from rag.text import first_sentence, question_language
+from rag.text import first_sentence, literal, question_language
 from rag.types import Notice, Passage
 
 _DISTILLED: Final = 2  # sentences that a step is remembered by
 
 
 class RuleResearcher:
-    """Implements Planner, Researcher, Policy and Synthesiser."""
+    """What `research_chat.ChatResearcher` does, without a model."""
 
     def __init__(self, quoter: ExtractiveReasoner) -> None:
         self._planner = RulePlanner(quoter.encoder, quoter.weights)
@@ -64,11 +64,18 @@ class RuleResearcher:
         return Choice("revise", say(Notice("research_new_name"), language), steps)
 
     async def report(self, question: str, parts: Sequence[Part], passages: Sequence[Passage]) -> AsyncIterator[str]:
-        """Quotes by sub-question, no sentence twice."""
+        """Quotes by sub-question, no sentence twice.
+
+        Where the rules made up the sub-question, its quotes have to bear on the question, and stand below the title of
+        their page.
+        """
         said, between = set[str](), ""
         for part in parts:
-            quotes = await self._quoter.quotes(part.heading, part.numbers, passages, said)
-            above = [f"## {part.heading}"] if quotes and len(parts) > 1 else []
+            of_question = part.heading in question
+            about = "" if of_question else question
+            quotes = await self._quoter.quotes(part.heading, part.numbers, passages, said, about=about)
+            heading = part.heading if of_question else passages[part.numbers[0] - 1].title
+            above = [f"## {literal(heading)}"] if quotes and len(parts) > 1 else []
             for piece in (*above, *quotes):
                 yield between + piece
                 between = "\n\n"

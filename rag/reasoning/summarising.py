@@ -23,6 +23,10 @@ _ALL = 16  # parts that are all told of
 _FEW = 3  # headings; a text with no more is told of in even parts
 _SAYS_ENOUGH = 25  # Latin characters' worth
 _SAYS_TOO_MUCH = 600
+_CANDIDATES = 24  # sentences at the beginning of a page, one of which says what it is about
+_OPENING = 6_000  # characters in which these are
+_OPENS, _ONE_LINE = 45, 240  # Latin characters' worth
+_ENDS, _CLOSING = (".", "!", "。", "！"), "*_\"'”’」』)）"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +94,13 @@ def leading(text: str, count: int) -> list[Quotable]:
     sentences = [one for one in can if not one.is_code and all(map(is_statement, one.lines))]
     whole = [one for one in sentences if _SAYS_ENOUGH <= weigh(one.text) <= _SAYS_TOO_MUCH]
     return (whole or sentences or can)[:count]
+
+
+def opening_sentence(text: str) -> str:
+    """The first whole sentence of a page that says enough; its first one of any kind where none does, or nothing."""
+    can = [one.lines[0] for one in leading(text[:_OPENING], _CANDIDATES) if not one.is_code]
+    whole = (line for line in can if _OPENS <= weigh(line) <= _ONE_LINE and line.rstrip(_CLOSING).endswith(_ENDS))
+    return next(whole, can[0] if can else "")
 
 
 def telling(texts: Sequence[str], parts: int) -> list[list[Quotable]]:

@@ -23,7 +23,13 @@ REFUSE: Final = 0.25
 """Below this the library is taken not to hold the answer: calibrated so that few answerable questions are."""
 DOUBT: Final = 0.4
 """Below this an answer carries a caveat."""
+SURE: Final = 0.9
+"""From here on the search is believed more than a small model that found no answer, and nothing is graded."""
 UNDECIDED: Final = 0.5
+SEARCHED: Final = 0.25
+"""What the logit of the search's probability counts beside that of the sentences as they were read."""
+ANSWERED: Final = 0.4
+"""The least sum of the two at which quotes are taken to answer: docs/decisions/0021-answer-reader.md."""
 
 KEYWORD_FEATURES: Final = ("asked", "covered")
 FEATURES: Final = (*KEYWORD_FEATURES, "dense")
@@ -31,17 +37,30 @@ Page = tuple[Terms, list[Terms]]
 """The question's terms in a page's title, and in each two neighbouring sentences with what stands above them."""
 
 
-def probability(features: Mapping[str, float], model: str, dense_voted: bool) -> float:
+def probability(features: Mapping[str, float], model: str, dense_voted: bool, *, across: bool = False) -> float:
     """How likely the library holds the answer, 0 to 1.
 
     `model` is the embedding model's name. Cosines of different models do not compare: one that was not
-    calibrated is believed when it found something, so that it never leads to a refusal.
+    calibrated is believed when it found something, so that it never leads to a refusal. `across` languages a
+    question shares no words with the pages, and its meaning alone counts.
     """
     calibrations = _calibrations()
+    if across and dense_voted and f"{model} across" in calibrations:
+        return _logistic(features, calibrations[f"{model} across"])
     if dense_voted and model in calibrations:
         return _logistic(features, calibrations[model])
     by_keyword = _logistic(features, calibrations["keyword"])
     return max(by_keyword, UNDECIDED) if dense_voted and features["dense"] > 0 else by_keyword
+
+
+def is_answered(read: float, searched: float) -> bool:
+    """Return whether quotes answer, by two probabilities: of their sentences as read, and of the search."""
+    return _logit(read) + SEARCHED * _logit(searched) >= ANSWERED
+
+
+def _logit(probability: float) -> float:
+    bounded = min(max(probability, 1e-6), 1 - 1e-6)
+    return math.log(bounded / (1.0 - bounded))
 
 
 def features_of(idf: Mapping[int, float], passages: Sequence[Passage], sparse: SparseEncoder) -> dict[str, float]:
@@ -89,6 +108,12 @@ def _pages(asked: Terms, passages: Sequence[Passage], sparse: SparseEncoder) -> 
         windows = [window & asked for passage in own for window in _windows(passage, sparse)]
         found.append((sparse.terms(own[0].title) & asked, windows))
     return found
+
+
+def is_across(question: str, passages: Sequence[Passage]) -> bool:
+    """Whether the best passage is in another language than the question."""
+    best = max(passages, key=lambda passage: passage.score, default=None)
+    return best is not None and detect_language(best.text) not in ("", question_language(question))
 
 
 def held_by(

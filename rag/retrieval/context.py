@@ -93,7 +93,8 @@ def _cut(passage: Passage, bounds: Bounds) -> Passage:
     before = passage.text[:start]
     lead = before[len(before.rstrip()) :] if start else passage.lead
     text = passage.text[start:end]
-    return replace(passage, text=text, start=passage.start + start, end=passage.start + end, lead=lead)
+    header = "" if start else passage.header
+    return replace(passage, text=text, start=passage.start + start, end=passage.start + end, lead=lead, header=header)
 
 
 def touch(one: Passage, other: Passage) -> bool:
@@ -114,6 +115,7 @@ def joined(better: Passage, other: Passage) -> Passage:
         start=first.start,
         end=max(first.end, second.end),
         lead=first.lead,
+        header=first.header,
         section=better.section if len(better.text) >= len(other.text) else section or better.section,
     )
 
@@ -159,6 +161,7 @@ def _parent_of(child: Passage, text: str) -> Passage:
         start=start,
         end=end,
         lead=white_space_before(text, start),
+        header=child.header if start == child.start else "",
         parent=None,
         parent_id="",
     )

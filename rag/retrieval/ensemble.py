@@ -79,6 +79,8 @@ class EnsembleRetriever:
             ),
             legs=tuple(dict.fromkeys(leg for each in found.values() for leg in each.legs)),
             ms=_summed(each.ms for each in found.values()),
+            notes={**_silence(found.values()), **likeliest.notes},
+            damaged=tuple(dict.fromkeys(title for each in found.values() for title in each.damaged)),
         )
 
     def _weighed(self, name: str, found: Retrieval) -> Iterable[Candidate]:
@@ -138,6 +140,12 @@ def _at_home(candidates: Sequence[Candidate]) -> list[Candidate]:
     for one in ranked:
         homes.setdefault(one.passage.url_hash, one.passage.library)
     return [one for one in ranked if homes[one.passage.url_hash] == one.passage.library]
+
+
+def _silence(each: Iterable[Retrieval]) -> dict[str, Any]:
+    """The note that a library's embedding model gave no vector."""
+    noted = [found.notes["meaning"] for found in each if "meaning" in found.notes]
+    return {"meaning": noted[0]} if noted else {}
 
 
 def _summed(each: Iterable[Mapping[str, float]]) -> dict[str, float]:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rag.messages import MESSAGES, say
+from rag.locales import say, sentences
 from rag.types import Candidate, Notice, Passage, Retrieval
 
 FUSED = "fused"
@@ -149,7 +149,7 @@ def _paragraph(row: Row) -> str:
 
 
 def _note(note: object) -> str:
-    if isinstance(note, Mapping) and note.get("code") in MESSAGES:
+    if isinstance(note, Mapping) and note.get("code") in sentences("en"):
         return say(Notice(str(note["code"]), note.get("params") or {}), "en")
     return note if isinstance(note, str) else json.dumps(note, ensure_ascii=False, default=str)
 

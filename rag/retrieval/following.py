@@ -12,7 +12,6 @@ from typing import Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from rag.models.embedding import EmbeddingModel
 from rag.types import SparseVector
 
 HALF_AT: Final = 4.0
@@ -24,6 +23,12 @@ TURNS: Final = 4
 
 class TermEncoder(Protocol):
     def encode_query(self, text: str) -> SparseVector: ...
+
+
+class QueryEncoder(Protocol):
+    def encode_query(self, text: str) -> NDArray[np.float32]: ...
+
+    def can_read(self, text: str) -> bool: ...
 
 
 def term_weights(question: str, before: Sequence[str], encoder: TermEncoder) -> dict[int, float]:
@@ -40,9 +45,7 @@ def sparse_query(question: str, before: Sequence[str], encoder: TermEncoder) -> 
     return SparseVector(list(weights), list(weights.values()))
 
 
-def dense_query(
-    question: str, before: Sequence[str], model: EmbeddingModel, encoder: TermEncoder
-) -> NDArray[np.float32]:
+def dense_query(question: str, before: Sequence[str], model: QueryEncoder, encoder: TermEncoder) -> NDArray[np.float32]:
     """The normalised sum of the questions' vectors, (d,), so weighed; those that the model cannot read are left out."""
     vector = model.encode_query(question)
     for earlier, weight in _weighed(before, len(encoder.encode_query(question).indices)):

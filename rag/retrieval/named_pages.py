@@ -36,8 +36,8 @@ def named(titles: Sequence[Terms], weigh: Callable[[Terms], float], worth: Seque
     return found
 
 
-def several_named(passages: Sequence[Passage], asked: Mapping[int, float], encoder: TermReader) -> set[str]:
-    """The `url_hash` of each page whose title stands in the question, where there are several; else none."""
+def named_whole(passages: Sequence[Passage], asked: Mapping[int, float], encoder: TermReader) -> set[str]:
+    """The `url_hash` of each page whose title stands in the question."""
     best: dict[str, Passage] = {}
     for passage in passages:
         known = best.setdefault(passage.url_hash, passage)
@@ -50,5 +50,4 @@ def several_named(passages: Sequence[Passage], asked: Mapping[int, float], encod
         [passage.score for passage in best.values()],
     )
     hashes = list(best)
-    whole = {hashes[one] for one in found if len(titles[one] & asked.keys()) >= WHOLE * len(titles[one])}
-    return whole if len(whole) > 1 else set()
+    return {hashes[one] for one in found if len(titles[one] & asked.keys()) >= WHOLE * len(titles[one])}

@@ -13,11 +13,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from math import log
 from typing import NamedTuple
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 from rag.text import is_chinese, terms
 from rag.types import Page
-from rag.web.url_key import url_hash
+from rag.web.url_key import split_url, url_hash
 
 MOST_PAGES = 3
 """A name that fits more pages than this tells none of them."""
@@ -36,6 +36,41 @@ _FRAME = frozenset(
     " happened it last latest library line list main make me month my new news overview page past please point read"
     " recap recent say sentence short show since site summaries summarise summarize summary tell that their them these"
     " thi those today two three until updated we web website week what whole write year yesterday you".split()
+)
+# Words of a request, and of the form of a summary: they are not its topic.
+_PUT = frozenset(
+    "abstract are be bird bit brief briefly bring bullet can collect collected condense condensed could create"
+    " describe detail didnt digest do does don dont down dr draw essence essential executive explain eye few get"
+    " gist have haven havent here highlight hold holds i id idea im important in is it ive just keep key long look"
+    " lot max may message most much need no not number nutshell of out outline overall paragraph part pl plain plz"
+    " pull put quick quickly rough roughly run rundown saved saying shall shorten shorter should simple skim so"
+    " some speed stored stuff sum sumarise sumarize summarised summarized summed synopsis take takeaway thank"
+    " thing tl tldr together too topic up us version view walk want way whats will wont word would".split()
+)
+_ZH_PUT = re.compile(
+    "概览|总览|综述|综合|提炼|浓缩|压缩|缩写|缩到|缩成?|提要|提纲|大纲|梗概|精华|精简|重点|大意|大致|大概|大体|核心|观点|关键"
+    "|信息|简单|简要|简短|快速|长话短说|太长不看|没时间看?|帮忙|麻烦|能不能|列出|汇总|合起来|整理|整体|看看?完?|告诉|我想|想|了解"
+    "|一[个份遍]|几[篇页]|那[两几]?[篇页]|[两三]?[篇页]|来个|做个|写一?[个份段]?|给个|各|话|呗|吧|啊|呢|了|都|是|讲|说|有|些|啥|下"
+)
+_ALL = re.compile(
+    r"\b(?:everything|librar(?:y|ies)|collection|(?:in|stored|saved) here|my stuff"
+    r"|all (?:of )?(?:it|this|that|them)|all (?:of )?(?:(?:my|our|the) )?(?:pages?|sources?|articles?|documents?|stuff)"
+    r"|(?:i|we)(?:'ve| have)? (?:saved|collected|stored|added))\b"
+    r"|全部|所有|整个|库里?|收藏|这里|存的|每[个页]",
+    re.IGNORECASE,
+)
+_ABOUT = re.compile(r"\b(?:about|on|regarding|concerning)\b|关于|有关|相关", re.IGNORECASE)
+_MANNER = re.compile(
+    r"\b(?:in|into|as|with|using|within|under|to) (?:(?:no more|less|fewer) than |(?:at most|about|around|up to) )?"
+    r"(?:an? |one |two |three |four |five |six |ten |my own |your own |simple |plain |clear |easy |short |a few |\d+)"
+    r"[^,.;:!?，。]*"
+    r"|\b(?:in|into) (?:chinese|english|brief|short|detail|bullets?|prose|general|total|markdown)\b"
+    r"|\b(?:as|for) (?:if|me|us|some(?:one|body)|an? |my |our |the (?:team|board|boss|meeting|others)\b)[^,.;:!?，。]*"
+    r"|\blike (?:i'?m|i am|you)\b[^,.;:!?，。]*"
+    r"|(?:[用以按]|分成|成|不超过|控制在|限)[^，。,.；！？]{0,12}?"
+    r"(?:[话字句点条段]|语言|中文|英文|英语|方式|形式|列表|表格|要点)(?:以?内|左右)?"
+    r"|(?:\d+|[一二两三四五六七八九十百几]+)\s?(?:句话|个?字|[点条段]|个要点)(?:以?内|左右|的)?",
+    re.IGNORECASE,
 )
 _ZH_FRAME = re.compile(
     "总结|概括|概述|概要|归纳|摘要|小结|梳理|介绍|一下|说说|讲讲|讲了|关于|有关|页面|网页|网站|文章|文档|资料库|知识库"
@@ -105,6 +140,40 @@ def pages_named(text: str, pages: Sequence[Page]) -> list[Page]:
     return list(named.values())
 
 
+def topic_of(text: str) -> str:
+    """Return the topic of a request for a summary, without the words around it; empty for the whole library.
+
+    A page of that name need not exist.
+    """
+    for quoted in _QUOTED.finditer(text):
+        return quoted[quoted.lastindex or 0]
+    rest = _MANNER.sub(" , ", _ADDRESS.sub(" , ", text.replace("’", "'")))
+    if _ALL.search(rest) and not _ABOUT.search(rest):
+        return ""
+    if is_chinese(rest):
+        bare = _ALL.sub("", _ZH_PUT.sub("", _ZH_FRAME.sub("", rest)))
+        parts = (part.strip() for part in re.split(r"[\s,;:?!，。；：？！、（）→]+", bare))
+        return " ".join(part for part in parts if len(part) > 1 and any(_tokens(part)))
+    rest = re.sub(r"'(?:s|m|t|ve|d|re|ll)?\b", "", rest)
+    return " ".join(word for word in re.findall(r"[\w+#&-]+", rest) if {*_tokens(word)} - _PUT - {""})
+
+
+def pages_with(topic: str, pages: Sequence[Page]) -> list[Page]:
+    """Return all pages whose names contain every word of a topic."""
+    wanted = words(topic)
+    return [page for page in pages if wanted and wanted <= words(f"{page.title} {slug(page)} {page.site}")]
+
+
+def nearest(topic: str, pages: Sequence[Page], found: Sequence[str], most: int = 5) -> list[Page]:
+    """Return up to `most` pages: those whose names share words with a topic, the most similar first, then the hashes
+    in `found`, the results of a search for it."""
+    wanted = words(topic)
+    alike = {page.url_hash: len(wanted & (words(page.title) | words(slug(page)))) for page in pages}
+    known = {page.url_hash: page for page in pages}
+    by_name = [key for key in sorted(alike, key=lambda key: -alike[key]) if alike[key]]
+    return [known[key] for key in dict.fromkeys([*by_name, *found]) if key in known][:most]
+
+
 def names_alone(text: str, page: Page) -> bool:
     """Whether a message says nothing but the page's name beside the words that frame a wish."""
     own = {token for name in (page.title, slug(page)) for token in _tokens(name)}
@@ -133,7 +202,7 @@ def is_whole(name: str, page: Page) -> bool:
 def on_site(host: str, pages: Sequence[Page]) -> list[Page]:
     """The pages of a host and of those below it."""
     wanted = host.lower().removeprefix("www.")
-    hosts = ((page, (urlsplit(page.url).hostname or "").lower()) for page in pages)
+    hosts = ((page, (split_url(page.url).hostname or "").lower()) for page in pages)
     return [page for page, own in hosts if own == wanted or own.endswith(f".{wanted}")]
 
 

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rag.errors import ModelError
 from rag.models.embedding import EmbeddingModel
 from rag.models.reranker import Reranker
 from rag.models.sparse import SparseEncoder
-from rag.retrieval.answerable import features_of, probability
+from rag.retrieval.answerable import features_of, is_across, probability
 from rag.retrieval.context import Context, assemble, widened, with_parents
 from rag.retrieval.following import term_weights
 from rag.retrieval.ranking import mmr, pairwise_similarity
@@ -67,19 +70,24 @@ class Retriever:
         `before` are the questions that this one follows on, oldest first.
         """
         fetch_k = fetch_k or max(self._tuning.fetch_k, 2 * k)
+        engine = copy(self._engine)  # what fails within a search is noted there
         request = SearchRequest(question, k, fetch_k, lambda_mult, filters or Filters(), tuple(before), self._tuning)
         began = time.perf_counter()
-        found = STRATEGIES[strategy].find(request, self._engine)
-        hits = with_parents(found.hits, self._engine.library)
+        found = STRATEGIES[strategy].find(request, engine)
+        damaged = [hit.passage for hit in found.hits if not hit.passage.text]
+        hits = with_parents([hit for hit in found.hits if hit.passage.text], self._engine.library)
         searched = time.perf_counter()
         pool = max(k, round(POOL * len(hits)))
         candidates = _diverse(hits, pool, lambda_mult) if found.diversify else _in_order(hits, pool)
         picked = [candidate.passage for candidate in candidates if candidate.place is not None]
-        terms = [self._idf(asked, before) for asked in (question, *found.asked)]
+        terms = [self._idf(one, before) for one in (question, *found.asked)]
         sought = {term: idf for each in terms for term, idf in each.items()}
         context = assemble(picked, sought, self._engine.sparse, k, self._tuning.characters)
         chosen = time.perf_counter()
-        likely = max(self._likely(idf, context.passages, found.legs) for idf in terms)
+        asked = (question, *found.asked)
+        likely = max(
+            self._likely(one, idf, context.passages, found.legs) for one, idf in zip(asked, terms, strict=True)
+        )
         judged = time.perf_counter()
         return Retrieval(
             question,
@@ -88,13 +96,15 @@ class Retriever:
             tuple(_with_fate(candidate, context) for candidate in candidates),
             found.legs,
             _milliseconds(search=searched - began, choose=chosen - searched, judge=judged - chosen),
-            found.notes,
+            {**found.notes, **_silence(engine.problem)},
             round(likely, 4),
+            tuple(dict.fromkeys(one.title or one.url for one in damaged)),
         )
 
-    def _likely(self, idf: dict[int, float], passages: Sequence[Passage], legs: Sequence[str]) -> float:
+    def _likely(self, question: str, idf: dict[int, float], passages: Sequence[Passage], legs: Sequence[str]) -> float:
         features = features_of(idf, passages, self._engine.sparse)
-        return probability(features, self._engine.model.name, "dense" in legs)
+        across = is_across(question, passages)
+        return probability(features, self._engine.model.name, "dense" in legs, across=across)
 
     def evidence(self, question: str) -> Evidence:
         """What `answerable` is computed from, for calibration."""
@@ -113,6 +123,11 @@ class Retriever:
     def passages(self, ids: Sequence[str]) -> list[Passage]:
         """Read passages again by id; those that are gone are left out."""
         return widened(self._engine.library.passages(ids), self._engine.library)
+
+
+def _silence(problem: ModelError | None) -> dict[str, Any]:
+    """The note that the embedding model gave no vector."""
+    return {"meaning": {"code": problem.code, "params": dict(problem.notice.params)}} if problem else {}
 
 
 def _diverse(hits: Sequence[Hit], k: int, lambda_mult: float) -> list[Candidate]:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rag.models.sparse import SparseEncoder
-from rag.retrieval.named_pages import several_named
+from rag.retrieval.named_pages import named_whole
 from rag.text import fenced_blocks, is_chinese, sentence_spans
 from rag.types import Passage
 
@@ -27,14 +27,15 @@ DECAY = 0.94
 """What a term of the question is worth each time more that it is said."""
 NEAR = 0.6
 """What a term counts in the sentence beside the one that holds it; one in the headings counts fully."""
-PRIOR = 0.04
-"""The value of a sentence of the best passage without any of the question's terms, beside 1 for all of them."""
+PRIOR = 0.25
+"""The value of a sentence of the best passage without any of the question's terms, beside 1 for all of them: people ask
+in words that the page does not use, so that a passage found by its meaning is read even then."""
 SCORE_POWER = 1.5
 """To this power a passage's score, of the best one's, weighs what its sentences say."""
 FUSED_POWER = 3.0
 """The same for the scores of both legs together, which lie nearer each other: no cosine is far from the best."""
 BESIDE_NAMED = 0.6
-"""What a passage counts where the question names several pages, and this is of none of them."""
+"""What a passage counts where the question names pages, and this is of none of them."""
 COST_POWER = 0.6
 """A run's cost is its characters to this power (r of Lin and Bilmes); an own place costs OPENING of them more."""
 OPENING = 300
@@ -76,22 +77,19 @@ def choose_spans(
     """At most k runs of sentences of `passages` (best first, by their scores), in the order in which they were taken.
 
     asked: the question's terms with their weights. Each is the index of a passage and the bounds of the run in its
-    text. Runs that touch in the page count once. Together they have at least `budget` characters, where k
-    passages do.
+    text. Runs that touch in the page count once.
     """
     pool = _pool(passages, asked, sparse)
     if not len(pool.of):
         return []
     weights = np.array(list(asked.values())) / (sum(asked.values()) or 1.0)
-    trust = _trust(passages, several_named(passages, asked, sparse))[pool.of]
+    trust = _trust(passages, named_whole(passages, asked, sparse))[pool.of]
     said = np.zeros(len(weights))
-    lengths = np.array([len(passage.text) for passage in passages])
     order: dict[int, Bounds] = {}
     runs, spent = 0, 0
     while spent < budget:
         gains = trust * (PRIOR + pool.terms @ (weights * DECAY**said))
-        may_open = (runs < k) & (lengths >= _least(lengths, list(order), k - runs, budget))[pool.of]
-        unit = _best(pool, gains, may_open)
+        unit = _best(pool, gains, runs < k)
         if unit is None:
             break
         low, high = int(pool.low[unit]), int(pool.high[unit])
@@ -122,20 +120,14 @@ def _trust(passages: Sequence[Passage], named: Collection[str]) -> NDArray[np.fl
     return beside * shares ** (FUSED_POWER if fused else SCORE_POWER)
 
 
-def _least(lengths: NDArray[np.int64], opened: list[int], places: int, budget: int) -> int:
-    """How long the next passage has to be, so that the places left can fill the budget; 0 where none can."""
-    rest = np.sort(np.delete(lengths, opened))[::-1]
-    lacks = budget - lengths[opened].sum() - rest[: max(0, places - 1)].sum()
-    return int(lacks) if lacks <= rest[max(0, places - 1) : places].sum() else 0
-
-
-def _best(pool: _Pool, gains: NDArray[np.float64], may_open: NDArray[np.bool_]) -> int | None:
+def _best(pool: _Pool, gains: NDArray[np.float64], may_open: bool) -> int | None:
     """The unit that brings most for its cost, with all that has to be read with it; None where none is left."""
     total = np.concatenate(([0.0], np.cumsum(gains * ~pool.taken[:-1])))
     cost = (pool.end[pool.high] - pool.start[pool.low] + OPENING * pool.opens) ** COST_POWER
     rate = (total[pool.high + 1] - total[pool.low]) / cost
     rate[pool.taken[:-1]] = -1.0
-    rate[pool.opens & ~may_open & ~_touches(pool)] = -1.0
+    if not may_open:
+        rate[pool.opens & ~_touches(pool)] = -1.0
     unit = int(rate.argmax())
     return unit if rate[unit] > 0.0 else None
 

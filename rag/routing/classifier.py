@@ -31,7 +31,7 @@ TRAINING: Final = Path(__file__).parent / "training.jsonl"
 WEIGHTS: Final = Path(__file__).parent / "weights.npz"
 _ALIKE: Final = 0.8
 """The cosine from which on two messages count as one wish."""
-_WITH_ADDRESS: Final = frozenset({"save", "save_then_ask"})
+_SAVES: Final = ("save", "save_then_ask")
 BUCKETS: Final = 1 << 14
 _LONGEST: Final = 400  # characters: a wish is told at the beginning
 _GRAMS: Final = range(1, 5)
@@ -45,6 +45,9 @@ _FIELDS: Final = {
     "change": r"chang\w*|updat\w*|new(?:er|est|ly)?|add(?:ed|itions?)|modif\w*|edited|edits|revis\w*|disappear\w*"
     r"|remov\w*|differ\w*|latest|missed|miss|what's new|变化|变动|变了|更新|改过|改了|改动|新增|新加|新收|新存|新的"
     r"|最新|修改|增加|删|消失|不同|變|動",
+    "remove": r"delet\w*|remov(?:e|ing|al)|erase|forget|discard|purge|trash|bin|drop|ditch|unsave"
+    r"|(?:get rid|dispose) of|(?:throw|take|clear|kick) (?:\w+ ){0,3}(?:out|away)"
+    r"|删除|删掉|删去|删了|删|刪除|刪掉|移除|移走|移出|去掉|清除|清掉|忘掉|忘记|丢掉|扔掉|剔除|撤下|不要了|不再保留",
     "library": r"librar\w*|collection|knowledge ?base|database|saved|stored|imported|in here|archive"
     r"|资料库|資料庫|知识库|知識庫|库里|库中|库内|本库|整个库|这个库|这里面|收录|收藏|已存|存的|存了|入库|导入",
     "page": r"(?:web ?)?pages?|(?:web ?)?sites?|documents?|docs|articles?|urls?|links?|网页|網頁|页面|頁面|文章|站点"
@@ -219,10 +222,12 @@ def chosen_before(message: Message, rows: Iterable[tuple[str, Route]]) -> Route 
 
 
 def _possible(route: Route, message: Message) -> bool:
-    """With an address something is saved, or it is a site that is asked about; without one nothing can be saved."""
-    if message.attached or (message.addresses and not message.only_sites):
-        return route in _WITH_ADDRESS
-    return route not in _WITH_ADDRESS or bool(message.addresses)
+    """Return whether a route fits the addresses of a message: without any, nothing can be saved."""
+    if message.attached:
+        return route in _SAVES
+    if message.addresses and not message.only_sites:
+        return route in (*_SAVES, "remove")
+    return route not in _SAVES or bool(message.addresses)
 
 
 @cache

@@ -5,15 +5,16 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from typing import Final, Literal, get_args
-from urllib.parse import urlsplit
 
 from rag.ingest.paste import located_urls
 from rag.types import Notice
+from rag.web.url_key import split_url
 
 Route = Literal[
     "ask",
     "save",
     "save_then_ask",
+    "remove",
     "summarise",
     "what_changed",
     "statistics",
@@ -83,5 +84,5 @@ def read_message(text: str, *, attached: bool = False) -> Message:
 
 
 def _is_site(address: str) -> bool:
-    parts = urlsplit(address)
+    parts = split_url(address)
     return parts.path in ("", "/") and not parts.query

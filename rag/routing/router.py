@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
 from collections.abc import Awaitable, Callable, Iterable
@@ -28,6 +29,8 @@ _SURE_OF: Final[dict[Route, float]] = {"web": 0.6, "unknown": 0.6}
 _RECKONED: Final = 0.3
 """No page holds a sum: of messages held out this takes 94 % of the sums, and 0.2 % of the questions."""
 _UNSURE: Final = 0.8
+WAITS: Final = 3.0
+"""Seconds that a message waits for a model's opinion of its way."""
 _WORD: Final = re.compile(r"\w")
 
 AskModel = Callable[[Message], Awaitable[tuple[Route, str]]]
@@ -51,9 +54,10 @@ class Router:
         if routed.by != "classifier" or routed.confidence >= _UNSURE:
             return routed
         try:
-            route, why = await model(read_message(text, attached=attached))
-        except ModelError as error:
-            log.info("a message is routed without the model (%s)", error.code)
+            async with asyncio.timeout(WAITS):
+                route, why = await model(read_message(text, attached=attached))
+        except (ModelError, TimeoutError) as error:
+            log.info("a message is routed without the model (%s)", type(error).__name__)
             return routed
         return replace(routed, route=route, by="model", reason=Notice("route_model", {"why": why}), confidence=1.0)
 

@@ -35,12 +35,12 @@ def notice_of(kept: NoticeRecord | None) -> Notice | None:
 
 
 def ended(outcome: Outcome, notice: Notice | None) -> dict[str, Any]:
-    """How a question ended, for the state."""
+    """Return the state update for the end of a question."""
     return {"outcome": outcome, "notice": record(notice) if notice else None}
 
 
 def decided(decision: str, **detail: Any) -> dict[str, Any]:
-    """What a step decided, for the trace."""
+    """Return a step's decision for the trace."""
     return {"decision": decision, **detail}
 
 

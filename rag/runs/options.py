@@ -1,4 +1,4 @@
-"""What a person asks, and what can be chosen for one run."""
+"""A question and the options of one run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rag.store.query import Filters
 
 TreeOrder = Literal["breadth", "best"]
 Leave = Literal["", "ask", "allowed"]
-"""Whether a question may leave the machine: no, when the person says so at that moment, yes."""
+"""Web search: never, on request, or always."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class RunOptions:
     settings say. `standalone` is the question as the person
     corrected it: it is searched for and answered. `compose`
     says how an answer is put together from many passages, `distill` whether they are cut down to the
-    sentences that bear on the question first (None: when they do not fit). With `approve` a plan waits for the
+    relevant sentences first (None: when they do not fit). With `approve` a plan waits for the
     person before it is carried out, where the mode makes one; `searches` is how many such a mode makes at most;
     `web` says whether its steps may search the open web too, `code` whether a model may run code.
     `judge_each` has passages judged one by one, `tree_order`
@@ -81,13 +81,13 @@ class RunOptions:
 
     @property
     def remembers(self) -> Memory:
-        """What of a conversation is carried along; a buffer has half of what the chat model takes in."""
+        """Return the part of a conversation to include; a buffer has half of the chat model's context."""
         return Memory(self.memory, self.window, self.context_tokens // 2)
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What a person asks: in which libraries, in which mode, confined to which part of them, and how."""
+    """A question with its libraries, mode, filters and options."""
 
     text: str
     libraries: tuple[str, ...] = ()

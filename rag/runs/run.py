@@ -20,7 +20,9 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, cast, get_args, runtime_
 from rag.checking.verifier import Verifier
 from rag.errors import RagError
 from rag.models.usage import CallBudget, Spent
+from rag.prompts.requests import mark_run
 from rag.reasoning.reasoner import Condenser, Quoter, Reasoner
+from rag.retrieval.answerable import SURE
 from rag.retrieval.context import joined
 from rag.runs.kept import citations_of, notice_of, passage_of, statements_of
 from rag.runs.options import Question, RunOptions
@@ -55,6 +57,7 @@ STOP_GRACE: Final = 0.4  # seconds in which what was stopped may still end by it
 HISTORY: Final = "keeps_history"
 """A key of `configurable`: a run that sets it keeps the checkpoint of each step."""
 
+_OF_PAGES: Final = frozenset({"in_doubt", "closest", "not_named", "nothing_found"})
 _KINDS: Final = frozenset(get_args(EventKind))
 
 
@@ -64,7 +67,7 @@ class Found(Protocol):
 
 
 class Searcher(Protocol):
-    """What a run needs of a retriever. Both calls may block; they are made in threads."""
+    """The retriever interface of a run. Both calls may block; they are made in threads."""
 
     def search(self, question: str, before: Sequence[str] = (), **how: Any) -> Found:
         """Find passages for `question`, in context order; `before` are the questions that it follows on.
@@ -103,7 +106,7 @@ class Embeds(Protocol):
 @runtime_checkable
 class Holds(Protocol):
     def held(self, question: str) -> object | None:
-        """What is in hand that answers the question without a search; None for nothing. May block."""
+        """Return passages that answer the question without a search; None if there are none. May block."""
         ...
 
 
@@ -158,6 +161,10 @@ class Shelf:
         self._kept.update((passage.id, passage) for passage in passages)
         return passages
 
+    def search_with(self, retriever: Searcher | None) -> None:
+        """Search with this one from now on, where it is one; what is in hand stays."""
+        self._retriever = retriever or self._retriever
+
     def _with_known(self, passage: Passage) -> Passage:
         """The passage with what an earlier search read of the same chunk, which may have been graded meanwhile."""
         known = self._kept.get(passage.id)
@@ -174,7 +181,7 @@ class Shelf:
         return self._retriever.web if isinstance(self._retriever, BeyondLibrary) else None
 
     def holds(self, question: str) -> bool:
-        """Whether the question would be answered without a search."""
+        """Return whether the question would be answered without a search."""
         return isinstance(self._retriever, Holds) and self._retriever.held(question) is not None
 
     def titles(self) -> Sequence[str]:
@@ -192,8 +199,12 @@ class Shelf:
         return self._retriever.reader if isinstance(self._retriever, ReadsPages) else None
 
     def answerable(self) -> float:
-        """How likely the library holds the answer, by the best of the searches; 1 before the first."""
+        """Return the probability that the library answers the question, from the best search; 1 before the first."""
         return max((search.answerable for search in self.searches), default=1.0)
+
+    def sure(self) -> bool:
+        """Return whether a search surely found the answer."""
+        return any(search.answerable >= SURE for search in self.searches)
 
     def passages_of(self, ids: Sequence[str]) -> list[Passage]:
         if missing := [wanted for wanted in ids if wanted not in self._kept]:
@@ -203,9 +214,9 @@ class Shelf:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """What a mode has a run driven with: a compiled LangGraph graph, what is put into it, and its runtime context.
+    """A mode's compiled LangGraph graph, its input and its runtime context.
 
-    Nothing is put into a graph that goes on from its last checkpoint.
+    A graph that resumes from its last checkpoint gets no input.
     """
 
     graph: Any
@@ -237,7 +248,7 @@ class Mode(ABC):
         """The answer from the run's state; `broken` is why the graph did not come to its end."""
 
     def calls(self, options: RunOptions, *, talks: bool) -> int:
-        """How many model calls a run may make where nobody set it; `talks` is true within a conversation."""
+        """Return the default limit of model calls; `talks` is true within a conversation."""
         return self.max_calls
 
     def warm(self, saver: Any) -> None:
@@ -283,11 +294,11 @@ class DrivenMode(Mode):
 
 @dataclass(frozen=True, slots=True)
 class Hooks:
-    """What a run tells whoever keeps it, in threads, and asks of it.
+    """The callbacks of a run to its keeper, called in threads.
 
     `done` gets the answer before `Runs.wait` returns, `text` the text so far about once a second, `waits` what a
     person is asked, with what the run has spent, `spans` what happened, whenever it ends or waits. `changes` is what
-    a person changed since it began, oldest first. `direct` sets it on the way that its message goes.
+    a person changed since it began, oldest first. `direct` sets the route of its message.
     """
 
     done: Callable[[Answer], object] | None = None
@@ -300,8 +311,9 @@ class Hooks:
 
 @dataclass(slots=True)
 class Run:
-    """`spent` is what it had used before, where it goes on in another process; `reply` what a person answered to its
-    waits, by their ids. One that `goes_on` was cut off, and begins with its last checkpoint.
+    """`owner` is the person it belongs to. `spent` is its usage so far, if it resumes in another process; `reply` is
+    what a person answered to its waits, by their ids. If `goes_on`, it was interrupted and starts at its
+    last checkpoint.
     """
 
     id: str
@@ -314,6 +326,7 @@ class Run:
     hooks: Hooks = field(default_factory=Hooks)
     quoter: Quoter | None = None
     verifier: Verifier | None = None
+    owner: str = ""
     thread: str = ""
     saver: Callable[[], Any] | None = None
     modes: Mapping[str, Mode] = field(default_factory=dict)
@@ -350,11 +363,11 @@ class Run:
             self.changed.notify_all()
 
     def seconds(self) -> float:
-        """How long it has been at work; what it waited for a person does not count."""
+        """Return the working time, without waits for a person."""
         return self.spent.seconds + time.monotonic() - self.began - self.waited
 
     def changes(self) -> Sequence[Change]:
-        """What a person changed so far, oldest first, for nodes to go by. Blocks. A raised budget holds at once."""
+        """Return a person's changes so far, oldest first. Blocks. A raised budget applies immediately."""
         found = self.hooks.changes()
         raised = [change.data for change in found if change.kind == "budget"]
         self.more = {unit: sum(data.get(unit, 0) for data in raised) for unit in ("calls", "tokens", "seconds")}
@@ -372,22 +385,23 @@ class Run:
 
     @property
     def verifiers(self) -> list[Verifier]:
-        """What can check answers, the best first."""
+        """Return the available checkers, best first."""
         return [one for one in (self.reasoner, self.verifier) if isinstance(one, Verifier)]
 
     def checkpointer(self) -> Any:
-        """What keeps the run's conversation; None where there is none. Its first import takes a moment."""
+        """Return the checkpointer of the run's conversation, or None. Its first import takes a moment."""
         return self.saver() if self.thread and self.saver else None
 
     def config(self) -> Any:
-        """What the graph is called with, and its conversation read and written."""
+        """Return the configuration for calling the graph and reading and writing its conversation."""
         kept = {"thread_id": self.thread, HISTORY: self.mode.keeps_history} if self.thread else {}
         return {"configurable": kept, "callbacks": [self.counter] if self.counter else []}
 
 
 def log_problem(what: str, problem: BaseException) -> None:
-    frames = "".join(traceback.format_tb(problem.__traceback__)[-4:])
-    log.error("%s: %s\n%s", what, type(problem).__name__, frames)
+    frames = traceback.extract_tb(problem.__traceback__)[-4:]
+    places = ", ".join(f"{frame.filename}:{frame.lineno} {frame.name}" for frame in frames)
+    log.error("%s: %s at %s", what, type(problem).__name__, places)
 
 
 async def drive(run: Run) -> None:
@@ -395,6 +409,7 @@ async def drive(run: Run) -> None:
     if run.reasoner.kind == "chat":  # what quotes makes no calls
         run.counter = run.counter or await asyncio.to_thread(counter_of, run.budget, run.trace)
     run.trace.activate()
+    mark_run()
     if run.hooks.direct is not None and not (run.reply or run.goes_on):
         await run.hooks.direct(run)
     prepared = await run.mode.prepare(run)
@@ -414,7 +429,7 @@ async def drive(run: Run) -> None:
 
 
 async def values_kept(run: Run, graph: Any) -> dict[str, Any] | None:
-    """What the run's conversation knows, in the graph's terms; None where it cannot be read."""
+    """Return the state of the run's conversation in the graph's terms; None if it can't be read."""
     if not run.thread:
         return {}
     found: Sequence[Any] = await asyncio.gather(graph.aget_state(run.config()), return_exceptions=True)
@@ -432,7 +447,7 @@ def _resuming(reply: Mapping[str, Any]) -> Any:
 
 
 def counter_of(budget: CallBudget, trace: Trace) -> CallCounter:
-    """What counts the model calls of a run. Blocks a second the first time, while langchain is imported."""
+    """Return the counter of a run's model calls. Blocks a second the first time, while langchain is imported."""
     from rag.models.calls import CallCounter
 
     return CallCounter(budget, trace)
@@ -506,7 +521,7 @@ def answer_of(
         model_calls=run.budget.used,
         seconds=round(run.seconds(), 3),
         reasoner=run.reasoner.name,
-        notice=notice,
+        notice=_of_searches(run, outcome, notice),
         searches=tuple(run.shelf.searches),
         answerable=run.shelf.answerable(),
         statements=statements,
@@ -514,6 +529,18 @@ def answer_of(
         composed=run.state.get("composed", ""),
         usage=run.budget.meter.usage(),
     )
+
+
+def _of_searches(run: Run, outcome: Outcome, notice: Notice | None) -> Notice | None:
+    """Name damaged pages, or why only keywords were searched, instead of what the pages contain."""
+    titles = dict.fromkeys(title for search in run.shelf.searches for title in search.damaged)
+    in_place = notice is None or outcome == "not_in_pages" or notice.code in _OF_PAGES
+    if not in_place:
+        return notice
+    if titles:
+        return Notice("pages_damaged", {"titles": ", ".join(f"“{title}”" for title in titles)})
+    reasons = [search.notes["meaning"] for search in run.shelf.searches if "meaning" in search.notes]
+    return Notice("searched_by_keywords", {"reason": reasons[0]}) if reasons else notice
 
 
 def _standalone(run: Run) -> str:

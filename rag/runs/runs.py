@@ -41,7 +41,7 @@ __all__ = ["Runs", "Searcher"]
 class Resumed:
     """A person's answers to what a run waited for, by the ids of its Waits, what it had used before, and its spans.
 
-    One that was `cut_off` goes on from its last checkpoint, which knows what it had used.
+    One that was `cut_off` resumes from its last checkpoint, which knows what it had used.
     """
 
     reply: Mapping[str, Any] = field(default_factory=dict)
@@ -57,9 +57,10 @@ class Runs:
     """Starts runs in the background loop and keeps them; every method may be called from any thread.
 
     A finished run is kept for `max_age` seconds, and at most `keep` of them. A run that takes longer
-    than `time_limit` seconds is stopped and keeps what it has. `saver` makes the
+    than `time_limit` seconds, where nobody chose another limit, is stopped and keeps what it has. `saver` makes the
     LangGraph checkpointer that keeps conversations; it is asked when the first run needs it. `verifier` is a local
-    model that checks answers where the reasoner cannot. `modes` are the ways to answer, by name.
+    model that checks answers where the reasoner cannot. `modes` are the ways to answer, by name. `ended` gets each run
+    that has its answer, and must return at once.
     """
 
     def __init__(
@@ -71,7 +72,9 @@ class Runs:
         time_limit: float = 600.0,
         saver: Callable[[], Any] | None = None,
         verifier: Verifier | None = None,
+        ended: Callable[[Run], object] | None = None,
     ) -> None:
+        self._ended = ended
         self._modes = modes
         self._saver = saver
         self._verifier = verifier
@@ -94,6 +97,7 @@ class Runs:
         retriever: Searcher,
         history: Sequence[tuple[str, str] | Exchange] = (),
         quoter: Quoter | None = None,
+        owner: str = "",
         thread: str = "",
         hooks: Hooks | None = None,
         resumed: Resumed = FRESH,
@@ -115,6 +119,7 @@ class Runs:
             hooks=hooks or Hooks(),
             quoter=quoter,
             verifier=self._verifier,
+            owner=owner,
             thread=thread if self._saver is not None else "",
             saver=self._saver,
             spent=resumed.spent,
@@ -129,53 +134,62 @@ class Runs:
         run.work = asyncio.run_coroutine_threadsafe(self._supervise(run), BACKGROUND.loop())
         return run.id
 
-    def events(self, run_id: str, since: int = 0, wait: float = 0.0) -> list[Event]:
+    # With an `owner` these are that person's alone: RagError("run_unknown") for somebody else's run.
+
+    def events(self, run_id: str, since: int = 0, wait: float = 0.0, owner: str | None = None) -> list[Event]:
         """Return the events from number `since` on; raises RagError("run_unknown") for a forgotten run.
 
         Where there are none yet, the first is waited for, at most `wait` seconds.
         """
-        run = self._run(run_id)
+        run = self._run(run_id, owner)
         with run.changed:
             run.changed.wait_for(lambda: len(run.events) > since, wait)
             return run.events[since:]
 
-    def cancel(self, run_id: str) -> None:
+    def cancel(self, run_id: str, owner: str | None = None) -> None:
         """Ask the run to stop. Its answer, with the text so far, comes within a second."""
-        run = self._run(run_id)
+        run = self._run(run_id, owner)
         BACKGROUND.loop().call_soon_threadsafe(run.stopped.set)
 
-    def reply(self, run_id: str, reply: Mapping[str, Any]) -> None:
-        """Go on with a run that waits: a person's answer (JSON values) to each of its Waits, by their ids."""
+    def reply(
+        self, run_id: str, reply: Mapping[str, Any], reasoner: Reasoner | None = None, retriever: Searcher | None = None
+    ) -> None:
+        """Resume a run that waits: a person's answer (JSON values) to each of its Waits, by their ids.
+
+        It resumes with the `reasoner` and `retriever` of the person who replies, if given.
+        """
         run = self._run(run_id)
 
         def go_on() -> None:
             run.reply = reply
+            run.reasoner = reasoner or run.reasoner
+            run.shelf.search_with(retriever)
             run.replied.set()
 
         BACKGROUND.loop().call_soon_threadsafe(go_on)
 
     def can_go_on(self, mode: str) -> bool:
-        """Whether a run of this mode that was cut off can go on where it was."""
+        """Return whether an interrupted run of this mode can be resumed."""
         return self._saver is not None and mode in self._modes and self._modes[mode].keeps_history
 
-    def answer(self, run_id: str) -> Answer | None:
-        """Return the answer, or None while the run goes on; raises RagError("run_unknown")."""
-        return self._run(run_id).answer
+    def answer(self, run_id: str, owner: str | None = None) -> Answer | None:
+        """Return the answer, or None while the run is in progress; raises RagError("run_unknown")."""
+        return self._run(run_id, owner).answer
 
     def goes_on(self, run_id: str) -> bool:
-        """Whether the run has not ended yet, or what follows its answer has not."""
+        """Return whether the run, or the work after its answer, is still in progress."""
         with self._lock:
             run = self._runs.get(run_id)
         return run is not None and not run.done.is_set()
 
     def going_on(self, *modes: RunMode) -> int:
-        """How many runs have not ended yet; those of `modes` where any are named."""
+        """Count the unfinished runs, of `modes` if given."""
         with self._lock:
             return sum(run.ended is None and (not modes or run.mode.name in modes) for run in self._runs.values())
 
-    def wait(self, run_id: str, timeout: float | None = None) -> Answer:
-        """Wait for the answer; raises TimeoutError after `timeout` seconds, and the run goes on."""
-        run = self._run(run_id)
+    def wait(self, run_id: str, timeout: float | None = None, owner: str | None = None) -> Answer:
+        """Wait for the answer; raises TimeoutError after `timeout` seconds, while the run continues."""
+        run = self._run(run_id, owner)
         if not run.done.wait(timeout) or run.answer is None:
             raise TimeoutError(f"run {run_id} goes on after {timeout} s")
         return run.answer
@@ -193,10 +207,10 @@ class Runs:
         for run in going_on:
             run.done.wait(2 * STOP_GRACE)
 
-    def _run(self, run_id: str) -> Run:
+    def _run(self, run_id: str, owner: str | None = None) -> Run:
         with self._lock:
             run = self._runs.get(run_id)
-        if run is None:
+        if run is None or (owner is not None and run.owner != owner):
             raise RagError("run_unknown")
         return run
 
@@ -224,6 +238,8 @@ class Runs:
         run.ended = time.monotonic()
         run.add("answer", run.answer)
         await _traced(run)
+        if self._ended is not None:
+            self._ended(run)
         if run.hooks.done is not None:
             await _told("what follows an answer failed", run.hooks.done, run.answer)
         run.done.set()
@@ -245,7 +261,7 @@ class Runs:
 
     def _limit(self, run: Run) -> float:
         """Seconds of work that it may take, with those that a person added meanwhile."""
-        return min(self._time_limit, run.question.options.seconds or self._time_limit) + run.more.get("seconds", 0.0)
+        return (run.question.options.seconds or self._time_limit) + run.more.get("seconds", 0.0)
 
 
 def _budget(options: RunOptions, mode: Mode, talks: bool, spent: Spent) -> CallBudget:

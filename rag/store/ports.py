@@ -1,4 +1,4 @@
-"""What a library is to those who read, write and search it, whatever database it lies in.
+"""The interface of a library for reading, writing and searching, independent of the database.
 
 `qdrant.library.Library` is the one there is; the tests in `tests/contracts/test_library.py` hold for any other. Tables
 of jobs and conversations have no port beside `sql`, whose statements are what another database would have to
@@ -26,14 +26,14 @@ from rag.types import Chunk, Page, PageVersion, Passage, SparseVector
 T = TypeVar("T")
 
 AWAY = frozenset({"store_away", "store_unreachable", "store_server_full"})
-"""What a StoreAwayError may be called."""
+"""Codes of StoreAwayError."""
 QUESTION = 10.0  # seconds for which a call is made again before whoever waits is told
 SCREEN = 3.0  # the same while a page is drawn
 
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How long one call goes on, and who may end that before."""
+    """The patience of a call: how long it waits, and what may stop it."""
 
     seconds: float = QUESTION
     stopped: Callable[[], bool] = lambda: False
@@ -45,7 +45,7 @@ current_patience: ContextVar[Patience] = ContextVar("patience", default=_ANYBODY
 
 @contextmanager
 def patience(seconds: float, stopped: Callable[[], bool] = lambda: False) -> Iterator[None]:
-    """Let the calls inside, on this thread, go on for so long before StoreAwayError; inf waits until `stopped`."""
+    """Let the calls inside, on this thread, wait so long before StoreAwayError; inf waits until `stopped`."""
     token = current_patience.set(Patience(seconds, stopped))
     try:
         yield
@@ -106,7 +106,7 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class Stand:
-    """How a page stands after a commit; not `written` where another process was ahead with this text or a newer one."""
+    """The result of a commit; not `written` if another process already saved this text or a newer one."""
 
     page: Page
     written: bool = True
@@ -114,17 +114,19 @@ class Stand:
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """How many pages were found without all their chunks, and how many with chunks that are not theirs; both repaired.
+    """Counts of pages with missing chunks and with extra chunks, both repaired.
 
-    A page without its chunks keeps its text and is found by no search until it is imported once more.
+    A page without its chunks keeps its text and is found by no search until it is imported again. `damaged` are
+    the addresses of those that lack some because their text was no longer what was stored.
     """
 
     lacking: int = 0
     surplus: int = 0
+    damaged: tuple[str, ...] = ()
 
 
 class PageLookup(Protocol):
-    """Which pages a library has, by address and by text, and what they say. A page comes without its text."""
+    """Read access to a library's pages, by address and by text. A page comes without its text."""
 
     def known(self, url_hashes: Sequence[str]) -> dict[str, Page]:
         """The stored pages among these, by hash; one query for all of them."""
@@ -142,7 +144,7 @@ class PageLookup(Protocol):
         """
 
     def texts(self, url_hashes: Sequence[str]) -> dict[str, str]:
-        """The texts of the stored pages among these, by hash; one query for all of them."""
+        """The texts of the stored pages among these, by hash; one query for all of them. Damaged ones are skipped."""
 
     def versions(self, url_hash: str) -> list[PageVersion]:
         """The texts that the page has had, oldest first, as many as are kept; the last is the present one."""
@@ -161,16 +163,19 @@ class Pages(PageLookup, Protocol):
     """The pages of a library, and what their sites last said of them."""
 
     def page(self, url_hash: str) -> Page | None:
-        """The page with its text, by its own hash or that of an alias, such as one that gave way to its twin."""
+        """The page with its text, by its own hash or that of an alias, such as one that gave way to its twin.
+
+        A text that is damaged comes as it is: its hash tells.
+        """
 
     def pages(self) -> list[Page]:
         """The pages without their text, newest first; those of one moment in order of their hash."""
 
     def page_count(self) -> int:
-        """How many pages there are. Every screen asks: cheap while none changes."""
+        """Return the number of pages. Called by every screen, so it is cheap while nothing changes."""
 
     def as_of(self) -> object | None:
-        """What stays equal while no page is stored, changed or removed; None where others may do so unseen."""
+        """Return a token that changes with the pages; None if other processes may change them unnoticed."""
 
     def left_out(self) -> set[str]:
         """Hashes of the pages that a person keeps out of answers."""
@@ -185,7 +190,7 @@ class Pages(PageLookup, Protocol):
         """Write what the page's site last said of it: etag, last_modified, checked_at, failures, status, aliases.
 
         One write, which touches no chunk; a page that is not stored stays so. Aliases are spelled as
-        their keys (`rag.web.url_key`). A page that was left out because it was gone, and is back,
+        their keys (`rag.web.url_key`). A page that was excluded because it was gone, and is back,
         takes part in answers again. `claim` is the address that the page says is its own, which nobody
         has looked at; None leaves the one there is.
         """
@@ -210,10 +215,10 @@ class Chunks(Protocol):
         """Of pages that take part in answers; those within `scope`."""
 
     def chunks(self, url_hash: str) -> list[Passage]:
-        """The page's chunks in order."""
+        """The page's chunks in order, without those that are damaged."""
 
     def passages(self, ids: Sequence[str]) -> list[Passage]:
-        """Chunks by id, in the order asked; those that are gone are left out."""
+        """Chunks by id, in the order asked; those that are gone or damaged are skipped."""
 
     def reusable(self, url_hash: str) -> Mapping[str, tuple[NDArray[np.float32] | None, SparseVector]]:
         """The vectors of the page's chunks by `content_hash`; None where the model cannot read the text."""
@@ -235,7 +240,7 @@ class Chunks(Protocol):
         dense: (d,); a leg that is None, or a sparse vector without terms, takes no part. `fuse` gets
         the legs that took part, `{leg: {chunk id: score}}`, and returns the fused scores. Equal scores
         are ordered by id. The legs of `more` are called `dense.2`, `sparse.2` and so on; so would be those of
-        vectors of another kind.
+        vectors of another kind. A chunk that is damaged is found without its text.
         """
 
     def idf(self, terms: Sequence[int]) -> dict[int, float]:
@@ -254,10 +259,13 @@ class Library(Pages, Chunks, Protocol):
     dimension: int
 
     def is_current(self, page: Page, text: str, chunker: str) -> bool:
-        """Whether the stored `page` was made from `text` by this chunker, so that nothing need be done."""
+        """Return whether the stored `page` was made from `text` by this chunker, so that nothing need be done.
+
+        Not where it was seen to be damaged.
+        """
 
     def draft(self, page: Page, new: NewChunks, chunker: str = "", claim: str = "") -> Draft:
-        """What `commit_all` takes, made of a page with its chunks. `claim` is as in `update_record`."""
+        """Make the input of `commit_all` from a page and its chunks. `claim` is as in `update_record`."""
 
     def commit_all(self, drafts: Sequence[Draft]) -> list[Stand]:
         """Store or replace these pages, each all at once; how each stands then, with generation, counts and times.
@@ -271,6 +279,11 @@ class Library(Pages, Chunks, Protocol):
 
     def audit(self, *, deep: bool = False) -> Audit:
         """Find and repair pages that lack chunks; without `deep` only where the numbers of all do not agree."""
+
+
+def text_hash(text: str) -> str:
+    """The hash of a page's text, which its record keeps: 64 hex digits."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def content_hash(text: str) -> str:

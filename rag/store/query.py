@@ -1,4 +1,4 @@
-"""What a search of a library is told: which part of it is meant, and how its legs' answers become one ranking."""
+"""The parameters of a search: its scope, and the fusion of its legs into one ranking."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ class Filters:
         return any((self.pages, self.sites, self.languages, self.sections, self.since, self.until, self.without))
 
     def holds(self, page: Page, *, dated: bool = True) -> bool:
-        """Whether a page is within it, `dated` also when it was added; headings are not looked at."""
+        """Return whether a page matches, with `dated` also by the date it was added; headings are ignored."""
         chosen = ((self.pages, page.url_hash), (self.sites, page.site), (self.languages, page.language))
         if page.url_hash in self.without or any(wanted and own not in wanted for wanted, own in chosen):
             return False
         return not dated or between(page.added_at, self.since, self.until)
 
     def within(self, other: Filters) -> Filters:
-        """Both at once. Where no value of a field stands in both, this one's count."""
+        """Combine both filters. If a field's values have none in common, this one's count."""
 
         def both(mine: tuple[str, ...], theirs: tuple[str, ...]) -> tuple[str, ...]:
             return tuple(value for value in mine if value in theirs) or mine or theirs
@@ -65,7 +65,7 @@ class Filters:
 
 
 def between(moment: str, since: str, until: str) -> bool:
-    """Whether a moment (ISO 8601) lies between two others, or dates, each of which may be empty."""
+    """Return whether a moment (ISO 8601) is between two moments or dates, each of which may be empty."""
     at = _utc(moment) if moment else None
     after = at is not None and (not since or at >= _utc(since))
     end = _utc(until) + timedelta(days=bool(DATE.fullmatch(until))) if until else None

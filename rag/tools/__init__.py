@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from rag.messages import MESSAGES, say
+from rag.locales import say, sentences
 from rag.tools import calculator, calendar_day, code, outline, searches, statistics
 from rag.tools.tool import Tool
 from rag.types import Notice, ToolUse
@@ -26,8 +26,8 @@ _ROWS: Final[tuple[Tool, ...]] = (
 TOOLS: Final[Mapping[str, Tool]] = MappingProxyType({tool.name: tool for tool in _ROWS})
 
 _LINE: Final = 160
-_TELLS_ALL: Final = frozenset({"calculator", "date"})
-"""What these say holds what they were given."""
+OWN_WORDS: Final = frozenset({"calculator", "date"})
+"""What these say holds what they were given, and no words of pages."""
 
 
 def use_line(use: ToolUse, language: str, answer: str = "") -> str:
@@ -36,8 +36,8 @@ def use_line(use: ToolUse, language: str, answer: str = "") -> str:
     What is the whole `answer` is not said again.
     """
     told = " ".join((say(use.failed, language) if use.failed else use.result).split())
-    name = say(Notice(f"tool_{use.name}"), language) if f"tool_{use.name}" in MESSAGES else use.name
-    if use.name in _TELLS_ALL and not use.failed:
+    name = say(Notice(f"tool_{use.name}"), language) if f"tool_{use.name}" in sentences("en") else use.name
+    if use.name in OWN_WORDS and not use.failed:
         return f"{name}: {told[:_LINE]}"
     given = f"{name} “{' '.join(use.argument.split())[: _LINE // 2]}”"
     if use.result.strip() == answer.strip():

@@ -8,54 +8,25 @@ from __future__ import annotations
 
 import math
 import re
-import unicodedata
 from collections.abc import Callable, Mapping
 from decimal import Context, Decimal, DecimalException, DivisionByZero, InvalidOperation, Overflow, localcontext
 from typing import Any, Final
 
 from rag.errors import ToolError
-from rag.text import chinese_number
-from rag.tools.units import NONE, UNITS, Quantity, Unit, unit_named
+from rag.quantities.numerals import chinese_number
+from rag.quantities.units import NONE, UNITS, Quantity, Unit, compound_unit
+from rag.tools.wording import HAN_NUMERALS, in_signs, tidied
 
 LONGEST: Final = 500
 """Characters of an expression."""
 DEEPEST: Final = 60
 CONTEXT: Final = Context(prec=34, Emax=9999, Emin=-9999, traps=[Overflow, DivisionByZero, InvalidOperation])
 
-_HAN: Final = "〇零一二两三四五六七八九十百千万亿"
-_NUMBER: Final = rf"(?:(?<![\d.,])\d[\d.,]*+|(?<![{_HAN}])[{_HAN}]++)"
 _HAN_UNITS: Final = "|".join(sorted((name for name in UNITS if not re.search("[a-z°]", name, re.I)), key=len)[::-1])
-# What is said in words, as the signs that it stands for.
-_SIGNS: Final = tuple(
-    (re.compile(words, re.IGNORECASE), sign)
-    for words, sign in (
-        (rf"百分之({_NUMBER})", r"\1%"),
-        (rf"({_NUMBER})分之({_NUMBER})", r"(\2/\1)"),
-        (rf"的({_NUMBER})次[方幂]", r"**\1"),
-        (rf"({_NUMBER})的平方根", r"sqrt \1"),
-        (rf"({_NUMBER})的立方根", r"cbrt \1"),
-        (r"\b(?:the )?square root of\b|根号|√", "sqrt "),
-        (r"\b(?:the )?cube root of\b", "cbrt "),
-        (r"\bhalf of\b|半(?=[个公千平立]?[米斤克里升吨磅码时分天周小])", "0.5 * "),
-        (r"\ban? (?=[a-z])", "1 "),
-        (r" ?\bto the (?:power of|power)\b|\^", "**"),
-        (r" ?\bsquared\b|的平方", "**2"),
-        (r" ?\bcubed\b|的立方", "**3"),
-        (r" ?\bfactorial\b|的?阶乘", "!"),
-        (r" ?\bper ?cent\b", "%"),
-        (r"% of\b|%的", "% *"),
-        (rf"的(?={_NUMBER}(?:%|倍))", " *"),
-        (r"倍(?!的)|再(?=[加减乘除])", ""),
-        (r"\b(?:multiplied by|times)\b|乘以|乘|倍的|[×·✕]|(?<=\d) ?x ?(?=\d)", "*"),
-        (r"\bdivided by\b|除以|[÷⁄]|(?<=[米里])每", "/"),
-        (r"\bplus\b|加上|加", "+"),
-        (r"\bminus\b|减去|减|[−–]", "-"),
-    )
-)
 _TOKEN: Final = re.compile(
     r"\s*+(?:(?P<number>(?:\d{1,3}(?:,\d{3})++(?!\d)|\d++)(?:\.\d++)?(?:[eE][+-]?\d++)?|\.\d++)"
     rf"|(?P<word>(?:square |cubic |degrees? )?[A-Za-zπ°]++|(?:平方|立方)?(?:{_HAN_UNITS}))"
-    rf"|(?P<han>[{_HAN}]++(?:点[{_HAN}]++)?)"
+    rf"|(?P<han>[{HAN_NUMERALS}]++(?:点[{HAN_NUMERALS}]++)?)"
     r"|(?P<sign>\*\*|[-+*/()%!,]))\s*+"
 )
 _INFIX: Final = {"+": 10, "-": 10, "*": 20, "/": 20, "mod": 20, "**": 40}
@@ -107,7 +78,8 @@ class Expression:
     @property
     def shown(self) -> str:
         """In one form, whatever language it came in."""
-        written = " ".join(said for _, said in self._tokens)
+        tokens = self._tokens[1:-1] if self.tree[0] == "()" else self._tokens
+        written = " ".join(said for _, said in tokens)
         written = re.sub(r"(?<=[(]) | (?=[%!),])|(?<=\b[a-z]{3}) (?=\()|(?<=sqrt) (?=\()", "", written)
         return re.sub(r"(?<![^(])([-+]) ", r"\1", re.sub(r" ?\*\* ?", "^", written))
 
@@ -154,7 +126,7 @@ class Expression:
     def _beside(self, left: Node, depth: int) -> Node:
         """What stands beside it without a sign: its unit, the next part of a measure, or a factor."""
         kind, said = self._next()
-        if unit := unit_of(said) if kind == "word" else None:
+        if unit := compound_unit(said) if kind == "word" else None:
             self._take()
             self.units.append(unit)
             return ("unit", left, unit)
@@ -179,7 +151,7 @@ class Expression:
             return (said, *self._arguments(depth))
         if said in _CONSTANTS:
             return ("number", Decimal(_CONSTANTS[said]))
-        if before in ("*", "/") and (unit := unit_of(said)):
+        if before in ("*", "/") and (unit := compound_unit(said)):
             self.units.append(unit)
             return ("unit", ("number", Decimal(1)), unit)
         raise ValueError(said)
@@ -198,9 +170,7 @@ class Expression:
 def _tokens(text: str) -> list[tuple[str, str]]:
     if len(text) > LONGEST or not text.strip():
         raise ValueError(text)
-    text = unicodedata.normalize("NFKC", text.replace("²", "^2").replace("³", "^3"))
-    for words, sign in _SIGNS:
-        text = words.sub(sign, text)
+    text = in_signs(tidied(text))
     found: list[tuple[str, str]] = []
     place = 0
     while place < len(text):
@@ -209,37 +179,12 @@ def _tokens(text: str) -> list[tuple[str, str]]:
             raise ValueError(text[place:])
         kind, said = ("number" if token["han"] else str(token.lastgroup)), token[0].strip()
         if token["han"] and found and found[-1][0] == "number" and not set(said) - set("百千万亿"):  # 3万
-            times = math.prod(chinese_number(f"一{one}") for one in said)
-            said = f"{Decimal(found.pop()[1].replace(',', '')) * times:f}"
+            said = f"{chinese_number(found.pop()[1].replace(',', '') + said).normalize():f}"
         elif token["han"]:
-            said = str(_han_value(said))
+            said = f"{chinese_number(said):f}"
         found.append((kind, said.lower() if said.lower() in _NAMES else said))
         place = token.end()
     return found
-
-
-def unit_of(said: str) -> Unit | None:
-    """A unit by its name, its square or cube ("square metres"), one for another ("km/h"), or per cent."""
-    if said == "%":
-        return Unit("%", Quantity(Decimal("0.01")))
-    one, by, other = said.replace("每", "/").partition("/")
-    unit, per = unit_named(one.split()[-1]) if one.split() else None, unit_named(other)
-    if by and unit and per:
-        return Unit(
-            f"{unit.symbol}/{per.symbol}", Quantity(unit.size.value / per.size.value, unit.size.times(per.size, -1))
-        )
-    han = {"平方": 2, "立方": 3}.get(one[:2]) if unit is None and not by else None
-    unit = unit_named(one[2:]) if han else unit
-    power = han or ({"square": 2, "cubic": 3}.get(one.split()[0].lower()) if unit else None)
-    if by or unit is None or power is None:
-        return None if by else unit
-    return Unit(f"{unit.symbol}{'²' if power == 2 else '³'}", _power(unit.size, Quantity(Decimal(power))))
-
-
-def _han_value(said: str) -> Decimal:
-    whole, _, part = said.partition("点")
-    digits = "".join(str(chinese_number(one)) for one in part)
-    return Decimal(f"{chinese_number(whole)}.{digits}" if digits else chinese_number(whole))
 
 
 def _value(node: Node) -> Quantity:

@@ -8,40 +8,45 @@ from decimal import Context, Decimal, localcontext
 from typing import Final
 
 from rag.errors import ToolError
-from rag.tools.arithmetic import CONTEXT, LONGEST, Expression, unit_of
+from rag.quantities.units import BASES, Quantity, Unit, compound_unit
+from rag.tools.arithmetic import CONTEXT, LONGEST, Expression
 from rag.tools.tool import Result, Tool, Work
-from rag.tools.units import BASES, Quantity, Unit
+from rag.tools.wording import RATIOS, tidied
 
 _DIGITS: Final = Context(prec=12)
 _UNIT: Final = r"(?P<unit>(?:square |cubic |degrees? )?[A-Za-z°%\u4e00-\u9fff]{1,16}(?:/[A-Za-z\u4e00-\u9fff]{1,16})?)"
 _LEAD: Final = re.compile(
-    r"(?:(?:please|(?:can|could|would|will) you|tell me|请问?|麻烦|帮我|给我|你)[, ，]*+)*+"
-    r"(?P<asks>what(?:'s| is| are| does)|how (?:much|many) (?:is|are)|calculate|compute|evaluate|work out|solve|convert"
-    r"|计算|换算|算|求|把|将|=)?(?:一下|一算)?[ :：]*+(?:the (?:value|result) of )?",
+    r"(?:(?:please|(?:can|could|would|will) you|tell me|请问?|麻烦|帮我|给我|你|原价)[, ，]*+)*+"
+    r"(?P<asks>what do (?:you|i) get (?:if|when) (?:you|i)|what(?:'?s| is| are| does)|how (?:much|many) (?:is|are)"
+    r"|calculate|compute|evaluate|work out|solve|convert|计算|换算|算|求|把|将|=)?(?:一?算|一下|出)*+[ :：]*+"
+    r"(?:the (?:value|result) of )?",
     re.IGNORECASE,
 )
 _TAIL: Final = re.compile(
-    r"(?<!\s)\s*+(?P<asks>=|\bequals?(?: to)?|等于|得|是|为)? ?(?:what|多少|几)?(?: ?please|呢|啊)?\Z", re.IGNORECASE
+    r"(?<!\s)\s*+(?P<asks>=|\bequals?(?: to)?|的?结果(?:是|为)?|\bcomes? to|\bis how much|等于|得|是|为)?"
+    r" ?(?:what|多少钱?|几)?(?:,? ?please|呢|啊)?\Z",
+    re.IGNORECASE,
 )
 _INTO: Final = (
     re.compile(rf"\Ahow many {_UNIT} (?:are (?:there )?in|is|are|in|equals?|makes?) (?P<of>.+)", re.IGNORECASE),
     re.compile(rf"\A(?P<of>.+) (?:in|to|into|as) {_UNIT}", re.IGNORECASE),
     re.compile(
-        rf"\A(?P<of>[^是等合为有换转折化相]+)(?:(?:换算|转换|换|转|折合|化)[成为到]?|相?[是等于合为有当]{{1,3}}(?:多少|几)个?){_UNIT}"
+        rf"\A(?P<of>[^是等合为有换转折化相]+)(?:(?:换算|转换|换|转|折合|化)[成为到]?|相?[是等于合为有当]{{0,3}}(?:多少|几)个?){_UNIT}"
     ),
-)
-_SHARE: Final = (
-    re.compile(r"\A(?P<part>\S+) is what per ?cent(?:age)? of (?P<whole>\S+)", re.I),
-    re.compile(r"\Awhat per ?cent(?:age)? of (?P<whole>\S+) is (?P<part>\S+)", re.I),
-    re.compile(r"\A(?P<part>[^占是的]+)[占是](?P<whole>[^占是的]+)的?百分(?:之几?|比)"),
+    re.compile(
+        r"\A(?P<of>[^是等合为换转]+)(?:相当于|等于|是|为|合|换算?成?|转换?成?)(?P<unit>[华摄]氏)(?:多少度|几度|度)?\Z"
+    ),
 )
 # A date, a range, a number of a telephone or a version: what is so written is to be worked out only if that is said.
 _OTHERWISE: Final = re.compile(
-    r"[1-9]\d?/[1-9]\d?|\d{4,}-\d+|\d+-(?:0\d*|\d{4,})|\d+(?:-\d+){2,}|\d{1,4}(?:/\d{1,4}){2,}"
+    r"(?:the )?difference between (?:\d{4} and \d{4}|\d+\.\d+ and \d+(?:\.\d+)?)|(?:19|20)\d\d[\u4e00-\u9fff]+[\d.]+%"
+    r"|\d{4}(?:-\d\d?){2}\b.*|[1-9]\d?/[1-9]\d?|\d{4,}-\d+|\d+-(?:0\d*|\d{4,})|\d+(?:-\d+){2,}|\d{1,4}(?:/\d{1,4}){2,}"
 )
 _PARTS: Final = re.compile(
     r"(?:[\d\s.,+*/()%!×÷^-]|\b(?:plus|minus|times|of|divided by|percent)\b|[加减乘除以的]){3,}+"
 )
+_CUT: Final = re.compile(r"[+*/%×÷^加减乘除以]|-\s|(?:plus|minus|times|of|divided)\b")
+"""What an expression begins with whose first number stands before it, in words."""
 _BARE: Final = re.compile(r"[\d\s.,()%!×÷^*/+-]*+")
 
 
@@ -52,7 +57,7 @@ def expression_of(text: str) -> str | None:
     """
     if len(text) > LONGEST:
         return text if _BARE.fullmatch(text) and re.search(r"\d\s*[-+*/^×÷]", text) else None
-    body, said_so = _unframed(" ".join(text.replace("’", "'").split()))
+    body, said_so = _unframed(tidied(text))
     for of, unit in _readings(body):
         try:
             found = Expression(of)
@@ -77,11 +82,11 @@ def _unframed(text: str) -> tuple[str, bool]:
 
 def _readings(body: str) -> Iterator[tuple[str, str]]:
     """What is to be worked out, and the unit that it is to come to; as it stands comes last."""
-    for share in _SHARE:
-        if found := share.fullmatch(body):
-            yield f"{found['part']} / {found['whole']}", "%"
+    for ratio, signs in RATIOS:
+        if found := ratio.fullmatch(body):
+            yield found.expand(signs), "%"
     for into in _INTO:
-        if (found := into.fullmatch(body)) and unit_of(found["unit"]):
+        if (found := into.fullmatch(body)) and compound_unit(found["unit"]):
             yield found["of"], found["unit"]
     yield body, ""
 
@@ -94,7 +99,7 @@ def calculate(said: str, _: Work) -> Result:
     if len(shown) > LONGEST:
         raise ToolError("expression_long", limit=LONGEST)
     of, joint, wanted = shown.rpartition(" in ")
-    if not joint or unit_of(wanted) is None:
+    if not joint or compound_unit(wanted) is None:
         of, wanted = shown, ""
     try:
         expression = Expression(of)
@@ -112,13 +117,16 @@ def calculate(said: str, _: Work) -> Result:
 def _within(said: str) -> str | None:
     """The longest expression that stands in a text, by the words around it."""
     parts = _PARTS.findall(said[: 4 * LONGEST])
-    found = [one for part in parts if (one := expression_of(part.strip(" .,?的").removesuffix(" of")))]
+    parts = [part.strip(" .,?的").removesuffix(" of") for part in parts]
+    found = [one for part in parts if not _CUT.match(part) and (one := expression_of(part))]
     return max(found, key=len, default=None)
 
 
 def _measured(value: Quantity, units: Sequence[Unit], wanted: str) -> tuple[Decimal, str]:
     """The number of a quantity and its unit: the one that is wanted, else the first that fits, else made of those."""
-    unit = unit_of(wanted) if wanted else next((one for one in units if one.size.dimension == value.dimension), None)
+    unit = (
+        compound_unit(wanted) if wanted else next((one for one in units if one.size.dimension == value.dimension), None)
+    )
     if unit is not None:
         if unit.size.dimension != value.dimension:
             raise ToolError("expression_units")

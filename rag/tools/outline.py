@@ -7,7 +7,7 @@ from typing import Final
 
 from rag.errors import ToolError
 from rag.retrieval.page_names import pages_named
-from rag.text import fenced_blocks
+from rag.text import fenced_blocks, literal
 from rag.tools.tool import Result, Tool, Work
 
 _HEADING: Final = re.compile(r"^(#{1,6}) ++(.+)$", re.MULTILINE)
@@ -25,7 +25,7 @@ def outline(said: str, work: Work) -> Result:
     code = fenced_blocks(text)
     found = [one for one in _HEADING.finditer(text) if not any(start <= one.start() < end for start, end in code)]
     headings = [(len(one[1]), one[2].strip()) for one in found[:_MOST]]
-    title, data = page.title or page.url, {"url": page.url, "headings": [list(one) for one in headings]}
+    title, data = literal(page.title or page.url), {"url": page.url, "headings": [list(one) for one in headings]}
     if not headings:
         return Result(work.say("outline_none", title=title), data)
     lines = [f"{'  ' * (level - 1)}- {heading}" for level, heading in headings]

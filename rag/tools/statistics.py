@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from rag.dates import period_of
 from rag.retrieval.page_names import on_site
+from rag.text import literal
 from rag.tools.tool import Result, Tool, Work
 from rag.types import Page
 
@@ -47,7 +48,7 @@ def count(said: str, work: Work) -> Result:
         data[name] = lines
         more = len(lines) - _LISTED
         shown = [*lines[:_LISTED], *([work.say("statistics_more", count=more)] if more > 0 else [])]
-        parts.append("\n".join([work.say(f"statistics_{name}"), "", *(f"- {line}" for line in shown)]))
+        parts.append("\n".join([work.say(f"statistics_{name}"), "", *(f"- {literal(line)}" for line in shown)]))
     return Result("\n\n".join([*parts, counted]), data)
 
 

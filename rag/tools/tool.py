@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from rag.messages import say
+from rag.locales import say
 from rag.types import Notice, Page, Passage
 
 

@@ -1,4 +1,4 @@
-"""What stands around every page: title, style, navigation, sidebar, and the last net for errors."""
+"""The frame of every page: title, style, navigation, sidebar and error handling."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Literal
 import streamlit as st
 
 from rag.errors import RagError, StoreAwayError
-from rag.messages import say
+from rag.locales import say
 from rag.store.ports import SCREEN, patience
-from rag.ui.chat.conversations import draw_list, take_from_address
+from rag.ui.chat.conversations import draw_list, enter, take_from_address
 from rag.ui.kit.escape import escape_line
 from rag.ui.kit.language import current_language, language_switch
-from rag.ui.kit.navigation import navigation
+from rag.ui.kit.navigation import draw_manage, go, handed_over, navigation
 from rag.ui.kit.parts import page_count
 from rag.ui.kit.scripts import tell_browser
 from rag.ui.kit.session import arrived, count_pages, current_library, get_app, recall_chat, session
@@ -32,7 +32,6 @@ _LOGO, _ICON = _STATIC / "logo.svg", _STATIC / "icon.svg"
 _WAIT_SECONDS = 1.0
 _REPORT_SECONDS = 2.0
 _LOOK_SECONDS = 2.0
-_LANGUAGE_TAGS: dict[Language, str] = {"en": "en", "zh": "zh-CN"}
 _DOTS = {"ready": "green", "loading": "orange", "failed": "red"}
 
 logger = logging.getLogger(__name__)
@@ -48,24 +47,27 @@ def draw_shell() -> None:
     app = open_app(language)
     admit(app, language)
     recall_chat(app)
-    words = {name: label(name, language) for name in ("skip", "upload", "copied")}
-    tell_browser("frame", language=_LANGUAGE_TAGS[language], **words)
+    words = {name: label(name, language) for name in ("skip", "upload", "copied", "offline", "page_unknown", "keys")}
+    tell_browser("frame", language=label("language_tag", language), **words)
+    if not page.url_path and (handed := handed_over()):
+        go("add", add=handed)
     state = session()
     if moved := state.page != page.url_path:
         state.page, state.shown, state.absent, state.sources = page.url_path, "", None, {}
     head = st.container(key="away")
     with told_in(language), patience(SCREEN), suppress(StoreAwayError):  # the head says so
         if came or moved:
-            take_from_address(app, language, moved=moved)
+            take_from_address(app, moved=moved)
         settle_library(app, language)
         unread = _unread(app, in_chat=page.url_path == "")
         st.set_page_config(page_title=_title(app, page.title, language, unread))
         _sidebar(app, language, unread)
+        _new_on_phones(app, language)
         page.run()
     if app.away():
         with head:
             st.fragment(_wait_for_database, run_every=_LOOK_SECONDS)(app, language)
-    _show_notes()
+    _show_notes(language)
 
 
 def _wait_for_database(app: App, language: Language) -> None:
@@ -77,17 +79,20 @@ def _wait_for_database(app: App, language: Language) -> None:
 
 
 def _title(app: App, page: str, language: Language, unread: Sequence[str]) -> str:
-    told = f"● {label('report_ready', language)} · " if unread else ""
+    told = f"● {label('report_ready', language)} · " if unread or session().finished else ""
     return f"{told}{page} · {app.libraries.title(current_library(app))} · {label('app_name', language)}"
 
 
 def _unread(app: App, *, in_chat: bool) -> list[str]:
-    """The conversations with a report that is not looked at yet. The open one is, unless the page drew itself again."""
+    """The conversations with a report that is not looked at yet. The open one is looked at; where its report came
+    while nobody did anything here, the title of the browser's tab says so until somebody does."""
     state, library = session(), current_library(app)
     unread = app.conversations.unread(library, state.owner)
-    if in_chat and state.conversation in unread and not state.by_itself:
+    state.finished = state.finished and state.by_itself
+    if in_chat and state.conversation in unread:
         app.conversations.opened(state.conversation, state.owner)
         unread.remove(state.conversation)
+        state.finished = state.by_itself
     state.by_itself = False
     return unread
 
@@ -123,15 +128,15 @@ def told_in(language: Language) -> Iterator[None]:
 def report_unexpected(error: Exception) -> bool:
     """Log what nobody expected and say so on the page without its details."""
     logger.error("A page failed", exc_info=error)
-    st.error(label("unexpected", current_language()), icon=":material/error:")
+    st.error(label("app_failed", current_language()), icon=":material/error:")
     return True
 
 
-def _show_notes() -> None:
+def _show_notes(language: Language) -> None:
     """Say in passing what happened before the page was drawn again."""
     notes = session().notes
     while notes:
-        st.toast(escape_line(notes.pop(0)))
+        st.toast(escape_line(say(notes.pop(0), language)))
 
 
 def _sidebar(app: App, language: Language, unread: Sequence[str]) -> None:
@@ -144,12 +149,22 @@ def _sidebar(app: App, language: Language, unread: Sequence[str]) -> None:
         with st.container(key="sidebar-foot"):
             draw_person(language)
             _in_use(app, language)
-            language_switch("sidebar-language")
+            with st.container(horizontal=True, vertical_alignment="center", key="sidebar-switches"):
+                language_switch("sidebar-language")
+                draw_manage(language)
+
+
+def _new_on_phones(app: App, language: Language) -> None:
+    """Draw a button for a new conversation in the header of narrow screens, whose sidebar is closed."""
+    with st.container(key="phone-new"):
+        if st.button(label("talk_new", language), icon=":material/edit_square:", type="tertiary", key="phone-talk-new"):
+            enter(app, "")
+            go("chat")
 
 
 def _in_use(app: App, language: Language) -> None:
     if app.away():
-        st.caption(f":{_DOTS['failed']}[●] {label('in_use_away', language)}")
+        _draw_status(f":{_DOTS['failed']}[●] {label('in_use_away', language)}")
     elif app.models.ready():
         _draw_in_use(app, language, "ready")
     elif problem := app.models.problem():
@@ -171,4 +186,10 @@ def _draw_in_use(app: App, language: Language, models: Literal["ready", "loading
     parts = [page_count(pages, language) if pages else label("in_use_no_pages", language), state]
     if session().chat is None and not app.settings.has_chat_model:
         parts.append(label("in_use_quotes", language))
-    st.caption(f":{_DOTS[models]}[●] {' · '.join(parts)}")
+    _draw_status(f":{_DOTS[models]}[●] {' · '.join(parts)}")
+
+
+def _draw_status(words: str) -> None:
+    """A link to Settings, which say more."""
+    if st.button(words, type="tertiary", key="status", width="stretch"):
+        go("settings")

@@ -1,4 +1,4 @@
-"""What speaks to the network, and what addresses say: read, judged, compared, fetched, left alone where asked to.
+"""Network access, and the reading, checking, comparing and fetching of addresses, within robots.txt.
 
 `fetch.Fetcher` is the only way out. All of it is untrusted: names, answers of name servers, headers, bodies.
 """

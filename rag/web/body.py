@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import re
 import zlib
 
+# IANA's registry of content codings. Like browsers we ignore other names ("none", "utf-8") and "identity".
+_CODINGS = frozenset("aes128gcm br compress dcb dcz deflate exi gzip pack200-gzip x-compress x-gzip zstd".split())
+_GZIP = frozenset(["gzip", "x-gzip"])
 _GZIP_MAGIC = b"\x1f\x8b"
-_TELLING = 2  # bytes by which a gzip member, and zlib's header, are known; a read may end between them
-_ENCODINGS = {"": None, "identity": None, "gzip": 31, "x-gzip": 31, "deflate": 15}
+_GZIP_WINDOW = 31
+_DEFLATE_WINDOWS = (15, -15)  # servers send "deflate" with and without the zlib header
+_BINARY = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")  # in no text, and soon in anything compressed
+_SNIFFED = 1024
+_STEP = 4096  # small, because zlib copies what follows each gzip member
 
 
 class TooLargeError(Exception):
@@ -21,68 +28,53 @@ class CorruptError(Exception):
     """The compressed data is damaged or ends early."""
 
 
-class BodyDecoder:
-    """Collects a body piece by piece, undoing at most one content encoding, up to `limit` bytes."""
+def decode_body(received: bytes, encoding: str, limit: int) -> bytes:
+    """Return the body of at most `limit` bytes that was `received` under the Content-Encoding `encoding`.
 
-    def __init__(self, encoding: str, limit: int) -> None:
-        """Raises UnknownEncodingError for a Content-Encoding other than gzip, deflate and identity."""
-        name = encoding.strip().lower()
-        if name not in _ENCODINGS:
-            raise UnknownEncodingError(name)
-        self._window = _ENCODINGS[name]
-        self._stream = zlib.decompressobj(self._window) if self._window else None
-        self._limit = limit
-        self._body = bytearray()
-        self._begun = False
-        self._held = b""
-
-    def feed(self, data: bytes) -> None:
-        """Take the next piece off the wire. Raises TooLargeError or CorruptError."""
-        data, self._held = self._held + data, b""
-        while data:
-            if len(data) < _TELLING and self._begins():
-                self._held = data
-                return
-            self._begun = True
-            data = self._feed_member(data)
-
-    def finish(self) -> bytes:
-        """The whole body. Raises CorruptError when the compressed data has not ended."""
-        if self._stream and not self._stream.eof and self._body:
-            raise CorruptError
-        return bytes(self._body)
-
-    def _begins(self) -> bool:
-        """Whether the next bytes tell what follows: another gzip member, or which kind of "deflate" it is."""
-        return self._stream is not None and (self._stream.eof or (self._window == 15 and not self._begun))
-
-    def _feed_member(self, data: bytes) -> bytes:
-        """Decode up to the end of one gzip member; returns what follows it."""
-        if self._stream is None:
-            self._add(data)
-            return b""
-        if self._stream.eof:
-            if not data.startswith(_GZIP_MAGIC):
-                return b""  # padding after the end, which browsers ignore too
-            self._stream = zlib.decompressobj(31)
-        self._add(self._decompress(self._stream, data))
-        return self._stream.unused_data
-
-    def _decompress(self, stream: zlib._Decompress, data: bytes) -> bytes:
-        room = self._limit - len(self._body) + 1
-        try:
-            return stream.decompress(data, room)
-        except zlib.error as error:
-            if self._window != 15 or self._body:
-                raise CorruptError from error
-        self._window = -15  # servers send "deflate" with and without the zlib header
-        self._stream = zlib.decompressobj(-15)
-        try:
-            return self._stream.decompress(data, room)
-        except zlib.error as error:
-            raise CorruptError from error
-
-    def _add(self, data: bytes) -> None:
-        self._body += data
-        if len(self._body) > self._limit:
+    One compression is undone at most, and none that is declared but was not applied.
+    Raises TooLargeError, UnknownEncodingError or CorruptError.
+    """
+    declared = [name for name in map(str.strip, encoding.lower().split(",")) if name in _CODINGS]
+    if not declared or _is_uncompressed(received, declared[-1]):
+        if len(received) > limit:
             raise TooLargeError
+        return received
+    if len(declared) > 1:
+        raise UnknownEncodingError(encoding)
+    if declared[0] in _GZIP:
+        windows: tuple[int, ...] = (_GZIP_WINDOW,)
+    elif declared[0] == "deflate":
+        windows = _DEFLATE_WINDOWS
+    else:
+        raise UnknownEncodingError(encoding)
+    failure = zlib.error()
+    for window in windows:
+        try:
+            return _inflate(received, window, limit)
+        except zlib.error as error:
+            failure = error
+    raise CorruptError from failure
+
+
+def _is_uncompressed(received: bytes, coding: str) -> bool:
+    """Return whether the bytes show that the coding which their server declares was not applied."""
+    is_other = coding in _GZIP and not received.startswith(_GZIP_MAGIC)
+    return is_other or not _BINARY.search(received, 0, _SNIFFED)
+
+
+def _inflate(packed: bytes, window: int, limit: int) -> bytes:
+    """Decompress all members of `packed`. Raises zlib.error where it is damaged or ends early."""
+    body = bytearray()
+    stream = zlib.decompressobj(window)
+    place = 0
+    while place < len(packed):
+        piece = packed[place : place + _STEP]
+        body += stream.decompress(piece, limit - len(body) + 1)
+        if len(body) > limit:
+            raise TooLargeError
+        place += len(piece) - len(stream.unused_data)
+        if stream.eof:
+            if not packed.startswith(_GZIP_MAGIC, place):
+                return bytes(body)  # browsers ignore what follows the end, too
+            stream = zlib.decompressobj(_GZIP_WINDOW)
+    raise zlib.error("it ends early")

@@ -1,6 +1,6 @@
 """Good manners towards a server, and connections that stay open for the next page of the same host.
 
-Few requests to a host are open at once, some time lies between them, each comes in its turn; those for redirects
+Few requests to a host are open at once, some time passes between them, and each waits its turn; those for redirects
 and robots.txt too, so that two imports of one site share what that site allows.
 
 A TLS handshake costs two round trips. A kept connection is as safe as a new one: it was opened to a checked address
@@ -147,7 +147,7 @@ class _Gate:
             return bool(self._queue) or self._open >= self._limit or self._next_start > time.monotonic()
 
     def matters(self, delay: float) -> bool:
-        """Whether it holds more than a new gate with this `delay` would."""
+        """Return whether the gate has more state than a new one with this `delay`."""
         return self.delay > delay or self.is_busy()
 
     def wake(self) -> None:

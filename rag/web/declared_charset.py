@@ -1,14 +1,17 @@
 """The charset that a page declares, found as browsers find it, and labels as they read them.
 
-The WHATWG's prescan (HTML, section 13.2.3.2): the first meta element that names an encoding counts, comments and
-other tags are passed over as such, and what is cut off says nothing.
+The WHATWG's prescan (HTML, section 13.2.3.2): the first meta element that names an encoding counts, and what is cut
+off says nothing.
 """
 
 from __future__ import annotations
 
+import codecs
 import re
 
 import webencodings
+
+from rag.web.markup import tags
 
 # What the Encoding standard's names are called in Python, where that differs or Python reads less.
 _PYTHON = {
@@ -23,14 +26,6 @@ _PYTHON = {
     "x-mac-cyrillic": "mac-cyrillic",
     "iso-8859-8-i": "iso-8859-8",
 }
-_SPACE = rb"[\t\n\f\r ]"
-_TAG = re.compile(
-    rb"<(?:(?P<comment>!--)|(?P<meta>meta)(?=[\t\n\f\r /])|(?P<tag>/?[a-z][^\t\n\f\r >]*+)|[!/?])", re.IGNORECASE
-)
-_NAME = re.compile(
-    rb"[\t\n\f\r /]*+(?P<end>>)?(?P<name>[^\t\n\f\r />][^\t\n\f\r />=]*+)?" + _SPACE + rb"*+(?P<equals>=)?"
-)
-_VALUE = re.compile(_SPACE + rb"*+(?:\"(?P<a>[^\"]*+)\"|'(?P<b>[^']*+)'|(?P<c>(?![\"'])[^\t\n\f\r >]*+))")
 _IN_CONTENT = re.compile(
     rb"charset\s*+=\s*+(?:\"(?P<a>[^\"]*+)\"|'(?P<b>[^']*+)'|(?P<c>[^\s;\"'][^\s;]*+))", re.IGNORECASE
 )
@@ -66,36 +61,17 @@ def unmarked_utf16(body: bytes, declared: str | None) -> str | None:
 
 
 def declared_in(head: bytes) -> str | None:
-    """The label in the first usable declaration of a page that begins with `head`; None without one."""
-    place = 0
-    while match := _TAG.search(head, place):
-        if match["comment"]:
-            end = head.find(b"-->", match.start() + 2) + 2
-        elif match["meta"] or match["tag"]:
-            named, end = _attributes(head, match.end())
-            if match["meta"] and end >= 0 and (label := _named(named)):
-                return label
-        else:
-            end = head.find(b">", match.end())
-        if end < match.start() + 2:
-            break
-        place = end + 1
+    """The label in the first usable declaration of a page that begins with `head`; None without one.
+
+    A byte order mark is one.
+    """
+    if head.startswith(codecs.BOM_UTF8):
+        return "utf-8"
+    for tag in tags(head):
+        if tag.name == b"meta" and (label := _named(tag.attributes)):
+            return label
     declaration = _XML.match(head)
     return _usable(declaration[1]) if declaration else None
-
-
-def _attributes(head: bytes, place: int) -> tuple[dict[bytes, bytes], int]:
-    """The attributes of a tag from `place` on, in lower case, and where it ends: -1 where it is cut off."""
-    found: dict[bytes, bytes] = {}
-    while (match := _NAME.match(head, place)) and not match["end"] and match["name"]:
-        place, text = match.end(), b""
-        if match["equals"]:
-            value = _VALUE.match(head, place)
-            if not value or value.end() == len(head):
-                return found, -1
-            place, text = value.end(), value["a"] or value["b"] or value["c"] or b""
-        found.setdefault(match["name"].lower(), text.lower())
-    return found, match.start("end") if match and match["end"] else -1
 
 
 def _named(attributes: dict[bytes, bytes]) -> str | None:
@@ -103,7 +79,7 @@ def _named(attributes: dict[bytes, bytes]) -> str | None:
     if b"charset" in attributes:
         return _usable(attributes[b"charset"])
     match = _IN_CONTENT.search(attributes.get(b"content", b""))
-    if not match or attributes.get(b"http-equiv") != b"content-type":
+    if not match or attributes.get(b"http-equiv", b"").lower() != b"content-type":
         return None
     return _usable(match["a"] or match["b"] or match["c"] or b"")
 

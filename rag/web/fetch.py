@@ -1,9 +1,9 @@
 """Fetching: the one place from which a request leaves for an address that somebody typed.
 
 URL → `check_url` → a turn at the host → one look-up and a checked connection → redirects by hand, each
-through the same → raw bytes, decoded within bounds. httpcore is used below httpx's client, which would
-add redirects, cookies, proxies from the environment and unbounded decompression that all had to be
-switched off again.
+through the same → raw bytes, decoded within bounds. A page that refreshes to another address within
+seconds redirects, too. httpcore is used below httpx's client, which would add redirects, proxies from the
+environment and unbounded decompression that all had to be switched off again.
 """
 
 from __future__ import annotations
@@ -14,23 +14,25 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from types import TracebackType
-from typing import NoReturn, Self
+from typing import NamedTuple, NoReturn, Self
 
 import httpcore
 
 from rag.errors import FetchError
-from rag.messages.ingest import because
 from rag.tracing import span
+from rag.types import because
 from rag.web import transport
-from rag.web.body import BodyDecoder, CorruptError, TooLargeError, UnknownEncodingError
+from rag.web.body import decode_body
 from rag.web.connections import Connections, HostGates
+from rag.web.cookies import FetchCookies
 from rag.web.guard import CheckedUrl, Pair, allow_list, check_url, shown
-from rag.web.http_headers import conditions, entity_tag, header, http_date, retry_after
+from rag.web.http_headers import conditions, entity_tag, header, header_text, http_date, retry_after
 from rag.web.media import byte_limit, check_declared, media_type, parse_content_type
-from rag.web.refusals import led_to_refusal, plain_errors, status_cause, too_large
-from rag.web.url_key import join_url
+from rag.web.refresh import meta_target, parse_refresh, target_of
+from rag.web.refusals import body_errors, led_to_refusal, plain_errors, status_cause, too_large
+from rag.web.url_key import join_location
 
 logger = logging.getLogger(__name__)
 
@@ -50,13 +52,13 @@ _HEADERS = (
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """What an address answered: decoded `body` bytes of one kind of document.
+    """The response of an address: decoded `body` bytes of one document type.
 
     `final_url` is where the redirects ended, `redirects` the addresses in between and it, in order;
     `moved_to` is `final_url` where every redirect was a permanent one, else "". `charset` is the declared
     one, not yet verified; `seconds` covers everything from the look-up on, without waiting for a turn.
-    `etag` and `last_modified` are as received, for the next fetch. With status 304 the page is what
-    these name still, and `body` is empty.
+    `etag` and `last_modified` are as received, for the next fetch; empty behind a refresh, where they would be
+    asked of a page that only redirects. With status 304 the page is what these name still, and `body` is empty.
     """
 
     url: str
@@ -129,7 +131,7 @@ class Fetcher:
         With `etag` or `last_modified` the server is asked for what has changed since only. With `raw`,
         up to that many bytes of any type are taken unjudged: robots.txt and lists of pages come under
         many types. `stopped` is asked while waiting for a turn; then "cancelled" is raised. A server
-        that is too busy is told by `retry_after` among the error's parameters, in seconds.
+        that is too busy sets `retry_after` among the error's parameters, in seconds.
         """
         start = time.monotonic()
         given = url.strip()
@@ -138,9 +140,9 @@ class Fetcher:
         with span(first.host, "fetch", url=shown(given)) as done, plain_errors(given, first, budget):
             headers = [*_HEADERS, *conditions(etag, last_modified)]
             run = _Run(self._connections, self.gates, self._allow, given, headers, budget, raw, stopped)
-            fetched, waited = run.follow(first)
+            fetched = run.follow(first)
             done.attributes.update(status=fetched.status, bytes=len(fetched.body))
-        seconds = time.monotonic() - start - waited
+        seconds = time.monotonic() - start - run.waited
         logger.info("fetched %s: %d, %d bytes in %.2f s", shown(given), fetched.status, len(fetched.body), seconds)
         return replace(fetched, seconds=seconds)
 
@@ -154,17 +156,25 @@ class Fetcher:
             return self._tls
 
 
-@dataclass(frozen=True, slots=True)
-class _Moved:
-    """A redirect: its Location, and whether it is for good."""
+class _Hop(NamedTuple):
+    """One request of a fetch: what it asks for, and the Cookie header that it carries."""
 
-    location: bytes
-    permanent: bool
+    url: CheckedUrl
+    cookies: list[tuple[bytes, bytes]]
 
 
-@dataclass(frozen=True, slots=True)
+class _Moved(NamedTuple):
+    """A redirect: where to, whether for good, and the page that says so where that was read."""
+
+    target: str
+    permanent: bool = False
+    refreshed: bool = True
+    page: Fetched | None = None
+
+
+@dataclass(slots=True)
 class _Run:
-    """One fetch: the address it began with, what it asks, and what it may spend."""
+    """One fetch: the address it began with, what it asks, what it may spend, and how far it came."""
 
     connections: Connections
     gates: HostGates
@@ -174,48 +184,86 @@ class _Run:
     budget: transport.Budget
     raw: int
     stopped: Callable[[], bool]
+    cookies: FetchCookies = field(default_factory=FetchCookies)
+    path: list[_Hop] = field(default_factory=list)
+    permanent: bool = True
+    refreshed: bool = False
+    waited: float = 0.0
 
-    def follow(self, url: CheckedUrl) -> tuple[Fetched, float]:
-        """Request `url` and what it redirects to until a page answers; and the seconds spent waiting."""
-        path = [url]
-        permanent, waited = True, 0.0
+    def follow(self, url: CheckedUrl) -> Fetched:
+        """Request `url` and what it redirects to until a page answers."""
+        self.path.append(_Hop(url, []))
+        page: Fetched | None = None
         while True:
-            again = len(path) > 1 and path[-1].pair == path[-2].pair
-            with self.gates.enter((path[-1].host, path[-1].port), self.given, self.stopped, redirected=again) as spent:
-                self.budget.extend(spent)
-                answer = self._request(path[-1])
-            waited += spent
+            try:
+                answer = self._request(self.path[-1])
+            except FetchError as error:
+                if page is None or error.code != "content_type":
+                    raise
+                return page  # which browsers go on showing while they download the file that it leads to
             if isinstance(answer, Fetched):
-                redirects = tuple(step.raw for step in path[1:])
-                moved = path[-1].raw if redirects and permanent else ""
-                return replace(answer, redirects=redirects, moved_to=moved), waited
-            permanent = permanent and answer.permanent
-            path.append(self._next(path, answer.location))
+                return answer
+            page = answer.page
+            self.permanent = self.permanent and answer.permanent
+            self.refreshed = self.refreshed or answer.refreshed
+            self.path.append(self._next(answer.target))
 
-    def _request(self, url: CheckedUrl) -> Fetched | _Moved:
-        with self._led_to(url), self.connections.get(url, self.headers, self.budget) as response:
-            if response.status in _REDIRECTS:
-                return _Moved(header(response.headers, b"location"), response.status in _PERMANENT)
-            return self._receive(response, url)
+    def _request(self, hop: _Hop) -> Fetched | _Moved:
+        url, headers = hop.url, [*self.headers, *hop.cookies]
+        again = len(self.path) > 1 and url.pair == self.path[-2].url.pair
+        with self.gates.enter((url.host, url.port), self.given, self.stopped, redirected=again) as spent:
+            self.budget.extend(spent)
+            self.waited += spent
+            with self._led_to(url), self.connections.get(url, headers, self.budget) as response:
+                self.cookies.keep(url, response.headers)
+                if response.status not in _REDIRECTS:
+                    return self._receive(response, url)
+                if not (location := header_text(response.headers, b"location")):
+                    self._astray("no_target")
+                return _Moved(join_location(url.raw, location), response.status in _PERMANENT, refreshed=False)
 
-    def _receive(self, response: httpcore.Response, url: CheckedUrl) -> Fetched:
-        tag = entity_tag(header(response.headers, b"etag").decode("latin-1"))
-        date = http_date(header(response.headers, b"last-modified").decode("latin-1"))
-        asked = len(self.headers) > len(_HEADERS)
-        if response.status == 304 and asked:
-            return Fetched(self.given, url.raw, 304, "", None, b"", (), 0.0, tag, date)
+    def _receive(self, response: httpcore.Response, url: CheckedUrl) -> Fetched | _Moved:
+        if response.status == 304 and len(self.headers) > len(_HEADERS):
+            return self._fetched(response)
         if not 200 <= response.status < 300:
             self._refused(response, url)
         essence, charset = parse_content_type(header(response.headers, b"content-type").decode("latin-1"))
         if self.raw:
-            kind, body = essence, self._read(response, self.raw)
-        else:
-            check_declared(essence, self.given)
-            body = self._read(response, byte_limit(essence))
-            kind = media_type(body, essence, url.raw, charset)
-            if len(body) > byte_limit(kind):
-                too_large(self.given, byte_limit(kind))
-        return Fetched(self.given, url.raw, response.status, kind, charset, body, (), 0.0, tag, date)
+            return self._fetched(response, essence, charset, self._read(response, self.raw))
+        refresh = parse_refresh(header_text(response.headers, b"refresh"))
+        if target := self._further(target_of(refresh, url.raw)):
+            return _Moved(target)
+        check_declared(essence, self.given)
+        body = self._read(response, byte_limit(essence))
+        kind = media_type(body, essence, url.raw, charset)
+        if len(body) > byte_limit(kind):
+            too_large(self.given, byte_limit(kind))
+        page = self._fetched(response, kind, charset, body)
+        if kind != "text/html" or refresh:
+            return page
+        target = self._further(meta_target(body, charset, url.raw))
+        return _Moved(target, page=page) if target else page
+
+    def _fetched(
+        self, response: httpcore.Response, kind: str = "", charset: str | None = None, body: bytes = b""
+    ) -> Fetched:
+        url, redirects = self.path[-1].url.raw, tuple(hop.url.raw for hop in self.path[1:])
+        tag = entity_tag(header(response.headers, b"etag").decode("latin-1"))
+        date = http_date(header(response.headers, b"last-modified").decode("latin-1"))
+        if self.refreshed:
+            tag = date = ""
+        moved = url if redirects and self.permanent else ""
+        return Fetched(self.given, url, response.status, kind, charset, body, redirects, 0.0, tag, date, moved)
+
+    def _further(self, target: str) -> str:
+        """Return the `target` of a refresh where it is another page, or the same one with a first cookie; else ""."""
+        hop = self.path[-1]
+        try:
+            is_same = bool(target) and _place(check_url(target, self.allow)) == _place(hop.url)
+        except FetchError:
+            is_same = False  # it is refused when it comes to it
+        is_same = is_same and (bool(hop.cookies) or not self.cookies.header(hop.url))
+        return "" if is_same else target
 
     def _refused(self, response: httpcore.Response, url: CheckedUrl) -> NoReturn:
         """Raise what a status other than success says; a busy server is left alone for a while."""
@@ -227,39 +275,29 @@ class _Run:
             url=shown(self.given),
             status=response.status,
             **({} if wait is None else {"retry_after": wait}),
-            **because(status_cause(response.status)),
+            **because(status_cause(response.status), status=response.status),
         )
 
     def _read(self, response: httpcore.Response, limit: int) -> bytes:
-        self.budget.extend(wire_bytes=limit)
+        room = self.budget.admit_body(limit)
         encoding = header(response.headers, b"content-encoding").decode("latin-1")
-        try:
-            decoder = BodyDecoder(encoding, limit)
-            for piece in response.iter_stream():
-                decoder.feed(piece)
-            return decoder.finish()
-        except (TooLargeError, transport.WireLimitError):
-            too_large(self.given, limit)
-        except UnknownEncodingError:
-            raise FetchError(
-                "unreadable", url=shown(self.given), **because("encoding", encoding=shown(encoding, 60))
-            ) from None
-        except CorruptError as error:
-            raise FetchError("unreadable", url=shown(self.given), **because("corrupt")) from error
+        with body_errors(self.given, limit, encoding):
+            body = decode_body(b"".join(response.iter_stream()), encoding, room)
+        self.budget.count_body(len(body))
+        return body
 
-    def _next(self, path: list[CheckedUrl], location: bytes) -> CheckedUrl:
-        if not location:
-            self._astray("no_target")
-        if len(path) > MAX_REDIRECTS:
+    def _next(self, target: str) -> _Hop:
+        if len(self.path) > MAX_REDIRECTS:
             self._astray("too_many_redirects", limit=MAX_REDIRECTS)
-        target = join_location(path[-1].raw, location)
         try:
             checked = check_url(target, self.allow)
         except FetchError as error:
             raise led_to_refusal(self.given, target, error) from error
-        if any(step.scheme == checked.scheme and _place(step) == _place(checked) for step in path):
+        hop = _Hop(checked, self.cookies.header(checked))
+        before = [step.cookies for step in self.path if _place(step.url) == _place(checked)]
+        if len(before) > 1 or hop.cookies in before:  # once more is worth it with a cookie that was not there
             self._astray("redirect_loop")
-        return checked
+        return hop
 
     def _astray(self, cause: str, **params: int) -> NoReturn:
         raise FetchError("redirects", url=shown(self.given), **because(cause, **params))
@@ -275,17 +313,5 @@ class _Run:
             raise led_to_refusal(self.given, url.raw, error) from error
 
 
-def join_location(base: str, location: bytes) -> str:
-    """The absolute form of a Location header.
-
-    Text that `check_url` will refuse is handed on untouched, because browsers drop line breaks and tabs
-    from an address silently.
-    """
-    text = location.decode("utf-8", "replace")
-    if any(character <= " " or character == "\\" for character in text):
-        return text
-    return join_url(base, text) or text
-
-
-def _place(url: CheckedUrl) -> tuple[str, int, str]:
-    return url.host, url.port, url.target
+def _place(url: CheckedUrl) -> tuple[str, str, int, str]:
+    return url.scheme, url.host, url.port, url.target

@@ -4,7 +4,7 @@ Both halves are pure. `check_url` judges the text of a URL, `check_addresses` wh
 `rag.web.fetch` asks both for every request and every redirect. An allow-list of exact host and port
 pairs lifts the label, suffix, port and address rules for these pairs; metadata services stay refused.
 
-Which IP addresses belong to the public internet stands in tables: `ipaddress.is_global` says True for multicast,
+Tables list the IP addresses of the public internet: `ipaddress.is_global` says True for multicast,
 NAT64 and 6to4. They are the special-purpose registries of IANA, plus what clouds put on public-looking addresses.
 """
 
@@ -18,8 +18,9 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 from typing import Any, NoReturn
 
 from rag.errors import FetchError
-from rag.messages.ingest import because
-from rag.web.url_key import ascii_host, browser_url
+from rag.text import plain, without_surrogates
+from rag.types import because
+from rag.web.url_key import ascii_host, browser_url, split_url
 
 Address = IPv4Address | IPv6Address
 
@@ -73,7 +74,7 @@ def parse_address(text: str) -> Address:
 
 
 def is_public(address: Address) -> bool:
-    """Whether a page may be fetched from `address` without being allowed by name."""
+    """Return whether a page may be fetched from `address` without being allowed by name."""
     if isinstance(address, IPv4Address):
         return not any(address in block for block in _DENIED_4)
     if address in _MAPPED or address in _NAT64:
@@ -82,7 +83,7 @@ def is_public(address: Address) -> bool:
 
 
 def is_metadata(address: Address) -> bool:
-    """Whether `address`, or an IPv4 address carried inside it, is a cloud's metadata service."""
+    """Return whether `address`, or an IPv4 address carried inside it, is a cloud's metadata service."""
     if isinstance(address, IPv4Address):
         return any(address in block for block in _METADATA_4)
     return any(address in block for block in _METADATA_6) or any(map(is_metadata, _carried(address)))
@@ -120,7 +121,7 @@ _INTERNAL_SUFFIXES = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class CheckedUrl:
-    """A URL that passed `check_url`, in the parts that go on the wire.
+    """A URL that passed `check_url`, in the parts that are sent.
 
     `host` is ASCII, without brackets; `target` is the path and query as a browser sends them, dot segments
     resolved; `allowed` says that the pair of host and port is on the allow-list.
@@ -186,7 +187,7 @@ def allow_list(pairs: Iterable[Pair]) -> frozenset[Pair]:
 
 
 def is_literal(host: str) -> bool:
-    """Whether a checked host is an IP address rather than a name."""
+    """Return whether a checked host is an IP address rather than a name."""
     return ":" in host or bool(_IPV4.fullmatch(host))
 
 
@@ -194,6 +195,16 @@ def shown(url: str, limit: int = 200) -> str:
     """A URL as a message may show it: printable, and not longer than `limit` characters."""
     text = "".join(c if c == " " or unicodedata.category(c) not in _UNSAFE_CATEGORIES else "\ufffd" for c in url)
     return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def is_web_address(url: str) -> bool:
+    """Return whether `url` can identify a page: a full http or https URL that browsers read the same way.
+
+    Nothing is said of whether it may be fetched.
+    """
+    parts = split_url(url)
+    is_written_out = parts.scheme in ("http", "https") and bool(parts.hostname) and len(url) <= MAX_LENGTH
+    return is_written_out and without_surrogates(plain(url)) == url.strip() and browser_url(url) is not None
 
 
 def _check_text(raw: str) -> None:
@@ -217,7 +228,7 @@ def _host_and_port(raw: str, authority: str, scheme: str) -> tuple[str, int]:
 
 
 def _target(raw: str, host: str, port: int) -> str:
-    """What the request line asks for, from a browser's reading, which has to agree on where to."""
+    """Return the request target as a browser reads it; both readings must agree on the host."""
     parsed = browser_url(raw)
     if parsed is None or int(parsed.port or _DEFAULT_PORTS[parsed.protocol.rstrip(":")]) != port:
         _refuse(raw, "host", host=shown(host, 80))

@@ -1,4 +1,4 @@
-"""What the headers of an answer say, taken as the untrusted text that they are."""
+"""Parsing of response headers, which are untrusted text."""
 
 from __future__ import annotations
 
@@ -20,6 +20,15 @@ def header(headers: Headers, name: bytes) -> bytes:
     if name == b"content-encoding":
         return b", ".join(values)
     return values[0] if values else b""
+
+
+def header_text(headers: Headers, name: bytes) -> str:
+    """Return the text of a header that may hold any characters: UTF-8, else Latin-1."""
+    value = header(headers, name)
+    try:
+        return value.decode("utf-8")
+    except UnicodeDecodeError:
+        return value.decode("latin-1")
 
 
 def entity_tag(value: str) -> str:

@@ -1,4 +1,4 @@
-"""What kind of document a body is: its declared type, from a closed list, or else what its first bytes say."""
+"""Detection of a body's document type: the declared one from a closed list, else by its first bytes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from typing import Any, Literal, NoReturn
 
 from rag.errors import FetchError
-from rag.messages.ingest import because
+from rag.types import because
 from rag.web.declared_charset import unmarked_utf16
 from rag.web.guard import shown
 
@@ -18,8 +18,22 @@ MediaType = Literal[
     "text/tab-separated-values",
     "application/pdf",
     "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+    "application/vnd.openxmlformats-officedocument.presentationml.presentation",
+    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+    "application/vnd.oasis.opendocument.text",
+    "application/vnd.oasis.opendocument.spreadsheet",
+    "application/vnd.oasis.opendocument.presentation",
+    "application/vnd.ms-excel",
+    "application/vnd.ms-outlook",
+    "application/epub+zip",
+    "application/rtf",
+    "application/x-ipynb+json",
+    "application/x-subrip",
+    "message/rfc822",
+    "text/vtt",
     "application/xml",
     "application/gzip",
+    "image/*",
 ]
 
 MEGABYTE = 1024 * 1024
@@ -27,6 +41,21 @@ MAX_CHARACTERS = 5_000_000
 """The longest text that a document may make."""
 PDF: MediaType = "application/pdf"
 DOCX: MediaType = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+PPTX: MediaType = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
+XLSX: MediaType = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+ODT: MediaType = "application/vnd.oasis.opendocument.text"
+ODS: MediaType = "application/vnd.oasis.opendocument.spreadsheet"
+ODP: MediaType = "application/vnd.oasis.opendocument.presentation"
+XLS: MediaType = "application/vnd.ms-excel"
+MSG: MediaType = "application/vnd.ms-outlook"
+EPUB: MediaType = "application/epub+zip"
+RTF: MediaType = "application/rtf"
+IPYNB: MediaType = "application/x-ipynb+json"
+SRT: MediaType = "application/x-subrip"
+VTT: MediaType = "text/vtt"
+EML: MediaType = "message/rfc822"
+PICTURE: MediaType = "image/*"
+"""Any kind of picture that `rag.reading.ocr` reads, as a file: a picture on the web is no page."""
 CSV: MediaType = "text/csv"
 TSV: MediaType = "text/tab-separated-values"
 XML: MediaType = "application/xml"
@@ -39,15 +68,25 @@ TEXTS: dict[str, MediaType] = {
     "text/markdown": "text/markdown",
     "text/x-markdown": "text/markdown",
 }
-"""What `rag.reading.extract` reads."""
+"""Types that `rag.reading.extract` reads."""
 TABLES: dict[str, MediaType] = {
     "text/csv": CSV,
     "application/csv": CSV,
     "text/comma-separated-values": CSV,
     "text/tab-separated-values": TSV,
 }
-DOCUMENTS: dict[str, MediaType] = {"application/pdf": PDF, "application/x-pdf": PDF, DOCX: DOCX}
-"""What is not text in its bytes; `rag.reading.documents` reads these and `TABLES`."""
+PACKAGES: dict[str, MediaType] = {
+    **{kind: kind for kind in (PDF, DOCX, PPTX, XLSX, ODT, ODS, ODP, MSG, EPUB)},
+    "application/x-pdf": PDF,
+}
+"""Types whose bytes are not text."""
+DOCUMENTS: dict[str, MediaType] = {
+    **PACKAGES,
+    **{kind: kind for kind in (RTF, IPYNB, SRT, VTT, EML)},
+    "text/rtf": RTF,
+    "text/srt": SRT,
+}
+"""Types that `rag.reading.documents` reads besides `TABLES`."""
 LISTS: dict[str, MediaType] = {
     "application/xml": XML,
     "text/xml": XML,
@@ -61,10 +100,38 @@ LISTS: dict[str, MediaType] = {
 """Feeds and sitemaps, which lead to pages and are none."""
 KINDS: dict[str, MediaType] = {**TEXTS, **TABLES, **DOCUMENTS, **LISTS}
 
+FILES = frozenset([*DOCUMENTS.values(), XLS, PICTURE])
+"""Types that are read in a separate process with more time."""
+ENDINGS: dict[str, MediaType] = {
+    **dict.fromkeys((".html", ".htm", ".xhtml"), TEXTS["text/html"]),
+    **dict.fromkeys((".md", ".markdown", ".mdown"), TEXTS["text/markdown"]),
+    ".txt": "text/plain",
+    ".csv": CSV,
+    ".tsv": TSV,
+    ".pdf": PDF,
+    ".docx": DOCX,
+    ".pptx": PPTX,
+    ".xlsx": XLSX,
+    ".odt": ODT,
+    ".epub": EPUB,
+    ".eml": EML,
+    ".ipynb": IPYNB,
+    ".vtt": VTT,
+    ".srt": SRT,
+    ".xls": XLS,
+    ".ods": ODS,
+    ".odp": ODP,
+    ".rtf": RTF,
+    ".msg": MSG,
+    **dict.fromkeys((".png", ".jpg", ".jpeg", ".webp", ".tif", ".tiff", ".bmp"), PICTURE),
+}
+"""The kinds of documents by the ends of their names."""
+
 _MISSING = frozenset(["", "unknown/unknown", "application/unknown", "*/*"])
-# Servers send files that they do not know, PDF among them, as one of these; the first bytes tell.
+# Servers send files that they do not know, PDF among them, as one of these; the first bytes tell, or the name.
 _UNSAID = frozenset(
-    ["application/octet-stream", "binary/octet-stream", "application/x-download", "application/force-download"]
+    "application/octet-stream binary/octet-stream application/x-download application/force-download application/zip "
+    "application/vnd.ms-excel".split()
 )
 _TYPE = re.compile(r"\s*([!#$&^_.+\w-]+/[!#$&^_.+\w-]+)\s*(?:;|$)", re.ASCII)
 _CHARSET = re.compile(r";\s*charset\s*=\s*[\"']?([\w.:-]+)", re.ASCII | re.IGNORECASE)
@@ -79,22 +146,22 @@ _MARKUP = re.compile(
 )
 _LIST_MARKUP = re.compile(rb"<(?:\w+:)?(?:rss|feed|rdf|urlset|sitemapindex)\b", re.IGNORECASE)
 _ZIP = b"PK\x03\x04"
-_DOCX_PART = b"word/document.xml"
+_MIMETYPE = b"mimetype"  # the first entry of a package that says its own type, unpacked
+_PARTS: dict[bytes, MediaType] = {
+    b"word/document": DOCX,
+    b"ppt/presentation": PPTX,
+    b"xl/workbook": XLSX,
+    b"META-INF/container.xml": EPUB,
+}
 _GZIP = b"\x1f\x8b"
 _OLD_OFFICE = b"\xd0\xcf\x11\xe0"
 _BINARY_SIGNATURES = (b"\x89PNG", b"GIF87a", b"GIF89a", b"\xff\xd8\xff", b"7z\xbc\xaf", b"\x7fELF", b"Rar!\x1a")
+_PICTURES = re.compile(rb"\x89PNG|\xff\xd8\xff|RIFF.{4}WEBP|II\*\x00|MM\x00\*|BM.{4}\x00{4}", re.DOTALL)
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
-_BY_NAME: dict[str, MediaType] = {
-    ".md": "text/markdown",
-    ".markdown": "text/markdown",
-    ".mdown": "text/markdown",
-    ".html": "text/html",
-    ".htm": "text/html",
-    ".xhtml": "text/html",
-    ".csv": CSV,
-    ".tsv": TSV,
-}
-_NAMED_PLAIN = frozenset([".md", ".markdown", ".mdown", ".csv", ".tsv"])  # often served as text/plain
+# Kinds of text that only a name tells apart; those with markup aside, they are often served as text/plain.
+_TOLD_BY_BYTES = (*PACKAGES.values(), XLS, RTF, PICTURE, "text/plain")
+_BY_NAME = {end: kind for end, kind in ENDINGS.items() if kind not in _TOLD_BY_BYTES}
+_NAMED_PLAIN = frozenset(end for end, kind in _BY_NAME.items() if kind != "text/html")
 _SNIFFED = 4096
 
 
@@ -112,7 +179,7 @@ def byte_limit(essence: str) -> int:
     A type that says nothing has a document's limit; the limit of what it turns out to be comes after.
     """
     kind = KINDS.get(essence)
-    if kind in (PDF, DOCX) or essence in _UNSAID:
+    if essence in DOCUMENTS or essence in _UNSAID:
         return 25 * MEGABYTE
     return 2 * MEGABYTE if kind == "text/html" else 5 * MEGABYTE
 
@@ -126,8 +193,8 @@ def check_declared(essence: str, url: str) -> None:
 def media_type(body: bytes, essence: str, url: str, charset: str | None = None) -> MediaType:
     """The kind of document in `body`, whose declared type may be "" (then it is sniffed), and charset None.
 
-    `url` may also be a file's name. Bytes that can only be PDF, a Word document or gzip are that,
-    whatever they were declared to be; gzip only where it is expected. Raises FetchError("content_type") for
+    `url` may also be a file's name. Bytes that can only be PDF, an office document, a book or gzip are
+    that, whatever they were declared to be; gzip only where it is expected. Raises FetchError("content_type") for
     all that is not read.
     """
     check_declared(essence, url)
@@ -136,7 +203,7 @@ def media_type(body: bytes, essence: str, url: str, charset: str | None = None) 
         return certain
     check_is_text(body, url, charset)
     kind = KINDS.get(essence)
-    if kind in (PDF, DOCX, GZIP):
+    if essence in PACKAGES or kind == GZIP:
         _refuse(url, "not_as_declared", type=essence)
     name = _extension(url)
     if kind == XML:
@@ -162,12 +229,45 @@ def check_is_text(body: bytes, name: str, charset: str | None = None) -> None:
 def _by_signature(body: bytes, essence: str, url: str) -> MediaType | None:
     if body[:1024].lstrip(b"\xef\xbb\xbf\x00 \t\r\n").startswith(b"%PDF-"):
         return PDF
-    if body.startswith(_ZIP):
-        if _DOCX_PART in body:
-            return DOCX
-        _refuse(url, "binary")
+    if body.startswith(_ZIP) and (package := _package(body) or _named_package(url)):
+        return package
+    if body.startswith(_OLD_OFFICE) and (compound := _compound(body, url)):
+        return compound
+    if body.startswith(b"{\\rtf"):
+        return RTF
+    if _PICTURES.match(body) and not essence and not url.startswith(("http://", "https://")):
+        return PICTURE
     may_be_packed = KINDS.get(essence) == GZIP or ((not essence or essence in _UNSAID) and _extension(url) == ".gz")
     return GZIP if may_be_packed and body.startswith(_GZIP) else None
+
+
+def _package(body: bytes) -> MediaType | None:
+    """The type of a zip package, by its declaration or by the last name of a part."""
+    if body[30:38] == _MIMETYPE:
+        said = body[38:].split(b"PK", 1)[0].decode("latin-1")
+        return next((kind for kind in (EPUB, ODT, ODS, ODP) if said.startswith(kind)), None)
+    place, kind = max((body.rfind(part), kind) for part, kind in _PARTS.items())
+    return kind if place >= 0 else None
+
+
+def _named_package(url: str) -> MediaType | None:
+    """The kind that a damaged package should be, so that its reader says so."""
+    kind = ENDINGS.get(_extension(url))
+    return kind if kind in PACKAGES.values() else None
+
+
+def _compound(body: bytes, url: str) -> MediaType | None:
+    """The kind of a file of old office programs that is read, by the names in it."""
+    if _wide("EncryptedPackage") in body:
+        _refuse(url, "locked")
+    if _wide("__properties_version1.0") in body:
+        return MSG
+    is_other = _wide("WordDocument") in body or _wide("PowerPoint Document") in body
+    return XLS if (_wide("Workbook") in body or _wide("Book") in body) and not is_other else None
+
+
+def _wide(name: str) -> bytes:
+    return name.encode("utf-16-le")
 
 
 def _by_markup(body: bytes) -> MediaType:
@@ -178,7 +278,7 @@ def _by_markup(body: bytes) -> MediaType:
 
 
 def _first_element(head: bytes, aside: re.Pattern[bytes]) -> int:
-    """Where `head` goes on after the comments and declarations that it begins with."""
+    """Return the position in `head` after its leading comments and declarations."""
     at = 0
     while match := aside.match(head, at):
         at = match.end()

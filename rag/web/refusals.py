@@ -1,4 +1,4 @@
-"""What went wrong with a fetch, as the error that a person is told."""
+"""Fetch failures as errors with a message for the user."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from typing import NoReturn
 import httpcore
 
 from rag.errors import FetchError
-from rag.messages.ingest import because
+from rag.types import because
 from rag.web import transport
+from rag.web.body import CorruptError, TooLargeError, UnknownEncodingError
 from rag.web.guard import CheckedUrl, shown
 
 MEGABYTE = 1024 * 1024
@@ -19,9 +20,8 @@ MEGABYTE = 1024 * 1024
 
 def led_to_refusal(given: str, target: str, error: FetchError) -> FetchError:
     """The refusal `error` of a redirect's target, told about the address that was typed."""
-    params = dict(error.notice.params)
-    told = because("led_to", target=shown(target), why_en=params["why_en"], why_zh=params["why_zh"])
-    return FetchError("blocked", **{**params, **told, "cause": params["cause"], "url": shown(given)})
+    reason = error.notice.params["reason"]
+    return FetchError("blocked", url=shown(given), **because("led_to", target=shown(target), reason=reason))
 
 
 def status_cause(status: int) -> str:
@@ -38,6 +38,19 @@ def status_cause(status: int) -> str:
 def too_large(url: str, limit: int) -> NoReturn:
     """Raise FetchError for a body of more than `limit` bytes."""
     raise FetchError("too_large", url=shown(url), limit=limit // MEGABYTE)
+
+
+@contextmanager
+def body_errors(url: str, limit: int, encoding: str) -> Iterator[None]:
+    """Turn what goes wrong with a body of at most `limit` bytes, in that Content-Encoding, into a FetchError."""
+    try:
+        yield
+    except (TooLargeError, transport.WireLimitError):
+        too_large(url, limit)
+    except UnknownEncodingError:
+        raise FetchError("unreadable", url=shown(url), **because("encoding", encoding=shown(encoding, 60))) from None
+    except CorruptError as error:
+        raise FetchError("unreadable", url=shown(url), **because("corrupt")) from error
 
 
 @contextmanager

@@ -45,7 +45,7 @@ class Robots:
 
     What a site answers counts as RFC 9309, section 2.3.1, says: a status from 400 to 499 allows all, an
     error of the server or the network refuses all for some minutes, unless older rules are still known;
-    429 is taken as an error of the server. A site's delay between requests is told to the fetcher's gates.
+    429 is taken as an error of the server. A site's delay between requests is passed to the fetcher's gates.
     """
 
     def __init__(self, fetcher: Fetcher, *, clock: Callable[[], float] = time.monotonic) -> None:
@@ -55,7 +55,7 @@ class Robots:
         self._lock = threading.Lock()
 
     def allowed(self, url: str) -> bool:
-        """Whether a program may read `url`; False too for an address that is never fetched."""
+        """Return whether a program may read `url`; False for an address that is never fetched."""
         try:
             self.check(url)
         except IngestError:
@@ -86,7 +86,7 @@ class Robots:
         return list(dict.fromkeys(rules.sitemaps)) if rules else []
 
     def _site(self, url: CheckedUrl) -> _Site:
-        """What is known of the site of `url`; without rules while they cannot be had and all is refused."""
+        """Return the known rules of the site of `url`; without rules, everything is refused until they can be read."""
         key = (url.scheme, url.host, url.port)
         with self._lock:
             site = self._sites.setdefault(key, _Site())
@@ -116,7 +116,7 @@ class Robots:
 
 
 class _Site:
-    """What is known of a site's rules, and until when."""
+    """The known rules of a site and their expiry."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -137,7 +137,7 @@ def _unreadable(failure: FetchError | None, url: str, host: str) -> IngestError:
 
 
 def _means_no_rules(error: FetchError) -> bool:
-    """Whether a failed fetch says that the site has no rules, rather than that it cannot tell them now."""
+    """Return whether a failed fetch means that the site has no rules, not just that they can't be read now."""
     if error.code == "http_error":
         status = int(error.notice.params["status"])
         return 400 <= status < 500 and status != 429
@@ -173,7 +173,7 @@ class _Rule:
 
 @dataclass(slots=True)
 class _Group:
-    """What is asked of the programs named together: rules, and seconds between two requests."""
+    """The rules for a group of user agents, and the seconds between two requests."""
 
     rules: list[_Rule] = field(default_factory=list)
     delay: float = 0.0
@@ -181,13 +181,13 @@ class _Group:
 
 @dataclass(slots=True)
 class RobotsRules:
-    """What a robots.txt asks of each program, and the sitemaps that it names, in order."""
+    """The rules of a robots.txt by user agent, and its sitemaps in order."""
 
     sitemaps: list[str] = field(default_factory=list)
     groups: dict[str, list[_Group]] = field(default_factory=lambda: defaultdict(list))
 
     def can_fetch(self, url: str, agent: str) -> bool:
-        """Whether `agent` may read `url`, which is spelled as it goes on the wire. The longest rule decides."""
+        """Return whether `agent` may read `url`, which is spelled as it is sent. The longest rule decides."""
         path = _path(url)
         rules = (rule for group in self._groups(agent) for rule in group.rules)
         return max(((rule.length, rule.allows) for rule in rules if rule.matches(path)), default=(0, True))[1]

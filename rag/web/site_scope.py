@@ -1,4 +1,4 @@
-"""How far an import of a site goes: which addresses belong to it, and which are traps."""
+"""The scope of a website import: addresses that belong to it, and crawler traps."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _ACTION_VALUES = frozenset(["edit", "history", "login", "logout", "register", "s
 _UNREAD = frozenset(
     "jpg jpeg png gif webp avif svg ico bmp tif tiff heic psd mp3 mp4 m4a m4v webm avi mov mkv wav ogg ogv flac wmv "
     "zip gz tgz bz2 xz 7z rar tar iso dmg exe msi apk deb rpm jar war bin dll so whl css js mjs map json wasm woff "
-    "woff2 ttf otf eot swf xls xlsx ppt pptx doc odt ods odp epub mobi ics vcf torrent sqlite db parquet".split()
+    "woff2 ttf otf eot swf xls ppt doc ods odp mobi ics vcf torrent sqlite db parquet".split()
 )
 
 
@@ -55,11 +55,11 @@ class SiteScope:
     max_pages: int = MAX_PAGES
 
     def admits(self, url: str, depth: int = 0) -> bool:
-        """Whether `url`, found `depth` links away from the start, is a page to read."""
+        """Return whether `url`, found `depth` links away from the start, is a page to read."""
         return depth <= self.max_depth and self.holds(url) and not is_trap(url)
 
     def holds(self, url: str) -> bool:
-        """Whether `url` lies within the host and path: what a page's redirects should end in too."""
+        """Return whether `url` is within the host and path, where redirects have to end too."""
         parts = split_url(url_key(url))
         site, folder = _place(self.start, self.prefix)
         if parts.scheme not in ("http", "https") or _site(parts.netloc) != site:
@@ -73,12 +73,12 @@ class SiteScope:
 
 
 def same_site(first: str, second: str) -> bool:
-    """Whether two addresses have one host and port, `www.` and the scheme aside."""
+    """Return whether two addresses have one host and port, `www.` and the scheme aside."""
     return _site(split_url(url_key(first)).netloc) == _site(split_url(url_key(second)).netloc)
 
 
 def is_page_name(url: str) -> bool:
-    """Whether the ending of an address may be one of a document that is read."""
+    """Return whether the extension of an address may be that of a readable document."""
     name = split_url(url).path.rpartition("/")[2].lower()
     return "." not in name or name.rpartition(".")[2] not in _UNREAD
 
@@ -92,7 +92,7 @@ def page_address(url: str) -> str:
 
 
 def is_trap(url: str) -> bool:
-    """Whether an address looks like one of endlessly many: too long, repeating itself, a far-off date, an action."""
+    """Return whether an address looks like a trap: too long, repetitive, a far-off date, an action."""
     parts = split_url(url)
     segments = [segment for segment in parts.path.split("/") if segment]
     parameters = [part for part in parts.query.split("&") if part]

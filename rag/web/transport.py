@@ -8,6 +8,7 @@ A connection may serve several fetches, one after another; each brings its own b
 from __future__ import annotations
 
 import queue
+import re
 import socket
 import ssl
 import threading
@@ -24,6 +25,8 @@ Resolve = Callable[[str, int], Sequence[str]]
 Connect = Callable[[str, int, float], httpcore.NetworkStream]
 
 _CONNECT_SECONDS = 10.0
+_HEAD_END = re.compile(rb"\n\r?\n")
+_FOLDED_LOCATION = re.compile(rb"\nlocation[ \t]*+:[^\n]*+\n[ \t]", re.IGNORECASE)
 
 
 class WireLimitError(Exception):
@@ -35,12 +38,14 @@ class NameNotFoundError(Exception):
 
 
 class Budget:
-    """What is left of one fetch: seconds until its deadline, bytes it may still receive."""
+    """The remaining budget of one fetch: seconds until its deadline, bytes it may still receive."""
 
     def __init__(self, seconds: float, wire_bytes: int) -> None:
         self.seconds = seconds
         self._end = time.monotonic() + seconds
         self._bytes = wire_bytes
+        self._body_limit = 0
+        self._decoded = 0
 
     def left(self) -> float:
         """Seconds left; raises httpcore.TimeoutException when there are none."""
@@ -55,10 +60,22 @@ class Budget:
         if self._bytes < 0:
             raise WireLimitError
 
-    def extend(self, seconds: float = 0.0, wire_bytes: int = 0) -> None:
-        """Add time that was spent waiting for a turn, or room for a kind of file that may be larger."""
+    def extend(self, seconds: float) -> None:
+        """Add time that was spent waiting for a turn."""
         self._end += seconds
-        self._bytes += wire_bytes
+
+    def admit_body(self, limit: int) -> int:
+        """Make room for a body of a kind that may have `limit` bytes; return how many of them it may have.
+
+        The bodies of all hops of a fetch share the room of the largest.
+        """
+        self._bytes += max(0, limit - self._body_limit)
+        self._body_limit = max(limit, self._body_limit)
+        return max(0, limit - self._decoded)
+
+    def count_body(self, size: int) -> None:
+        """Count the decoded bytes of a body."""
+        self._decoded += size
 
     @contextmanager
     def at_most(self, seconds: float) -> Iterator[None]:
@@ -117,7 +134,7 @@ class GuardedBackend(httpcore.NetworkBackend):
         raise httpcore.ConnectError("no page is behind a local socket")
 
     def _look_up(self, host: str, port: int) -> Sequence[str]:
-        """Resolve in a thread of its own, because a look-up cannot be given a time limit."""
+        """Resolve in a separate thread, because a look-up has no time limit."""
         answer: queue.SimpleQueue[Sequence[str] | OSError] = queue.SimpleQueue()
 
         def work() -> None:
@@ -153,15 +170,29 @@ class BudgetStream(httpcore.NetworkStream):
     def __init__(self, stream: httpcore.NetworkStream, backend: GuardedBackend) -> None:
         self._stream = stream
         self._backend = backend
+        self._head: bytearray | None = bytearray()  # what came of an answer's headers, until they are whole
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
         _acknowledge_at_once(self._stream)
         data = self._stream.read(max_bytes, self._backend.budget.left())
         self._backend.budget.receive(len(data))
+        self._check_head(data)
         return data
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        self._head = bytearray()
         self._stream.write(buffer, self._backend.budget.left())
+
+    def _check_head(self, data: bytes) -> None:
+        """Refuse a Location on several lines: once they are joined, a smuggled header looks like a space in it."""
+        if self._head is None:
+            return
+        start = max(0, len(self._head) - 3)
+        self._head += data
+        if end := _HEAD_END.search(self._head, start):
+            if _FOLDED_LOCATION.search(self._head, 0, end.end()):
+                raise httpcore.RemoteProtocolError("a Location on several lines")
+            self._head = None
 
     def close(self) -> None:
         self._stream.close()

@@ -86,6 +86,18 @@ def join_url(base: str, reference: str) -> str:
     return written if read is not None and read.href == joined.href else joined.href
 
 
+def join_location(base: str, reference: str) -> str:
+    """Return the absolute form of the address that a page at `base` redirects to.
+
+    Spaces and invisible characters are percent-encoded, as the URL standard has it. Text with control characters or
+    backslashes is returned as it is, for `check_url` to refuse: browsers drop or replace those silently.
+    """
+    if any(character < " " or character in "\\\x7f" for character in reference):
+        return reference
+    written = "".join(quote(one) if one == " " or unicodedata.category(one)[0] in "CZ" else one for one in reference)
+    return join_url(base, written) or written
+
+
 def web_address(base: str, text: str) -> str:
     """`text` as an address of the web, relative to `base`; "" where it is none."""
     joined = join_url(base, text) if text else ""

@@ -4,7 +4,15 @@ import time
 
 import pytest
 
-from rag.checking.marks import code_spans, cut, find_marks, held_addresses, with_code_marked, without_links
+from rag.checking.marks import (
+    code_spans,
+    cut,
+    find_marks,
+    held_addresses,
+    with_code_marked,
+    with_plain_marks,
+    without_links,
+)
 
 TEXTS = ["The interval [1, 2] is closed.", "See section 4 (1).", "Other text."]
 PAGES = ["The first argument is `sys.argv[1]`, the rows are `rows[2]`.", "In Hangzhou[3] tea is grown.", "Other."]
@@ -220,3 +228,42 @@ def test_links_of_a_reply_that_loops_are_read_quickly(unit: str) -> None:
     before = time.process_time()
     without_links(unit * (40_000 // len(unit)), HELD)
     assert time.process_time() - before < 1.0
+
+
+@pytest.mark.parametrize(
+    ("written", "plain"),
+    [
+        ("It opened in May [Doc 2].", "It opened in May[2]."),
+        ("It opened in May [文档2]。", "It opened in May[2]。"),
+        ("It opened in May [ID:1].", "It opened in May[1]."),
+        ("It opened in May [passage-1].", "It opened in May[1]."),
+        ("It opened in May [Passage 1: The pool].", "It opened in May[1]."),
+        ("It opened in May [the pool].", "It opened in May[1]."),
+        ("It opened in May [2, The lake].", "It opened in May[2]."),
+        ("It opened in May [1:2].", "It opened in May[1]."),
+        ("It opened in May [^2^].", "It opened in May[2]."),
+        ("It opened in May ^[2].", "It opened in May[2]."),
+        ("It opened in May [1a].", "It opened in May[1]."),
+        ("It opened in May <cite>1, 2</cite>.", "It opened in May[1][2]."),
+        ("It opened in May {1}.", "It opened in May[1]."),
+        ("It opened in May <2>.", "It opened in May[2]."),
+        ("It opened in May ##1$$.", "It opened in May[1]."),
+        ("It opened in May ².", "It opened in May[2]."),
+        ("It opened in May [Doc 7].", "It opened in May [Doc 7]."),
+        ("It opened in May [sic].", "It opened in May [sic]."),
+        ("See [Table 2] of the plan.", "See [Table 2] of the plan."),
+        ("It has 40 m² and {1} is a set of one.", "It has 40 m² and {1} is a set of one."),
+        ("`row[id:1]` and f{1} stay.", "`row[id:1]` and f{1} stay."),
+        ("It opened in May [1, 2] (see [3]).", "It opened in May [1, 2] (see [3])."),
+    ],
+)
+def test_marks_of_other_shapes(written: str, plain: str) -> None:
+    texts = ["The pool opened in May. Its sizes are in table 2.", "The lake is deep."]
+    assert with_plain_marks(written, texts, ["The pool", "The lake"]) == plain
+
+
+@pytest.mark.parametrize("unit", ["[", "[a ", "{1", "<1", "[Doc ", "^[", "##1", "[a b: "])
+def test_other_shapes_are_looked_for_in_bounded_time(unit: str) -> None:
+    began = time.perf_counter()
+    with_plain_marks(unit * (40_000 // len(unit)), ["a"], ["b"])
+    assert time.perf_counter() - began < 2.0

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from rag.checking.citations import check
@@ -64,3 +66,15 @@ def test_what_stands_nowhere_was_not_found_and_nothing_more_is_claimed() -> None
 def test_across_languages_only_numbers_and_names_tell() -> None:
     assert judged("这座塔高30米。", TOWER) == ("partly", "language")
     assert judged("这座塔高50米。", TOWER) == ("unsupported", "nothing_close")
+
+
+def test_what_is_struck_out_bears_nothing_out() -> None:
+    page = "A night in the tower costs ~~99 EUR~~ 79 EUR for two."
+    assert judged("A night in the tower costs 79 EUR for two.", page)[0] == "supported"
+    assert judged("A night in the tower costs 99 EUR for two.", page)[0] != "supported"
+
+
+def test_a_row_is_read_with_the_header_of_its_table() -> None:
+    row = replace(passage(1, "| Auk | 120 | 90 |\n| Tern | 15 | 16 |"), header="| Boat | 2021 | 2022 |")
+    (told,) = check("Auk: 120 (2021) · 90 (2022) [1]", [row]).statements
+    assert told.verdict == "supported"

@@ -41,11 +41,10 @@ BORNE_OUT, MADE_UP = LESSONS[0][1], LESSONS[1][1]
 def test_statements_and_passages_stay_within_tags_that_cannot_be_guessed() -> None:
     claims = [Claim(0, HOSTILE, (1,)), Claim(3, "Second\nline.", (1, 3))]
     prompts = [judging(SHIPPED, claims, PASSAGES, "Is it?") for _ in range(2)]
-    markers = [re.findall(r"<(passage-[0-9a-f]{12})>", prompt.user)[0] for prompt in prompts]
+    markers = [re.findall(r"<(passage-[0-9a-f]{6})>", prompt.user)[0] for prompt in prompts]
     assert markers[0] != markers[1]
-    assert re.findall(r"<[^>]*>", prompts[0].user) == [f"<{markers[0]}>", f"</{markers[0]}>"] * 2
+    assert re.findall(r"<[^>]*>", prompts[0].user) == [f"<{markers[0]}>", f"</{markers[0]}>"] * 3 + [f"<{markers[0]}>"]
     assert "\n2. Second line. [1][3]" in prompts[0].user and "Question: Is it?" in prompts[0].user
-    assert BRIDGE not in prompts[0].user
 
 
 def test_a_statement_that_rests_on_all_passages_names_none() -> None:
@@ -54,7 +53,7 @@ def test_a_statement_that_rests_on_all_passages_names_none() -> None:
 
 @pytest.mark.parametrize(("text", "word"), [("龙井茶产于杭州。", "核对"), ("Tea.", "check statements")])
 def test_the_rules_are_in_the_language_of_the_statements(text: str, word: str) -> None:
-    assert word in judging(SHIPPED, [Claim(0, text, (1,))], PASSAGES, "").system
+    assert word in judging(SHIPPED, [Claim(0, text, (1,))], PASSAGES, "").user
 
 
 def test_as_few_requests_as_hold_the_statements_with_their_passages() -> None:
@@ -99,7 +98,9 @@ def test_it_answers_where_the_connected_model_does_not(
     runs = Runs(MODES, verifier=LocalVerifier(LateSupportModel(str(folder))))
     with ChatServer(Model(f"{MADE_UP.capitalize()}. [1]", opinion)) as server:
         chat = build_chat_model(load_settings(None, llm_base_url=server.base_url, llm_model="test"))
-        answer, _ = ask(runs, ChatReasoner(chat), FakeRetriever(default=TWO_PASSAGES), question="Which city is it?")
+        answer, _ = ask(
+            runs, ChatReasoner(chat), FakeRetriever(default=TWO_PASSAGES), question="Which city is it?", mode="deep"
+        )
     runs.close()
     assert [(one.by, one.verdict) for one in answer.statements] == [(by, verdict)]
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
+import regex
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -36,6 +37,17 @@ CODE = (
 )
 HUGE = "word " * 2000 + "\n\n" + "字" * 3000
 TEXTS = {"english": ENGLISH, "chinese": CHINESE, "table": TABLE, "code": CODE, "huge": HUGE}
+CLUSTERS = {
+    "thai": "ท่าเรือเปิดทุกวันตั้งแต่เจ็ดโมงเช้าและปิดเวลาสองทุ่มค่าธรรมเนียมสำหรับเรือลำเล็กคือสี่สิบบาท" * 40,
+    "devanagari": "यहबंदरगाहप्रतिदिनखुलताहैऔरशुल्कचालीसरुपयेहै" * 70,
+    "emoji": ("👨\u200d👩\u200d👧\u200d👦" * 40 + "👍🏽" * 60 + "❤\ufe0f\u200d🔥" * 50) * 4,
+    "flags": "🇹🇭🇩🇪🇨🇳" * 400,
+    "accents": "e\u0301a\u0308\u0323" * 500,
+    "jamo": "\u1112\u1161\u11ab" * 800,
+    "sentences": "港口今天关闭。\ufe00船长说好!\ufe0f " * 200,
+    "table": "| " + "ที่ " * 300 + "|\n| --- |\n" + "| ที่นี่ |\n" * 90,
+    "heading": "# " + "นี้" * 100 + "\n\nOpen all day. " * 90,
+}
 
 
 def vectors(texts: Sequence[str]) -> NDArray[np.float32]:
@@ -71,6 +83,23 @@ def test_no_sentence_is_cut(name: str, kind: str) -> None:
     text = TEXTS[kind]
     ends = {b for _, b in split_sentences(text)}
     assert all(chunk.end in ends for chunk in get_chunker(name).split(text, vectors))
+
+
+@pytest.mark.parametrize("kind", sorted(CLUSTERS))
+def test_no_character_of_several_code_points_is_cut(name: str, kind: str) -> None:
+    text = CLUSTERS[kind]
+    chunks = get_chunker(name).split(text, vectors)
+    check(text, chunks, get_chunker(name).maximum)
+    ends = {match.end() for match in regex.finditer(r"\X", text)} | {0}
+    assert len(chunks) > 1
+    assert all(chunk.start in ends and chunk.end in ends for chunk in chunks)
+    for part in {part for chunk in chunks for part in (chunk.context, *chunk.section) if part}:
+        assert text.index(part) + len(part) in ends
+
+
+def test_one_character_that_is_longer_than_a_chunk_is_cut(name: str) -> None:
+    text = "e" + "\u0301" * 3000
+    check(text, get_chunker(name).split(text, vectors), get_chunker(name).maximum)
 
 
 def test_heading_path_is_known(name: str) -> None:

@@ -198,3 +198,12 @@ def test_every_method_of_the_ports_is_asked_for_here() -> None:
     }
     assert len(promised) >= 25
     assert not [name for name in sorted(promised) if f"library.{name}(" not in here]
+
+
+def test_a_chunk_brings_the_header_of_the_table_that_it_goes_on_with(library: Library) -> None:
+    given = draft("table")
+    chunks = [replace(chunk, context="| Boat | Fee |" if chunk.index == 2 else "") for chunk in given.chunks]
+    commit(library, replace(given, chunks=chunks))
+    found = library.search(dense=given.dense[2], sparse=None, limit=4, prefetch=20)
+    assert [hit.passage.header for hit in found if hit.passage.text == chunks[2].text] == ["| Boat | Fee |"]
+    assert {hit.passage.header for hit in found} == {"", "| Boat | Fee |"}

@@ -13,9 +13,7 @@ from rag.config import load_settings
 from rag.graphs import MODES
 from rag.graphs.answer.nodes import read_wish, retrieve_tool
 from rag.models.chat import build_chat_model
-from rag.models.sparse import SparseEncoder
 from rag.reasoning.chat import ChatReasoner
-from rag.reasoning.extractive import ExtractiveReasoner
 from rag.reasoning.reasoner import RESET, Reasoner
 from rag.runs.runs import Runs
 from rag.text import terms
@@ -23,6 +21,7 @@ from rag.types import Passage, RunMode
 from tests.support.answering import BRIDGE, TEA, VOLCANO, FakeRetriever, ask, passage
 from tests.support.chat_rules import rules
 from tests.support.chat_server import ChatServer
+from tests.support.quoting import make_quoter
 
 T = TypeVar("T")
 
@@ -42,7 +41,7 @@ def _even_weights(terms: Sequence[int]) -> Mapping[int, float]:
 @pytest.fixture(params=["extractive", "chat"])
 def reasoner(request: pytest.FixtureRequest) -> Iterator[Reasoner]:
     if request.param == "extractive":
-        yield ExtractiveReasoner(SparseEncoder(), _even_weights)
+        yield make_quoter()
         return
     with ChatServer(rules) as server:
         settings = load_settings(None, llm_base_url=server.base_url, llm_model="test")

@@ -9,7 +9,7 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,17 +17,21 @@ from typing import Any
 import pytest
 
 from rag.conversations.checkpoints import Checkpoints
-from rag.conversations.conversations import Asked, Asking, Conversations, PageStamp, TurnView, outdated
+from rag.conversations.conversations import Asked, Asking, Conversations, PageStamp, TurnView, outdated, title_of
 from rag.errors import ConfigError, RagError, StoreError
 from rag.graphs import MODES
 from rag.reasoning.history import searched_with
 from rag.runs.options import Question, RunOptions
+from rag.runs.run import Run
 from rag.runs.runs import Runs
+from rag.store.query import Filters
 from rag.store.sql.database import Database
 from rag.types import Candidate, Retrieval
 from tests.support.answering import BRIDGE, FakeRetriever, ScriptedReasoner, passage
 
 FIRST, SECOND = "When did Mount Aso erupt?", "How wide is its crater?"
+LOOKED_UP = "Combien de voies a le pont, et où est le pont ?"
+"""In a third language, in which a model chooses what to search for, with the conversation before it."""
 WIDE = ["Its crater is 24 kilometres wide [1]."]
 
 
@@ -43,7 +47,7 @@ class Talk:
         self.retriever = FakeRetriever()
 
     def begin(self, question: str, reasoner: Any = None, *, conversation_id: str = "", **more: Any) -> Asked:
-        how = {name: more.pop(name) for name in ("mode", "options") if name in more}
+        how = {name: more.pop(name) for name in ("mode", "options", "scope") if name in more}
         given = {"suggest": False, **more, "conversation_id": conversation_id}
         asked = Question(question, (given.pop("library", "main"),), **how)
         asking = Asking(asked, reasoner or ScriptedReasoner(), self.retriever, **given)
@@ -104,6 +108,61 @@ def test_a_new_process_lists_it_shows_the_same_and_goes_on(tmp_path: Path) -> No
         after.close()
 
 
+LINK, OTHER = "https://cats.example/cats", "https://dogs.example/dogs?x=1"
+
+
+@pytest.mark.parametrize(
+    ("message", "title", "with_titles"),
+    [
+        (FIRST, FIRST, FIRST),
+        (LINK, "cats.example", "About cats"),
+        (f"{LINK}\n{OTHER}, {LINK}", "cats.example · dogs.example", "About cats · dogs.example"),
+        (f"Summarise {LINK}.", "Summarise cats.example.", "Summarise About cats."),
+        (f"总结一下{LINK}  的内容", "总结一下cats.example 的内容", "总结一下About cats 的内容"),
+    ],
+)
+def test_a_title_names_links_by_their_pages_or_sites(message: str, title: str, with_titles: str) -> None:
+    assert title_of(message) == title
+    assert title_of(message, {LINK: "About cats"}) == with_titles
+
+
+def test_a_conversation_of_links_gets_the_titles_of_their_pages_unless_it_was_renamed(talk: Talk) -> None:
+    def saving(then: Callable[[], object]) -> Callable[[Run], AsyncIterator[dict[str, Any]]]:
+        async def direct(run: Run) -> AsyncIterator[dict[str, Any]]:
+            then()
+            yield {"route": "save", "by": "rules", "saved": [{"source": LINK, "title": "About cats"}]}
+
+        return direct
+
+    first, turn = talk.ask(LINK, direct=saving(lambda: None), owner="ann")
+    assert talk.kept.conversation(first.conversation_id, "ann").title == "About cats"
+    assert not turn.can_regenerate
+    begun = []
+
+    def rename() -> None:
+        (one,) = (one for one in talk.kept.conversations("main", "ann") if one.id != first.conversation_id)
+        talk.kept.rename(one.id, "My cats", "ann")
+        begun.append(one.id)
+
+    talk.ask(LINK, direct=saving(rename), owner="ann")
+    assert talk.kept.conversation(begun[0], "ann").title == "My cats"
+
+
+def test_a_question_is_asked_again_as_it_was_meant(talk: Talk) -> None:
+    scope, options = Filters(pages=("a",)), RunOptions(strategy="dense", locale="en")
+    first, turn = talk.ask(FIRST, options=options, scope=scope, owner="ann")
+    assert turn.can_regenerate and turn.is_plain
+    asked = talk.kept.again(first.turn_id, "deep", "ann")
+    assert (asked.text, asked.mode, asked.scope) == (FIRST, "deep", scope)
+    assert (asked.options.standalone, asked.options.strategy) == (FIRST, "dense"), "its first answer is no context"
+    assert talk.kept.again(first.turn_id, owner="ann").mode == "fast"
+    talk.ask(SECOND, ScriptedReasoner(answers=[WIDE]), conversation_id=first.conversation_id, owner="ann")
+    follow_up = talk.kept.turns(first.conversation_id, "ann")[-1]
+    assert talk.kept.again(follow_up.id, owner="ann").options.standalone == "", "it still follows on the first"
+    with pytest.raises(RagError):
+        talk.kept.again(first.turn_id, owner="bob")
+
+
 class Searching(FakeRetriever):
     def search(self, question: str, before: Sequence[str] = ()) -> Retrieval:  # type: ignore[override]
         candidates = tuple(Candidate(one, place) for place, one in enumerate(self.default, 1))
@@ -157,7 +216,7 @@ def test_a_conversation_changes_between_fast_and_deep(talk: Talk) -> None:
     first, _ = talk.ask(FIRST, mode="deep")
     _, second = talk.ask(SECOND, ScriptedReasoner(answers=[WIDE]), conversation_id=first.conversation_id)
     reasoner = ScriptedReasoner(answers=[["It carries eight lanes of traffic [2]."]])
-    _, third = talk.ask("How many lanes has the bridge?", reasoner, conversation_id=first.conversation_id, mode="deep")
+    _, third = talk.ask(LOOKED_UP, reasoner, conversation_id=first.conversation_id, mode="deep")
     assert second.answer and third.answer and third.answer.outcome == "answered"
     assert reasoner.asked[0] == (
         "decide",
@@ -185,9 +244,9 @@ def test_stopping_keeps_the_text_in_the_conversation_too(talk: Talk) -> None:
     turn = talk.kept.turn(asked.turn_id)
     assert turn.state == "done" and turn.answer is not None
     assert turn.answer.notice and turn.answer.notice.code == "run_stopped"
-    assert "Its crater" in turn.answer.text
+    assert turn.answer.text == "Mount Aso erupted in 1953.[1]"
     reasoner = ScriptedReasoner()
-    talk.ask("Who built the bridge?", reasoner, conversation_id=asked.conversation_id)
+    talk.ask(LOOKED_UP, reasoner, conversation_id=asked.conversation_id)
     assert reasoner.asked[0] == ("decide", [FIRST, "Mount Aso erupted in 1953. [1] Its crater"])
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from docx import Document
+from markdown_it import MarkdownIt
 
 from rag.conversations.conversations import TurnView
 from rag.conversations.export import export, file_name
@@ -18,6 +19,7 @@ from rag.errors import RagError
 from rag.runs.kept import revived
 from rag.store.sql.conversation_table import Conversation
 from rag.types import Answer, Citation, Notice, Statement, ToolUse
+from tests.support.odd_addresses import ODD_ADDRESSES
 from tests.support.tree_rows import five
 
 EVIL = '<script>alert(1)</script><img src=x onerror="alert(2)">'
@@ -62,7 +64,7 @@ def test_a_doubtful_statement_is_told_from_a_supported_one(kind: str, language: 
     made, _ = export(TALK, [_turn(replace(_answer(text), statements=statements))], kind, language)
     plain = re.sub(r"\\|<[^>]*>", "", made)
     assert f"In 1953. [1] It sleeps. ({word}) It is high. [1] (" in plain
-    assert plain.count(word) == 1 and ("1 of 3" in plain or "3 句中有 1 句" in plain)
+    assert plain.count(word) == 1 and ("1 of 3" in plain or "3 句中 1 句" in plain)
 
 
 @pytest.mark.parametrize("kind", ["md", "html", "docx", "json"])
@@ -90,7 +92,7 @@ def test_question_answer_and_sources_are_all_there(kind: str) -> None:
     ):
         assert part in text
     if kind != "json":
-        assert "Stopped; the answer is incomplete." in text.replace("\\", "")
+        assert "Stopped. The answer is incomplete." in text.replace("\\", "")
         assert "Not finished" in text
 
 
@@ -108,13 +110,50 @@ def test_nothing_of_a_page_or_a_model_runs_in_html() -> None:
 
 
 def test_markdown_loads_and_runs_nothing_either() -> None:
-    from markdown_it import MarkdownIt
-
     answer = _answer(
         f"![x](https://evil.example/p.png) {EVIL}", "javascript:alert(3)", "a](https://evil.example)", EVIL
     )
     seen = _Seen(MarkdownIt().render(export(TALK, [_turn(answer, f"# {EVIL}")], "md")[0]))
     assert not {tag for tag, _ in seen.tags} & {"script", "img", "a"}
+
+
+MARKED = """## Linux
+
+Run `apt install skiff` as **root** [1]:
+
+- first
+- second
+
+| Plan | Price |
+| --- | --- |
+| Team | 9 € |
+
+```bash
+# a comment
+skiff --port <n>
+```"""
+
+
+def test_the_markup_of_an_answer_comes_along() -> None:
+    turn = _turn(_answer(MARKED, quote="## Linux\n\nRun apt."))
+    made = str(export(TALK, [turn], "md")[0])
+    assert "\n#### Linux\n" in made and "**root**" in made and "\n- first\n" in made and "| Team | 9 € |" in made
+    assert "\n# a comment\nskiff --port <n>\n" in made
+    assert "   > Linux Run apt." in made and "\\#" not in made
+    seen = _Seen(str(export(TALK, [turn], "html")[0]))
+    assert {"h4", "strong", "ul", "table", "pre", "code"} <= {tag for tag, _ in seen.tags}
+    assert ("a", {"href": "#s1-1"}) in seen.tags
+    document = Document(io.BytesIO(export(TALK, [turn], "docx")[0]))  # type: ignore[arg-type]
+    styled = [(one.style.name, one.text) for one in document.paragraphs]
+    assert {("Heading 2", "Linux"), ("List Bullet", "first"), ("Quote", "Linux Run apt.")} <= set(styled)
+    assert [cell.text for cell in document.tables[0].rows[1].cells] == ["Team", "9 €"]
+    assert "root" in [run.text for one in document.paragraphs for run in one.runs if run.bold]
+    assert any("skiff --port <n>" in text for _, text in styled)
+
+
+def test_code_that_is_left_open_ends_with_its_answer() -> None:
+    made = str(export(TALK, [_turn(_answer("Do this:\n\n```\nrm -r x")), _turn(None, "And then?")], "md")[0])
+    assert _Seen(MarkdownIt().render(made)).tags.count(("h2", {})) == 2
 
 
 def test_marks_lead_to_their_source() -> None:
@@ -124,7 +163,7 @@ def test_marks_lead_to_their_source() -> None:
 
 
 def test_chinese_words_and_file_names() -> None:
-    assert "出处" in export(TALK, [_turn(_answer())], "html", "zh")[0]
+    assert "来源" in export(TALK, [_turn(_answer())], "html", "zh")[0]
     named = Conversation("c", "m", "", "绿茶 / 红茶: 多少度?", "", "")
     assert file_name(named, "md") == "绿茶-红茶-多少度.md"
     assert file_name(Conversation("c", "m", "", "???", "", ""), "html") == "conversation.html"
@@ -144,27 +183,40 @@ def test_a_report_brings_its_ledger_and_what_is_missing() -> None:
     turn = _turn(replace(_answer("## When\n\nIn 1953. [1]"), trail=trail))
     for kind in ("md", "html"):
         text = str(export(TALK, [turn], kind, "en")[0])
-        assert all(one in text for one in ("What is missing", "Who paid?", "9999", "All that was read"))
+        assert all(one in text for one in ("Not found", "Who paid?", "9999", "All passages read"))
 
 
 def test_a_search_tree_comes_along_as_a_list() -> None:
     turn = _turn(replace(_answer(), trail={"tree": five()}))
     text = str(export(TALK, [turn], "md", "en")[0])
-    lines = text.partition("**Search tree**")[2].strip().splitlines()
+    lines = text.partition("**Question tree**")[2].strip().splitlines()
     assert [line.partition("- ")[0] for line in lines] == ["", "  ", "  ", "  ", "    ", "    ", "      ", "    ", "  "]
     assert lines[0].startswith("- 1. ") and lines[0].endswith("answered") and "same as 4" in lines[-1]
     assert "<script>" not in text.replace("\\<", "")
     html = str(export(TALK, [turn], "html", "zh")[0])
-    assert "检索树" in html and "还缺" in html and "<script>" not in html
+    assert "问题树" in html and "缺少" in html and "<script>" not in html
     paragraphs = Document(io.BytesIO(export(TALK, [turn], "docx")[0])).paragraphs  # type: ignore[arg-type]
     assert {"List Bullet", "List Bullet 2", "List Bullet 3"} <= {one.style.name for one in paragraphs}
     rows = json.loads(export(TALK, [turn], "json")[0])["turns"][0]["answer"]["trail"]["tree"]
     assert [one["node"] for one in rows] == ["n1", "n1", "n2", "n3", "n4", "n5"]
 
 
+@pytest.mark.parametrize("url", ODD_ADDRESSES)
+@pytest.mark.parametrize("kind", ["md", "html", "docx", "json"])
+def test_no_stored_address_or_sign_makes_an_export_fail(kind: str, url: str) -> None:
+    odd = f"Aso {url} \ud83c\ufffe\uffff\x08"
+    trail = {"tree": five(), "ledger": [{"title": odd, "url": url, "distilled": [odd], "fetched_at": ""}]}
+    answer = replace(_answer(odd, url, odd, odd), trail=trail, tools=(ToolUse("outline", odd, odd, 0.0),))
+    content, _ = export(replace(TALK, title=odd), [_turn(answer, odd)], kind)
+    if isinstance(content, str):
+        assert content.encode() and "Aso" in content
+    else:
+        assert any("Aso" in one.text for one in Document(io.BytesIO(content)).paragraphs)
+
+
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_a_word_file_holds_headings_quotes_and_no_broken_sign(language: Any) -> None:
-    answer = _answer("## When\n\nIn 1953. [1]\x0b\ud800", title="阿苏\x00", quote="In 1953.")
+    answer = _answer("## When\n\nIn 1953. [1]\x0b\ud800\ufffe\uffff", title="阿苏\x00\ufffe", quote="In 1953.")
     content, media = export(TALK, [_turn(answer, EVIL), _turn(None)], "docx", language)
     assert isinstance(content, bytes) and media.endswith("document")
     paragraphs = [(one.style.name, one.text) for one in Document(io.BytesIO(content)).paragraphs]

@@ -83,7 +83,7 @@ class Model:
         if "Last question:" in last or "最后一个问题：" in last:
             return Reply(self.meant[last.split("：" if is_chinese(last) else ": ", 1)[1]])
         if request.stream:
-            self.answered.append(last)
+            self.answered.append(request.last)
         return rules(request)
 
 
@@ -110,7 +110,7 @@ def test_the_second_and_third_question_find_what_they_mean(
             conversation_id = asked.conversation_id
             assert found.queries[-1] == meant, "the search is for what is meant"
             assert meant in model.answered[-1], "and so is the answer"
-            assert answer.standalone == turn["standalone"] and answer.model_calls == 2
+            assert answer.standalone == turn["standalone"] and answer.model_calls <= 3, "the third checks"
             if place:
                 assert turn["page"] in [one.url for one in found.last[:3]]
     runs.close()

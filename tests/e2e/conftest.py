@@ -18,6 +18,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
 
+from rag.types import RunMode
+from rag.ui.kit.strings import Language, label
+
 ROOT = Path(__file__).resolve().parents[2]
 FLAGS = [
     "--no-sandbox",
@@ -151,7 +154,7 @@ def _load_samples(address: str) -> None:
     with chromium() as opened:
         page = opened.new_page(locale="en-US")
         page.goto(address)
-        page.get_by_role("button", name="Load the sample pages").click()
+        page.get_by_role("button", name="Load sample pages").click()
         page.locator(".st-key-job-ask button").wait_for(timeout=300_000)
         assert page.get_by_text("Failed").count() == 0
 
@@ -188,3 +191,12 @@ def ask(page: Page, question: str) -> None:
     box.fill(question)
     box.press("Enter")
     page.locator("[class*='st-key-source-']").first.wait_for()
+
+
+def choose_mode(page: Page, mode: RunMode, language: Language = "en") -> None:
+    """Choose a mode in the menu beside the box."""
+    page.locator(".st-key-mode-menu button").click()
+    name = page.get_by_text(label(f"mode_{mode}", language), exact=True)
+    page.get_by_role("menuitem").filter(has=name).first.click()
+    expect(page.locator(".st-key-mode-menu button")).to_contain_text(label(f"mode_{mode}", language))
+    settled(page)

@@ -75,7 +75,7 @@ VIEWS: dict[str, Callable[[Page, Language], None]] = {
     "library": _follow("library", "[data-testid=stDataFrame]"),
     "map": _follow("library?view=map", ".page-map"),
     "evaluation": _follow("evaluation?view=compare", "[data-testid=stButtonGroup]"),
-    "settings": _follow("settings", "[class*='st-key-use-']"),
+    "settings": _follow("settings", "[data-testid=stTabs]"),
 }
 
 

@@ -1,7 +1,5 @@
 """What a reader sees of the check: a line above the answer, a word at a doubtful statement, a link to the sentence."""
 
-import json
-
 import pytest
 from playwright.sync_api import expect
 
@@ -15,9 +13,7 @@ QUESTION = "How long does a deleted file stay in the bilge?"
 
 
 def careless(request: Request) -> Reply:
-    """A model that adds a statement of its own to each answer, and finds it when it checks."""
-    if "check statements" in str(request.messages[0]["content"]):
-        return Reply(json.dumps({"verdicts": [{"number": 1, "verdict": "unsupported"}]}))
+    """A model that adds a statement of its own to each answer."""
     reply = rules(request)
     if reply.tool_calls or request.body.get("response_format"):
         return reply
@@ -30,11 +26,11 @@ def test_a_doubtful_statement_is_told_from_a_supported_one(open_tab: OpenTab) ->
         page = open_tab("en", "/settings", width=1280)
         connect(page, server)
         ask(page, QUESTION)
-        expect(page.get_by_text(label("checked", "en", supported=1, count=2))).to_be_visible()
-        doubt = page.locator("[class*='st-key-answer-'] a[href$='-unsupported']")
-        expect(doubt).to_have_text(label("doubt_unsupported", "en"))
-        assert doubt.get_attribute("title") == label("doubt_unsupported_tip", "en")
-        assert doubt.evaluate("link => getComputedStyle(link).borderStyle") == "dashed"
+        expect(page.get_by_text(label("found", "en", supported=1, count=2))).to_be_visible()
+        doubt = page.locator("[class*='st-key-answer-'] a[href$='-partly']")
+        expect(doubt).to_have_text(label("doubt_partly", "en"))
+        assert doubt.get_attribute("title") == label("doubt_words_tip", "en")
+        assert doubt.evaluate("link => getComputedStyle(link).borderStyle") == "dotted"
         page.locator("[class*='st-key-answer-'] a[href^='#source-'][href$='-1']").first.click()
         live = page.get_by_role("link", name=label("source_live", "en"))
         assert ":~:text=" in (live.first.get_attribute("href") or "")

@@ -39,7 +39,6 @@ def test_a_conversation_is_found_again_and_goes_on(open_tab: OpenTab, tmp_path: 
     question, answer = QUESTIONS["zh"]
     page = open_tab("zh")
     ask(page, question)
-    expect(page.locator(".st-key-suggestions button").first).to_be_visible(timeout=PATIENCE)
     other = open_tab("zh", "/?" + page.url.partition("/?")[2], width=390)
     expect(other.locator(ANSWER)).to_contain_text(answer, timeout=PATIENCE)
     other.locator(".st-key-talk-menu button").first.click()

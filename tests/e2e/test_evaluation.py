@@ -52,6 +52,9 @@ def test_a_set_is_run_under_two_settings_and_compared(
     page.get_by_role("button", name=label("run_begin", language), exact=True).click()
     mine = page.locator("[class*='st-key-run-']").filter(has_text=f"samples {language}")
     mine.filter(has_text=label("run_state_done", language)).first.wait_for(timeout=240_000)
+    row = mine.filter(has_text=label("run_state_done", language)).first
+    expect(row).to_contain_text(re.compile(f"{label('mode_fast', language)}: .*%.* · .*\\d"))
+    expect(row).to_contain_text(label("run_shallow", language))
     view(page, "compare", "compare_by", language)
     page.get_by_text(label("compare_gate", language), exact=True).first.click()
     limits = page.get_by_label(label("compare_limits", language))

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Page, expect
 
-from rag.messages import say
+from rag.locales import say
 from rag.types import Notice
 from rag.ui.kit.browser import COOKIE
 from rag.ui.kit.strings import label
@@ -118,4 +118,4 @@ def test_an_address_makes_no_library_and_one_that_is_removed_comes_back(open_tab
     assert "my-second" not in page.url
     restore.click()
     page.wait_for_url("**/library?library=my-second-library")
-    expect(page.get_by_text(label("empty_title", "en"))).to_be_visible()
+    expect(page.get_by_text(label("empty_lead", "en"))).to_be_visible()

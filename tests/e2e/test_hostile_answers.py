@@ -55,7 +55,7 @@ def test_nothing_of_a_hostile_answer_comes_alive(open_tab: OpenTab, address: str
 def connect(page: Page, server: ChatServer, language: Language = "en") -> None:
     """Use the server as this session's chat model, and go to the chat."""
     page.get_by_label(label("chat_base_url", language)).fill(server.base_url)
-    page.get_by_label(label("chat_model_name", language), exact=True).fill("test")
+    page.get_by_role("textbox", name=label("chat_model_name", language), exact=True).fill("test")
     page.get_by_role("button", name=label("chat_use", language)).click()
     expect(page.get_by_text(label("chat_in_use", language, model="test"))).to_be_visible()
     page.get_by_role("link", name=label("nav_chat", language)).click()

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from rag.ui.kit.strings import Language, label
-from tests.e2e.conftest import OpenTab, settled, unfold
+from tests.e2e.conftest import OpenTab, choose_mode, settled, unfold
 from tests.e2e.test_hostile_answers import connect
 from tests.support.chat_server import ChatServer
 from tests.support.judge_model import JudgeModel
@@ -48,7 +48,7 @@ def story(language: Language) -> JudgeModel:
 
 
 def ask_judge(page: Page, question: str, language: Language) -> None:
-    page.get_by_text(label("mode_judge", language), exact=True).click()
+    choose_mode(page, "judge", language)
     settled(page)
     box = page.get_by_test_id("stChatInputTextArea")
     box.fill(question)

@@ -23,7 +23,7 @@ def test_a_question_is_answered_with_the_very_sentence_of_a_page_that_a_mark_lea
     expect(page.get_by_text(label("chat_extractive", "en"))).to_be_visible()
     page.get_by_text(re.compile(r"\d steps? · ")).click()
     steps = page.locator("[class*='st-key-steps-']")
-    expect(steps).to_contain_text(label("step_retrieve", "en"))
+    expect(steps).to_contain_text(label("node_retrieve", "en"))
     expect(steps).to_contain_text(re.compile(r"\d+ ms|\d\.\d s"))
 
     page.locator("[class*='st-key-answer-'] a[href^='#source-']").first.click()

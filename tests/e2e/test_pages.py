@@ -42,6 +42,7 @@ def fits(page: Page) -> bool:
 def in_library(open_tab: OpenTab, language: str, name: str, width: int = 1280) -> Page:
     """The Add pages page of a new library, which is made with the button, as no address makes one."""
     maker = open_tab(language, "/library")
+    settled(maker)
     maker.get_by_role("button", name=label("library_new", language)).click()  # type: ignore[arg-type]
     maker.get_by_label(label("library_new_name", language), exact=True).last.fill(name)  # type: ignore[arg-type]
     maker.get_by_role("button", name=label("library_create", language), exact=True).click()  # type: ignore[arg-type]
@@ -60,7 +61,7 @@ def test_what_was_held_back_is_added_anyway_and_a_duplicate_is_kept(open_tab: Op
     assert fits(page)
     held.get_by_role("button", name=label("decide_add_anyway", language)).click()
     word = label("status_added", language)
-    added = page.locator(".st-key-job-rows .stMarkdownBadge").filter(has_text=word)
+    added = page.locator(".st-key-job-rows .stMarkdownBadge, .st-key-job-saved .stMarkdownBadge").filter(has_text=word)
     expect(added).to_have_count(2)
     page.locator("[class*='st-key-decide-keep_both-'] button").click()
     expect(added).to_have_count(3)
@@ -117,4 +118,4 @@ def test_a_library_is_downloaded_and_becomes_another(open_tab: OpenTab, tmp_path
     page.locator(".st-key-import-go button").click()
     page.locator(".st-key-import-open button").click()
     page.wait_for_url(re.compile("library=there"))
-    expect(page.get_by_text("1 page, ")).to_be_visible()
+    expect(page.get_by_text("1 page · 3 passages")).to_be_visible()

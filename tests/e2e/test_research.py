@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from rag.ui.kit.strings import Language, label
-from tests.e2e.conftest import OpenTab, settled, unfold
+from tests.e2e.conftest import OpenTab, choose_mode, settled, unfold
 from tests.e2e.test_hostile_answers import connect
 from tests.support.chat_server import ChatServer, rules
 
@@ -20,7 +20,7 @@ def test_the_plan_is_changed_carried_out_and_kept(open_tab: OpenTab) -> None:
         page = open_tab(language, "/settings", width=1280)
         connect(page, server, language)
         page.set_viewport_size({"width": 390, "height": 900})
-        page.get_by_text(label("mode_research", language), exact=True).click()
+        choose_mode(page, "research", language)
         settled(page)
         page.get_by_role("button", name=label("options", language)).click()
         page.get_by_text(label("option_approve", language)).click()

@@ -8,7 +8,7 @@ from pathlib import Path
 from playwright.sync_api import Browser, Page, expect
 
 from rag.ui.kit.strings import Language, label
-from tests.e2e.conftest import LOCALES, serve, settled
+from tests.e2e.conftest import LOCALES, choose_mode, serve, settled
 from tests.support.page_server import PageServer
 
 QUESTION, ANSWER = "Who is the keeper of the Kalvik lantern?", "Ingrid Solheim"
@@ -43,7 +43,7 @@ def test_the_person_lets_a_question_leave_and_is_told_of_the_report(browser: Bro
             page.goto(address)
             page.get_by_role("button", name=label("empty_samples", language)).click()
             page.locator(".st-key-job-ask button").click(timeout=300_000)
-            page.get_by_text(label("mode_research", language), exact=True).click()
+            choose_mode(page, "research", language)
             _send(page, QUESTION)
             leave = page.get_by_role("button", name=label("research_leave_question", language), exact=True)
             leave.wait_for()
@@ -55,6 +55,6 @@ def test_the_person_lets_a_question_leave_and_is_told_of_the_report(browser: Bro
             assert pages.count("/search") == 1
             ready = label("report_ready", language)
             page.wait_for_function("word => document.title.includes(word)", arg=ready)
-            page.get_by_text(label("mode_fast", language), exact=True).click()
+            choose_mode(page, "fast", language)
             page.wait_for_function("word => !document.title.includes(word)", arg=ready)
             page.context.close()

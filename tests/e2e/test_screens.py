@@ -35,7 +35,7 @@ def test_by_keyboard_alone_a_question_is_asked_and_its_sources_are_read_beside_i
     settled(page)
     while not page.evaluate("document.activeElement.dataset.testid === 'stChatInputTextArea'"):
         page.keyboard.press("Shift+Tab")
-    page.keyboard.type(QUESTIONS["en"][0])
+    page.keyboard.type("Where do deleted files go and for how long?")
     page.keyboard.press("Enter")
     page.locator("[class*='st-key-actions-']").wait_for()
     settled(page)

@@ -66,7 +66,7 @@ def test_a_tab_before_the_door_uploads_nothing(closed: str) -> None:
     with drawn(closed) as session_id:
         status, text = put(closed, session_id, "a")
     assert status == 403
-    assert "may enter" in text
+    assert "who have access" in text
 
 
 def test_an_open_tab_uploads_up_to_its_number(address: str) -> None:
@@ -83,4 +83,4 @@ def test_files_are_chosen_in_the_language_of_the_page(open_tab: OpenTab, languag
     page = open_tab(language, "/add")
     page.get_by_role("tab", name=label("add_tab_files", language)).click()
     expect(page.get_by_role("button", name=label("upload", language), exact=True)).to_be_visible()
-    expect(page.get_by_text("per file")).to_be_hidden()
+    expect(page.get_by_text("MB per file •")).to_be_hidden()

@@ -21,7 +21,7 @@ from rag.evaluation.metrics import BY_JUDGE
 from rag.evaluation.settings import NO_MODEL, SHALLOW, Setting
 from tests.support.chat_rules import rules
 from tests.support.chat_server import ChatServer, Request
-from tests.support.hashed_model import HashedBuiltin
+from tests.support.quoting import builtin_model
 
 TOWNS = ("Arl", "Brey", "Corm", "Dunmore", "Eskdale", "Farrow", "Glen", "Harrow", "Ilk", "Jarrow", "Kell", "Lorn")
 PAID = (
@@ -81,7 +81,7 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
     """A library that holds the towns."""
     base = tmp_path_factory.mktemp("evaluation")
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("rag.app.models.load_embedding_model", lambda name, **more: HashedBuiltin())
+        patched.setattr("rag.app.models.load_embedding_model", lambda name, **more: builtin_model())
         (base / "pages.jsonl").write_text("".join(json.dumps(page) + "\n" for page in pages()))
         (base / "set.jsonl").write_text("".join(json.dumps(row_of(case)) + "\n" for case in asked()))
         assert main(["--data-dir", str(base / "data"), "import", str(base / "pages.jsonl")]) == 0
@@ -113,6 +113,18 @@ def test_a_search_of_three_candidates_is_caught(app: App) -> None:
         assert (named["recall@5"].before, named["recall@5"].after) == (1.0, 0.75)
     assert app.evaluation.by_difference(sides[:2], "recall@4000")[0].by < 0
     assert app.evaluation.compare(sides[:2], []) == [[]]
+
+
+def test_the_main_figures_of_a_run_are_the_means_of_its_questions(app: App) -> None:
+    run_id = run_of(app, asked(), Setting(), SHALLOW)
+    main = app.evaluation.main_figures(run_id)
+    assert list(main) == ["fast", "shallow"]
+    for setting, means in main.items():
+        exact = {one.metric.name: one.value.value for one in app.evaluation.figures(Side(run_id, setting))}
+        seconds = [row.answer.seconds for row in app.evaluation.runs.rows(run_id, setting)]
+        assert means.pop("seconds") == pytest.approx(sum(seconds) / len(seconds), abs=0.01)
+        assert set(means) >= {"recall@4000", "refusal_right", "failed"}
+        assert means == {name: pytest.approx(exact[name]) for name in means}
 
 
 def test_what_is_measured_is_what_people_get(app: App) -> None:
@@ -168,7 +180,7 @@ def test_a_stored_set_is_run_and_its_evidence_looked_for(app: App) -> None:
         time.sleep(0.02)
     found = app.evaluation.runs.run(run_id)
     assert (found.name, found.set_id, found.done, found.total) == ("tolls", set_id, 2, 2)
-    assert found.set_version == sets.set_of(set_id).version
+    assert found.set_version == sets.version(set_id)
     assert (sets.set_of(set_id).lost, sets.set_of(set_id).drafts) == (1, 1)
     rows = [json.loads(line) for line in app.evaluation.export(run_id, "fast").splitlines()]
     assert all(row["response"] and row["retrieved_contexts"] for row in rows)
@@ -232,7 +244,7 @@ def test_a_chat_model_and_none_side_by_side(settings: Settings) -> None:
                 name: {one.metric.name: one.value.value for one in app.evaluation.figures(Side(run_id, name))}
                 for name in ("fast", "fast/none", "shallow")
             }
-            assert figures["fast"]["calls"] > figures["shallow"]["calls"] == 1.0 > figures["fast/none"]["calls"]
+            assert figures["fast"]["calls"] == figures["shallow"]["calls"] == 1.0 > figures["fast/none"]["calls"]
             assert not BY_JUDGE & set(figures["fast"]), "nobody has labelled anything yet"
             assert any(values["faithfulness"] is not None for values in app.evaluation.runs.scores(run_id).values())
             label_all(app, 100)

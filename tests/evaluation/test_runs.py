@@ -13,7 +13,7 @@ import pytest
 from rag.errors import ModelError, RagError
 from rag.evaluation.runs import EvaluationRuns, RunView
 from rag.evaluation.settings import SHALLOW, Setting, grid
-from rag.messages import say
+from rag.locales import say
 from rag.runs.options import Question
 from rag.store.sql.database import Database
 from rag.types import Answer, Notice

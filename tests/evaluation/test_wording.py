@@ -17,6 +17,8 @@ from rag.evaluation.wording import contains, exact_match, token_f1, tokens
         ("", ["1932"], 0.0, 0.0, 0.0),
         ("a cat, a cat and a dog", ["cat cat"], 0.0, 4 / 6, 1.0),  # cat cat and dog
         ("FULL Ｗｉｄｔｈ", ["full width"], 1.0, 1.0, 1.0),
+        ("It was −5 °C.", ["5 °C"], 0.0, 4 / 6, 0.0),  # punctuation counts for nothing in F1
+        ("It holds 1 234 kg.", ["1,234"], 0.0, 0.0, 1.0),
     ],
 )
 def test_english_by_words(said: str, golds: list[str], em: float, f1: float, within: float) -> None:
@@ -30,6 +32,7 @@ def test_english_by_words(said: str, golds: list[str], em: float, f1: float, wit
     [
         ("一日票１８元。", ["一日票 18 元"], 1.0, 1.0, 1.0),
         ("地铁一日票18元", ["18元"], 0.0, 4 / 9, 1.0),  # 地铁一日票 18 元: 2 shared of 7 and 2
+        ("气温为零下5度", ["5度"], 0.0, 4 / 9, 0.0),
         ("杭州和龙井", ["龙井和杭州"], 0.0, 4 / 10, 0.0),  # the longest run counts, not what is shared in any order
     ],
 )

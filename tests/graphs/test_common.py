@@ -12,8 +12,6 @@ import pytest
 
 from rag.background import PACE
 from rag.graphs.common import collect
-from rag.models.sparse import SparseEncoder
-from rag.reasoning.extractive import ExtractiveReasoner
 from rag.reasoning.history import MemoryKind
 from rag.reasoning.reasoner import RESET
 from rag.runs.options import RunOptions
@@ -21,10 +19,11 @@ from tests.conversations.test_conversations import Talk
 from tests.reasoning.test_over_http import _reasoner
 from tests.support.chat_rules import rules
 from tests.support.chat_server import ChatServer, Reply, Request
+from tests.support.quoting import make_quoter
 
 SUMMARY = "They spoke of a volcano and of a bridge."
 EARLY = "When did Mount Aso erupt?"
-QUOTER = ExtractiveReasoner(SparseEncoder(), lambda terms: dict.fromkeys(terms, 1.0))
+QUOTER = make_quoter()
 
 
 class Model:
@@ -34,7 +33,7 @@ class Model:
         self.told: list[str] = []
 
     def __call__(self, request: Request) -> Reply:
-        if "running summary" in str(request.messages[0]["content"]):
+        if "running summary" in request.rules:
             return Reply(SUMMARY)
         before, _, last = request.last.partition("\n\nLast question: ")
         if not last:

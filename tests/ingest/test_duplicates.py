@@ -324,7 +324,7 @@ def test_the_same_text_elsewhere(ingestor: Ingestor, page_server: PageServer) ->
     row = take(ingestor, two)
     assert (row.status, row.reason, row.params["other"]) == ("duplicate", "same_text", one)
     assert row.choices == ("skip", "keep_both")
-    assert row.message.startswith("Its text is word for word")
+    assert row.message.startswith("Same text as")
     assert take(ingestor, two, "skip").status == "skipped"
     assert urls(ingestor) == {one}
     assert take(ingestor, two, "keep_both").status == "added"
@@ -339,7 +339,7 @@ def test_nearly_the_same_text_elsewhere(ingestor: Ingestor, page_server: PageSer
     row = take(ingestor, two)
     assert (row.status, row.reason, row.params["other"]) == ("duplicate", "near_text", one)
     assert 85 <= row.params["percent"] <= 99
-    assert f"{row.params['percent']} %" in row.message
+    assert f"{row.params['percent']}%" in row.message
     assert take(ingestor, other).status == "added"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -11,9 +12,9 @@ from rag.ingest.diff import page_diff
 from rag.ingest.outcomes import PATIENCE, due, not_there
 from rag.ingest.pipeline import Ingestor
 from rag.ingest.sources import web_source
-from rag.messages import say
-from rag.messages.ingest import because
-from rag.types import Decision, IngestResult, Notice, Page
+from rag.locales import say
+from rag.reading.parser import READING
+from rag.types import Decision, IngestResult, Notice, Page, because
 from rag.web.url_key import url_hash
 from tests.ingest.test_duplicates import html
 from tests.store.test_duplicates import english
@@ -57,6 +58,22 @@ def conditional(page_server: PageServer, path: str, body: str, etag: str) -> str
     return page_server.add_reply(path, reply)
 
 
+def test_a_page_that_only_says_it_has_moved(ingestor: Ingestor, page_server: PageServer) -> None:
+    row = look(
+        ingestor, page_server.add("/moved", "<title>Moved</title><p>This page has moved. <a href=/new>Go on</a>.")
+    )
+    assert (row.status, row.reason) == ("held", "gate_moved")
+
+
+def test_a_change_behind_a_page_that_refreshes_is_seen(ingestor: Ingestor, page_server: PageServer) -> None:
+    url = conditional(page_server, "/old", "<meta http-equiv=refresh content='0; url=/new'>", '"one"')
+    conditional(page_server, "/new", html(english(1)), '"one"')
+    assert look(ingestor, url).status == "added"
+    assert look(ingestor, url).status == "unchanged"
+    conditional(page_server, "/new", html(english(2)), '"two"')
+    assert look(ingestor, url).status == "updated"
+
+
 def test_an_unchanged_page_is_not_sent_again(ingestor: Ingestor, page_server: PageServer) -> None:
     url = conditional(page_server, "/a", html(english(1)), '"one"')
     look(ingestor, url)
@@ -66,6 +83,15 @@ def test_an_unchanged_page_is_not_sent_again(ingestor: Ingestor, page_server: Pa
     assert (row.status, row.reason, row.chunks) == ("unchanged", "not_modified", before.chunks)
     assert after.checked_at > before.checked_at
     assert (after.generation, after.updated_at, after.etag) == (before.generation, before.updated_at, '"one"')
+
+
+def test_a_page_that_was_read_by_older_rules_is_read_again(ingestor: Ingestor, page_server: PageServer) -> None:
+    url = conditional(page_server, "/a", html(english(1)), '"one"')
+    look(ingestor, url)
+    assert page_of(ingestor, url).reading == READING
+    ingestor.library.update_record(replace(page_of(ingestor, url), reading=READING - 1))
+    assert look(ingestor, url).reason == "page_unchanged"
+    assert look(ingestor, url).reason == "not_modified"
 
 
 def test_the_text_decides_where_a_tag_lies(ingestor: Ingestor, page_server: PageServer) -> None:
@@ -133,7 +159,7 @@ def failed(code: str, cause: str = "", **params: object) -> FetchError:
         (failed("unreachable", "broken_off", host="x.example"), "active", "gone"),
         (failed("http_error", "server_fault", status=503), "gone", "gone"),
         (failed("http_error", "forbidden", status=403), "gone", "gone"),
-        (failed("empty", "no_text"), "gone", "gone"),
+        (failed("empty", "nothing_to_read"), "gone", "gone"),
         (failed("unreadable", "corrupt"), "gone", "gone"),
         (failed("unreadable", "parse_timeout", seconds=20), "active", "active"),
         (failed("unreadable", "reader_missing"), "active", "active"),

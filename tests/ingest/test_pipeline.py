@@ -8,10 +8,11 @@ import pytest
 
 from rag.ingest.batch import ingest_all
 from rag.ingest.pipeline import Ingestor
-from rag.ingest.sources import Source, file_sources, path_sources, record_sources, web_source
+from rag.ingest.sources import Source, apart, file_sources, path_sources, record_sources, web_source
 from rag.types import IngestResult
 from tests.support.hashed_model import HashedModel
 from tests.support.page_server import PageServer
+from tests.support.pdf_files import PICTURE, drawn, lines
 
 PARAGRAPH = "The harbour bridge was opened in 1932 and carries eight lanes of traffic over the bay. "
 PAGE = "<html><head><title>{title}</title></head><body><article><h1>{title}</h1><p>{text}</p></article></body></html>"
@@ -43,6 +44,14 @@ def test_a_known_page_is_not_fetched_again(ingestor: Ingestor, page_server: Page
     (row,) = run(ingestor, web_source(url + "?utm_source=x#part"))
     assert (row.status, row.reason) == ("unchanged", "already_here")
     assert page_server.count("/bridge") == 1
+
+
+def test_pages_of_a_file_that_cannot_be_read_are_named(ingestor: Ingestor) -> None:
+    scan, page = "q 612 0 0 792 0 0 cm /P1 Do Q", lines(60, 700, "The harbour bridge carries eight lanes of traffic.")
+    body = drawn(page, scan, scan, page, scan, objects=[PICTURE], resources="/XObject<</P1 4 0 R>>")
+    (row,) = run(ingestor, *file_sources("bridge.pdf", body))
+    assert (row.status, row.reason) == ("added", "page_in_part")
+    assert "3 pages not read (2-3, 5)" in row.message
 
 
 def test_given_twice_it_is_taken_once(ingestor: Ingestor, page_server: PageServer) -> None:
@@ -77,7 +86,7 @@ def test_one_bad_source_does_not_stop_the_others(ingestor: Ingestor, page_server
         web_source("http://192.168.1.1/"),
         web_source(page_server.url("/missing")),
         web_source(good),
-        *file_sources("picture.png", b"\x89PNG"),
+        *file_sources("picture.gif", b"GIF89a"),
         *file_sources("notes.txt", b"%PDF-1.7 not a text"),
     )
     assert [(row.status, row.reason) for row in rows] == [
@@ -89,6 +98,48 @@ def test_one_bad_source_does_not_stop_the_others(ingestor: Ingestor, page_server
     ]
     assert all(row.message for row in rows)
     assert ingestor.library.page_count() == 1
+
+
+HARBOUR = b"# Report 2023\n\nIn 2023 the harbour earned 41 million crowns from berths and cranes.\n"
+CHOIR = b"# Budget of the choir\n\nThe choir of the parish spends nine hundred crowns on new robes this spring.\n"
+ROSES = b"# Roses\n\nRoses are watered in the evening, never at noon, and cut back in March by the gardener.\n"
+
+
+class TestUploadsOfOneName:
+    def upload(self, ingestor: Ingestor, *texts: bytes) -> list[tuple[str, str]]:
+        rows = run(ingestor, *apart(source for text in texts for source in file_sources("report.md", text)))
+        pages = [ingestor.library.page(row.url_hash) for row in rows]
+        return [(row.reason, page.url if page else "") for row, page in zip(rows, pages, strict=True)]
+
+    def test_another_document_is_kept_beside_the_first(self, ingestor: Ingestor) -> None:
+        address = "file:///report.md"
+        assert self.upload(ingestor, HARBOUR) == [("page_added", address)]
+        assert self.upload(ingestor, CHOIR) == [("page_added_beside", f"{address}?2")]
+        assert self.upload(ingestor, CHOIR) == [("page_unchanged", f"{address}?2")]
+        assert {page.title for page in ingestor.library.pages()} == {"Report 2023", "Budget of the choir"}
+
+    def test_the_next_text_of_a_document_takes_its_place(self, ingestor: Ingestor) -> None:
+        self.upload(ingestor, HARBOUR, CHOIR)
+        later = CHOIR.replace(b"nine", b"eight")
+        assert self.upload(ingestor, later) == [("page_updated", "file:///report.md?2")]
+        assert self.upload(ingestor, HARBOUR.replace(b"41", b"42")) == [("page_updated", "file:///report.md")]
+
+    def test_many_at_once_find_their_documents(self, ingestor: Ingestor) -> None:
+        self.upload(ingestor, HARBOUR)
+        found = self.upload(ingestor, ROSES, CHOIR)
+        assert sorted(url for _, url in found) == ["file:///report.md?2", "file:///report.md?3"]
+        assert ingestor.library.page_count() == 3
+
+    def test_the_sentence_names_the_other_document(self, ingestor: Ingestor) -> None:
+        self.upload(ingestor, HARBOUR)
+        (row,) = run(ingestor, *file_sources("report.md", CHOIR))
+        assert "“Report 2023”" in row.message
+
+    def test_a_file_of_this_machine_is_known_by_its_path(self, ingestor: Ingestor, tmp_path: Path) -> None:
+        file = tmp_path / "report.md"
+        for text, reason in ((HARBOUR, "page_added"), (CHOIR, "page_updated")):
+            file.write_bytes(text)
+            assert run(ingestor, *path_sources(str(file)))[0].reason == reason
 
 
 def test_a_failure_does_not_block_the_next_try(ingestor: Ingestor, page_server: PageServer) -> None:
@@ -120,7 +171,7 @@ def test_a_broken_line_is_reported_and_the_rest_goes_in(ingestor: Ingestor) -> N
     rows = run(ingestor, *record_sources(lines, "pages.jsonl"))
     assert [row.status for row in rows] == ["added", "failed", "failed", "added", "added"]
     assert rows[1].source == "pages.jsonl:2"
-    assert "Line 2 of pages.jsonl" in rows[1].message
+    assert "pages.jsonl, line 2" in rows[1].message
 
 
 @pytest.mark.parametrize(

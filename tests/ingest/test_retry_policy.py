@@ -8,11 +8,11 @@ import pytest
 
 from rag.errors import FetchError, IngestError, RagError, StoreError
 from rag.ingest.retry_policy import MAX_DELAY, delay_before
-from rag.messages.ingest import because
+from rag.types import because
 
 
 def http_error(status: int, **more: Any) -> FetchError:
-    return FetchError("http_error", url="u", status=status, **because("server_fault"), **more)
+    return FetchError("http_error", url="u", status=status, **because("server_fault", status=status), **more)
 
 
 @pytest.mark.parametrize(

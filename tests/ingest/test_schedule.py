@@ -146,7 +146,7 @@ def test_a_removed_one_starts_nothing(schedules: Schedules, recorder: Recorder, 
     schedules.remove(one)
     clock.pass_hours(9)
     assert schedules.start_due() == []
-    with pytest.raises(StoreError, match="no such schedule"):
+    with pytest.raises(StoreError, match="no longer exists"):
         schedules.remove(one)
 
 

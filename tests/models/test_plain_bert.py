@@ -1,14 +1,16 @@
-"""The built-in model read from its files: what FlagEmbedding loads of them, without the time it takes."""
+"""A shipped model read from its files: what FlagEmbedding loads of them, without the time it takes."""
 
 import subprocess
 import sys
 
 import numpy as np
+import pytest
 
+from rag.models import e5
 from rag.models.embedding import FlagEncoder
 from rag.models.families import family_of
 from rag.models.flag import load_flag_model
-from rag.models.hub import BUILTIN, find_model
+from rag.models.hub import MINILM, find_model
 from rag.models.plain_bert import read_bert
 
 TEXTS = [
@@ -22,12 +24,13 @@ TEXTS = [
 ]
 
 
-def test_tokens_and_vectors_are_those_of_the_loaded_model() -> None:
-    found = find_model(BUILTIN)
+@pytest.mark.parametrize("name", [e5.NAME, MINILM])
+def test_tokens_and_vectors_are_those_of_the_loaded_model(name: str) -> None:
+    found = find_model(name)
     family = family_of(found.origin, found.folder)
     plain, loaded = (
-        FlagEncoder(flag, family, name=BUILTIN, device="cpu", exact=True)
-        for flag in (read_bert(found.folder), load_flag_model(BUILTIN, found.folder, family.pooling, "cpu"))
+        FlagEncoder(flag, family, name=name, device="cpu", exact=True)
+        for flag in (read_bert(found.folder), load_flag_model(name, found.folder, family.pooling, "cpu"))
     )
     assert plain._tokens.encode(TEXTS) == loaded._tokens.encode(TEXTS)
     assert np.array_equal(plain._unread, loaded._unread)

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from rag.errors import ModelError
-from rag.messages import say
+from rag.locales import say
 from rag.models import reranker as module
 from rag.models.reranker import LateReranker, load_reranker
 from tests.support.tiny_model import build_tiny_model, build_tiny_reranker

@@ -17,7 +17,7 @@ from rag.models import openai_chat
 from rag.models import structured as ladder
 from rag.models.chat import build_chat_model
 from rag.models.structured import read_reply, structured
-from tests.support.chat_server import Call, ChatServer, Reply, Request
+from tests.support.chat_server import DEEP, Call, ChatServer, Reply, Request
 
 
 class Verdict(BaseModel):
@@ -172,3 +172,10 @@ def test_brackets_within_brackets_are_no_answer(piece: str) -> None:
     answer = read_reply(Verdicts, AIMessage(deep))
     assert isinstance(answer, ValueError)
     assert read_reply(Verdicts, AIMessage(f"{JSON}\n{deep}")) == Verdicts.model_validate(FILLED)
+
+
+def test_a_call_whose_arguments_are_nested_too_deeply_is_a_sentence() -> None:
+    call = Call("Verdicts", f'{{"verdicts": {DEEP}}}')
+    with ChatServer([Reply(tool_calls=[call])] * 5) as server, pytest.raises(ModelError) as caught:
+        fill(server)
+    assert caught.value.code == "chat_unusable"

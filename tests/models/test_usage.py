@@ -5,14 +5,12 @@ from __future__ import annotations
 import time
 
 import pytest
-from langchain_core.messages import AIMessage, AIMessageChunk
+from langchain_core.messages import AIMessageChunk
 
 from rag.errors import ModelError
-from rag.messages import say
-from rag.models.sparse import SparseEncoder
+from rag.locales import say
 from rag.models.usage import CallBudget, Meter, Prices, sum_of
 from rag.reasoning.chat import ChatReasoner
-from rag.reasoning.extractive import ExtractiveReasoner
 from rag.runs.options import Question, RunOptions
 from rag.runs.runs import Runs
 from rag.text import estimate_tokens
@@ -22,10 +20,10 @@ from tests.support.answering import FakeRetriever, ScriptedReasoner, nodes_of
 from tests.support.chat_rules import rules
 from tests.support.chat_server import ChatServer
 from tests.support.fake_model import QueueModel
+from tests.support.quoting import make_quoter
 
 QUESTION = "When did Mount Aso erupt?"
-SEARCH = AIMessage("", tool_calls=[{"name": "retrieve", "args": {"query": "Aso"}, "id": "1"}])
-QUOTER = ExtractiveReasoner(SparseEncoder(), lambda terms: dict.fromkeys(terms, 1.0))
+QUOTER = make_quoter()
 
 
 def _ask(runs: Runs, reasoner: object, mode: RunMode = "fast", **options: object) -> Answer:
@@ -49,17 +47,17 @@ def test_tokens_of_the_server_are_counted_with_their_price(runs: Runs) -> None:
     with ChatServer(rules) as server:
         answer = _ask(runs, _reasoner(server), "deep", prices=Prices(2.0, 8.0))
     usage = answer.usage
-    assert usage.calls == answer.model_calls == 3 and not usage.estimated
+    assert usage.calls == answer.model_calls == 2 and not usage.estimated
     assert usage.tokens_in > 100 and usage.tokens_out > 0
     assert usage.money == pytest.approx((2 * usage.tokens_in + 8 * usage.tokens_out) / 1e6)
     assert sum(step.detail.get("tokens", 0) for step in answer.steps) == usage.tokens_in + usage.tokens_out
-    assert {step.node for step in answer.steps if step.detail.get("tokens")} == {"agent", "grade", "generate"}
+    assert {step.node for step in answer.steps if step.detail.get("tokens")} == {"grade", "generate"}
 
 
 def test_what_a_server_does_not_count_is_estimated_and_marked(runs: Runs) -> None:
-    answer = _ask(runs, ChatReasoner(QueueModel(replies=[SEARCH, ["It erupted in 1953.[1]"]])))
-    assert answer.usage.calls == 3 and answer.usage.estimated
-    assert answer.usage.tokens_in > 200 and answer.usage.tokens_out >= 6
+    answer = _ask(runs, ChatReasoner(QueueModel(replies=[["It erupted in 1953.[1]"]])))
+    assert answer.usage.calls == 1 and answer.usage.estimated
+    assert answer.usage.tokens_in > 100 and answer.usage.tokens_out >= 6
     assert answer.usage.money is None
 
 
@@ -74,7 +72,7 @@ def test_a_stopped_call_is_counted_too(runs: Runs) -> None:
                 yield ChatGenerationChunk(message=AIMessageChunk(piece))
             await sleep(30)
 
-    model = Slow(replies=[SEARCH, ["It erupted ", "in 1953."]])
+    model = Slow(replies=[["It erupted ", "in 1953."]])
     run_id = runs.start(Question(QUESTION), reasoner=ChatReasoner(model), retriever=FakeRetriever())
     deadline = time.monotonic() + 60
     while not any(event.kind == "token" for event in runs.events(run_id)):
@@ -82,20 +80,20 @@ def test_a_stopped_call_is_counted_too(runs: Runs) -> None:
         time.sleep(0.01)
     runs.cancel(run_id)
     answer = runs.wait(run_id, 60)
-    assert answer.usage.calls == 2 and answer.usage.estimated
+    assert answer.usage.calls == 1 and answer.usage.estimated
 
 
 def test_the_last_call_of_a_budget_is_the_answers(runs: Runs) -> None:
-    """Two calls: deep mode decides, and then answers from what it has without judging it."""
+    """One call: deep mode answers from what it has without judging it."""
     with ChatServer(rules) as server:
-        answer = _ask(runs, _reasoner(server), "deep", calls=2)
-    assert answer.model_calls == 2 and answer.text
+        answer = _ask(runs, _reasoner(server), "deep", calls=1)
+    assert answer.model_calls == 1 and answer.text
     assert answer.outcome == "caveat" and answer.notice is not None and answer.notice.code == "budget_best"
 
 
 def test_a_budget_that_leaves_no_call_for_the_answer_quotes(runs: Runs) -> None:
-    model = QueueModel(replies=[SEARCH, ["never"]])
-    answer = _ask(runs, ChatReasoner(model), tokens=100)
+    model = QueueModel(replies=['{"irrelevant": [2]}', ["never"]])
+    answer = _ask(runs, ChatReasoner(model), "deep", tokens=100)
     assert answer.outcome == "caveat" and answer.notice is not None
     assert answer.notice.code == "quoted_token_limit" and "100 tokens" in say(answer.notice, "en")
     assert answer.citations and answer.citations[0].quote == "Mount Aso erupted in 1953."
@@ -103,8 +101,8 @@ def test_a_budget_that_leaves_no_call_for_the_answer_quotes(runs: Runs) -> None:
 
 
 def test_a_token_budget_ends_the_search_for_something_better(runs: Runs) -> None:
-    no = '{"verdicts": [{"number": 1, "relevant": false}, {"number": 2, "relevant": false}]}'
-    model = QueueModel(replies=[SEARCH, no, *["other words", SEARCH, no] * 3, ["It erupted in 1953.[1]"]])
+    no = '{"irrelevant": [1, 2]}'
+    model = QueueModel(replies=[no, *["other words", no] * 3, ["It erupted in 1953.[1]"]])
     answer = _ask(runs, ChatReasoner(model), "deep", tokens=700)
     assert nodes_of(answer).count("rewrite") < 3
     assert answer.usage.tokens_in + answer.usage.tokens_out < 1_400

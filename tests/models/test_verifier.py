@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from rag.errors import ModelError
-from rag.messages import say
+from rag.locales import say
 from rag.models.verifier import LateSupportModel, Pair, Support, load_support_model
 from tests.support.tiny_model import LESSONS, build_tiny_model, build_tiny_reranker, build_tiny_verifier
 
@@ -159,7 +159,7 @@ def test_a_late_model_loads_when_asked_and_not_before(nli: Path) -> None:
     missing = LateSupportModel("/no/such/folder")
     broken = LateSupportModel(str(nli))
     broken._loaded = Broken()
-    with pytest.raises(ModelError, match="could not be loaded"):
+    with pytest.raises(ModelError, match="Couldn't load"):
         broken.supports(PAIRS)
     for _ in range(2):
         with pytest.raises(ModelError):

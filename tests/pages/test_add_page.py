@@ -2,12 +2,14 @@ import pytest
 import streamlit as st
 
 from rag.errors import StoreError, WebSearchError
-from rag.messages import say
+from rag.locales import say
 from rag.types import Decision, IngestResult, IngestStatus, Notice
+from rag.ui.chat.filters import chips_of
 from rag.ui.imports.job_rows import PAGE
+from rag.ui.kit.scope import Scope
 from rag.ui.kit.strings import label
 from rag.web.search import WebHit
-from tests.pages.conftest import Open, words
+from tests.pages.conftest import Open, page_file, words
 from tests.support.fake_app import STAGES, FakeApp
 
 BOTH = pytest.mark.parametrize("language", ["en", "zh"])
@@ -49,6 +51,63 @@ def test_an_import_moves_through_its_stages_to_its_end(open_page: Open, app: Fak
     assert not page.exception
     assert label("status_added", language) in words(page)
     assert page.button(key="job-ask").label == label("job_ask", language)
+
+
+@BOTH
+def test_files_that_are_kept_can_be_read_again(open_page: Open, app: FakeApp, language: str) -> None:
+    assert label("add_files_kept", language) not in words(open_page("add", language))
+    job = app.imports.add_urls(["https://example.org/a"], library="main")
+    app.imports.jobs.kept = 2
+    page = open_page("add", language)
+    assert label("add_files_kept", language) in words(page)
+    assert page.button(key="files-reread").label == label("add_files_reread", language, count=2)
+    page.button(key="files-reread").click().run()
+    assert page.query_params["job"] == job
+    assert label("add_files_kept", language) not in words(page)
+
+
+def test_questions_about_an_import_are_confined_to_its_pages(open_page: Open, app: FakeApp, language: str) -> None:
+    app.filled()
+    stored, other = app.library("main").stored[0], "https://example.org/gone"
+    app.imports.jobs.ends[stored.url] = IngestResult(stored.url, stored.url, stored.url_hash, "added", "page_added", "")
+    ended(app, other, "failed", "timeout", url=other, seconds=3)
+    job = app.imports.add_urls([stored.url, other], library="main")
+    run_to_the_end(app, job)
+    page = open_page("add", language, job=job)
+    assert stored.title in words(page)
+    page.button(key="job-ask").click().run()
+    page.switch_page(page_file("chat")).run()
+    assert page.button(key="chip-0").label == stored.title
+    page.chat_input[0].set_value("How often?").run()
+    assert app.turns()[-1].settings["scope"] == {"pages": [stored.url_hash]}
+
+
+def test_after_an_import_a_card_says_what_the_pages_are_about_and_asks_their_questions(
+    open_page: Open, app: FakeApp, language: str
+) -> None:
+    app.filled()
+    app.overviews.questions = ("How often is the lamp lit?",)
+    stored, other = app.library("main").stored[0], "https://example.org/gone"
+    app.imports.jobs.ends[stored.url] = IngestResult(stored.url, stored.url, stored.url_hash, "added", "page_added", "")
+    ended(app, other, "failed", "timeout", url=other, seconds=3)
+    job = app.imports.add_urls([stored.url, other], library="main")
+    run_to_the_end(app, job)
+    page = open_page("add", language, job=job)
+    assert f"“About {stored.title}.”" in words(page)
+    assert words(page).count(say(Notice("timeout", {"url": other, "seconds": 3}), language)) == 1
+    page.button(key="card-ask-0-job").click().run()
+    assert app.turns()[-1].question == "How often is the lamp lit?"
+
+
+def test_many_pages_are_one_chip() -> None:
+    titles = {str(n): f"Page {n}" for n in range(4)}
+    assert [chip.text for chip in chips_of(Scope(pages=tuple(titles)[:3]), titles, "en")] == [
+        "Page 0",
+        "Page 1",
+        "Page 2",
+    ]
+    (chip,) = chips_of(Scope(pages=tuple(titles)), titles, "en")
+    assert chip.text == "4 pages" and Scope(pages=tuple(titles)).without(chip.name, chip.value) == Scope()
 
 
 def test_an_import_survives_a_reload(open_page: Open, app: FakeApp) -> None:
@@ -224,12 +283,12 @@ def test_a_long_import_shows_what_needs_a_person_first_and_no_more_than_a_page(o
     run_to_the_end(app, job)
     page = open_page("add", job=job)
     rows = [str(row.value) for row in page.markdown if "example.org/" in str(row.value) and "badge" in str(row.value)]
-    assert len(rows) == PAGE
+    assert len(rows) == 2 + PAGE  # the saved ones are folded below
     assert "/401" in rows[0]
     assert "/402" in rows[1]
     page.button_group(key=f"job-filter-{job}").set_value("held").run()
     rows = [str(row.value) for row in page.markdown if "example.org/" in str(row.value) and "badge" in str(row.value)]
-    assert len(rows) == 1
+    assert len(rows) == 1 + PAGE
 
 
 def test_an_earlier_import_is_taken_off_the_list(open_page: Open, app: FakeApp) -> None:
@@ -260,7 +319,7 @@ def test_the_limit_that_is_shown_is_the_servers(open_page: Open, name: str) -> N
     limits = {one.proto.max_upload_size_mb for one in page.file_uploader}
     assert limits == {st.get_option("server.maxUploadSize")}
     if name == "add":
-        assert "200 files and 200 MB at a time" in words(page)
+        assert "200 files and 200 MB at once" in words(page)
 
 
 def test_too_many_imports_are_refused_and_what_was_pasted_stays(
@@ -312,7 +371,20 @@ def test_pages_found_on_the_web_are_chosen_and_added(open_page: Open, app: FakeA
 def test_a_search_that_fails_or_finds_nothing_says_so(open_page: Open, app: FakeApp) -> None:
     app.imports.web_search = Searching()
     page = open_page("add")
-    for asked, said in (("down", "SearXNG cannot be reached"), ("tea", label("web_none", "en"))):
+    for asked, said in (("down", "reach the search service SearXNG"), ("tea", label("web_none", "en"))):
         page.text_input(key="web-asked").set_value(asked)
         page.button(key="web-go").click().run()
         assert said in words(page)
+
+
+def test_a_link_in_the_address_is_added_by_a_click_alone(open_page: Open, app: FakeApp, language: str) -> None:
+    page = open_page(
+        "add", language, add="https://example.org/one", add_text="See javascript:alert(1) www.example.org/two"
+    )
+    (box,) = [one for one in page.text_area if (one.key or "").startswith("pasted-")]
+    assert (box.value or "").split() == app.imports.find_urls("https://example.org/one www.example.org/two")[0]
+    assert label("add_handed", language) in words(page)
+    assert not app.imports.jobs_by_id
+    page.button(key="add-links").click().run()
+    assert len(app.imports.jobs_by_id) == 1
+    assert not {"add", "add_text"} & {*page.query_params}

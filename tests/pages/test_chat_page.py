@@ -4,16 +4,19 @@ from dataclasses import replace
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from rag.types import ToolUse, Usage
+from rag.app.chat_models import ChatOptions
+from rag.locales import say
+from rag.types import Notice, ToolUse, Usage
 from rag.ui.kit.choices import Choices
 from rag.ui.kit.parts import duration
 from rag.ui.kit.scope import Scope
 from rag.ui.kit.sources import anchor_of
-from rag.ui.kit.strings import label
+from rag.ui.kit.strings import counted, label
 from rag.web.url_key import url_hash
 from tests.pages.conftest import ROOT, Open, words
 from tests.support.fake_app import FakeApp, FakeChats
-from tests.support.lighthouse import CHINESE_QUOTES, ENGLISH_QUOTES
+from tests.support.lighthouse import CHINESE_QUOTES, ENGLISH_QUOTES, make_citation
+from tests.support.odd_addresses import ODD_ADDRESSES
 
 ASKED = {
     "en": ("How often was the lamp wound?", ENGLISH_QUOTES),
@@ -26,8 +29,9 @@ BOTH = pytest.mark.parametrize("language", ["en", "zh"])
 def test_an_empty_library_says_what_to_do_next(open_page: Open, language: str) -> None:
     page = open_page("chat", language)
     assert not page.exception
-    assert label("empty_title", language) in words(page)
+    assert label("empty_lead", language) in words(page)
     assert page.button(key="empty-add").label == label("empty_add", language)
+    assert not {label("filters", language), label("options", language)} & {*popovers(page)}
 
 
 def test_the_sample_pages_are_one_click_away(open_page: Open, app: FakeApp) -> None:
@@ -35,6 +39,20 @@ def test_the_sample_pages_are_one_click_away(open_page: Open, app: FakeApp) -> N
     page.button(key="empty-samples").click().run()
     assert not page.exception
     assert [job.library for job in app.imports.jobs_by_id.values()] == ["main"]
+
+
+@BOTH
+def test_a_sample_question_loads_the_sample_pages_and_is_asked(open_page: Open, app: FakeApp, language: str) -> None:
+    page = open_page("chat", language)
+    question = page.button(key="example-0").label
+    assert is_chinese(question) == (language == "zh")
+    page.button(key="example-0").click().run()
+    (job,) = app.imports.jobs_by_id
+    assert (app.asked[0]["question"], app.asked[0]["saving"]) == (question, job)
+
+
+def is_chinese(text: str) -> bool:
+    return any("\u4e00" <= sign <= "\u9fff" for sign in text)
 
 
 @BOTH
@@ -54,6 +72,18 @@ def test_a_question_gets_a_cited_answer(open_page: Open, app: FakeApp, language:
         assert f":yellow-background[{quote}]" in words(page)
     assert app.asked[0]["mode"] == "fast"
     assert app.asked[0]["library"] == "main"
+
+
+@pytest.mark.parametrize("url", [url for url in ODD_ADDRESSES if "\ud800" not in url])  # which no database keeps
+def test_no_stored_address_keeps_an_answer_from_being_drawn(open_page: Open, app: FakeApp, url: str) -> None:
+    library = app.filled().library("main")
+    library.stored[:] = [replace(page, url=url, site=url) for page in library.stored]
+    page = open_page("chat")
+    page.chat_input[0].set_value(ASKED["en"][0]).run()
+    page.run()
+    page.text_input(key="wanted-source").set_value(f"{anchor_of(app.newest)}-1").run()
+    assert not page.exception and not page.error
+    assert ENGLISH_QUOTES[0] in words(page)
 
 
 def test_examples_are_offered_where_their_pages_are(open_page: Open, app: FakeApp, language: str) -> None:
@@ -86,9 +116,13 @@ def test_a_running_answer_shows_its_steps_and_can_be_stopped(open_page: Open, ap
     page = open_page("chat", language)
     page.chat_input[0].set_value(ASKED[language][0]).run()
     shown = words(page)
-    assert label("step_retrieve", language) in shown
+    assert label("node_retrieve", language) in shown
     assert duration(14, language) in shown
-    assert page.chat_input[0].disabled
+    assert not page.chat_input[0].disabled
+    page.chat_input[0].set_value("And in fog?").run()
+    assert [one.value for one in page.toast] == [say(Notice("turn_running"), language)]
+    box = page.chat_input[0].proto
+    assert len(app.asked) == 1 and (box.value, box.set_value) == ("And in fog?", True)
     page.button(key=f"stop-{app.newest}").click().run()
     assert app.cancelled == ["run1"]
 
@@ -131,10 +165,49 @@ def test_every_outcome_is_told(open_page: Open, app: FakeApp, outcome: str, lang
 def test_deep_mode_is_asked_for(open_page: Open, app: FakeApp) -> None:
     app.filled()
     page = open_page("chat")
-    page.button_group(key="mode").set_value("deep").run()
-    assert label("mode_deep_hint", "en") in words(page)
+    assert page.menu_button(key="mode-menu").label == label("mode_fast", "en")
+    page.menu_button(key="mode-menu").click("deep").run()
+    assert page.menu_button(key="mode-menu").label == label("mode_deep", "en")
     page.chat_input[0].set_value("How often?").run()
     assert app.asked[0]["mode"] == "deep"
+
+
+def test_modes_that_need_a_chat_model_say_so_and_offer_one(open_page: Open, app: FakeApp, language: str) -> None:
+    app.filled()
+    lines = "\n".join(open_page("chat", language).menu_button(key="mode-menu").options)
+    assert label("mode_fast_hint", language) in lines
+    assert label("mode_deep_quoting", language) in lines and label("mode_judge_quoting", language) in lines
+    assert label("chat_connect", language) in lines
+
+
+def test_with_a_chat_model_each_mode_says_what_it_does(open_page: Open, app: FakeApp) -> None:
+    app.chats = connected_chats(app)
+    app.filled()
+    lines = "\n".join(open_page("chat").menu_button(key="mode-menu").options)
+    assert label("mode_deep_hint", "en") in lines and label("mode_judge_hint", "en") in lines
+    assert label("chat_connect", "en") not in lines
+
+
+def test_the_model_menu_lists_the_models_of_the_service(open_page: Open, app: FakeApp) -> None:
+    app.filled()
+    assert open_page("chat").button(key="model-connect").label == label("chat_connect", "en")
+    app.chats = connected_chats(app)
+    page = opened(open_page("chat"), "model-menu")
+    names = [page.button(key=f"model-{place}").label for place in range(2)]
+    assert [name.replace("\\", "") for name in names] == ["qwen3:32b", "qwen3:8b"]
+    page.button(key="model-1").click().run()
+    assert app.chats.tested[-1].model == "qwen3:8b"
+    assert page.session_state["pagelight"].chat.model == "qwen3:8b"
+    assert page.session_state["model-menu"] is False
+
+
+def popovers(page: AppTest) -> list[str]:
+    """The labels of the menus that are drawn."""
+    return [one.proto.popover.label for one in page.get("popover")]
+
+
+def connected_chats(app: FakeApp) -> FakeChats:
+    return FakeChats(app.settings.model_copy(update={"llm_model": "made-up", "llm_base_url": "http://127.0.0.1:9/v1"}))
 
 
 def test_a_new_conversation_forgets_the_old_one(open_page: Open, app: FakeApp) -> None:
@@ -242,7 +315,7 @@ def test_a_message_that_asked_for_its_own_mode_leaves_the_chosen_one_alone(
     page.chat_input[0].set_value("15 % of 240").run()
     again = open_page("chat", conversation=page.query_params["conversation"])
     assert again.session_state["pagelight"].mode == "fast"
-    assert label("unexpected", "en") not in words(again)
+    assert label("app_failed", "en") not in words(again)
     assert not again.exception
 
 
@@ -270,12 +343,56 @@ def test_what_a_follow_up_was_understood_as_can_be_put_right(open_page: Open, ap
     app.filled()
     app.standalone = "How often was it wound in *fog*?"
     page = asked(open_page("chat", language), ASKED[language][0])
-    assert label("understood", language, question="How often was it wound in *fog*?") in words(page)
     turn = app.newest
+    assert label("understood", language, question="How often was it wound in *fog*?") in words(page)
     page.text_area(key=f"meant-{turn}").set_value("How often was the bell rung?")
     page.button(key=f"meant-go-{turn}").click().run()
     assert app.asked[1]["standalone"] == "How often was the bell rung?"
     assert app.asked[1]["question"] == ASKED[language][0]
+
+
+def test_a_finished_answer_is_made_again_in_another_mode_or_with_another_model(open_page: Open, app: FakeApp) -> None:
+    app.filled()
+    page = asked(open_page("chat"))
+    first = app.newest
+    opened(page, f"regenerate-{first}")
+    keys = {str(button.key) for button in page.button}
+    assert f"regenerate-research-{first}" in keys
+    assert not keys & {f"regenerate-{name}-{first}" for name in ("fast", "deep", "judge", "model-0")}, (
+        "they need a model"
+    )
+    page.button(key=f"regenerate-research-{first}").click().run()
+    page.run()
+    assert [one["mode"] for one in app.asked] == ["fast", "research"]
+    assert app.asked[1]["conversation_id"] == open_id(page)
+    assert app.asked[1]["question"] == app.asked[1]["standalone"] == app.asked[0]["question"]
+    chats = app.chats = FakeChats(app.settings)
+    chats.connected.keep(page.session_state["pagelight"].id, "", ChatOptions("qwen3:8b", "http://127.0.0.1:9/v1"))
+    opened(page, f"regenerate-{first}")
+    page.button(key=f"regenerate-model-0-{first}").click().run()
+    assert app.asked[2]["mode"] == "fast"
+    assert app.asked[2]["chat"].model == "qwen3:32b"
+
+
+def test_an_answer_is_saved_as_a_note(open_page: Open, app: FakeApp) -> None:
+    app.filled()
+    page = asked(open_page("chat"))
+    page.button(key=f"note-{app.newest}").click().run()
+    assert not page.exception
+    assert app.notes == [app.newest]
+    assert [one.value for one in page.toast] == [label("note_saved", "en")]
+
+
+def test_more_than_eight_sources_fold(open_page: Open, app: FakeApp) -> None:
+    page = app.filled().library("main").stored[0]
+    app.cited = tuple(
+        replace(make_citation(page, ENGLISH_QUOTES[0], n), url_hash=f"{n:032x}", title=f"Page {n}")
+        for n in range(1, 11)
+    )
+    shown = words(asked(open_page("chat")))
+    assert counted("sources_more_one", "sources_more", 2, "en") in shown
+    line, more = (next(text for text in shown.splitlines() if f"Page {n}]" in text) for n in (8, 9))
+    assert "Page 1]" in line and "Page 9" not in line and "Page 10]" in more
 
 
 def test_conversations_are_listed_searched_renamed_and_deleted(open_page: Open, app: FakeApp) -> None:
@@ -411,16 +528,16 @@ def test_a_model_named_beside_the_question_is_tried_on_the_spot(open_page: Open,
     app.filled()
     app.settings = app.settings.model_copy(update={"llm_model": "big", "llm_base_url": "http://127.0.0.1:1/v1"})
     app.chats = FakeChats(app.settings)
-    page = opened(open_page("chat", language), "options")
-    for name in ("model", "fast_model"):
+    for name, menu in (("fast_model", "options"), ("model", "model-menu")):
+        page = opened(open_page("chat", language), menu)
         page.text_input(key=f"option-{name}").set_value("none-such").run()
         (error,) = page.error
         assert "none-such" in error.value
-        assert page.text_input(key="option-model").value == "big"
+        assert page.text_input(key=f"option-{name}").value == ("big" if name == "model" else "")
         assert page.session_state["pagelight"].chat is None
     page.text_input(key="option-model").set_value("bigger").run()
     assert not page.error
-    assert [chat.model for chat in app.chats.tested] == ["none-such", "big", "bigger"]
+    assert [chat.model for chat in app.chats.tested] == ["big", "none-such", "bigger"]
     assert page.session_state["pagelight"].chat.model == "bigger"
 
 
@@ -460,3 +577,24 @@ def test_what_was_remembered_is_said_and_undone_with_one_click(
     assert label("remembered_kept", language, note="I work in Berlin") in words(page.run())
     page.button(key=f"remembered-undo-{app.newest}").click().run()
     assert app.remembered.notes("ann") == [] and label("remembered_gone", language) in words(page)
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_pages_ticked_beside_the_chat_limit_its_questions_and_stay_with_the_conversation(
+    open_page: Open, app: FakeApp, language: str
+) -> None:
+    app.filled()
+    stored = app.library("main").stored[0]
+    page = open_page("chat", language)
+    page.button(key="page-picker-toggle").click().run()
+    page.text_input(key="page-picker-words").set_value("lighthouse").run()
+    assert [box.key for box in page.checkbox] == [f"page-tick-{stored.url_hash}"]
+    page.checkbox(key=f"page-tick-{stored.url_hash}").check().run()
+    assert page.button(key="page-picker-toggle").label == label("picker_some", language, chosen=1, count=2)
+    page.chat_input[0].set_value("How often was the lamp wound?").run()
+    turn = app.turns()[-1]
+    assert turn.settings["scope"] == {"pages": [stored.url_hash]}
+    page.button(key="talk-new").click().run()
+    assert page.button(key="page-picker-toggle").label == label("picker", language)
+    page.button(key=f"talk-other-{turn.conversation_id}").click().run()
+    assert page.button(key="page-picker-toggle").label == label("picker_some", language, chosen=1, count=2)

@@ -31,7 +31,7 @@ def test_a_search_shows_passages_and_why_and_asks_nothing(open_page: Open, app: 
     page = searched(open_page, language)
     assert not page.exception
     shown = words(page)
-    assert label("search_found_one", language, time=duration(15, language)) in shown
+    assert label("search_count_one", language, time=duration(15, language)) in shown
     assert label("why_left_out", language) in shown
     assert label("why_likely", language, percent=87) in shown
     assert ":yellow-background[" in shown

@@ -4,6 +4,7 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
+from rag.models.hub import builtin_model
 from rag.prompts.texts import PromptTexts
 from rag.runs.options import Question
 from rag.ui.kit import session
@@ -21,9 +22,25 @@ def test_what_is_in_use_is_said(open_page: Open, app: FakeApp, language: str) ->
     page = open_page("settings", language)
     assert not page.exception
     shown = words(page)
-    for key in ("use_database_embedded", "use_embedding_builtin", "use_chat_none"):
+    for key in ("use_database_embedded", "use_chat_none"):
         assert label(key, language) in shown
+    assert label("use_embedding_builtin", language, name=builtin_model()) in shown
     assert str(app.settings.rag_data_dir) in shown
+
+
+def test_settings_have_tabs_and_the_way_there_is_the_status(open_page: Open, app: FakeApp) -> None:
+    app.filled()
+    page = open_page("chat")
+    page.menu_button(key="manage").click("settings").run()
+    assert page.tabs
+    page = open_page("chat")
+    page.button(key="status").click().run()
+    tabs = [tab.label for tab in page.tabs]
+    assert tabs == [label(f"settings_tab_{name}", "en") for name in ("model", "memory", "prompts", "system")]
+    (details,) = (one for one in page.tabs[3].expander if one.label == label("details", "en"))
+    assert any("RAG_DATA_DIR" in one.value for one in details.markdown)
+    outside = [one.value for tab in page.tabs for one in (*tab.markdown, *tab.caption)]
+    assert sum(".env" in text for text in outside) == sum(".env" in one.value for one in details.markdown)
 
 
 def fill(page: object, model: str, base_url: str, key: str) -> None:
@@ -178,7 +195,7 @@ def test_rules_for_models_are_replaced_and_taken_back(
     before = app.chats.prompts.text("need.en")
     page.text_area[0].set_value("Say {one} word.")
     page.button(key="prompt-save").click().run()
-    assert "need.en" in page.toast[0].value and app.chats.prompts.text("need.en") == before
+    assert not page.toast and "need.en" in page.error[0].value and app.chats.prompts.text("need.en") == before
     page.text_area[0].set_value("Say one word: exact, concept or facets.")
     page.button(key="prompt-save").click().run()
     assert not page.exception

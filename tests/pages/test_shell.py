@@ -2,7 +2,7 @@ import pytest
 import streamlit as st
 
 from rag.errors import ConfigError, StoreAwayError, StoreError
-from rag.messages import say
+from rag.locales import say
 from rag.types import Notice
 from rag.ui import shell
 from rag.ui.kit import session
@@ -18,26 +18,26 @@ def test_the_switch_changes_every_word(open_page: Open, app: FakeApp) -> None:
     app.filled()
     page = open_page("chat", "en")
     page.button_group(key="sidebar-language").set_value("zh").run()
-    assert label("chat_lead", "zh") in words(page)
+    assert label("start_promise", "zh") in words(page)
     assert page.query_params["lang"] == "zh"
 
 
 def test_a_library_is_made_and_chosen(open_page: Open, app: FakeApp) -> None:
     app.filled()
     page = open_page("chat")
-    page.text_input(key="library-name").set_value(" My  Second Library ")
+    page.text_input(key="library-name-main").set_value(" My  Second Library ")
     page.button(key="library-create").click().run()
     assert [info.shown for info in app.libraries.infos()] == ["main", "My Second Library"]
     assert page.selectbox[0].options == ["main", "My Second Library"]
     assert page.selectbox[0].value == page.query_params["library"] == "my-second-library"
-    assert label("empty_title", "en") in words(page)
+    assert label("empty_lead", "en") in words(page)
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 @pytest.mark.parametrize("name", ["", " ", "a\u202eb", "main\x00"])
 def test_a_wrong_name_makes_no_library(open_page: Open, app: FakeApp, name: str, language: str) -> None:
     page = open_page("chat", language)
-    page.text_input(key="library-name").set_value(name)
+    page.text_input(key="library-name-main").set_value(name)
     page.button(key="library-create").click().run()
     assert say(Notice("library_title_wrong", {"most": 60}), language) in words(page)
     assert [info.name for info in app.libraries.infos()] == ["main"]
@@ -278,7 +278,7 @@ def test_what_the_browser_brings_is_shown_and_what_the_tab_wrote_stays(open_page
     assert page.query_params["conversation"] == asked
     del page.query_params["conversation"]
     page.run()
-    assert label("chat_title", "en") in words(page)
+    assert label("start_promise", "en") in words(page)
     assert "conversation" not in page.query_params
     page.query_params["conversation"] = asked
     page.run()

@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from rag.messages import say
+from rag.locales import say
 from rag.types import Notice
 from rag.ui.kit.strings import label
 from tests.pages.conftest import Open, words
@@ -32,7 +32,7 @@ def test_every_candidate_says_why_it_is_there_or_not(open_page: Open, app: FakeA
     for key in ("why_kept", "why_left_out", "candidate_relevant", "candidate_irrelevant", "strategy_mmr"):
         assert label(key, language) in shown
     assert label("why_likely", language, percent=87) in shown
-    assert "93 %" in shown
+    assert "93%" in shown
     assert say(Notice("auto_exact", {"words": "![x](https://evil.example)"}), language).rstrip("。.") in shown
     assert not any("![x]" in str(part.value) for part in page.markdown)
 
@@ -58,7 +58,7 @@ def test_yesterdays_answer_tells_it_too(open_page: Open, app: FakeApp) -> None:
     shown = words(opened(page, app))
     for key in ("why_kept", "why_left_out", "candidate_relevant", "strategy_mmr"):
         assert label(key, "en") in shown
-    assert "93 %" in shown
+    assert "93%" in shown
 
 
 def test_several_searches_have_a_tab_each(open_page: Open, app: FakeApp) -> None:

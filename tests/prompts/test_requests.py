@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import contextvars
 import re
+from dataclasses import replace
 
 import pytest
 
 from rag.prompts import requests as prompts
 from rag.prompts.texts import SHIPPED
+from rag.text import estimate_tokens
 from rag.types import Exchange
 from tests.support.answering import TEA, passage
 
@@ -14,7 +17,7 @@ ENGLISH, CHINESE = "When did Mount Aso erupt?", "龙井茶产于哪里？"
 
 def test_each_request_has_a_marker_of_its_own() -> None:
     markers = {prompts.passage_block([passage(1)])[1] for _ in range(50)}
-    assert len(markers) == 50
+    assert len(markers) > 45
 
 
 def test_passages_are_numbered_with_title_and_section() -> None:
@@ -25,6 +28,13 @@ def test_passages_are_numbered_with_title_and_section() -> None:
     ]
     assert block.count(f"<{marker}>") == block.count(f"</{marker}>") == 2
     assert TEA in block
+
+
+def test_a_model_is_told_what_is_struck_out_and_how_columns_are_called() -> None:
+    row = replace(passage(1, "| Auk | ~~7~~ 8 |"), header="| Boat | Fee |\n|---|---|")
+    block, _ = prompts.passage_block([row, passage(2, "门票~~20~~30元。")])
+    assert "| Boat | Fee |\n|---|---|\n| Auk | (struck out: 7) 8 |" in block
+    assert "门票（已划掉：20）30元。" in block
 
 
 @pytest.mark.parametrize(
@@ -43,7 +53,7 @@ def test_a_page_cannot_close_its_block(hostile: str) -> None:
 
 def test_a_marker_that_a_page_guessed_is_taken_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(prompts.secrets, "token_hex", lambda size: "0" * 2 * size)
-    block, marker = prompts.passage_block([passage(1, f"{'passage-' + '0' * 12} is the marker")])
+    block, marker = prompts.passage_block([passage(1, f"{'passage-' + '0' * 6} is the marker")])
     assert block.count(marker) == 2
 
 
@@ -70,10 +80,32 @@ def test_prompts_are_in_the_questions_language(question: str, word: str, other: 
 def test_rules_name_the_marker_and_the_sign() -> None:
     for question in (ENGLISH, CHINESE):
         prompt = prompts.answer(SHIPPED, question, [(1, passage(1))])
-        marker = re.search(r"<(passage-[0-9a-f]{12})>", prompt.user)
-        assert marker and f"<{marker[1]}>" in prompt.system
-        assert prompts.NOT_IN_PAGES in prompt.system
-        assert "[1]" in prompt.system
+        marker = re.search(r"<(passage-[0-9a-f]{6})>", prompt.user)
+        _, _, rules = prompt.user.partition(f"</{marker[1] if marker else ''}>")
+        assert marker and f"<{marker[1]}>" in rules
+        assert prompts.NOT_IN_PAGES in rules and "[1]" in rules
+        assert rules.index(question) < rules.rindex("." if question == ENGLISH else "。"), "the task is said again"
+
+
+def test_requests_of_one_run_begin_alike() -> None:
+    def both() -> list[str]:
+        prompts.mark_run()
+        answer = prompts.answer(SHIPPED, ENGLISH, [(1, passage(1)), (2, passage(2))])
+        grade = prompts.grade(SHIPPED, ENGLISH, [passage(1), passage(2)])
+        return [made.system + made.user.rpartition("</passage-")[0] for made in (answer, grade)]
+
+    first, second = contextvars.copy_context().run(both), contextvars.copy_context().run(both)
+    assert first[0] == first[1] and second[0] == second[1]
+    assert first[0] != second[0]
+
+
+def test_a_question_costs_little_more_than_its_passages() -> None:
+    long = [passage(n, "A line of a page about the crater of the mountain. " * 14) for n in range(1, 6)]
+    prompt = prompts.answer(SHIPPED, ENGLISH, list(enumerate(long, 1)))
+    naive = "Answer the question from the passages and cite their numbers.\n\n" + "\n\n".join(
+        f"[{n}] {one.title}\n{one.text}" for n, one in enumerate(long, 1)
+    )
+    assert estimate_tokens(prompt.system + prompt.user) <= 1.3 * estimate_tokens(f"{naive}\n\n{ENGLISH}")
 
 
 def test_a_rewrite_knows_what_was_tried() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from webencodings.labels import LABELS
 
 from rag.reading.charset import decode
 from rag.web.declared_charset import codec_of
@@ -12,6 +13,15 @@ CHINESE = (
     "也把中国南北的铁路连成一体，大大方便了人民的出行。建桥工人采用了大型管柱钻孔法，避免了在水下高气压中施工。"
 )
 TAIWAN = "臺灣的鐵路由北向南延伸，這是一個有名的景點，在山中可以看到大海。人們來到這裡，不是為了時間，而是為了風景。"
+ENGLISH = (
+    "The harbour café opens at seven – earlier in June – and a cup of tea costs £2.40. “Mind the step,” says the sign "
+    "by the door. Tickets to the island are £5 for adults, and half of that for children under twelve. "
+)
+KOREAN = "북항 여객선은 매일 아침 일곱 시에 출발하며, 어른 요금은 네 크라운입니다. 어린이는 무료로 탈 수 있습니다."
+JAPANESE = "冬の渡し船は毎朝七時と九時に北の桟橋を出発します。料金は大人が四クローネで、子供は無料です。"
+RUSSIAN = "Паром отправляется от северного причала в семь и девять часов утра, билет стоит четыре кроны."
+POLISH = "Zimą prom odpływa z północnego nabrzeża o siódmej i dziewiątej, a bilet kosztuje cztery korony. Śnieg łatwo"
+CZECH = "V zimě odplouvá přívoz ze severního nábřeží v sedm a v devět hodin, jízdenka stojí čtyři koruny a děti šetří."
 FRENCH = "L'été dernier, nous avons visité la forêt près du château ; le goûter était délicieux à côté du fleuve."
 
 
@@ -54,6 +64,49 @@ def page(text: str, meta: str = "") -> str:
 )
 def test_text_survives(text: str, codec: str, header: str | None, meta: str) -> None:
     assert decode(page(text, meta).encode(codec), header) == page(text, meta)
+
+
+@pytest.mark.parametrize("declared", ["windows-1252", "iso-8859-1", "us-ascii", None])
+@pytest.mark.parametrize("text", [ENGLISH, "All rooms from £35", "The café", "Open Monday – Friday", "© Harbour Board"])
+def test_few_letters_beyond_ascii_are_read_as_declared(text: str, declared: str | None) -> None:
+    for form in (text, page(text), page("Plain words of English. " * 300 + text)):
+        assert decode(form.encode("cp1252"), declared) == form
+
+
+@pytest.mark.parametrize(
+    ("text", "codec"),
+    [
+        (ENGLISH, "cp1252"),
+        (FRENCH, "cp1252"),
+        (POLISH, "iso-8859-2"),
+        (POLISH, "cp1250"),
+        (CZECH, "iso-8859-2"),
+        (CZECH, "cp1250"),
+        (RUSSIAN, "cp1251"),
+        (RUSSIAN, "koi8-r"),
+        (RUSSIAN, "iso-8859-5"),
+        (RUSSIAN, "cp866"),
+        (TAIWAN, "big5"),
+        (KOREAN, "euc-kr"),
+        (JAPANESE, "shift_jis"),
+        (JAPANESE, "euc-jp"),
+        (JAPANESE, "iso-2022-jp"),
+        (CHINESE, "gb18030"),
+    ],
+)
+def test_a_paragraph_is_read_with_and_without_its_declaration(text: str, codec: str) -> None:
+    label = {"cp866": "ibm866"}.get(codec, codec.replace("cp125", "windows-125"))
+    for form in (text, page(text), page("Plain words of English. " * 300 + text)):
+        assert decode(form.encode(codec)) == form
+        assert decode(form.encode(codec), label) == form
+
+
+@pytest.mark.parametrize("label", sorted(label for label, name in LABELS.items() if name == "euc-kr"))
+@pytest.mark.parametrize("text", [KOREAN, "뷁", "힣", "똠방각하", "漢字", "ㄱㄴㄷ"])
+def test_korean_under_every_label(text: str, label: str) -> None:
+    body = page(text, label).encode("cp949")
+    assert decode(body) == page(text, label)
+    assert decode(page(text).encode("cp949"), label.upper()) == page(text)
 
 
 SHORT = {
@@ -153,3 +206,56 @@ def test_labels_that_python_does_not_know(text: str, codec: str, label: str) -> 
 def test_a_declared_utf16_that_is_none_is_not_believed() -> None:
     for text in (CHINESE, FRENCH, "Plain words."):
         assert decode(page(text).encode(), "utf-16") == page(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "codec"),
+    [(CHINESE, "gbk"), (TAIWAN, "big5"), (JAPANESE, "shift_jis"), (JAPANESE, "euc-jp"), (KOREAN, "cp949")],
+)
+@pytest.mark.parametrize("declared", [True, False])
+def test_one_broken_character_does_not_change_the_charset(text: str, codec: str, declared: bool) -> None:
+    half = f"<p>{text}</p>\n" * 4
+    body = half.encode(codec) + b"\xa0 <br>" + half.encode(codec)
+    found = decode(body, codec if declared else None)
+    assert found.startswith(half) and found.endswith(half)
+
+
+@pytest.mark.parametrize("stray", [b"\xa0", b"\x92", b"\xe9 "])
+def test_a_stray_byte_in_a_page_of_few_other_letters(stray: bytes) -> None:
+    assert decode(b"<p>\xe2\x80\x9cMind the step\xe2\x80\x9d</p>" + stray, "utf-8").startswith("<p>“Mind the step”</p>")
+    assert decode(b"<p>Mind the step</p>" + stray, "utf-8") == "<p>Mind the step</p>" + stray.decode("cp1252")
+
+
+@pytest.mark.parametrize(
+    ("text", "windows", "iso"), [(POLISH, "cp1250", "iso-8859-2"), (CZECH, "cp1250", "iso-8859-2")]
+)
+def test_what_windows_has_beyond_iso_8859(text: str, windows: str, iso: str) -> None:
+    assert decode(page(text).encode(windows), iso) == page(text)
+    assert decode(page(text).encode(iso) + b"\x84x\x94 \x96", iso) == page(text) + "„x” –"
+    assert decode("Café à 5 €".encode("iso-8859-15") + b" \x96", "iso-8859-15") == "Café à 5 € –"
+
+
+def test_a_countrys_sites_are_in_its_languages() -> None:
+    dutch, portuguese = "geïnstalleerd".encode("cp1252"), "no ecrã".encode("cp1252")
+    assert decode(dutch, url="https://example.nl./a") == "geïnstalleerd"
+    assert decode(portuguese, url="https://www.example.PT:8080/") == "no ecrã"
+    assert decode(portuguese, "windows-1250", "https://example.pt/") == "no ecră"
+
+
+@pytest.mark.parametrize(
+    "url", ["https://[::1]/", "https://127.0.0.1/", "https://example.cé/", "a.txt", "file:///a.nl", "https://a.xn--/"]
+)
+def test_addresses_without_a_country(url: str) -> None:
+    assert decode("geïnstalleerd".encode("cp1252"), url=url) == decode("geïnstalleerd".encode("cp1252"))
+
+
+@pytest.mark.parametrize(
+    ("text", "codec", "label"),
+    [
+        ("①番乗り場", "euc-jis-2004", "euc-jp"),
+        ("똠방각하 뷁", "euc-kr", "euc-kr"),
+        ("①番乗り場", "iso2022-jp-2004", "iso-2022-jp"),
+    ],
+)
+def test_characters_that_pythons_own_codec_leaves_out(text: str, codec: str, label: str) -> None:
+    assert decode(page(text).encode(codec), label) == page(text)

@@ -29,7 +29,7 @@ def cause(html: str) -> str:
     with pytest.raises(IngestError) as raised:
         extract_html(html, URL)
     assert raised.value.code == "empty"
-    return str(raised.value.notice.params["cause"])
+    return str(raised.value.notice.cause)
 
 
 class TestHtml:
@@ -153,7 +153,7 @@ class TestHidden:
         late = f"<div id='root-part'></div><div hidden id='S:0'><h1>Station</h1><p>{FILLER}</p></div>"
         moved = f'<body>{late}<script>$RC("B:0","S:0")</script></body>'
         assert "counts birds" in extract_html(moved, URL).text
-        assert cause(f"<body>{late}</body>") == "no_text"
+        assert cause(f"<body>{late}</body>") == "nothing_to_read"
 
 
 class TestHead:
@@ -230,7 +230,7 @@ class TestEmpty:
         "html", ["", "  \n", "<html></html>", "<body><p> &nbsp; </p></body>", "<img src=x>", "<!-- x -->"]
     )
     def test_nothing_to_read(self, html: str) -> None:
-        assert cause(html) == "no_text"
+        assert cause(html) == "nothing_to_read"
 
     def test_a_page_of_scripts_alone(self) -> None:
         assert cause("<body><div id='app'></div><script src='app.js'></script></body>") == "scripts_only"

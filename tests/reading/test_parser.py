@@ -59,7 +59,7 @@ def test_documents_have_a_process_of_their_own(parser: Parser) -> None:
     assert parser.parse(b"a,b\n1,2", CSV, None, "a.csv").text == "| a | b |\n| --- | --- |\n| 1 | 2 |"
     assert len(parser.process_ids) == len(before) + 1
     assert failure(parser, b"%PDF-1.7 nothing", PDF).code == "pdf_broken"
-    assert failure(parser, b"<rss>", XML).notice.params["cause"] == "feed"
+    assert failure(parser, b"<rss>", XML).notice.cause == "feed"
 
 
 def test_any_task_by_its_name(parser: Parser) -> None:
@@ -71,7 +71,7 @@ def test_refusals_keep_their_reason_and_the_process(parser: Parser) -> None:
     parser.parse(b"<p>One.</p>", "text/html", None, "x")
     before = parser.process_id
     error = failure(parser, b"<script>1</script>")
-    assert (error.code, error.notice.params["cause"]) == ("empty", "scripts_only")
+    assert (error.code, error.notice.cause) == ("empty", "scripts_only")
     assert "https://example.com/x" in str(error)
     assert failure(parser, b"x", "image/png").code == "content_type"
     assert parser.process_id == before
@@ -101,7 +101,7 @@ def test_a_page_that_takes_too_long_is_given_up() -> None:
         assert before
         os.kill(before, signal.SIGSTOP)  # how long a page takes depends on the machine; this takes for ever on any
         error = failure(parser, b"<p>Two.</p>")
-        assert (error.code, error.notice.params["cause"]) == ("unreadable", "parse_timeout")
+        assert (error.code, error.notice.cause) == ("unreadable", "parse_timeout")
         assert parser.parse(b"<p>Two.</p>", "text/html", None, "x").text == "Two."
         assert parser.process_id != before
 
@@ -119,14 +119,14 @@ def test_a_process_that_died_is_replaced(parser: Parser) -> None:
 def test_a_page_that_takes_too_much_memory_is_given_up() -> None:
     with Parser(memory=200 * 1024 * 1024) as parser:
         error = failure(parser, b"<p>text" * 2_000_000)
-        assert (error.code, error.notice.params["cause"]) == ("unreadable", "parse_failed")
+        assert (error.code, error.notice.cause) == ("unreadable", "parse_failed")
         assert parser.parse(b"<p>Two.</p>", "text/html", None, "x").text == "Two."
 
 
 def test_a_process_that_does_not_start(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", "/bin/false")
     with Parser() as parser:
-        assert failure(parser, b"<p>One.</p>").notice.params["cause"] == "reader_missing"
+        assert failure(parser, b"<p>One.</p>").notice.cause == "reader_missing"
 
 
 def test_closing_ends_the_process() -> None:

@@ -10,10 +10,11 @@ import pytest
 from lxml.html import HTMLParser, document_fromstring
 
 from rag.errors import IngestError
-from rag.messages import say
+from rag.locales import say
 from rag.reading.extract import extract_html
+from rag.reading.mojibake import find_mojibake
 from rag.reading.parser import Extracted
-from rag.reading.quality import find_mojibake, judge, look_for, page_signals
+from rag.reading.quality import judge, look_for, page_signals
 from rag.reading.walls import WALLS as KINDS
 from rag.types import Notice
 from tests.support.page_server import ARTICLE, CHINESE
@@ -46,7 +47,7 @@ def test_walls_are_held(code: str, title: str, body: str) -> None:
     try:
         found = verdict(title, body)
     except IngestError as error:  # nothing was left to judge, which is as good
-        assert (error.code, error.notice.params["cause"]) == ("empty", "scripts_only")
+        assert (error.code, error.notice.cause) == ("empty", "scripts_only")
         return
     assert found is not None
     assert found.code == code
@@ -84,6 +85,9 @@ def test_signals_of_a_page() -> None:
     )
     assert set(page_signals(tree_of(html), "")) >= {"html", "scripts", "app_root", "password", "captcha", "consent"}
     assert page_signals(tree_of("<p>One sentence.</p>"), "One sentence.") == ("html",)
+    for content, signals in (("60; URL=/new", ("html", "refresh")), ("300", ("html",))):
+        page_of = tree_of(f"<meta http-equiv=Refresh content='{content}'><p>One sentence.</p>")
+        assert page_signals(page_of, "One sentence.") == signals
 
 
 def test_files_of_text_are_not_taken_for_walls() -> None:
@@ -103,6 +107,33 @@ def test_a_page_that_lost_its_text() -> None:
     held = verdict("Catalogue", f"<script>1</script>{pictures}<article><p>Our spring collection is here.</p></article>")
     assert held is not None and held.code == "gate_short"
     assert verdict("Note", "<p>Our spring collection is here.</p>") is None
+
+
+PLAYERS = (
+    "<video controls src='tour.mp4'></video>",
+    "<video><source src='tour.webm'></video>",
+    "<audio controls src='tour.ogg'></audio>",
+    "<iframe src='https://video.example/embed/7' allowfullscreen></iframe>",
+    "<iframe src='https://sound.example/player' allow='autoplay; encrypted-media'></iframe>",
+)
+
+
+@pytest.mark.parametrize("player", PLAYERS)
+def test_a_page_whose_only_content_is_a_player(player: str) -> None:
+    held = verdict("Harbour tour", f"<script>1</script><h1>Harbour tour</h1>{player}<p>4 minutes</p>")
+    assert held is not None and held.code == "gate_player"
+    assert "Harbour tour" in say(held, "en") and ".srt" in say(held, "zh")
+    with pytest.raises(IngestError) as raised:
+        verdict("Harbour tour", f"<script>1</script>{player}")
+    assert (raised.value.code, raised.value.notice.cause) == ("empty", "player_only")
+
+
+def test_a_player_beside_a_text_and_a_film_in_the_background() -> None:
+    text = f"<p>{'The ferry leaves the north quay at seven each day of the summer. ' * 3}</p>"
+    assert verdict("Ferries", f"{PLAYERS[0]}{text}") is None
+    assert (
+        verdict("Ferries", "<video autoplay muted loop src='sea.mp4'></video><p>The ferry leaves at seven.</p>") is None
+    )
 
 
 @pytest.mark.parametrize("status", [404, 410])

@@ -14,7 +14,7 @@ from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 
 from rag.errors import ModelError
 from rag.graphs.answer.nodes import retrieve_tool
-from rag.reasoning.chat import ChatReasoner, Verdict, Verdicts
+from rag.reasoning.chat import ChatReasoner, Grades
 from rag.reasoning.reasoner import RESET
 from rag.types import Passage
 from tests.support.answering import BRIDGE, TEA, passage
@@ -68,32 +68,25 @@ def test_another_bad_request_is_an_error() -> None:
         _decide(QueueModel(replies=[ModelInvalidRequestError("no such model")]))
 
 
-def test_grading_is_one_call_with_a_verdict_for_each() -> None:
+def test_grading_is_one_call_that_names_what_does_not_help() -> None:
     asked: list[Any] = []
 
-    async def fill(model: Any, schema: Any, messages: Any) -> Verdicts:
+    async def fill(model: Any, schema: Any, messages: Any) -> Grades:
         asked.append((schema, messages))
-        return Verdicts(
-            verdicts=[
-                Verdict(number=2, relevant=True),
-                Verdict(number=1, relevant=False),
-                Verdict(number=9, relevant=False),
-            ]
-        )
+        return Grades(irrelevant=[1, 9])
 
     reasoner = ChatReasoner(QueueModel(), structured=fill)
     grades = asyncio.run(reasoner.grade(QUESTION, [*PASSAGES, passage(3, TEA)]))
-    assert grades == [False, True, True]  # passed over: the benefit of the doubt
-    assert len(asked) == 1 and asked[0][0] is Verdicts
+    assert grades == [False, True, True]
+    assert len(asked) == 1 and asked[0][0] is Grades
     assert all(f"[{n}]" in asked[0][1][1].text for n in (1, 2, 3))
 
 
 def test_grading_through_the_ladder() -> None:
-    reply = '{"verdicts": [{"number": 1, "relevant": true}, {"number": 2, "relevant": false}]}'
-    call = {"name": "Verdicts", "args": {"verdicts": [{"number": 1, "relevant": False}]}, "id": "1"}
+    call = {"name": "Grades", "args": {"irrelevant": [1]}, "id": "1"}
     model = QueueModel(replies=[AIMessage("", tool_calls=[call])])
     assert asyncio.run(ChatReasoner(model).grade(QUESTION, PASSAGES)) == [False, True]
-    model = QueueModel(replies=[f"Sure!\n```json\n{reply}\n```"])
+    model = QueueModel(replies=['Sure!\n```json\n{"irrelevant": [2]}\n```'])
     assert asyncio.run(ChatReasoner(model).grade(QUESTION, PASSAGES)) == [True, False]
 
 
@@ -146,7 +139,7 @@ def test_an_answer_streams_without_thoughts() -> None:
     model = QueueModel(replies=[["<thi", "nk>1066?</think>", "In ", "1953.[1]"]])
     assert _answer(model) == "In 1953.[1]"
     messages, _ = model.requests[0]
-    assert "[1] Page 1" in messages[1].text and messages[1].text.endswith(QUESTION)
+    assert "[1] Page 1" in messages[1].text and f"Question: {QUESTION}" in messages[1].text
 
 
 def test_the_sign_that_nothing_was_found_is_an_empty_answer() -> None:

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import pytest
 
-from rag.models.sparse import SparseEncoder
 from rag.prompts.requests import answer as answer_prompt
 from rag.prompts.texts import SHIPPED
 from rag.reasoning.chat import ChatReasoner
@@ -21,7 +20,6 @@ from rag.reasoning.composing import (
     share_that_fits,
     tokens_of,
 )
-from rag.reasoning.extractive import ExtractiveReasoner
 from rag.runs.options import Question, RunOptions
 from rag.runs.runs import Runs
 from rag.types import Answer, Passage
@@ -29,10 +27,11 @@ from tests.reasoning.test_over_http import _reasoner
 from tests.support.answering import BRIDGE, TEA, VOLCANO, FakeRetriever, passage
 from tests.support.chat_rules import rules
 from tests.support.chat_server import ChatServer, Reply, Request
+from tests.support.quoting import make_quoter
 
 LONG = "The harbour was quiet that morning. " * 80
 PASSAGES = [passage(1, VOLCANO + " " + LONG), passage(2, LONG + BRIDGE), passage(3, TEA * 30), passage(4, LONG)]
-QUOTER = ExtractiveReasoner(SparseEncoder(), lambda terms: dict.fromkeys(terms, 1.0))
+QUOTER = make_quoter()
 
 
 def _ask(runs: Runs, server: ChatServer, question: str = "When was the bridge opened?", **options: object) -> Answer:
@@ -46,7 +45,7 @@ def _ask(runs: Runs, server: ChatServer, question: str = "When was the bridge op
     return answer
 
 
-@pytest.mark.parametrize(("way", "calls"), [("stuff", 2), ("refine", 5), ("map_reduce", 6)])
+@pytest.mark.parametrize(("way", "calls"), [("stuff", 1), ("refine", 4), ("map_reduce", 5)])
 def test_each_way_finds_the_answer_and_cites_the_right_passage(runs: Runs, way: str, calls: int) -> None:
     with ChatServer(rules) as server:
         answer = _ask(runs, server, compose=way)
@@ -62,14 +61,14 @@ def test_the_best_of_what_each_passage_answers_stands(runs: Runs) -> None:
 
     def scored(request: Request) -> Reply:
         reply = rules(request)
-        if "SCORE: n" not in str(request.messages[0]["content"]):
+        if "SCORE: n" not in request.rules:
             return reply
         score = next((line for words, line in scores.items() if words in reply.text), "SCORE: 1")
         return Reply(f"{reply.text}\n\n{score}")
 
     with ChatServer(scored) as server:
         answer = _ask(runs, server, compose="map_rerank")
-        assert answer.model_calls == len(server.requests) == 5, "a decision, and four passages"
+        assert answer.model_calls == len(server.requests) == 4, "four passages"
     assert answer.composed == "map_rerank" and answer.outcome == "answered"
     assert answer.text == "The bridge was opened in 1932.[1]"
     assert [one.url for one in answer.citations] == ["https://example.org/2"]
@@ -77,7 +76,7 @@ def test_the_best_of_what_each_passage_answers_stands(runs: Runs) -> None:
 
 def test_where_no_passage_answers_none_is_best(runs: Runs) -> None:
     def nothing(request: Request) -> Reply:
-        scored = "SCORE: n" in str(request.messages[0]["content"])
+        scored = "SCORE: n" in request.rules
         return Reply("NOT_IN_PAGES") if scored else rules(request)
 
     with ChatServer(nothing) as server:
@@ -159,14 +158,14 @@ def test_a_chinese_question_of_english_pages_is_composed_in_chinese(runs: Runs) 
             retriever=FakeRetriever(default=PASSAGES),
         )
         answer = runs.wait(run_id, 20)
-        systems = [str(request.messages[0]["content"]) for request in server.requests]
+        systems = [request.rules for request in server.requests]
     assert answer.citations[0].url == "https://example.org/3"
     assert "做笔记" in systems[1] and "用中文回答" in systems[-1]
 
 
 def test_nothing_noted_is_nothing_in_the_pages(runs: Runs) -> None:
     def nothing(request: Request) -> Reply:
-        system = str(request.messages[0]["content"])
+        system = request.rules
         return Reply("NOT_IN_PAGES") if "take notes" in system else rules(request)
 
     with ChatServer(nothing) as server:
@@ -183,11 +182,11 @@ def test_deep_answers_tell_sources_apart_by_their_dates() -> None:
     old, new = (replace(passage(n), date=date) for n, date in ((1, "2023-05-01"), (2, "2026-01-02T00:00:00Z")))
     prompt = answer_prompt(SHIPPED, "When?", [(1, old), (2, new)], deep=True)
     assert "Page 1 › Top › Part 1 (2023-05-01)" in prompt.user and "(2026-01-02)" in prompt.user
-    assert "A (2023) says" in prompt.system
-    assert "A (2023) says" not in answer_prompt(SHIPPED, "When?", [(1, old), (2, new)]).system
-    assert "A（2023）说" in answer_prompt(SHIPPED, "什么时候？", [(1, old), (2, new)], deep=True).system
+    assert "A (2023) says" in prompt.user
+    assert "A (2023) says" not in answer_prompt(SHIPPED, "When?", [(1, old), (2, new)]).user
+    assert "A（2023）说" in answer_prompt(SHIPPED, "什么时候？", [(1, old), (2, new)], deep=True).user
     same = [(1, old), (2, replace(old, id="p9"))]
-    assert "A (2023) says" not in answer_prompt(SHIPPED, "When?", same, deep=True).system
+    assert "A (2023) says" not in answer_prompt(SHIPPED, "When?", same, deep=True).user
 
 
 def _composed(way: Way, replies: list[str]) -> tuple[str, list[Request]]:
@@ -221,13 +220,12 @@ def test_what_fits() -> None:
 
 
 def test_a_fast_model_does_all_but_the_answer(runs: Runs) -> None:
-    from tests.models.test_usage import SEARCH
     from tests.support.fake_model import QueueModel
 
-    fast, best = QueueModel(replies=[SEARCH]), QueueModel(replies=[["It erupted in 1953.[1]"]])
+    fast, best = QueueModel(replies=['{"irrelevant": [2]}']), QueueModel(replies=[["It erupted in 1953.[1]"]])
     reasoner = ChatReasoner(best, fast=fast)
     retriever: FakeRetriever = FakeRetriever()
     passages: list[Passage] = retriever.default
-    run_id = runs.start(Question("When did Mount Aso erupt?"), reasoner=reasoner, retriever=retriever)
+    run_id = runs.start(Question("When did Mount Aso erupt?", mode="deep"), reasoner=reasoner, retriever=retriever)
     assert runs.wait(run_id, 20).outcome == "answered"
-    assert (len(fast.requests), len(best.requests)) == (2, 1) and passages
+    assert len(fast.requests) >= 1 and len(best.requests) == 1 and passages

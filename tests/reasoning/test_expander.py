@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from rag.errors import ModelError
-from rag.models.sparse import SparseEncoder
 from rag.prompts.requests import Prompt
 from rag.prompts.texts import SHIPPED
 from rag.reasoning.chat import ChatReasoner
@@ -17,6 +16,7 @@ from rag.reasoning.expander import ChatExpander, FeedbackExpander, expander_for,
 from rag.reasoning.extractive import ExtractiveReasoner
 from tests.support.answering import BRIDGE, VOLCANO, ScriptedReasoner, passage
 from tests.support.fake_model import QueueModel
+from tests.support.quoting import make_quoter
 
 QUESTION = "When did Mount Aso erupt?"
 
@@ -27,7 +27,7 @@ def chat(*replies: Any) -> tuple[ChatExpander, QueueModel]:
 
 
 def quoter() -> ExtractiveReasoner:
-    return ExtractiveReasoner(SparseEncoder(), lambda terms: dict.fromkeys(terms, 1.0))
+    return make_quoter()
 
 
 def test_a_hypothetical_passage_is_one_piece_without_thoughts() -> None:

@@ -7,17 +7,17 @@ from dataclasses import replace
 import pytest
 
 from rag.checking.citations import check
-from rag.models.sparse import SparseEncoder
 from rag.reasoning.extractive import FEATURES, MAX_SENTENCES, ExtractiveReasoner
 from rag.types import Passage
 from tests.support.answering import BRIDGE, TEA, VOLCANO, passage
+from tests.support.quoting import make_quoter
 
 PASSAGES = [passage(1, VOLCANO), passage(2, BRIDGE), passage(3, TEA)]
 
 
 @pytest.fixture(scope="module")
 def reasoner() -> ExtractiveReasoner:
-    return ExtractiveReasoner(SparseEncoder(), lambda terms: dict.fromkeys(terms, 1.0))
+    return make_quoter()
 
 
 def answer(reasoner: ExtractiveReasoner, question: str, passages: Sequence[Passage] = PASSAGES) -> str:
@@ -60,22 +60,37 @@ def test_what_a_page_says_of_the_thing_in_its_title_need_not_name_it_again(reaso
             2, "Harbour Rail Inc. was founded in 1950. In May the company bought a mill.", title="Harbour Rail Inc."
         ),
     ]
-    assert answer(reasoner, "When was the mill of Harbour Rail Inc. bought?", reports[::-1]).startswith(
-        "In May the company bought"
-    )
-    assert answer(reasoner, "When was the mill of Meadow Farms Ltd. bought?", reports).startswith(
-        "In June the company bought"
-    )
+    harbour = answer(reasoner, "When was the mill of Harbour Rail Inc. bought?", reports[::-1])
+    meadow = answer(reasoner, "When was the mill of Meadow Farms Ltd. bought?", reports)
+    assert "In May the company bought" in harbour and "In June" not in harbour
+    assert "In June the company bought" in meadow and "In May" not in meadow
 
 
-def test_the_nearer_passage_is_quoted_where_the_words_tell_nothing(reasoner: ExtractiveReasoner) -> None:
+def test_the_better_passage_is_quoted_first_where_the_words_tell_nothing(reasoner: ExtractiveReasoner) -> None:
     near, far = (
-        replace(passage(number, f"The {ship} left the port."), scores={"dense": dense})
-        for number, ship, dense in ((1, "ferry", 0.7), (2, "barge", 0.1))
+        replace(passage(number, f"The {ship} left the port."), score=score)
+        for number, ship, score in ((1, "ferry", 0.9), (2, "barge", 0.1))
     )
-    assert answer(reasoner, "Which one left the port?", [far, near]) == "The ferry left the port. [2]"
-    reranked = [replace(one, scores={**one.scores, "rerank": 1 - one.scores["dense"]}) for one in (near, far)]
-    assert answer(reasoner, "Which one left the port?", reranked).startswith("The barge left the port. [2]")
+    assert answer(reasoner, "Which one left the port?", [far, near]).startswith("The ferry left the port. [2]")
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("第7条规定了什么？", "第七条 大副负责登记吨位。"),
+        ("第二十七条规定了什么？", "第27条 船长负责夜间巡查。"),
+        ("ERR4019 是什么意思？", "ERR-4019 表示潮位计被堵塞。"),
+        ("6%的是哪一种税？", "增值税率为百分之六。"),
+    ],
+)
+def test_a_code_in_the_question_is_that_of_the_quote(
+    reasoner: ExtractiveReasoner, question: str, expected: str
+) -> None:
+    text = (
+        "第七条 大副负责登记吨位。\n\n第十七条 大副负责夜间巡查，期限为七日。\n\n第27条 船长负责夜间巡查。\n\n"
+        "ERR-4018 表示灯没有电。\n\nERR-4019 表示潮位计被堵塞。\n\n关税率为百分之十二。\n\n增值税率为百分之六。"
+    )
+    assert answer(reasoner, question, [passage(1, text)]).startswith(expected)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from rag.messages import say
+from rag.locales import say
 from rag.models.sparse import SparseEncoder
 from rag.reasoning.hops import Lead, RulePlanner, in_turns
 from rag.types import Passage

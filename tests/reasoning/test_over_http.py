@@ -11,7 +11,7 @@ import pytest
 
 from rag.config import load_settings
 from rag.graphs import MODES
-from rag.messages import say
+from rag.locales import say
 from rag.models import chat as chat_models
 from rag.prompts.texts import SHIPPED, PromptTexts
 from rag.reasoning.chat import ChatReasoner
@@ -24,8 +24,9 @@ from tests.support.chat_rules import rules
 from tests.support.chat_server import Call, ChatServer, Reply, Request
 
 QUESTION = "When did Mount Aso erupt?"
-SEARCH = Reply(tool_calls=[Call("retrieve", {"query": "Aso eruption"})])
 ANSWER = "Mount Aso erupted in 1953. [1]"
+TALK = "What did I ask before?"
+"""About the conversation: here alone a model chooses whether to search."""
 
 
 def _reasoner(server: ChatServer, key: str = "") -> ChatReasoner:
@@ -37,8 +38,8 @@ def _by_kind(**replies: Any) -> Callable[[Request], Reply | str]:
     """Reply by what is asked: decide, grade, rewrite or answer; each has one reply or a list of them."""
 
     def respond(request: Request) -> Reply | str:
-        system = str(request.messages[0]["content"])
-        kind = "grade" if "search results" in system else "rewrite" if "search queries" in system else ""
+        system = request.rules
+        kind = "grade" if "judge search results" in system else "rewrite" if "search queries" in system else ""
         kind = kind or ("decide" if request.tools else "answer")
         reply = replies[kind]
         return (reply.pop(0) if len(reply) > 1 else reply[0]) if isinstance(reply, list) else reply
@@ -57,12 +58,12 @@ def test_a_plausible_model_answers(runs: Runs, mode: RunMode, question: str, tex
     assert (answer.outcome, answer.notice) == ("answered", None)
     assert answer.text == f"{text}[1]"
     assert answer.citations[0].quote == text
-    assert answer.model_calls == len(server.requests) == (2 if mode == "fast" else 3)
+    assert answer.model_calls == len(server.requests) == (1 if mode == "fast" else 2)
     assert sum(e.kind == "token" for e in events) > 1
 
 
 def test_nothing_in_the_pages(runs: Runs) -> None:
-    with ChatServer([SEARCH, "NOT_IN_PAGES"]) as server:
+    with ChatServer(["NOT_IN_PAGES"]) as server:
         answer, events = ask(runs, _reasoner(server), question="Who won the match?")
     assert answer.outcome == "not_in_pages"
     assert answer.text == "" and len(answer.passages) == 2
@@ -70,20 +71,20 @@ def test_nothing_in_the_pages(runs: Runs) -> None:
 
 
 def test_deep_rewrites_and_ends(runs: Runs) -> None:
-    no = '{"verdicts": [{"number": 1, "relevant": false}, {"number": 2, "relevant": false}]}'
+    no = '{"irrelevant": [1, 2]}'
     by_query = {f"words {n}": [passage(n * 2 + 1), passage(n * 2 + 2)] for n in (1, 2, 3)}
     retriever = FakeRetriever(by_query=by_query)
     rewrites = ["words 1", "words 2", "words 3", "words 4"]
-    with ChatServer(_by_kind(decide=SEARCH, grade=no, rewrite=rewrites, answer=ANSWER)) as server:
+    with ChatServer(_by_kind(grade=no, rewrite=rewrites, answer=ANSWER)) as server:
         answer, _ = ask(runs, _reasoner(server), retriever, mode="deep")
     assert answer.outcome == "caveat"
     assert answer.notice and answer.notice.code == "best_found"
-    assert retriever.queries == ["Aso eruption", "words 1", "words 2", "words 3"]
-    assert answer.model_calls == len(server.requests) == 9
+    assert retriever.queries == [QUESTION, "words 1", "words 2", "words 3"]
+    assert answer.model_calls == len(server.requests) == 8
 
 
 def test_a_model_that_thinks_aloud(runs: Runs) -> None:
-    with ChatServer([SEARCH, f"<think>1066? no, 1953.</think>\n{ANSWER}"]) as server:
+    with ChatServer([f"<think>1066? no, 1953.</think>\n{ANSWER}"]) as server:
         answer, events = ask(runs, _reasoner(server))
     assert answer.text == "Mount Aso erupted in 1953.[1]"
     assert "1066" not in "".join(e.data for e in events if e.kind == "token")
@@ -99,22 +100,22 @@ def test_a_model_that_thinks_aloud(runs: Runs) -> None:
 def test_a_malformed_tool_call(runs: Runs, mode: RunMode, arguments: str) -> None:
     retriever = FakeRetriever()
     broken = Reply(tool_calls=[Call("retrieve", arguments)])
-    script = _by_kind(decide=broken, grade='{"verdicts": []}', answer=ANSWER)
+    script = _by_kind(decide=broken, grade='{"irrelevant": []}', answer=ANSWER)
     with ChatServer(script) as server:
-        answer, _ = ask(runs, _reasoner(server), retriever, mode=mode)
-    assert answer.outcome == "answered"
-    assert retriever.queries == [QUESTION]
-    assert answer.model_calls == (2 if mode == "fast" else 4)
+        answer, _ = ask(runs, _reasoner(server), retriever, mode=mode, question=TALK)
+    assert answer.citations
+    assert retriever.queries == [TALK]
+    assert answer.model_calls - len([r for r in server.requests if not r.tools]) == (1 if mode == "fast" else 2)
 
 
 def test_a_server_that_takes_no_tools(runs: Runs) -> None:
     retriever = FakeRetriever()
     with ChatServer([ANSWER, ANSWER], refuse=["tools"]) as server:
         reasoner = _reasoner(server)
-        first, _ = ask(runs, reasoner, retriever)
-        second, _ = ask(runs, reasoner, retriever)
-    assert first.outcome == second.outcome == "answered"
-    assert retriever.queries == [QUESTION, QUESTION]
+        first, _ = ask(runs, reasoner, retriever, question=TALK)
+        second, _ = ask(runs, reasoner, retriever, question=TALK)
+    assert first.citations and second.citations
+    assert retriever.queries == [TALK, TALK]
     assert (first.model_calls, second.model_calls) == (2, 1)
 
 
@@ -133,17 +134,16 @@ def test_a_server_that_takes_no_tools_says_so_in_its_own_way(
 ) -> None:
     retriever = FakeRetriever()
     with ChatServer(rules, refuse=["tools"], refuse_with=status, refusal=refusal) as server:
-        first, _ = ask(runs, _reasoner(server), retriever, mode=mode)
-        second, _ = ask(runs, _reasoner(server), retriever, mode=mode)
+        ask(runs, _reasoner(server), retriever, mode=mode, question=TALK)
+        ask(runs, _reasoner(server), retriever, mode=mode, question=TALK)
         asked = [request for request in server.requests if request.tools == ["retrieve"]]
-    assert first.outcome == second.outcome == "answered"
-    assert retriever.queries == [QUESTION, QUESTION]
+    assert retriever.queries.count(TALK) == 2
     assert len(asked) == 1  # it is the server that takes none, not the reasoner of one question
 
 
 def test_verdicts_that_cannot_be_read_leave_all_passages(runs: Runs) -> None:
     prose = "Both passages look relevant to me."
-    with ChatServer(_by_kind(decide=SEARCH, grade=prose, answer=ANSWER)) as server:
+    with ChatServer(_by_kind(grade=prose, answer=ANSWER)) as server:
         answer, _ = ask(runs, _reasoner(server), mode="deep")
     assert (answer.outcome, answer.text) == ("caveat", "Mount Aso erupted in 1953.[1]")
     assert answer.notice and answer.notice.code == "ungraded"
@@ -152,8 +152,8 @@ def test_verdicts_that_cannot_be_read_leave_all_passages(runs: Runs) -> None:
 
 
 def test_a_rewrite_that_cannot_be_read_ends_the_search(runs: Runs) -> None:
-    no = '{"verdicts": [{"number": 1, "relevant": false}, {"number": 2, "relevant": false}]}'
-    with ChatServer(_by_kind(decide=SEARCH, grade=no, rewrite=Reply(fault="garbled"), answer=ANSWER)) as server:
+    no = '{"irrelevant": [1, 2]}'
+    with ChatServer(_by_kind(grade=no, rewrite=Reply(fault="garbled"), answer=ANSWER)) as server:
         answer, _ = ask(runs, _reasoner(server), mode="deep")
     assert answer.outcome == "caveat" and answer.text.startswith("Mount Aso erupted")
     assert answer.notice and answer.notice.code == "best_found"
@@ -161,15 +161,15 @@ def test_a_rewrite_that_cannot_be_read_ends_the_search(runs: Runs) -> None:
 
 @pytest.mark.parametrize("oddity", ["no_reason", "empty_reason", "whole", "message"])
 def test_a_stream_of_its_own_kind_is_a_whole_answer(runs: Runs, oddity: Any) -> None:
-    with ChatServer([SEARCH, Reply(ANSWER, oddity=oddity)]) as server:
+    with ChatServer([Reply(ANSWER, oddity=oddity)]) as server:
         answer, _ = ask(runs, _reasoner(server))
-        assert len(server.requests) == 2
+        assert len(server.requests) == 1
     assert (answer.outcome, answer.text) == ("answered", "Mount Aso erupted in 1953.[1]")
 
 
 def test_an_answer_with_halves_of_characters_can_be_stored(runs: Runs) -> None:
     parts = ["Mount Aso erupted ", "\ud83c", "\udf0b in 1953. [1]", " \ud83d"]
-    with ChatServer([SEARCH, Reply(parts=parts)]) as server:
+    with ChatServer([Reply(parts=parts)]) as server:
         answer, events = ask(runs, _reasoner(server))
     assert "erupted 🌋 in 1953." in answer.text
     for text in (answer.text, *(e.data for e in events if e.kind == "token")):
@@ -192,6 +192,7 @@ def test_grading_steps_down_with_what_the_server_takes(runs: Runs, refuse: Seque
         (Reply("Incorrect API key provided.", status=401), "chat_wrong_key"),
         (Reply("No such model", status=404), "chat_unknown_model"),
         (Reply(fault="garbled"), "chat_unusable"),
+        (Reply(fault="nested"), "chat_unusable"),
     ],
 )
 def test_a_server_that_refuses_everything_still_shows_passages(
@@ -214,10 +215,10 @@ def test_no_server_at_all(runs: Runs) -> None:
     assert answer.passages and not answer.usage.calls
 
 
-@pytest.mark.parametrize("fault", ["cut", "garbled"])
+@pytest.mark.parametrize("fault", ["cut", "garbled", "nested"])
 def test_half_an_answer(runs: Runs, fault: Any) -> None:
     half = Reply(f"{ANSWER} Its crater is 24 kilometres wide. [1]", fault=fault)
-    with ChatServer([SEARCH, half]) as server:
+    with ChatServer([half]) as server:
         answer, _ = ask(runs, _reasoner(server))
     assert answer.outcome == "failed"
     assert answer.notice is not None
@@ -227,13 +228,13 @@ def test_half_an_answer(runs: Runs, fault: Any) -> None:
 
 
 def test_an_answer_cut_by_the_models_limit(runs: Runs) -> None:
-    with ChatServer([SEARCH, Reply(f"{ANSWER} Its crater", finish="length")]) as server:
+    with ChatServer([Reply(f"{ANSWER} Its crater", finish="length")]) as server:
         answer, _ = ask(runs, _reasoner(server))
     assert answer.outcome == "caveat"
     assert answer.notice and answer.notice.code == "answer_too_long"
 
 
-@pytest.mark.parametrize("script", [[Reply(fault="hang")], [SEARCH, Reply(ANSWER, fault="hang")]])
+@pytest.mark.parametrize("script", [[Reply(fault="hang")], [Reply(ANSWER, fault="hang")]])
 def test_a_server_that_hangs(runs: Runs, script: list[Reply], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chat_models, "TIMEOUT_SECONDS", 2.0)
     with ChatServer(script) as server:
@@ -243,7 +244,7 @@ def test_a_server_that_hangs(runs: Runs, script: list[Reply], monkeypatch: pytes
     assert [p.id for p in answer.passages] == ["p1", "p2"]
 
 
-@pytest.mark.parametrize("script", [[Reply(fault="hang")], [SEARCH, Reply(ANSWER, fault="hang")]])
+@pytest.mark.parametrize("script", [[Reply(fault="hang")], [Reply(ANSWER, fault="hang")]])
 def test_stopping_a_server_that_hangs(runs: Runs, script: list[Reply]) -> None:
     with ChatServer(script) as server:
         run_id = runs.start(Question(QUESTION), reasoner=_reasoner(server), retriever=FakeRetriever())
@@ -256,15 +257,17 @@ def test_stopping_a_server_that_hangs(runs: Runs, script: list[Reply]) -> None:
         answer = runs.wait(run_id, 60)
         assert time.monotonic() - began < 20, "the server would have been waited for"
     assert answer.notice and answer.notice.code == "run_stopped"
-    assert bool(answer.text) == (len(script) == 2)
+    assert bool(answer.text) == bool(script[0].text)
 
 
 def test_steps_of_a_deep_run_over_http(runs: Runs) -> None:
     with ChatServer(rules) as server:
         answer, _ = ask(runs, _reasoner(server), mode="deep")
     assert nodes_of(answer) == ["enter", "agent", "retrieve", "grade", "generate"]
-    assert [r.stream for r in server.requests] == [False, False, True]
-    assert server.requests[0].tools == ["retrieve"]
+    assert [r.stream for r in server.requests] == [False, True]
+    assert all(r.body["max_tokens"] <= 800 for r in server.requests)
+    before = [str(r.messages[0]["content"]) + str(r.messages[1]["content"]) for r in server.requests]
+    assert before[0].partition("</passage-")[0] == before[1].partition("</passage-")[0], "the server keeps it"
 
 
 def test_runs_that_come_after_others_closed_use_the_same_server() -> None:
@@ -284,8 +287,8 @@ def test_each_answer_keeps_the_wording_that_it_was_made_with(runs: Runs, tmp_pat
         settings = load_settings(None, llm_base_url=server.base_url, llm_model="test")
         reasoner = ChatReasoner(chat_models.build_chat_model(settings), texts=texts)
         answer, _ = ask(runs, reasoner, FakeRetriever(default=[passage(1), passage(2, TEA)]), question=QUESTION)
-    assert answer.usage.prompts == (mine.version, SHIPPED.text("decide.en").version)
-    asked = [message for request in server.requests for message in request.messages if message["role"] == "system"]
-    assert asked[1]["content"].startswith("Be brief. 2 passages in <passage-")
+    assert answer.usage.prompts == (mine.version, SHIPPED.text("passages.en").version)
+    asked = [message for request in server.requests for message in request.messages]
+    assert "Be brief. 2 passages in <passage-" in asked[-1]["content"]
     assert all(message.keys() == {"role", "content"} for message in asked)
     assert revived(plain(answer)).usage == answer.usage

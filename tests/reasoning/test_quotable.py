@@ -44,6 +44,25 @@ def test_code_without_words_or_end_is_no_trouble() -> None:
     assert written("") == []
 
 
+def test_rows_are_written_with_their_header_even_where_that_stands_in_another_passage() -> None:
+    table = "| Boat | 2021 | 2022 |\n|---|---|---|\n| Tern |  | 7 |\n| Auk | a\\|b | 8 |\n|  | 5 | 6 |"
+    assert written(table)[2:] == [("Tern: 7 (2022)",), ("Auk: a|b (2021) · 8 (2022)",), ("5 (2021) · 6 (2022)",)]
+    header = "| Boat | 2021 | 2022 |\n|---|---|---|"
+    assert quotables("| Tern |  | 7 |", header)[0].lines == ("Tern: 7 (2022)",)
+    assert written("|  |  |\n|---|---|\n| Height | 21 m |")[-1] == ("Height: 21 m",)
+
+
+def test_what_is_struck_out_is_not_quoted() -> None:
+    assert written("A berth costs ~~99 EUR~~ 79 EUR a night.") == [("A berth costs 79 EUR a night.",)]
+    assert written("~~The pier is closed. Come later.~~\n\nIt is open.") == [("It is open.",)]
+    assert written("| Pier | Fee |\n|---|---|\n| A | ~~8~~ 6 |")[-1] == ("A: 6 (Fee)",)
+    assert written("- ~~Boat at nine~~\n- Boat at ten") == [("Boat at ten",)]
+
+
+def test_marks_of_notes_stay_behind() -> None:
+    assert written("It holds 4500[^2] boats, as `[^2]` says.") == [("It holds 4500 boats, as `[^2]` says.",)]
+
+
 @pytest.mark.parametrize(
     ("text", "prose"),
     [

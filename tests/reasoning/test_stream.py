@@ -7,8 +7,9 @@ from collections.abc import AsyncIterator, Sequence
 
 import pytest
 
+from rag.models.reply_text import without_thoughts
 from rag.reasoning.reasoner import RESET
-from rag.reasoning.stream import ShownText, joined, without_thinking
+from rag.reasoning.stream import ShownText, joined
 
 SIGN = "NOT_IN_PAGES"
 
@@ -100,7 +101,7 @@ def test_nothing_thought_is_shown_meanwhile() -> None:
     ],
 )
 def test_whole_texts(text: str, expected: str) -> None:
-    assert without_thinking(text) == expected
+    assert without_thoughts(text).strip() == expected
 
 
 def _joined(pieces: Sequence[str]) -> list[str]:

@@ -96,7 +96,7 @@ def test_columns_are_the_legs_that_found_something(ranks: dict[str, int], legs: 
 
 
 def test_every_fate_is_a_sentence_in_both_languages() -> None:
-    from rag.messages import say
+    from rag.locales import say
 
     found = search(
         Candidate(passage("a", 1.0), 1),

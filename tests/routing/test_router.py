@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections import Counter
 from datetime import date
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from rag.errors import ModelError
+from rag.routing import router
 from rag.routing.classifier import TRAINING, digest, fitted_on
 from rag.routing.message import ROUTES, Message, Route, read_message
 from rag.routing.router import Router
@@ -93,6 +95,17 @@ async def test_a_model_is_asked_only_where_it_is_unsure_and_may_fail() -> None:
     assert Router().route(unsure).confidence < 0.8
     assert (await Router().ask(unsure, model)).by == "model"
     assert (await Router().ask(unsure, broken)) == Router().route(unsure)
+
+
+async def test_a_message_does_not_wait_for_a_slow_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(router, "WAITS", 0.05)
+
+    async def slow(message: Message) -> tuple[Route, str]:
+        await asyncio.sleep(30)
+        return "statistics", "too late"
+
+    unsure = "现在库有多大了"
+    assert (await Router().ask(unsure, slow)) == Router().route(unsure)
 
 
 @pytest.mark.parametrize(

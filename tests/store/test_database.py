@@ -148,5 +148,5 @@ def test_a_file_of_a_newer_program_is_left_alone(database: Database) -> None:
 def test_a_file_that_is_no_database_is_one_sentence(tmp_path: Path) -> None:
     path = tmp_path / "app.db"
     path.write_text("this is not a database, and long enough to be looked at " * 20)
-    with pytest.raises(StoreError, match="cannot be used"):
+    with pytest.raises(StoreError, match="Can't use"):
         Database(path)

@@ -55,7 +55,7 @@ def test_every_call_that_is_not_translated_says_its_name(client: EdgeClient) -> 
     refused = []
     for name in vars(QdrantBase):
         if not name.startswith("_") and getattr(EdgeBackend, name).__qualname__.startswith("_refuser"):
-            with pytest.raises(StoreError, match=f"does not do {name}"):
+            with pytest.raises(StoreError, match=f"doesn't support {name}"):
                 getattr(client.backend, name)()
             refused.append(name)
     assert "create_snapshot" in refused
@@ -174,7 +174,7 @@ def test_a_damaged_segment_is_told_with_advice(tmp_path: Path, file: str) -> Non
         bytes_of.write(b"\xff" * 200)
         bytes_of.truncate(5 if damaged.stat().st_size < 100_000 else None)
     again = EdgeClient(tmp_path)
-    with pytest.raises(StoreError, match=r"is damaged: .* Restore it from a copy"):
+    with pytest.raises(StoreError, match=r"is damaged: .* Restore it from a backup"):
         again.scroll("three")
     again.close()
 
@@ -237,7 +237,7 @@ def test_large_writes_reach_the_engine_in_small_batches(three: EdgeClient, monke
 
 def test_a_second_client_gets_a_clear_sentence(folder: Path) -> None:
     first, _ = open_edge(folder)
-    with pytest.raises(StoreBusyError, match="Another process has the database"):
+    with pytest.raises(StoreBusyError, match="Another process is using the database"):
         EdgeClient(folder)
     first.close()
     EdgeClient(folder).close()
@@ -249,13 +249,13 @@ def test_a_second_process_gets_a_clear_sentence(folder: Path) -> None:
     program = f"from pathlib import Path; from rag.store.qdrant.edge.client import EdgeClient; {opened}"
     ended = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True)
     assert ended.returncode == 1
-    assert ended.stderr.splitlines()[-1].startswith("rag.errors.StoreBusyError: Another process has the database")
+    assert ended.stderr.splitlines()[-1].startswith("rag.errors.StoreBusyError: Another process is using the database")
     first.close()
 
 
 def test_a_folder_that_cannot_be_made_gets_a_clear_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("not a folder")
-    with pytest.raises(StoreError, match="cannot be written"):
+    with pytest.raises(StoreError, match="Can't write"):
         EdgeClient(tmp_path / "file" / "qdrant")
 
 

@@ -205,11 +205,11 @@ def test_a_library_that_two_processes_make_at_once_is_one(place: Place) -> None:
 
 def test_a_library_that_is_restored_is_left_to_whoever_does_it_while_he_lives(place: Place) -> None:
     info = LibraryInfo("restored", MODEL, DIMENSION)
-    with pytest.raises(StoreError, match="being restored"), importing(place.first.client, info) as (first, alive):
+    with pytest.raises(StoreError, match="is restoring"), importing(place.first.client, info) as (first, alive):
         draft("a").commit(first)
         present = partial(open_library, create=False)
         for attempt in (open_library, present, lambda client, *_: importing(client, info).__enter__()):
-            with pytest.raises(StoreError, match="being restored"):
+            with pytest.raises(StoreError, match="is restoring"):
                 attempt(place.second.client, "restored", MODEL, DIMENSION)
         alive()
         place.memory.set_payload(LIBRARIES, {"seen": time.time() - 1000}, [library_id("restored")])

@@ -177,7 +177,7 @@ def test_another_model_is_refused_with_the_way_out(library: Library, model: str,
     with pytest.raises(ModelMismatchError) as caught:
         open_library(library.client, "main", model, dimension)
     assert f"EMBEDDING_MODEL={MODEL}" in str(caught.value)
-    assert "another library name" in str(caught.value)
+    assert "choose another library" in str(caught.value)
     assert list_libraries(library.client) == ["main"]
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from rag.config import load_settings
-from rag.messages import say
+from rag.locales import say
 from rag.store.qdrant.client import Server
 from rag.store.qdrant.library import open_library
 from rag.store.qdrant.server import inspect
@@ -58,7 +58,7 @@ def test_a_server_tells_what_there_is(server: QdrantServer) -> None:
     ((well, sentence),) = told(client)
     assert well
     assert sentence.startswith("Qdrant 1.19.0, 1 node, ")
-    assert "up to about 100 libraries a server is well" in sentence
+    assert "Recommended maximum: 100 libraries per server" in sentence
     client.close()
 
 
@@ -81,7 +81,7 @@ def test_what_is_dead_or_made_otherwise_is_named(server: QdrantServer) -> None:
     findings = told(client)
     assert [well for well, _ in findings] == [True, True, False, True]
     assert "Qdrant 1.18.3, 2 nodes" in findings[0][1]
-    assert "1.19 and newer do not" in findings[1][1]
+    assert "Use 1.19 or newer" in findings[1][1]
     assert "http://n2:6335; pagelight.told.pages, shard 0 on node 2: Dead" in findings[2][1]
     assert "pagelight.told.pages: replication_factor 1 (wanted 2)" in findings[3][1]
     assert "on_disk False (wanted True)" in findings[3][1]

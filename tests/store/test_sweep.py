@@ -159,7 +159,7 @@ def test_a_sweep_leaves_alone_what_another_process_may_be_writing(
 
     def swept(before: float | None) -> int:
         names = (library.pages_collection, library.chunks_collection)
-        committer = Committer(library.client, *names, library._versions, library._locks)
+        committer = Committer(library.client, library.name, *names, library._versions, library._locks)
         return sweep(library.client, *names, committer, before=before)
 
     assert swept(time.time() - 600) == 0

@@ -17,7 +17,7 @@ import pytest
 from qdrant_client import QdrantClient, models
 
 from rag.errors import ModelMismatchError, StoreError
-from rag.messages import say
+from rag.locales import say
 from rag.store.qdrant.archive import ArchiveReader
 from rag.store.qdrant.edge.client import EdgeClient
 from rag.store.qdrant.import_rows import checked_page
@@ -254,6 +254,19 @@ HOSTILE: dict[str, tuple[str, Callable[[str, bytes], bytes | None]]] = {
     "a moment by week": ("exchange_damaged", change_rows("pages", added_at="2025-W01-1T00:00:00Z")),
     "a check at a moment of junk": ("exchange_damaged", change_rows("pages", checked_at="never")),
     "a claim that is none": ("exchange_damaged", change_rows("pages", claim=["x"])),
+    "an address that cannot be split": ("exchange_damaged", change_rows("pages", url="http://[::1/x")),
+    "an address of a script": ("exchange_damaged", change_rows("pages", url="javascript:alert(1)")),
+    "an address with a control character": ("exchange_damaged", change_rows("pages", url="https://a.example/\x1b[2J")),
+    "an address that turns round": ("exchange_damaged", change_rows("pages", url="https://a.example/\u202egnp")),
+    "half a character in an address": ("exchange_damaged", change_rows("pages", url="https://a.example/\ud800")),
+    "an address without a host": ("exchange_damaged", change_rows("pages", url="https:///x")),
+    "an address without end": ("exchange_damaged", change_rows("pages", url="https://a.example/" + "x" * 2048)),
+    "a port that is none": ("exchange_damaged", change_rows("pages", url="https://a.example:99999/")),
+    "a page of the web that is a file": (
+        "exchange_damaged",
+        change_rows("pages", url="file:///etc/passwd", source="web"),
+    ),
+    "a file with a control character": ("exchange_damaged", change_rows("pages", url="file:///a\n.md", source="file")),
     "an unknown state": ("exchange_damaged", change_rows("pages", status="deleted")),
     "a chunk of no page": ("exchange_damaged", change_rows("chunks", page="f" * 32)),
     "a chunk beyond its page": ("exchange_damaged", change_rows("chunks", end=10**9)),
@@ -277,6 +290,19 @@ def test_a_file_that_is_not_as_it_should_be_is_refused(archive: Path, client: Ed
         import_library(client, rebuilt(archive, change), "copy")
     assert caught.value.code == code
     assert list_libraries(client) == []
+
+
+def test_the_sentence_names_the_address_that_no_page_can_have(archive: Path, client: EdgeClient) -> None:
+    with pytest.raises(StoreError, match=r"no page can have the address http://\[::1/x"):
+        import_library(client, rebuilt(archive, change_rows("pages", url="http://[::1/x")), "copy")
+
+
+def test_a_file_keeps_its_address_and_aliases_that_are_none_are_left_out(archive: Path, client: EdgeClient) -> None:
+    aliases = ["https://old.example/x", "http://[::1/x", "javascript:alert(1)", "\u202e", "x" * 5000]
+    changes = change_rows("pages", source="file", url="file:///a%20b.md?2", aliases=aliases, claim="http://[")
+    import_library(client, rebuilt(archive, changes), "copy")
+    copy = open_library(client, "copy", MODEL, DIMENSION)
+    assert {(page.url, page.aliases) for page in copy.pages()} == {("file:///a%20b.md?2", ("https://old.example/x",))}
 
 
 @pytest.mark.parametrize("moment", ["2025-01-01T00:00:00Z", "2025-01-01T08:00:00.123456+08:00"])

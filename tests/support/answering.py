@@ -11,7 +11,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.tools import BaseTool
 
 from rag.errors import RagError
-from rag.messages import MESSAGES, say
+from rag.locales import say, sentences
 from rag.reasoning.messages import call_for
 from rag.reasoning.reasoner import Quoter
 from rag.runs.options import Question
@@ -142,7 +142,7 @@ def ask(
         Question(question, mode=mode), reasoner=reasoner, retriever=retriever, history=history, quoter=quoter
     )
     answer = runs.wait(run_id, 20)
-    assert all(f"step_{step.detail['decision']}" in MESSAGES for step in answer.steps)
+    assert all(f"step_{step.detail['decision']}" in sentences("en") for step in answer.steps)
     assert answer.notice is None or say(answer.notice, "en") != say(answer.notice, "zh")
     return answer, runs.events(run_id)
 

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-Fault = Literal["", "hang", "cut", "garbled", "html", "drip", "flood"]
+Fault = Literal["", "hang", "cut", "garbled", "nested", "html", "drip", "flood"]
+DEEP = "[" * 50_000 + "]" * 50_000
 Oddity = Literal["", "no_reason", "empty_reason", "no_reason_no_done", "whole", "message"]
 Feature = Literal[
     "json_schema", "json_object", "response_format", "tools", "tool_choice", "stream_options", "temperature"
@@ -33,7 +34,8 @@ class Reply:
 
     `status` other than 200 sends an error with `text` as its message. Faults: `hang` sends nothing (in a
     stream: nothing after half of the pieces) until the server closes, `cut` closes the connection after
-    half of the answer, `garbled` sends JSON that does not parse. Instead of an answer, `html` is a web page, `drip`
+    half of the answer, `garbled` sends JSON that does not parse, `nested` JSON deeper than
+    a parser goes. Instead of an answer, `html` is a web page, `drip`
     headers that never end, `flood` a body that never ends. `pause` is seconds between pieces.
     Oddities, of streams alone: `no_reason` and `empty_reason` never say why it finished, the one without
     `[DONE]` ends without a word; `whole` sends no stream at all, `message` names each piece so. `parts`
@@ -93,6 +95,12 @@ class Request:
         """The text of the last message by a person."""
         texts = [message.get("content") or "" for message in self.messages if message.get("role") == "user"]
         return str(texts[-1]) if texts else ""
+
+    @property
+    def rules(self) -> str:
+        """The rules of its job, wherever they stand: all that it says beside the passages."""
+        said = "\n".join(str(message.get("content") or "") for message in self.messages)
+        return re.sub(r"<(passage-[0-9a-f]+)>.*?</\1>", "", said, flags=re.DOTALL)
 
     def asks_for(self, feature: Feature) -> bool:
         if feature in ("json_schema", "json_object"):

@@ -36,11 +36,13 @@ def rules(request: Request) -> Reply:
     question = _question(request.last)
     if schema is not None and (planned := _research(schema, question, request)):
         return Reply(json.dumps(planned, ensure_ascii=False))
+    if schema is not None and "irrelevant" in schema.get("properties", {}):
+        wanted = _terms(question)
+        beside = [number for number, text in _passages(request.last) if not wanted & _terms(text)]
+        return _in_form(request, {"irrelevant": beside})
     if schema is not None:
         filled = _fill(schema, schema, _passages(request.last), question)
-        if request.forced_tool:
-            return Reply(tool_calls=[Call(request.forced_tool, filled)])
-        return Reply(json.dumps(filled, ensure_ascii=False))
+        return _in_form(request, filled)
     if request.tools:
         return _decide(request)
     if reply := _about_the_conversation(request):
@@ -48,6 +50,12 @@ def rules(request: Request) -> Reply:
     if passages := _passages(request.last):
         return _answer(request, question, passages)
     return Reply(_greeting(question))
+
+
+def _in_form(request: Request, filled: Any) -> Reply:
+    if request.forced_tool:
+        return Reply(tool_calls=[Call(request.forced_tool, filled)])
+    return Reply(json.dumps(filled, ensure_ascii=False))
 
 
 def _research(schema: dict[str, Any], question: str, request: Request) -> dict[str, Any]:
@@ -70,7 +78,7 @@ def _research(schema: dict[str, Any], question: str, request: Request) -> dict[s
 
 def _about_the_conversation(request: Request) -> str:
     """Complete a follow-up with the question before it, sum up, or propose what to ask next."""
-    system = str(request.messages[0].get("content") or "")
+    system = request.rules
     last = re.search(r"(?:Last question: |最后一个问题：)(.+)", request.last)
     if last:
         before = re.findall(r"^(?:Person|用户): (.+)$", request.last, re.MULTILINE)
@@ -119,7 +127,7 @@ def _greeting(text: str) -> str:
 
 def _answer(request: Request, question: str, passages: Sequence[tuple[int, str]]) -> Reply:
     """The sentence of the passages that shares most words with the question; a rewrite gets its terms."""
-    system = str(request.messages[0].get("content") or "")
+    system = request.rules
     if "search queries" in system or "检索词" in system:
         return Reply(
             " ".join(dict.fromkeys(_terms(question))) + (" 说明" if _CHINESE.search(question) else " overview")

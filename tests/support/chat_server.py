@@ -23,6 +23,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from tests.support.chat_protocol import (
+    DEEP,
     Call,
     Fault,
     Feature,
@@ -35,7 +36,7 @@ from tests.support.chat_protocol import (
 )
 from tests.support.chat_rules import rules
 
-__all__ = ["Call", "ChatServer", "Reply", "Request", "rules"]
+__all__ = ["DEEP", "Call", "ChatServer", "Reply", "Request", "rules"]
 
 Script = Sequence[Reply | str] | Callable[[Request], Reply | str]
 
@@ -208,6 +209,8 @@ class _Handler(BaseHTTPRequestHandler):
             self.server.chat.closing.wait()
         if reply.fault == "garbled":
             self._chunk(b'data: {"id": "chatcmpl-0", "choi\n\n')
+        if reply.fault == "nested":
+            self._chunk(b'data: {"choices": %b}\n\n' % DEEP.encode())
         if reply.fault in ("hang", "cut"):
             return self._drop()
         self._event(frame | {"choices": [choice_of({}, reply, last=True)]})
@@ -234,6 +237,8 @@ class _Handler(BaseHTTPRequestHandler):
         data = encoded(body)
         if fault == "garbled":
             data = data[: len(data) // 2]
+        if fault == "nested":
+            data = b'{"choices": %b}' % DEEP.encode()
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(data)))

@@ -33,7 +33,15 @@ class AnsweringByRule:
     answers: dict[str, Answer] = field(default_factory=dict)
     before: Callable[[], object] = lambda: None
 
-    def ask_as(self, question: Question, history: Sequence[tuple[str, str]], model: str, chat: Any) -> str:
+    def source_of(self, chat: Any) -> Any:
+        return chat
+
+    def connected(self, source: Any) -> Any:
+        return source
+
+    def ask_as(
+        self, question: Question, history: Sequence[tuple[str, str]], model: str, chat: Any, person: str, answers: int
+    ) -> str:
         self.before()
         self.asked.append((question.mode, question.text))
         run_id = str(len(self.asked))

@@ -19,6 +19,8 @@ from qdrant_client import QdrantClient
 from rag.app.chat_models import ChatModels, ChatOptions
 from rag.app.libraries import Libraries
 from rag.app.models import Models
+from rag.app.moves import LibraryMove
+from rag.app.overviews import Overview
 from rag.app.transfer import Transfer
 from rag.config import Settings
 from rag.conversations.conversations import Asked, Asking, Conversations, PageStamp, TurnView
@@ -32,8 +34,10 @@ from rag.retrieval.page_map import PageMap
 from rag.runs.options import Question
 from rag.runs.run import Hooks
 from rag.store.sql.database import Database, Schedule
+from rag.text import is_chinese
 from rag.types import (
     Answer,
+    Citation,
     Decision,
     Event,
     IngestResult,
@@ -177,6 +181,7 @@ class FakeJobs:
         self.ends: dict[str, IngestResult] = {}
         self.decided: list[tuple[str, int, Decision]] = []
         self.rechecked: list[dict[str, Any]] = []
+        self.kept = 0
 
     def add(self, sources: Sequence[str], library: str, **fields: Any) -> str:
         items = [FakeItem(*pair) for pair in enumerate(sources)]
@@ -198,6 +203,9 @@ class FakeJobs:
         options = {"url_hashes": url_hashes, "site": site or ""}
         name = title or site or ""
         return self.add(list(url_hashes or ["all"]), library, kind="recheck", title=name, options=options)
+
+    def of(self, owner: str | None) -> FakeJobs:
+        return self
 
     def job(self, job_id: str) -> FakeJob:
         if job_id not in self.by_id:
@@ -240,6 +248,13 @@ class FakeJobs:
                 item.result, item.stage = None, "waiting"
         self.by_id[job_id].state = "running"
         return job_id
+
+    def kept_files(self, library: str) -> int:
+        return self.kept
+
+    def reread_files(self, library: str) -> list[str]:
+        self.kept = 0
+        return list(self.by_id)[-1:]
 
     def decide(self, job_id: str, position: int, decision: Decision) -> None:
         self.decided.append((job_id, position, decision))
@@ -306,6 +321,38 @@ class FakeImports:
         return self.jobs.add(found, library, kind=kind, title=start, chunker=chunker, options=limits)
 
 
+class FakeOverviews:
+    """Every page is about its first line, and answers `questions`."""
+
+    def __init__(self) -> None:
+        self.questions: tuple[str, ...] = ()
+        self.open: Callable[[str], FakeLibrary] = lambda name: FakeLibrary()
+
+    def of(self, library: str, url_hashes: Sequence[str], reasoner: object, language: str) -> Future[Overview]:
+        made: Future[Overview] = Future()
+        known = self.open(library).known(list(url_hashes))
+        pages = [(known[one], f"About {known[one].title}.") for one in url_hashes if one in known]
+        made.set_result(Overview(tuple(pages), self.questions))
+        return made
+
+
+class FakeRemovals:
+    """Restores at once what was deleted last."""
+
+    def __init__(self) -> None:
+        self.open: Callable[[str], FakeLibrary] = lambda name: FakeLibrary()
+        self.latest: tuple[str, list[Page]] = ("", [])
+
+    def remember(self, name: str, url_hashes: Sequence[str]) -> str:
+        self.latest = (name, [one for one in self.open(name).stored if one.url_hash in url_hashes])
+        return "removal"
+
+    def undo(self, token: str, owner: str = "") -> str:
+        name, pages = self.latest
+        self.open(name).stored += pages
+        return ""
+
+
 class FakeMaps:
     """`found` is every library's map, and made at once."""
 
@@ -329,10 +376,10 @@ class FakeTransfers:
         self.by_id: dict[str, Transfer] = {}
         self.brought: list[tuple[str, str, bytes]] = []
 
-    def export(self, library: str) -> str:
+    def export(self, library: str, owner: str = "") -> str:
         return self._begin("export", library)
 
-    def bring_in(self, stream: BinaryIO, name: str, library: str) -> str:
+    def bring_in(self, stream: BinaryIO, name: str, library: str, owner: str = "") -> str:
         self.brought.append((name, library, stream.read()))
         return self._begin("import", library)
 
@@ -341,7 +388,7 @@ class FakeTransfers:
         self.by_id[transfer.id] = transfer
         return transfer.id
 
-    def transfer(self, transfer_id: str) -> Transfer | None:
+    def transfer(self, transfer_id: str, owner: str = "") -> Transfer | None:
         found = self.by_id.get(transfer_id)
         if found and found.state == "running" and found.done:
             file = self.folder / f"{found.library}.pagelight"
@@ -352,7 +399,36 @@ class FakeTransfers:
         return found
 
 
+class FakeMoves:
+    """A library has moved with the third look at it."""
+
+    def __init__(self) -> None:
+        self.begun: list[tuple[str, str]] = []
+        self._moves: dict[str, LibraryMove] = {}
+
+    def begin(self, library: str, model: str) -> LibraryMove:
+        self.begun.append((library, model))
+        self._moves[library] = LibraryMove(library, model, total=8)
+        return self._moves[library]
+
+    def go_back(self, library: str) -> LibraryMove:
+        return self.begin(library, "back")
+
+    def move(self, library: str) -> LibraryMove | None:
+        found = self._moves.get(library)
+        if found and found.is_running:
+            done = found.done + 4
+            more: dict[str, Any] = {"state": "done", "asked": 5, "found": 4} if done > 8 else {"done": done}
+            self._moves[library] = replace(found, **more)
+        return found
+
+    def forget(self, library: str) -> None:
+        self._moves.pop(library, None)
+
+
 class FakeModels:
+    reranker: Any = None
+
     def __init__(self) -> None:
         self.is_ready = True
         self.why_not: Notice | None = None
@@ -435,6 +511,8 @@ class FakeApp:
     outcome: Outcome = "answered"
     answer_text: str = ""
     tools: tuple[ToolUse, ...] = ()
+    cited: tuple[Citation, ...] = ()
+    notes: list[str] = field(default_factory=list)
     asked: list[dict[str, Any]] = field(default_factory=list)
     searched: list[dict[str, Any]] = field(default_factory=list)
     standalone: str = ""
@@ -443,8 +521,11 @@ class FakeApp:
     absence: Notice | None = None
     stored: dict[str, FakeLibrary] = field(default_factory=dict)
     page_maps: FakeMaps = field(default_factory=FakeMaps)
+    overviews: FakeOverviews = field(default_factory=FakeOverviews)
+    removals: FakeRemovals = field(default_factory=FakeRemovals)
     imports: FakeImports = field(default_factory=FakeImports)
     models: FakeModels = field(default_factory=FakeModels)
+    moves: FakeMoves = field(default_factory=FakeMoves)
     transfers: FakeTransfers = field(default_factory=lambda: FakeTransfers(Path(mkdtemp())))
 
     def filled(self) -> FakeApp:
@@ -484,7 +565,7 @@ class FakeApp:
         answer = self.runs.answers[run_id]
         page = self.library(question.library).page(question.scope.pages[0])
         kept = {"text": answer.text, "citations": [asdict(one) for one in answer.citations], "statements": []}
-        language = "zh" if "总结" in question.text else "en"
+        language = "zh" if is_chinese(question.text) else "en"
         where = (question.library, page.url_hash, page.text_hash, language)
         self.database.summaries.save(*where, "extractive", kept)
         return run_id
@@ -492,6 +573,7 @@ class FakeApp:
     # questions
 
     def __post_init__(self) -> None:
+        self.overviews.open = self.removals.open = self.library
         self.database = Database(Path(mkdtemp()) / "app.sqlite3")
         self.runs = FakeRuns(lambda question, mode: self._answer(question, mode, self.asked[-1]["library"]))
         self.conversations = Conversations(self.database, self.runs, _Forgetful())  # type: ignore[arg-type]
@@ -530,6 +612,9 @@ class FakeApp:
             self.database.conversations.add_extra(begun.turn_id, {"suggestions": list(self.suggests)})
         return begun
 
+    def save_note(self, turn_id: str, **how: Any) -> None:
+        self.notes.append(turn_id)
+
     def turns(self, owner: str = "") -> list[TurnView]:
         """The turns of the latest conversation."""
         latest = self.conversations.conversations("main", owner)[0]
@@ -557,7 +642,7 @@ class FakeApp:
         text = self.answer_text or ("" if chinese else " ").join(marked)
         return Answer(
             question, mode, self.outcome, text,
-            citations=tuple(make_citation(page, quote, n) for n, quote in enumerate(quotes, 1)),
+            citations=self.cited or tuple(make_citation(page, quote, n) for n, quote in enumerate(quotes, 1)),
             passages=tuple(make_passage(page, quote) for quote in quotes),
             steps=make_steps(question, page), reasoner="extractive",
             searches=(make_search(question, page),), answerable=0.87,
@@ -575,7 +660,7 @@ class FakeApp:
     def going_on(self, *modes: RunMode) -> int:
         return 0 if modes else len(self.runs.ends)
 
-    def events(self, run_id: str, since: int = 0, wait: float = 0.0) -> list[Event]:
+    def events(self, run_id: str, since: int = 0, wait: float = 0.0, owner: str = "") -> list[Event]:
         answer = self.runs.run(run_id)
         events: list[tuple[Any, Any]] = [("standalone", answer.standalone)] if answer.standalone else []
         for step in answer.steps:
@@ -589,14 +674,14 @@ class FakeApp:
             self.runs.end(run_id)
         return shown[since:]
 
-    def cancel(self, run_id: str) -> None:
+    def cancel(self, run_id: str, owner: str = "") -> None:
         self.runs.cancel(run_id)
 
-    def answer(self, run_id: str) -> Answer | None:
+    def answer(self, run_id: str, owner: str = "") -> Answer | None:
         shown = self.events(run_id)
         return self.runs.run(run_id) if shown[-1:] and shown[-1].kind == "answer" else None
 
-    def wait(self, run_id: str, timeout: float | None = None) -> Answer:
+    def wait(self, run_id: str, timeout: float | None = None, owner: str = "") -> Answer:
         return self.runs.run(run_id)
 
     def away(self) -> Notice | None:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from rag.models import e5
 from rag.models.tokens import hashed_characters
 from rag.text import is_chinese, terms
 
@@ -39,5 +40,5 @@ class HashedModel:
 class HashedBuiltin(HashedModel):
     """Stands in where the built-in model is expected by its name."""
 
-    name = "builtin"
+    name = e5.NAME
     dimension = 384

@@ -12,6 +12,8 @@ import zlib
 from collections.abc import Callable
 from io import BytesIO
 
+from tests.support import office
+
 MEGABYTE = 1024 * 1024
 Made = tuple[str, bytes]
 
@@ -194,6 +196,108 @@ def _docx_depth(scale: float) -> Made:
     )
 
 
+def _docx_tables(scale: float) -> Made:
+    """Tables in the cells of tables, sixty deep, each of which says that it spans everything."""
+    body = "<w:p/>"
+    for _ in range(60):
+        cell = f"<w:tc><w:tcPr><w:gridSpan w:val='99999'/></w:tcPr>{body}</w:tc>"
+        body = f"<w:tbl><w:tr>{cell * 2 if len(body) < 300_000 * scale else cell}</w:tr></w:tbl><w:p/>"
+    return "tables.docx", office.docx(body)
+
+
+def _docx_numbers(scale: float) -> Made:
+    """Styles and lists that are based on each other in a circle, and a number of 99 999 signs."""
+    style = "<w:style w:type='paragraph' w:styleId='{}'><w:name w:val='x'/><w:basedOn w:val='{}'/></w:style>"
+    levels = (
+        "<w:lvl w:ilvl='0'><w:start w:val='99999'/><w:numFmt w:val='lowerLetter'/><w:lvlText w:val='%1%1%1'/></w:lvl>"
+    )
+    mark = "<w:pStyle w:val='A'/><w:numPr><w:ilvl w:val='0'/><w:numId w:val='1'/></w:numPr>"
+    return "numbers.docx", office.docx(
+        f"<w:p><w:pPr>{mark}</w:pPr><w:r><w:t>x</w:t></w:r></w:p>" * int(20_000 * scale),
+        styles=style.format("A", "B") + style.format("B", "A"),
+        numbering=f"<w:abstractNum w:abstractNumId='0'>{levels}</w:abstractNum>"
+        "<w:num w:numId='1'><w:abstractNumId w:val='0'/></w:num>",
+    )
+
+
+def _laughing(root: str) -> str:
+    entities = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, 10))
+    return f'<!DOCTYPE d [<!ENTITY l0 "ha">{entities}]>{root}'
+
+
+def _pptx_bomb(scale: float) -> Made:
+    package = office.pptx(office.shape("<a:p/>"))
+    return "bomb.pptx", office.with_part(package, "ppt/slides/slide1.xml", b" " * int(1000 * scale * MEGABYTE))
+
+
+def _pptx_laughs(scale: float) -> Made:
+    package = office.pptx(office.shape("<a:p><a:r><a:t>LAUGH</a:t></a:r></a:p>"))
+    slide = office.part(package, "ppt/slides/slide1.xml").decode().partition("?>")[2].replace("LAUGH", "&l9;")
+    return "laughs.pptx", office.with_part(package, "ppt/slides/slide1.xml", _laughing(slide).encode())
+
+
+def _sheet(rows: str, after: str = "") -> bytes:
+    names = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
+    sheet = f"<worksheet {names}><sheetData>{rows}</sheetData>{after}</worksheet>"
+    return office.with_part(office.xlsx([["x"]]), "xl/worksheets/sheet1.xml", sheet.encode())
+
+
+def _xlsx_bomb(scale: float) -> Made:
+    return "bomb.xlsx", _sheet(" " * int(1000 * scale * MEGABYTE))
+
+
+def _xlsx_cells(scale: float) -> Made:
+    return "cells.xlsx", _sheet(f"<row>{'<c><v>1</v></c>' * 20}</row>" * int(400_000 * scale))
+
+
+def _xlsx_corners(scale: float) -> Made:
+    rows = (f'<row r="{r}"><c r="XFD{r}"><v>1</v></c></row>' for r in range(1, int(1_000_000 * scale), 5))
+    return "corners.xlsx", _sheet("".join(rows))
+
+
+def _xlsx_merged(scale: float) -> Made:
+    merged = '<mergeCell ref="A1:XFD1048576"/>' * int(200_000 * scale)
+    row = '<row r="{0}"><c r="A{0}"><v>1</v></c><c r="B{0}"><v>2</v></c></row>'
+    rows = "".join(map(row.format, range(1, int(20_000 * scale))))
+    return "merged.xlsx", _sheet(rows, f"<mergeCells>{merged}</mergeCells>")
+
+
+def _odt_repeated(scale: float) -> Made:
+    """Tables in tables, each of whose cells and rows says that it stands there 99 999 times."""
+    body = "<text:p>x</text:p>"
+    for _ in range(6):
+        cell = f"<table:table-cell table:number-columns-repeated='99999'>{body}</table:table-cell>"
+        body = (
+            f"<table:table><table:table-row table:number-rows-repeated='99999'>{cell}</table:table-row></table:table>"
+        )
+    return "repeated.odt", office.odt(body)
+
+
+def _epub_chapters(scale: float) -> Made:
+    page = "<html xmlns='http://www.w3.org/1999/xhtml'><head/><body><p>x</p></body></html>"
+    return "chapters.epub", office.epub({"a.xhtml": page}, ["a.xhtml"] * int(200_000 * scale))
+
+
+def _eml_depth(scale: float) -> Made:
+    deep = int(20_000 * scale)
+    parts = "".join(f"Content-Type: multipart/mixed; boundary=b{n}\n\n--b{n}\n" for n in range(deep))
+    return "depth.eml", f"Subject: deep\n{parts}\ntext".encode()
+
+
+def _eml_parts(scale: float) -> Made:
+    parts = "--b\nContent-Type: text/plain\n\nx\n" * int(300_000 * scale)
+    return "parts.eml", f"Subject: many\nContent-Type: multipart/mixed; boundary=b\n\n{parts}--b--\n".encode()
+
+
+def _ipynb_depth(scale: float) -> Made:
+    deep = int(1_000_000 * scale)
+    return "depth.ipynb", b'{"cells": ' + b"[" * deep + b"]" * deep + b"}"
+
+
+def _srt_cues(scale: float) -> Made:
+    return "cues.srt", b"00:00:01,000 --> 00:00:02,000\n\n" * int(150_000 * scale)
+
+
 def _csv_line(scale: float) -> Made:
     return "line.csv", b"x" * int(50 * scale * MEGABYTE)
 
@@ -246,6 +350,20 @@ HOSTILE: dict[str, Callable[[float], Made]] = {
     "docx: 1 GB of spaces": _docx_bomb,
     "docx: 15 million paragraphs": _docx_paragraphs,
     "docx: a million levels": _docx_depth,
+    "docx: tables in tables": _docx_tables,
+    "docx: numbers of 10 000 letters": _docx_numbers,
+    "pptx: 1 GB of spaces": _pptx_bomb,
+    "pptx: a billion laughs": _pptx_laughs,
+    "xlsx: 1 GB of spaces": _xlsx_bomb,
+    "xlsx: 8 million cells": _xlsx_cells,
+    "xlsx: cells in the last column": _xlsx_corners,
+    "xlsx: 200 000 merged ranges": _xlsx_merged,
+    "odt: cells repeated 10 to the 30": _odt_repeated,
+    "epub: a chapter 200 000 times": _epub_chapters,
+    "eml: 20 000 levels": _eml_depth,
+    "eml: 300 000 parts": _eml_parts,
+    "ipynb: a million levels": _ipynb_depth,
+    "srt: 150 000 cues": _srt_cues,
     "csv: one line of 50 MB": _csv_line,
     "csv: 5 million cells": _csv_cells,
     "csv: a quote without end": _csv_quote,

@@ -151,6 +151,21 @@ WALLS: list[tuple[str, str, str]] = [
         "<p>很抱歉，您要访问的页面已失效，找不到该网页。</p><p>您可以返回首页继续浏览。</p>",
     ),
     ("gate_not_found", "找不到頁面", "<p>抱歉，找不到您要的頁面。</p><p>請檢查網址是否正確，或回到首頁。</p>"),
+    # Pages that have moved
+    ("gate_moved", "Moved", "<p>This page has moved. <a href=/new>Go on</a>.</p>"),
+    ("gate_moved", "301 Moved Permanently", "<h1>Moved Permanently</h1><p>The document has moved here.</p>"),
+    ("gate_moved", "Object moved", "<h2>Object moved to <a href='/new'>here</a>.</h2>"),
+    ("gate_moved", "Example", "<p>Redirecting to <a href='/new'>https://example.com/new</a>…</p>"),
+    (
+        "gate_moved",
+        "Example Docs",
+        "<h1>The documentation has moved</h1><p>You will be redirected in 5 seconds. If you are not redirected "
+        "automatically, follow <a href='/new'>this link</a>. Please update your bookmarks.</p>",
+    ),
+    ("gate_moved", "My blog", "<p>This blog is now located at <a href='/new'>https://blog.example.com/</a>.</p>"),
+    ("gate_moved", "提示", "<p>页面正在跳转，请稍候……</p><p>如果没有自动跳转，请点击<a href='/new'>这里</a>。</p>"),
+    ("gate_moved", "某某论坛", "<p>本站已迁移至新域名。</p><p>请点击<a href='/new'>这里</a>访问，并更新您的收藏。</p>"),
+    ("gate_moved", "頁面跳轉", "<p>網頁已經移動到新地址。</p>"),
     # Consent
     (
         "gate_consent",
@@ -478,9 +493,30 @@ MORE_WALLS: list[tuple[str, str, str]] = [
     ("gate_scripts", "", "<p>Your browser does not support JavaScript or it is turned off.</p><script>1</script>"),
     ("gate_scripts", "", "<p>Please turn JavaScript on and reload the page.</p><script>1</script>"),
     ("gate_scripts", "", "<p>页面加载中...</p><script>1</script>"),
+    ("gate_moved", "", "<p>We've got a new home! This site is now at https://new.example.com/. Update your links.</p>"),
+    ("gate_moved", "Wiki", "<p>The wiki was migrated. Click here to continue to the new location.</p>"),
+    ("gate_moved", "", "<p>网站域名已更换，3 秒后自动跳转到新网址</p>"),
 ]
 
 CONTENT: list[tuple[str, str]] = [
+    (
+        "We have moved",
+        "<h1>We have moved</h1><p>Since 1 March our office is at 12 Harbour Street, on the third floor. The telephone "
+        "number stays the same. Parking is behind the building; tram 4 stops at the door.</p><p>Deliveries are taken "
+        "at the back between eight and four.</p>",
+    ),
+    (
+        "HTTP status 301 explained",
+        "<h1>HTTP status 301 explained</h1><p>With 301 a server says that a page has moved permanently. Browsers keep "
+        "the answer and go to the new address at once. Search engines hand the old page's weight to the new one.</p>"
+        "<p>Use 308 where the method of the request must stay, and 302 where the move is for a while only.</p>",
+    ),
+    (
+        "域名迁移指南",
+        "<h1>域名迁移指南</h1><p>迁移域名之前，先在新服务器上部署网站并核对全部链接。"
+        "然后在旧域名上设置 301 重定向，保留至少一年。</p>"
+        "<p>完成后在站长平台提交改版规则，观察抓取量和收录数的变化，通常需要两到四周才能稳定。</p>",
+    ),
     (
         "What are cookies? A short guide",
         "<h1>What are cookies?</h1><p>A cookie is a small piece of data that a web server stores in the browser. Lou "

@@ -51,6 +51,34 @@ WORK = Work("en", datetime(2026, 11, 23, tzinfo=UTC), lambda _: (), lambda: (), 
         ("100平方米是多少平方英尺", "100 平方米 in 平方英尺 ≈ 1076.39104167 ft²"),
         ("180除以12再加5", "180 / 12 + 5 = 20"),
         ("3的5倍是多少", "3 * 5 = 15"),
+        ("240 的 15% 是多少", "240 * 15% = 36"),
+        ("２４０ 的 １５ ％ 等于多少？", "240 * 15% = 36"),
+        ("请帮我算算 360 中的百分之二十五", "360 * 25% = 90"),
+        ("百分之 15 的 240", "15% * 240 = 36"),
+        ("3.5 万的 20% 是多少", "35000 * 20% = 7000"),
+        ("300 元的 8% 是多少钱", "300 * 8% = 24"),
+        ("1200 打八五折是多少", "1200 * 0.85 = 1020"),
+        ("1,200 涨 15% 之后是多少", "1,200 + 15% = 1380"),
+        ("90 减少 三分之一", "90 - 90 * (1 / 3) = 60"),
+        ("240 和 15 的差", "240 - 15 = 225"),
+        ("3、4 和 8 的平均数", "(3 + 4 + 8) / 3 = 5"),
+        ("1 到 100 的和是多少", "(1 + 100) * (100 - 1 + 1) / 2 = 5050"),
+        ("15 除 240", "240 / 15 = 16"),
+        ("80 的四分之一", "80 * (1 / 4) = 20"),
+        ("100 比 80 多百分之几", "(100 - 80) / 80 in % = 25%"),
+        ("华氏 100 度是摄氏多少度", "100 华氏度 in 摄氏 ≈ 37.7777777778 °C"),
+        ("3 小时 20 分是多少分钟", "3 小时 20 分 in 分钟 = 200 min"),
+        ("負七加十二等於幾", "-7 + 12 = 5"),
+        ("fifteen percent of two hundred and forty", "15% * 240 = 36"),
+        ("How much is an 18% tip on $64.50?", "18% * 64.50 = 11.61"),
+        ("increase 240 by 15%", "240 + 15% = 276"),
+        ("what is 20% off 80", "80 - 20% = 64"),
+        ("two thirds of ninety", "(2 / 3) * 90 = 60"),
+        ("divide 240 by 15", "240 / 15 = 16"),
+        ("add up 14.5, 22.75 and 9", "14.5 + 22.75 + 9 = 46.25"),
+        ("the average of 3, 4 and 8", "(3 + 4 + 8) / 3 = 5"),
+        ("percentage increase from 80 to 100", "(100 - 80) / 80 in % = 25%"),
+        ("7 days in hours", "7 days in hours = 168 h"),
     ],
 )
 def test_results(said: str, result: str) -> None:
@@ -68,6 +96,10 @@ def test_results(said: str, result: str) -> None:
             "|"
         ),
         *"is 3 in 10 bad?|e=mc^2|COVID-19|how many pages do I have?|how many miles from A to B|7-Eleven||?".split("|"),
+        *"What is the difference between 2023 and 2024?|difference between 5.1 and 5.2|the third quarter of 2024".split(
+            "|"
+        ),
+        *"2026-12-31 minus 60 days|2024 增长 15%|2023年比2022年多了多少|100 美元是多少欧元|第 3 和第 4 条".split("|"),
         *"十|三月|3月5日|第三章|5公里|什么是三加二模式".split("|"),
     ],
 )
@@ -96,6 +128,7 @@ def test_anything_else_is_none(said: str) -> None:
         ("1<<99999999999", "expression_unreadable"),
         ("__import__('os').system('id')", "expression_unreadable"),
         ("call the calculator", "expression_unreadable"),
+        ("lunch for five is 212 euros, and then plus 10% for the waiter", "expression_unreadable"),
     ],
 )
 def test_what_cannot_be_worked_out(said: str, code: str) -> None:

@@ -1,12 +1,13 @@
-"""Compressed bodies, however the network cuts them into pieces."""
+"""Compressed bodies, and Content-Encoding as browsers read it."""
 
 from __future__ import annotations
 
+import time
 import zlib
 
 import pytest
 
-from rag.web.body import BodyDecoder, CorruptError
+from rag.web.body import CorruptError, TooLargeError, UnknownEncodingError, decode_body
 
 TEXT = b"hello world, hello world, hello"
 
@@ -16,13 +17,6 @@ def packed(text: bytes, window: int) -> bytes:
     return packer.compress(text) + packer.flush()
 
 
-def decoded(encoding: str, *pieces: bytes) -> bytes:
-    decoder = BodyDecoder(encoding, 1000)
-    for piece in pieces:
-        decoder.feed(piece)
-    return decoder.finish()
-
-
 @pytest.mark.parametrize(
     ("encoding", "data", "text"),
     [
@@ -30,32 +24,71 @@ def decoded(encoding: str, *pieces: bytes) -> bytes:
         ("gzip", packed(b"", 31) + packed(TEXT, 31), TEXT),
         ("gzip", packed(TEXT, 31) + b"\x00\x00\x00", TEXT),
         ("gzip", packed(TEXT, 31) + b"\x1f", TEXT),
-        ("gzip", packed(TEXT, 31) + b"\x00", TEXT),
+        ("gzip", packed(bytes(range(256)) * 200, 31), bytes(range(256)) * 200),
         ("deflate", packed(TEXT, -15), TEXT),
         ("deflate", packed(TEXT, 15), TEXT),
         ("deflate", packed(TEXT, 15) + b"\r\n", TEXT),
-        ("identity", TEXT, TEXT),
+        ("", TEXT, TEXT),
+        ("gzip", b"", b""),
     ],
 )
-def test_pieces_of_all_sizes(encoding: str, data: bytes, text: bytes) -> None:
-    assert decoded(encoding, *(data[at : at + 1] for at in range(len(data)))) == text
-    for cut in range(len(data) + 1):
-        assert decoded(encoding, data[:cut], b"", data[cut:]) == text
+def test_what_is_compressed(encoding: str, data: bytes, text: bytes) -> None:
+    assert decode_body(data, encoding, 100_000) == text
+
+
+@pytest.mark.parametrize(
+    "encoding", ["identity", "none", "None", "utf-8", "UTF-8", "binary", "8bit", "text/html", ",", "*"]
+)
+@pytest.mark.parametrize("text", [TEXT, "Fähre".encode("latin-1"), "渡轮".encode("gbk"), b"%PDF-1.7\x00\x01"])
+def test_a_name_that_is_no_coding_is_ignored(encoding: str, text: bytes) -> None:
+    assert decode_body(text, encoding, 1000) == text
+
+
+@pytest.mark.parametrize("encoding", ["gzip, identity", "identity, gzip", "gzip,none", "utf-8, X-GZIP", " gzip ,"])
+def test_one_coding_beside_names_that_are_none(encoding: str) -> None:
+    assert decode_body(packed(TEXT, 31), encoding, 1000) == TEXT
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "x-gzip", "deflate", "br", "zstd", "compress", "gzip, gzip", "br, gzip"])
+@pytest.mark.parametrize(
+    "text", [TEXT, b"Some words", "S\u00f8rlandet f\u00e6rge".encode("latin-1"), "渡轮时刻".encode()]
+)
+def test_a_coding_that_was_not_applied(encoding: str, text: bytes) -> None:
+    assert decode_body(text, encoding, 1000) == text
+
+
+def test_an_untrue_gzip_may_be_any_document() -> None:
+    document = b"%PDF-1.7\n\x00\x01\x02"
+    assert decode_body(document, "gzip", 1000) == document
+
+
+@pytest.mark.parametrize("encoding", ["br", "zstd", "gzip, gzip", "gzip, deflate", "gzip, br"])
+def test_what_is_not_undone(encoding: str) -> None:
+    with pytest.raises(UnknownEncodingError):
+        decode_body(packed(packed(TEXT, 31), 31), encoding, 1000)
 
 
 @pytest.mark.parametrize(("encoding", "window"), [("gzip", 31), ("deflate", 15), ("deflate", -15)])
 def test_what_ends_early(encoding: str, window: int) -> None:
     with pytest.raises(CorruptError):
-        decoded(encoding, packed(bytes(range(200)), window)[:-3])
+        decode_body(packed(bytes(range(200)), window)[:-3], encoding, 1000)
 
 
 def test_a_second_member_that_ends_early() -> None:
     with pytest.raises(CorruptError):
-        decoded("gzip", packed(TEXT, 31) + b"\x1f", packed(b"B" * 20, 31)[1:-3])
+        decode_body(packed(TEXT, 31) + packed(b"B" * 20, 31)[:-3], "gzip", 1000)
 
 
-@pytest.mark.parametrize("first", [b"p", b"pl"])
-def test_what_is_no_such_encoding(first: bytes) -> None:
-    for encoding in ("gzip", "deflate"):
-        with pytest.raises(CorruptError):
-            decoded(encoding, first, b"plain words, longer than a header")
+@pytest.mark.parametrize(
+    "data", [TEXT, packed(b"A" * 1001, 31), packed(b"A" * 600, 31) * 2, packed(b"A" * 50_000_000, 31)]
+)
+def test_the_limit_holds_before_and_after(data: bytes) -> None:
+    assert len(decode_body(packed(b"A" * 1000, 31), "gzip", 1000)) == 1000
+    with pytest.raises(TooLargeError):
+        decode_body(data, "gzip", min(len(TEXT) - 1, 1000) if data == TEXT else 1000)
+
+
+def test_many_members_take_time_in_proportion() -> None:
+    began = time.process_time()
+    assert decode_body(packed(b"", 31) * 100_000, "gzip", 1000) == b""
+    assert time.process_time() - began < 10

@@ -118,7 +118,7 @@ def test_the_look_up_happens_once_a_connection() -> None:
         fetcher._connections.close()
         with pytest.raises(FetchError) as raised:
             fetcher.fetch(url)
-    assert raised.value.notice.params["cause"] == "metadata"
+    assert raised.value.notice.cause == "metadata"
 
 
 def test_hosts_do_not_share_one() -> None:

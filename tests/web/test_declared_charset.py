@@ -57,6 +57,7 @@ def test_labels(label: str, codec: str | None) -> None:
         (b'<!-- <meta charset="l2">', None),
         (b'<?xml version="1.0" encoding="l2"?><html>', "l2"),
         (b'<?xml encoding="l2"?><meta charset="utf-8">', "utf-8"),
+        (b'\xef\xbb\xbf<meta charset="l2">', "utf-8"),
         (b"", None),
     ],
 )

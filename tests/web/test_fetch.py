@@ -7,18 +7,16 @@ import json
 import socket
 import threading
 import time
-import zlib
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 import pytest
 
 from rag.errors import FetchError
-from rag.messages import say
+from rag.locales import say
 from rag.tracing import Trace
-from rag.web.body import BodyDecoder, CorruptError, TooLargeError, UnknownEncodingError
 from rag.web.connections import HostGates
-from rag.web.fetch import Fetched, Fetcher, join_location
+from rag.web.fetch import Fetched, Fetcher
 from rag.web.media import media_type, parse_content_type
 from tests.ingest.vectors import FOLDER, MISSING, load
 from tests.support.page_server import ARTICLE, Listener, PageServer
@@ -67,7 +65,7 @@ class TestPages:
         assert (there.kind, there.status, there.attributes["status"]) == ("fetch", "ok", 200)
         assert (missing.status, missing.attributes) == ("error", {"url": server.url("/nowhere")})
 
-    @pytest.mark.parametrize("path", ["/gzip", "/deflate", "/deflate-raw", "/slow", "/untyped"])
+    @pytest.mark.parametrize("path", ["/gzip", "/deflate", "/deflate-raw", "/gzip-not", "/slow", "/untyped"])
     def test_the_same_page_on_other_ways(self, server: PageServer, fetcher: Fetcher, path: str) -> None:
         fetched = fetcher.fetch(server.url(path))
         assert (fetched.body, fetched.content_type) == (ARTICLE.encode(), "text/html")
@@ -95,9 +93,10 @@ class TestPages:
         assert len(fetched.redirects) == 5
 
     def test_requests_carry_a_name_and_nothing_personal(self, server: PageServer, fetcher: Fetcher) -> None:
-        server.add("/cookie", status=302, headers={"Location": "/greeted?x=1", "Set-Cookie": "id=1"})
-        server.add("/greeted", "<p>Hello</p>")
-        fetcher.fetch(server.url("/cookie"))
+        server.add("/hello", status=302, headers={"Location": "/greeted?x=1"})
+        server.add("/greeted", "<p>Hello</p>", headers={"Set-Cookie": "id=1"})
+        for _ in range(2):
+            fetcher.fetch(server.url("/hello"))
         path, headers = server.requests[-1]
         assert path == "/greeted?x=1"
         assert headers["user-agent"].startswith("Pagelight/")
@@ -215,14 +214,13 @@ class TestRefusals:
             ("/double-gzip-bomb", "unreadable", "encoding"),
             ("/brotli", "unreadable", "encoding"),
             ("/gzip-cut", "unreadable", "corrupt"),
-            ("/gzip-not", "unreadable", "corrupt"),
             ("/gzip-in-gzip", "content_type", "binary"),
             ("/to-metadata", "blocked", "metadata"),
         ],
     )
     def test_reasons(self, server: PageServer, fetcher: Fetcher, path: str, code: str, cause: str) -> None:
         error = refusal(fetcher, server.url(path))
-        assert (error.code, error.notice.params["cause"]) == (code, cause)
+        assert (error.code, error.notice.cause) == (code, cause)
         assert server.url(path) in str(error)
         json.dumps(dict(error.notice.params))
 
@@ -292,7 +290,7 @@ class TestRefusals:
         with socket.create_server(("127.0.0.1", 0)) as free:
             port = free.getsockname()[1]
         error = refusal(Fetcher([("127.0.0.1", port)]), f"http://127.0.0.1:{port}/")
-        assert (error.code, error.notice.params["cause"]) == ("unreachable", "refused")
+        assert (error.code, error.notice.cause) == ("unreachable", "refused")
 
     def test_not_a_web_server(self) -> None:
         with Listener() as listener:
@@ -301,7 +299,7 @@ class TestRefusals:
 
     def test_no_tls_where_tls_was_asked_for(self, server: PageServer, fetcher: Fetcher) -> None:
         error = refusal(fetcher, server.url("/article").replace("http:", "https:"))
-        assert (error.code, error.notice.params["cause"]) == ("unreachable", "tls")
+        assert (error.code, error.notice.cause) == ("unreachable", "tls")
 
     def test_proxies_of_the_environment_are_not_used(
         self, server: PageServer, fetcher: Fetcher, monkeypatch: pytest.MonkeyPatch
@@ -334,7 +332,7 @@ class TestNames:
 
     def test_allowed_name_at_a_metadata_address(self) -> None:
         fetcher = Fetcher([("wiki.local", 80)], resolve=lambda host, port: ["169.254.169.254"])
-        assert refusal(fetcher, "http://wiki.local/").notice.params["cause"] == "metadata"
+        assert refusal(fetcher, "http://wiki.local/").notice.cause == "metadata"
 
     @pytest.mark.parametrize("answers", [[], None])
     def test_unresolved(self, answers: list[str] | None) -> None:
@@ -436,48 +434,5 @@ class TestPieces:
 
     @pytest.mark.parametrize("body", [b"a\x00b", b"PK\x03\x04rest", b"\xff\xd8\xffrest"])
     def test_not_text_whatever_it_is_called(self, body: bytes) -> None:
-        with pytest.raises(FetchError, match="not a page"):
+        with pytest.raises(FetchError, match="unsupported binary"):
             media_type(body, "text/html", "page.html")
-
-    @pytest.mark.parametrize(
-        ("location", "joined"),
-        [
-            (b"../fin", "https://example.com/fin"),
-            (b"//other.example/x", "https://other.example/x"),
-            (b"?q=1", "https://example.com/a/b?q=1"),
-            ("/路".encode(), "https://example.com/路"),
-            (b"http://example.com/\r\nX: y", "http://example.com/\r\nX: y"),
-            (b"/\\evil.example", "/\\evil.example"),
-            (b"http://[::1", "http://[::1"),
-        ],
-    )
-    def test_join_location(self, location: bytes, joined: str) -> None:
-        assert join_location("https://example.com/a/b", location) == joined
-
-    def test_decoder_in_single_bytes(self) -> None:
-        packer = zlib.compressobj(9, zlib.DEFLATED, 31)
-        packed = packer.compress(b"hello " * 100) + packer.flush()
-        decoder = BodyDecoder("gzip", 1000)
-        for place in range(len(packed)):
-            decoder.feed(packed[place : place + 1])
-        decoder.feed(b"\x00\x00")
-        assert decoder.finish() == b"hello " * 100
-
-    def test_decoder_takes_several_members(self) -> None:
-        packed = b"".join(zlib.compress(part, wbits=31) for part in (b"one ", b"two"))
-        decoder = BodyDecoder("gzip", 7)
-        decoder.feed(packed)
-        assert decoder.finish() == b"one two"
-
-    def test_decoder_holds_no_more_than_its_limit(self) -> None:
-        decoder = BodyDecoder("gzip", 1000)
-        with pytest.raises(TooLargeError):
-            decoder.feed(zlib.compress(b"\x00" * 50_000_000, wbits=31))
-        assert len(decoder._body) <= 1001
-
-    def test_decoder_refuses_what_was_not_asked_for(self) -> None:
-        for encoding in ("br", "gzip, gzip", "gzip,identity", "zstd"):
-            with pytest.raises(UnknownEncodingError):
-                BodyDecoder(encoding, 10)
-        with pytest.raises(CorruptError):
-            BodyDecoder("gzip", 10).feed(b"plain")

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag.errors import FetchError
-from rag.messages import say
+from rag.locales import say
 from rag.web.guard import allow_list, check_addresses, check_url, is_literal, is_public, parse_address, shown
 from tests.ingest.vectors import MISSING, load
 
@@ -20,7 +20,7 @@ def cause_of(url: str, allow: frozenset[tuple[str, int]] = frozenset()) -> str:
         check_url(url, allow)
     except FetchError as error:
         assert error.code == "blocked"
-        return str(error.notice.params["cause"])
+        return str(error.notice.cause)
     return ""
 
 
@@ -170,7 +170,7 @@ class TestAddresses:
         ],
     )
     def test_one_wrong_answer_refuses_all(self, answers: list[str]) -> None:
-        with pytest.raises(FetchError, match="safety"):
+        with pytest.raises(FetchError, match="was blocked"):
             check_addresses(check_url("https://example.com/"), answers)
 
     def test_allowed_names_may_be_private_but_not_metadata(self) -> None:

@@ -7,7 +7,32 @@ import pytest
 from rag.errors import FetchError
 from rag.reading.charset import decode
 from rag.web.fetch import Fetcher
-from rag.web.media import CSV, DOCX, GZIP, PDF, TSV, XML, byte_limit, check_declared, media_type
+from rag.web.media import (
+    CSV,
+    DOCX,
+    EML,
+    EPUB,
+    GZIP,
+    IPYNB,
+    MSG,
+    ODP,
+    ODS,
+    ODT,
+    PDF,
+    PICTURE,
+    PPTX,
+    RTF,
+    SRT,
+    TSV,
+    VTT,
+    XLS,
+    XLSX,
+    XML,
+    byte_limit,
+    check_declared,
+    media_type,
+)
+from tests.support import office
 from tests.support.hostile import packed, word
 from tests.support.page_server import PageServer
 
@@ -18,10 +43,33 @@ MEGABYTE = 1024 * 1024
     ("body", "essence", "name", "kind"),
     [
         (b"%PDF-1.7", "application/pdf", "x", PDF),
+        (b"\x89PNG\r\n", "", "scan.png", PICTURE),
+        (b"\xff\xd8\xff\xe0", "", "x", PICTURE),
+        (b"RIFF\x10\x00\x00\x00WEBPVP8 ", "", "x", PICTURE),
+        (b"II*\x00\x08", "", "x", PICTURE),
         (b"%PDF-1.7", "text/html", "https://example.com/x", PDF),
         (b"\xef\xbb\xbf\n%PDF-1.7", "application/octet-stream", "x", PDF),
         (word(b"<w/>"), DOCX, "x", DOCX),
         (word(b"<w/>"), "", "a.docx", DOCX),
+        (word(b"<w/>"), "application/zip", "x", DOCX),
+        (packed({"word/document.xml": b"", "word/embeddings/1.xlsx": packed({"xl/workbook.xml": b""})}), "", "x", DOCX),
+        (packed({"ppt/presentation.xml": b"", "xl/media": b""}), PPTX, "x", PPTX),
+        (packed({"xl/workbook.xml": b""}), "application/octet-stream", "x", XLSX),
+        (office.odt(""), "", "x", ODT),
+        (office.zipped({}, ODS), "", "x", ODS),
+        (office.zipped({}, ODP), "", "x", ODP),
+        (office.epub({}), "", "x", EPUB),
+        (packed({"META-INF/container.xml": b""}), "", "x", EPUB),
+        (b"PK\x03\x04 cut off", "", "a.xlsx", XLSX),
+        (office.xls(["a"]), "application/vnd.ms-excel", "x", XLS),
+        (b"a,b", "application/vnd.ms-excel", "https://example.com/a.csv", CSV),
+        (office.msg("a", "b", "c"), "", "x", MSG),
+        (b"{\\rtf1 a}", "text/rtf", "x", RTF),
+        (b"Subject: a\n\nb", "message/rfc822", "x", EML),
+        (b"Subject: a\n\nb", "", "a.EML", EML),
+        (b"{}", "text/plain", "https://example.com/a.ipynb", IPYNB),
+        (b"WEBVTT\n", "text/vtt", "x", VTT),
+        (b"1\n00:00:01,000 --> 00:00:02,000\na", "", "a.srt", SRT),
         (b"a,b", "text/csv", "x", CSV),
         (b"a,b", "text/plain", "https://example.com/a.csv?raw=1", CSV),
         (b"a\tb", "", "a.tsv", TSV),
@@ -43,19 +91,24 @@ def test_kinds(body: bytes, essence: str, name: str, kind: str) -> None:
         (packed({"a.txt": b"x"}), "", "binary"),
         (b"\x1f\x8brest", "text/html", "binary"),
         (b"\xd0\xcf\x11\xe0rest", "application/octet-stream", "old_office"),
+        (office.compound({"WordDocument": b"", "Workbook": b""}), "", "old_office"),
+        (office.compound({"PowerPoint Document": b""}), "", "old_office"),
+        (office.compound({"EncryptedPackage": b""}), XLSX, "locked"),
         (b"<html>an error page</html>", "application/pdf", "not_as_declared"),
+        (b"<html>an error page</html>", PPTX, "not_as_declared"),
         (b"\x89PNG", "application/octet-stream", "binary"),
     ],
 )
 def test_refusals(body: bytes, essence: str, cause: str) -> None:
     with pytest.raises(FetchError) as raised:
         media_type(body, essence, "https://example.com/x")
-    assert raised.value.notice.params["cause"] == cause
+    assert raised.value.notice.cause == cause
 
 
 def test_limits() -> None:
     assert byte_limit("text/html") == byte_limit("application/xhtml+xml") == 2 * MEGABYTE
     assert byte_limit("") == byte_limit("text/plain") == byte_limit("application/xml") == 5 * MEGABYTE
+    assert byte_limit(XLSX) == byte_limit("message/rfc822") == byte_limit("application/vnd.ms-excel") == 25 * MEGABYTE
     assert byte_limit(PDF) == byte_limit(DOCX) == byte_limit("application/octet-stream") == 25 * MEGABYTE
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag.web.url_key import join_url, split_url, url_hash, url_key, without_tracking
+from rag.web.url_key import join_location, join_url, split_url, url_hash, url_key, without_tracking
 
 
 @pytest.mark.parametrize(
@@ -117,6 +117,29 @@ def test_splitting_and_joining() -> None:
     assert join_url("http://a.example/b/c", "http:d") == "http://a.example/b/d"
     assert join_url("https://a.example/", "/\u4e2d?q=\u6587") == "https://a.example/\u4e2d?q=\u6587"
     assert join_url("https://a.example/", "mailto:a@b.example") == ""
+
+
+@pytest.mark.parametrize(
+    ("location", "joined"),
+    [
+        ("../fin", "https://example.com/fin"),
+        ("//other.example/x", "https://other.example/x"),
+        ("?q=1", "https://example.com/a/b?q=1"),
+        ("/路", "https://example.com/路"),
+        ("/with space", "https://example.com/with%20space"),
+        ("/100% sure?a=b c#d e", "https://example.com/100%%20sure?a=b%20c#d%20e"),
+        ("https://other.example/a b", "https://other.example/a%20b"),
+        ("/a\u00a0b\u200bc\x96d", "https://example.com/a%C2%A0b%E2%80%8Bc%C2%96d"),
+        ("https://fähre.example/fähre", "https://fähre.example/fähre"),
+        ("http://exa mple.com/", "http://exa%20mple.com/"),
+        ("http://example.com/\r\nX: y", "http://example.com/\r\nX: y"),
+        ("/a\x7fb", "/a\x7fb"),
+        ("/\\evil.example", "/\\evil.example"),
+        ("http://[::1", "http://[::1"),
+    ],
+)
+def test_what_a_redirect_leads_to(location: str, joined: str) -> None:
+    assert join_location("https://example.com/a/b", location) == joined
 
 
 @pytest.mark.parametrize(

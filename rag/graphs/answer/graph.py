@@ -32,7 +32,7 @@ __all__ = ["graph_of", "prepared", "read_passages", "remember"]
 
 
 def build_fast(checkpointer: Any = None) -> Graph:
-    """enter → agent → retrieve → generate: at most three model calls, no judging and no second search."""
+    """enter → agent → retrieve → generate: one model call, or two for a follow-up; no judging, no second search."""
     builder = _begin()
     builder.add_conditional_edges("retrieve", after_fast_search, ["generate", END])
     return _compiled(builder, checkpointer)
@@ -149,6 +149,8 @@ def _context(run: Run) -> LoopContext:
         passages_of=shelf.passages_of,
         budget=run.budget,
         answerable=shelf.answerable,
+        sure=shelf.sure,
+        fast=run.mode.name == "fast",
         condenser=run.condenser,
         summariser=reasoner if isinstance(reasoner, Summariser) else RuleSummariser(),
         quoter=run.quoter,

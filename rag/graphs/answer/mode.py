@@ -11,6 +11,7 @@ from rag.reasoning.history import following
 from rag.runs.kept import citations_of, notice_of, statements_of
 from rag.runs.options import RunOptions
 from rag.runs.run import STOP_GRACE, DrivenMode, Run, answer_of
+from rag.text import whole_sentences
 from rag.types import Answer, Notice, Outcome, Passage
 
 _COMPOSING: Final = 10  # calls that passage by passage takes, for as many passages
@@ -74,7 +75,7 @@ def _broken_off(run: Run, passages: list[Passage], notice: Notice) -> Answer:
 
     What was cut off was not checked as a whole, so no verdicts on its statements are kept.
     """
-    checked = check(run.text, passages)
+    checked = check(whole_sentences(run.text) or run.text, passages)
     outcome: Outcome = "caveat" if checked.text and notice.code in _SOUND else "failed"
     statements = checked.statements if notice.code == "quoted_budget_seconds" else ()
     return answer_of(run, outcome, notice, checked.text, checked.citations, passages, statements)

@@ -30,13 +30,13 @@ from rag.graphs.answer.state import (
     leftovers,
     reference,
 )
-from rag.graphs.answer.writing import caveat, failed, judged, missing, write
+from rag.graphs.answer.writing import caveat, distrusted, failed, judged, missing, quote, write
 from rag.graphs.common import asked, completed, summed_up
 from rag.models.usage import BUDGET_CODES
 from rag.reasoning.history import following, questions_before
 from rag.reasoning.messages import RETRIEVE, call_for, exchanges_of, said
-from rag.reasoning.questions import is_about_conversation, question_problem
-from rag.retrieval.answerable import REFUSE
+from rag.reasoning.questions import is_about_conversation, is_third_language, question_problem
+from rag.retrieval.answerable import REFUSE, is_answered
 from rag.retrieval.ledger import LEG
 from rag.runs.kept import decided, notice_of, record
 from rag.text import mended
@@ -49,6 +49,7 @@ Result = tuple[LoopState, dict[str, Any]]
 
 MAX_PASSAGES = 10
 UNGRADED = "ungraded"
+SLOW = "model_slow"
 _UNUSABLE = "chat_unusable"
 MAX_QUERIES = 3
 MAX_QUERY_CHARACTERS = 400
@@ -101,12 +102,15 @@ async def condense(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
 
 
 async def agent(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
-    """Decide what to search for, or answer from what was said. What was rewritten or completed is decided."""
+    """Call the search, or answer from what was said. A model chooses only where the question is about the conversation,
+    or in a language that the query is better translated from."""
     if query := state["query"]:
         return {"messages": [call_for([query])], "query": ""}, decided("search_rewritten", queries=[query])
     if query := state["standalone"]:
         return {"messages": [call_for([query])]}, decided("search_condensed", queries=[query])
     question = state["question"]
+    if not (is_about_conversation(question) or is_third_language(question)):
+        return {"messages": [call_for([question])]}, decided("search", queries=[question])
     try:
         wish, decision = await _decide(state, runtime.context)
     except ModelError as error:
@@ -184,6 +188,8 @@ async def grade(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
     A model whose verdicts cannot be read has judged nothing: all are kept, as in a fast run.
     """
     context = runtime.context
+    if context.sure() and context.reasoner.kind == "chat" and not state["graded"]:
+        return {"relevant": len(state["passages"])}, decided("sure", of=len(state["passages"]))
     passages = await _read([ref for ref in state["passages"] if ref["id"] not in state["graded"]], context)
     try:
         with context.budget.keeping_end():
@@ -191,10 +197,10 @@ async def grade(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
             verdicts = await reasoner.grade(asked(state), passages) if passages else []
         decision = "graded"
     except ModelError as error:
-        if error.code == _UNUSABLE:
-            verdicts, decision = [True] * len(passages), UNGRADED
-        elif error.code in BUDGET_CODES:
+        if error.code in BUDGET_CODES:
             verdicts, decision = [False] * len(passages), error.code
+        elif error.code in (_UNUSABLE, "chat_timeout", SLOW):
+            verdicts, decision = [True] * len(passages), UNGRADED
         else:
             return {"broken": record(error.notice)}, decided("failed", reason=error.code)
     kept = {p.id for p, relevant in zip(passages, verdicts, strict=False) if relevant}
@@ -245,10 +251,18 @@ async def generate(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
     pieces: list[str] = []
     way, error, quoted = await write(state, passages, runtime, pieces)
     checked = await verified("".join(pieces), passages, asked(state), runtime.context, ask=error is None and not quoted)
+    if error is None and not quoted and runtime.context.reasoner.kind == "chat":
+        quoted = distrusted(checked, likely)
+        if quoted and await quote(state, passages, runtime, pieces):
+            way, checked = "quoted", await verified("".join(pieces), passages, asked(state), runtime.context, ask=False)
+        else:
+            quoted = None
     text, citations = checked.text, checked.citations
     update |= caveat(quoted) if quoted and text else judged(state, text, citations, error, unsure, likely)
     if unjudged and update["outcome"] == "answered":
         update |= caveat(Notice(UNGRADED))
+    if update["outcome"] == "answered" and not await _quotes_answer(state, passages, runtime.context):
+        update |= caveat(Notice("closest"))
     if update["outcome"] == "answered" and (names := await _unnamed(state, passages, citations, runtime.context)):
         update |= caveat(Notice("not_named", {"names": " · ".join(names)}))
     update |= cast(LoopState, checked.plain())
@@ -259,6 +273,14 @@ async def generate(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
         str(update["outcome"]), passages=len(passages), citations=len(citations), answerable=likely, way=way
     )
     return update, detail | ({"reason": error.code} if error else {})
+
+
+async def _quotes_answer(state: LoopState, passages: Sequence[Passage], context: LoopContext) -> bool:
+    """Return whether quotes, where they are the answer, are likely enough to answer."""
+    if context.quoter is None or context.reasoner.kind == "chat":
+        return True
+    read = await asyncio.to_thread(following(context.quoter, state["before"]).answers, asked(state), passages)
+    return is_answered(read, context.answerable())
 
 
 async def _unnamed(
@@ -300,8 +322,11 @@ def read_passages(
 async def verified(
     text: str, passages: Sequence[Passage], question: str, context: LoopContext, *, ask: bool = True
 ) -> Checked:
-    """Check the statements of `text`. Without `ask`, and where no verifier answers, the verdicts of rules stand."""
-    verifiers = context.verifiers if ask else ()
+    """Check the statements of `text`. Without `ask`, and where no verifier answers, the verdicts of rules stand.
+
+    A fast answer is one call of the chat model: it does not check.
+    """
+    verifiers = [one for one in context.verifiers if ask and not (context.fast and one.checks_by == "model")]
     return (await consulted(text, passages, verifiers, question, context.options.context_tokens)).result()
 
 

@@ -81,6 +81,8 @@ class LoopContext:
     passages_of: Callable[[Sequence[str]], Sequence[Passage]]
     budget: CallBudget
     answerable: Callable[[], float] = lambda: 1.0  # of the searches so far, see rag.retrieval.answerable
+    sure: Callable[[], bool] = lambda: False  # whether one of them surely found the answer
+    fast: bool = False
     condenser: Condenser | None = None
     summariser: Summariser = field(default_factory=RuleSummariser)
     quoter: Quoter | None = None

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
 from typing import Final
 
 from langgraph.runtime import Runtime
 
+from rag.checking.citations import Checked
 from rag.checking.statements import declines
 from rag.errors import ModelError
 from rag.graphs.answer.state import LoopContext, LoopState
 from rag.graphs.common import asked, collect, take
-from rag.messages import say
 from rag.models.usage import BUDGET_CODES
 from rag.reasoning.composing import Composer, Plan, plan_for, share_that_fits
 from rag.reasoning.history import following
 from rag.reasoning.questions import is_third_language
 from rag.reasoning.reasoner import RESET, Reasoner
-from rag.retrieval.answerable import DOUBT
+from rag.retrieval.answerable import DOUBT, SURE
 from rag.runs.kept import notice_of, record
-from rag.types import Citation, Notice, Passage
+from rag.types import Citation, Notice, Passage, because
 
 Written = tuple[str, ModelError | None, Notice | None]
 SHORTENED: Final = "answer_too_long"
@@ -37,7 +38,11 @@ async def write(
     context = runtime.context
     question, deep = asked(state), state["run_mode"] == "deep"
     calls = context.budget.left - bool(context.verifiers)  # one is for the check
-    plan = plan_for(passages, context.options.compose, context.options.context_tokens, calls, deep=deep)
+    tokens = context.options.context_tokens
+    if isinstance(context.reasoner, Composer):
+        with suppress(ModelError):  # the answer's own call says what is wrong
+            tokens = await context.reasoner.room(tokens)
+    plan = plan_for(passages, context.options.compose, tokens, calls, deep=deep)
     given = await distilled(question, passages, plan, context)
     try:
         if broken := notice_of(state["broken"]):
@@ -56,18 +61,37 @@ async def _quoted_instead(
 
     None where there are none, or what it wrote is worth more: up to its own limit, or that of the budget.
     """
-    spent, quoter = error.code in BUDGET_CODES, runtime.context.quoter
-    if quoter is None or (pieces and (spent or error.code == SHORTENED)):
+    spent = error.code in BUDGET_CODES
+    if pieces and (spent or error.code == SHORTENED):
         return None
-    quotes = [piece async for piece in following(quoter, state["before"]).answer(asked(state), passages)]
-    if not quotes:
+    if not await quote(state, passages, runtime, pieces):
         return None
-    for piece in [*([RESET] if pieces else []), *quotes]:
-        take(piece, runtime, pieces)
     if spent:
         return "quoted", None, Notice(f"quoted_{error.code}", error.notice.params)
-    why = {"why_en": say(error.notice, "en"), "why_zh": say(error.notice, "zh"), "code": error.code}
-    return "quoted", error, Notice("quoted_model_failed", why)
+    return "quoted", error, Notice("quoted_model_failed", because(error.code, **error.notice.params))
+
+
+async def quote(
+    state: LoopState, passages: Sequence[Passage], runtime: Runtime[LoopContext], pieces: list[str]
+) -> bool:
+    """Put the best sentences of the passages in the place of `pieces`; False where there are none."""
+    quoter = runtime.context.quoter
+    if quoter is None:
+        return False
+    quotes = [piece async for piece in following(quoter, state["before"]).answer(asked(state), passages)]
+    for piece in [*([RESET] if pieces and quotes else []), *quotes]:
+        take(piece, runtime, pieces)
+    return bool(quotes)
+
+
+def distrusted(checked: Checked, likely: float) -> Notice | None:
+    """Why quotes are worth more than what a model wrote: nothing bears it out, or it found nothing where the search is
+    sure that the answer is there."""
+    if checked.citations:
+        return None
+    if not checked.text.strip() or declines(checked.text):
+        return Notice("quoted_not_found") if likely >= SURE else None
+    return Notice("quoted_unsupported") if likely >= DOUBT else None
 
 
 async def distilled(question: str, passages: Sequence[Passage], plan: Plan, context: LoopContext) -> Sequence[Passage]:

@@ -10,7 +10,7 @@ from langgraph.runtime import Runtime
 from langgraph.types import Send
 
 from rag.errors import RagError
-from rag.graphs.common import asked, quoting, timed
+from rag.graphs.common import asked, quoting, timed, written_so_far
 from rag.graphs.common import prepared as driven
 from rag.graphs.judge import level, nodes, writing
 from rag.graphs.judge.nodes import CALLS_KEPT
@@ -92,8 +92,10 @@ def _context(run: Run) -> TreeContext:
 
 
 async def rescued(run: Run) -> dict[str, Any]:
-    """The last state of a run that broke off, with quotes from what its levels had found."""
+    """Return the last state of a run that broke off, with its text so far, or quotes from what its levels found."""
     state: Any = run.state
+    if written := await written_so_far(run):
+        return {**state, **written}
     return {**state, **await quoted(state, _context(run))} if state.get("ledger") else run.state
 
 

@@ -12,6 +12,7 @@ from typing import Any, Final
 from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
 
+from rag.errors import ModelError
 from rag.graphs.common import Result, asked, entered, refused, spending
 from rag.graphs.judge.state import NodeRecord, Status, TreeContext, TreeState, fresh
 from rag.graphs.judge.tree import answers, grown, next_levels, rows_of
@@ -92,8 +93,11 @@ def _same(context: TreeContext, question: str, others: Sequence[str]) -> int:
             return place
     if context.vector is None or not others:
         return -1
-    own = context.vector(question)
-    cosines = [float(own @ context.vector(other)) for other in others]
+    try:
+        own = context.vector(question)
+        cosines = [float(own @ context.vector(other)) for other in others]
+    except ModelError:  # its service is away
+        return -1
     best = max(range(len(cosines)), key=cosines.__getitem__)
     return best if cosines[best] >= _SAME else -1
 

@@ -12,7 +12,7 @@ from langgraph.config import get_config
 
 from rag.checking.citations import Check, Checked, consulted
 from rag.checking.statements import declines
-from rag.graphs.common import Result, asked, written
+from rag.graphs.common import Result, asked, by_rules, written
 from rag.graphs.judge.nodes import Running
 from rag.graphs.judge.state import TreeContext, TreeState
 from rag.graphs.judge.tree import answers
@@ -106,6 +106,8 @@ def _ended(
         notice = Notice("judge_incomplete")
     elif context.model is None and context.answerable() < DOUBT:
         notice = Notice("in_doubt")
+    else:
+        notice = by_rules(state["notes"])
     return ended("caveat", notice) if notice else {"outcome": "answered"}
 
 

@@ -9,7 +9,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
 from langgraph.types import Send
 
-from rag.graphs.common import asked, quoting, timed
+from rag.graphs.common import asked, quoting, timed, written_so_far
 from rag.graphs.common import prepared as driven
 from rag.graphs.research import nodes, writing
 from rag.graphs.research.limits import CALLS_A_STEP, CALLS_KEPT
@@ -127,6 +127,8 @@ def _context(run: Run) -> ResearchContext:
 
 
 async def rescued(run: Run) -> dict[str, Any]:
-    """The last state of a run that broke off, with a report of quotes from what its steps had found."""
+    """Return the last state of a run that broke off, with its text so far, or a report of quotes from its findings."""
     state: Any = run.state
+    if written := await written_so_far(run):
+        return {**state, **written}
     return {**state, **await quoted(state, _context(run))} if state.get("ledger") else run.state

@@ -41,7 +41,7 @@ from rag.graphs.research.state import (
     fresh,
     may_leave,
 )
-from rag.messages import say
+from rag.locales import say
 from rag.reasoning.history import MAX_STANDALONE
 from rag.reasoning.research import Aspect, Choice, Progress, Query, Reading, SubQuestion, Task, Tool
 from rag.retrieval.answerable import DOUBT

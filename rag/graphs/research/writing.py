@@ -12,7 +12,7 @@ from langchain_core.messages import AIMessage
 from rag.checking.citations import Check, consulted
 from rag.checking.statements import without
 from rag.errors import ModelError
-from rag.graphs.common import Result, asked, written
+from rag.graphs.common import Result, asked, by_rules, written
 from rag.graphs.research.nodes import Running
 from rag.graphs.research.state import ResearchContext, ResearchState, found_by
 from rag.reasoning.hops import fitting, in_turns
@@ -158,6 +158,8 @@ def _ended(
         notice = Notice("research_struck", {"count": len(struck)})
     elif context.answerable() < DOUBT and not all(one.fetched_at for one in passages):
         notice = Notice("in_doubt")
+    elif context.model is not None and (told := by_rules(state["notes"])):
+        notice = told
     else:
         return {"outcome": "answered"}
     return ended("caveat", notice)

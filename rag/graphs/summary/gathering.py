@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from itertools import accumulate
@@ -12,12 +12,13 @@ from typing import Final, Literal
 
 from rag.graphs.summary.state import PartRecord
 from rag.ingest.diff import page_diff
-from rag.messages import say
+from rag.locales import say
 from rag.reasoning.summarising import Section, sections_of, sentences_at, telling, told
-from rag.retrieval.page_names import pages_named
+from rag.retrieval.page_names import nearest, pages_named, pages_with, topic_of
 from rag.runs.options import Question
 from rag.runs.run import PageReader
 from rag.store.query import between
+from rag.text import literal
 from rag.types import Notice, Page, Passage
 
 ROUTE: Final = "what_changed"
@@ -26,10 +27,11 @@ DAYS: Final = 7
 MOST_PAGES: Final = 40
 """Pages that a summary tells of; the others are counted."""
 _PARTS: Final = 12  # of all pages together, at least one of each
+_LONGEST_HEADING: Final = 200  # characters
 _CHANGES: Final = 3  # sentences that are told of one page that changed
 
-Kind = Literal["new", "changed", "shortened", "gone"]
-_KINDS: Final[tuple[Kind, ...]] = ("new", "changed", "shortened", "gone")
+Kind = Literal["changed", "shortened", "gone", "new"]
+_KINDS: Final[tuple[Kind, ...]] = ("changed", "shortened", "gone", "new")  # in the order in which they are told
 
 
 @dataclass(slots=True)
@@ -74,7 +76,29 @@ def stands_alone(question: Question, reader: PageReader | None) -> bool:
 def chosen_pages(wished: str, question: Question, reader: PageReader) -> list[Page]:
     """Those of the scope, without their text; by name, where the person chose none beside the question."""
     listed = list(reader.listed(dated=question.options.route != ROUTE))
-    return listed if question.scope.pages or question.scope.sites else pages_named(wished, listed) or listed
+    chosen = question.scope.pages or question.scope.sites
+    return listed if chosen else _named(wished, listed) or listed
+
+
+def no_such_page(
+    wished: str, question: Question, reader: PageReader, search: Callable[[str], Sequence[Passage]]
+) -> Notice | None:
+    """Return a notice that no page has the given name, with the nearest pages; None if one has it or none is named."""
+    topic, listed = topic_of(wished), list(reader.listed())
+    chosen = question.scope.pages or question.scope.sites or question.options.route == ROUTE
+    if chosen or not topic or not listed or _named(wished, listed):
+        return None
+    near = nearest(topic, listed, [one.url_hash for one in search(topic)])
+    rows = [{"url_hash": page.url_hash, "title": page.title or page.url} for page in near]
+    titles = " · ".join(row["title"] for row in rows)
+    return Notice(
+        "summary_no_page" if rows else "summary_no_such_page", {"name": topic, "titles": titles, "pages": rows}
+    )
+
+
+def _named(wished: str, listed: Sequence[Page]) -> list[Page]:
+    """Return the pages named one by one, or all whose names contain every word of the topic."""
+    return pages_named(wished, listed) or pages_with(topic_of(wished), listed)
 
 
 def gather(pages: Sequence[Page], reader: PageReader, *, whole: bool) -> Gathered:
@@ -88,7 +112,7 @@ def gather(pages: Sequence[Page], reader: PageReader, *, whole: bool) -> Gathere
     sites = list(dict.fromkeys(page.site for page in told_of))
     made, above = Gathered(of=len(pages)), ""
     for page in sorted(told_of, key=lambda page: sites.index(page.site)):
-        heading = f"## {_plain(page.site) or '–'}\n\n" if len(sites) > 1 and page.site != above else ""
+        heading = f"## {_titled(page.site) or '–'}\n\n" if len(sites) > 1 and page.site != above else ""
         if _add_page(made, page, reader, heading, len(told_of)):
             above = page.site
     return made
@@ -103,7 +127,7 @@ def _of_page(page: Page | None, reader: PageReader, whole: bool) -> Gathered:
     aside = sorted({*range(len(sections))}.difference(*parts))
     for places in parts:
         name = " › ".join(step for step in sections[places[0]].path if step != page.title)
-        made.add(page, [sections[n] for n in places], f"## {_plain(name)}" if name else "", len(parts))
+        made.add(page, [sections[n] for n in places], f"## {_titled(name)}" if name else "", len(parts))
     made.passages += [_passage(page, sections[n]) for n in aside if whole]
     made.aside = 0 if whole else len(aside)
     return _identified(made, {page.url_hash: reader.passages(page.url_hash)})
@@ -126,7 +150,7 @@ def _add_page(made: Gathered, listed: Page, reader: PageReader, above: str, part
     if page is None or not sections:
         return False
     pieces = [sections[places[0]] for places in told(sections)[: max(1, _PARTS // parts)]]
-    made.add(page, pieces, f"{above}### {_plain(page.title or page.url)}", parts)
+    made.add(page, pieces, f"{above}### {_titled(page.title or page.url)}", parts)
     made.pages += 1
     _identified(made, {page.url_hash: reader.passages(page.url_hash)})
     return True
@@ -156,7 +180,7 @@ def changes(pages: Sequence[Page], question: Question, reader: PageReader, langu
         above = f"## {say(Notice(f'summary_{kind}'), language)}\n\n"
         for page, touched in its[: MOST_PAGES - made.pages]:
             if touched:
-                made.add(page, touched, f"{above}### {_plain(page.title or page.url)}", 1)
+                made.add(page, touched, f"{above}### {_titled(page.title or page.url)}", 1)
                 made.pages += 1
                 _identified(made, {page.url_hash: reader.passages(page.url_hash)})
                 above = ""
@@ -214,6 +238,6 @@ def _beginning_in(passage: Passage, chunks: Sequence[Passage]) -> Passage:
     return replace(passage, id=before[-1].id, library=before[-1].library) if before else passage
 
 
-def _plain(heading: str) -> str:
-    """A heading of a page as one of the summary: on one line, without what reads as a mark."""
-    return re.sub(r"[\[\]]", " ", " ".join(heading.split()))[:200].strip()
+def _titled(heading: str) -> str:
+    """A heading of a page as one of the summary, without what reads as a mark."""
+    return literal(re.sub(r"\[([\d,\s–-]+)\]", r"(\1)", heading[:_LONGEST_HEADING]))

@@ -63,6 +63,7 @@ def _context(run: Run) -> SummaryContext:
         asked=run.question,
         budget=run.budget,
         writer=reasoner.name,
+        search=run.shelf.search,
         model=reasoner if isinstance(reasoner, ChatReasoner) else None,
         condenser=run.condenser,
         verifiers=run.verifiers,

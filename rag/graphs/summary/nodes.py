@@ -11,13 +11,21 @@ from langgraph.runtime import Runtime
 
 from rag.errors import ModelError
 from rag.graphs.common import Result, asked, entered, refused
-from rag.graphs.summary.gathering import ROUTE, Gathered, changes, chosen_pages, gather, since_of, stands_alone
+from rag.graphs.summary.gathering import (
+    ROUTE,
+    Gathered,
+    changes,
+    chosen_pages,
+    gather,
+    no_such_page,
+    since_of,
+    stands_alone,
+)
 from rag.graphs.summary.state import NoteInput, SummaryContext, SummaryState, fresh
-from rag.messages import say
 from rag.prompts import requests
 from rag.reasoning.composing import tokens_of
 from rag.retrieval.page_names import names_alone
-from rag.runs.kept import decided, notice_of, passage_of, record
+from rag.runs.kept import decided, ended, notice_of, passage_of, record
 from rag.text import question_language
 from rag.types import Notice, Passage
 
@@ -40,11 +48,15 @@ async def enter(state: SummaryState, runtime: Running) -> Result:
 async def read(state: SummaryState, runtime: Running) -> Result:
     """Find the pages and read them; the summary of a page that is kept serves at once."""
     context = runtime.context
+    if context.reader and (
+        missing := await asyncio.to_thread(no_such_page, asked(state), context.asked, context.reader, context.search)
+    ):
+        return ended("not_in_pages", missing), decided("no_such_page")
     made, kept, notice = await asyncio.to_thread(_gathered, asked(state), context)
     if kept:
-        ended = _kept(made, kept)
-        runtime.stream_writer({"token": ended["text"], **ended})
-        return ended, decided("summary_kept")
+        end = _kept(made, kept)
+        runtime.stream_writer({"token": end["text"], **end})
+        return end, decided("summary_kept")
     update: dict[str, Any] = {"told": record(notice) if notice else None}
     if not any(part["quotes"] for part in made.parts):
         outcome = "answered" if notice else "not_in_pages"
@@ -86,8 +98,10 @@ def _kept(made: Gathered, kept: Mapping[str, Any]) -> dict[str, Any]:
     assert made.page is not None, "only the summaries of single pages are kept"
     passages = [{**one, "text": made.page.text[one["start"] : one["end"]]} for one in kept["passages"]]
     reach = notice_of(kept.get("told"))
-    reached = {f"reach_{language}": f" {say(reach, language)}" if reach else "" for language in ("en", "zh")}
-    told = Notice("summary_kept", {"when": str(kept["made"])[:10], **reached})
+    when = str(kept["made"])[:10]
+    told = Notice("summary_kept", {"when": when})
+    if reach:
+        told = Notice("summary_kept_reach", {"when": when, "reach": record(reach)})
     same = {name: kept[name] for name in ("text", "composed", "citations", "statements")}
     return {**same, "passages": passages, "outcome": "caveat" if reach else "answered", "notice": record(told)}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
@@ -18,6 +18,7 @@ from rag.reasoning.reasoner import Condenser
 from rag.runs.kept import NoticeRecord
 from rag.runs.options import Question, RunOptions
 from rag.runs.run import PageReader
+from rag.types import Passage
 
 
 class PartRecord(TypedDict):
@@ -61,6 +62,7 @@ class SummaryContext:
     asked: Question
     budget: CallBudget
     writer: str
+    search: Callable[[str], Sequence[Passage]]
     model: ChatReasoner | None = None
     condenser: Condenser | None = None
     verifiers: Sequence[Verifier] = field(default=())

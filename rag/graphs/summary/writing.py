@@ -14,7 +14,7 @@ from rag.checking.citations import Check, Weighed, consulted
 from rag.checking.statements import without
 from rag.checking.verifier import Claim, Judgement, Verifier
 from rag.errors import ModelError
-from rag.graphs.common import Result, asked, written
+from rag.graphs.common import Result, asked, written, written_so_far
 from rag.graphs.summary.nodes import Running
 from rag.graphs.summary.state import PartRecord, SummaryContext, SummaryState
 from rag.prompts import requests
@@ -168,8 +168,10 @@ def _keep(state: SummaryState, made: Mapping[str, Any], context: SummaryContext)
 
 
 async def rescued(run: Run) -> Mapping[str, Any]:
-    """The last state of a run that broke off, told by the quotes of what it had read."""
+    """Return the last state of a run that broke off, with its text so far, or quotes from what it read."""
     state: Any = run.state
+    if written := await written_so_far(run):
+        return {**state, **written}
     if not state.get("parts"):
         return run.state
     passages = _passages(state)

@@ -14,10 +14,10 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMes
 from rag.errors import RagError
 from rag.graphs.tools.state import ToolContext, UseRecord
 from rag.prompts import requests
-from rag.prompts.requests import passage_block
+from rag.prompts.requests import passage_block, quoted
 from rag.reasoning.chat import ChatReasoner
 from rag.runs.kept import record
-from rag.tools import TOOLS
+from rag.tools import OWN_WORDS, TOOLS
 from rag.tools.calculator import expression_of
 from rag.tools.tool import Result, Tool
 from rag.tracing import span
@@ -76,7 +76,8 @@ class Calls:
         before = len(self.passages)
         use = await self.call(name, argument)
         if len(self.passages) == before:
-            return use["result"][:_TOLD] or self._said(use)
+            said = use["result"][:_TOLD] or self._said(use)
+            return said if use["name"] in OWN_WORDS else quoted(said)
         block, _ = passage_block(self.passages[before:], numbers=range(before + 1, len(self.passages) + 1))
         return block[: 4 * _TOLD]
 
@@ -124,7 +125,7 @@ def _argument(args: Any) -> str:
     if isinstance(args, str):
         try:
             args = json.loads(args)
-        except ValueError:
+        except (ValueError, RecursionError):
             return str(args)
     values = [one for one in args.values() if isinstance(one, str | int | float)] if isinstance(args, dict) else []
     return str(values[0]) if values else ""

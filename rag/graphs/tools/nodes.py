@@ -14,7 +14,7 @@ from rag.errors import ModelError
 from rag.graphs.common import Result, asked, collect, entered, refused, take
 from rag.graphs.tools.calls import Calls
 from rag.graphs.tools.state import ToolContext, ToolState, fresh
-from rag.messages import say
+from rag.locales import say
 from rag.prompts import requests
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.questions import is_thanks

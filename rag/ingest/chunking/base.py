@@ -15,7 +15,7 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from rag.text import split_sentences, weigh
+from rag.text import cluster_end, split_sentences, weigh
 from rag.types import Chunk
 
 _HEADING = re.compile(r"(#{1,6})[ \t]+")
@@ -37,7 +37,7 @@ class Unit:
 
     `extra` is what its Chinese characters weigh above their number. `paragraph` tells that a blank
     line, a heading or another kind of block comes before it; `header` is the span of the table header
-    that a row belongs to.
+    that a row belongs to. `asks` marks a question.
     """
 
     start: int
@@ -47,6 +47,7 @@ class Unit:
     section: tuple[str, ...]
     paragraph: bool
     header: tuple[int, int] | None = None
+    asks: bool = False
 
     @property
     def size(self) -> float:
@@ -69,10 +70,11 @@ def split_units(text: str, maximum: float) -> list[Unit]:
         header = _table_header(text, start, end) if kind == "row" else None
         for i, (a, b) in enumerate(_pieces(text, kind, start, end, maximum)):
             own = None if header is None or a < header[1] else header
-            unit = Unit(a, b, weigh(text[a:b]) - (b - a), kind, section, i == 0, own)
+            asks = text[a:b].rstrip().endswith(("?", "？"))
+            unit = Unit(a, b, weigh(text[a:b]) - (b - a), kind, section, i == 0, own, asks)
             if units and _belong_together(units[-1], unit):
                 last = units.pop()
-                unit = replace(last, end=b, extra=last.extra + unit.extra)
+                unit = replace(last, end=b, extra=last.extra + unit.extra, asks=asks)
             units.append(unit)
     return units
 
@@ -83,7 +85,8 @@ def _heading(line: str) -> tuple[int, str] | None:
     if match is None:
         return None
     title = line[match.end() :].rstrip(" \t").rstrip("#").rstrip(" \t")
-    return len(match[1]), title.strip("*_` ")[:MAX_TITLE].rstrip()
+    title = title.strip("*_` ")
+    return len(match[1]), title[: cluster_end(title, 0, MAX_TITLE)].rstrip()
 
 
 def _belong_together(one: Unit, other: Unit) -> bool:
@@ -142,12 +145,13 @@ def _lines(text: str, start: int, end: int) -> list[tuple[int, int]]:
 
 
 def _fitting(text: str, start: int, end: int, maximum: float) -> Iterator[tuple[int, int]]:
-    """Cut a span that is too long at the last clause mark or space that fits, else hard."""
+    """Cut a span that is too long at the last clause mark or space that fits, else between any two characters."""
     while end - start > maximum or weigh(text[start:end]) > maximum:
         room = _room(text, start, end, maximum)
         cut = max(text.rfind(mark, start + room // 2, start + room) + len(mark.rstrip(" ")) for mark in _SOFT_ENDS)
         if cut <= start + room // 2:
             cut = start + room
+        cut = cluster_end(text, start, cut)
         yield start, start + len(text[start:cut].rstrip())
         start = cut
         while start < end and text[start].isspace():
@@ -212,7 +216,7 @@ def _context(text: str, header: tuple[int, int] | None) -> str:
     start, end = header
     if end - start <= MAX_CONTEXT:
         return text[start:end]
-    kept = text[start : start + MAX_CONTEXT]
+    kept = text[start : cluster_end(text, start, start + MAX_CONTEXT)]
     return kept[: kept.rfind("|") + 1] or kept
 
 

@@ -63,9 +63,10 @@ def bind_headings(units: Sequence[Unit], maximum: float) -> Iterator[list[Unit]]
 
 
 def _leads(unit: Unit, following: Unit | None) -> bool:
-    """Whether `unit` says what the unit after it is about, and nothing by itself."""
+    """Return whether `unit` only introduces the next one: a heading, a table's header, a question above its answer."""
     is_header = unit.kind == "row" and unit.header is None and following is not None and following.header is not None
-    return unit.kind == "heading" or is_header
+    is_question = unit.asks and following is not None and not following.paragraph
+    return unit.kind == "heading" or is_header or is_question
 
 
 def _paragraphs(units: Sequence[Unit]) -> list[list[Unit]]:

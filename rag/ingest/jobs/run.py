@@ -7,10 +7,10 @@ import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable
-from urllib.parse import urlsplit
 
 from rag.ingest.jobs.steps import Steps
 from rag.store.sql.job_table import ItemTable, Job, JobItem
+from rag.web.url_key import split_url
 
 SILENT_AFTER = 6
 """Pages in a row that a host lets run out of time before its other pages are given up."""
@@ -157,10 +157,7 @@ def host_of(item: JobItem) -> str:
     """The host that the item's page comes from, empty for one that comes from none."""
     if item.kind not in ("", "web"):
         return ""
-    try:
-        parts = urlsplit(item.url)
-    except ValueError:
-        return ""
+    parts = split_url(item.url)
     return parts.netloc if parts.scheme in ("http", "https") else ""
 
 

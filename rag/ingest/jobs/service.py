@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -15,6 +16,7 @@ from rag.ingest.jobs.worker import Worker
 from rag.ingest.outcomes import result
 from rag.ingest.readahead import Limits
 from rag.ingest.sources import BOUNDS, RecordBounds, Source
+from rag.reading.parser import READING
 from rag.store.sql.database import Database
 from rag.store.sql.job_table import Discovery, Job, JobItem, JobKind, NewItem
 from rag.text import plain
@@ -27,7 +29,8 @@ _ALWAYS: frozenset[Decision] = frozenset(["retry", "skip"])
 class Jobs:
     """Imports in the background. What they are to do is kept, so a restart goes on where they were.
 
-    Safe to share between threads. Methods raise StoreError, "job_unknown" for a job that is not there.
+    Of everybody; `of` is one person's. Safe to share between threads. Methods raise StoreError, "job_unknown" for a
+    job that is not there or somebody else's.
     """
 
     def __init__(
@@ -46,12 +49,19 @@ class Jobs:
         `open_sites` gives what finds the pages of sites; without it such jobs fail. `bounds` are those of JSONL files.
         An `owner` who has `per_person` jobs that have not ended gets StoreError("too_many_jobs") for another one.
         """
+        self._owner: str | None = None
         self._database = database
         self._jobs = database.jobs
         self._items = database.items
         self._per_person = per_person
         self._pace = Pace(clock)
         self._worker = Worker(database, StepsOf(database, open_ingestor, open_sites, bounds), self._pace, limits)
+
+    def of(self, owner: str | None) -> Jobs:
+        """The same for one person, who sees their own and those that nobody in particular began."""
+        theirs = copy(self)
+        theirs._owner = owner
+        return theirs
 
     def start(self) -> None:
         """Take up what an earlier process left unfinished."""
@@ -140,7 +150,7 @@ class Jobs:
 
     def pause_all(self, library: str) -> None:
         """Pause what runs into the library."""
-        for job in self._jobs.jobs(library, limit=-1):
+        for job in self._jobs.jobs(library, self._owner, limit=-1):
             if job.state == "running":
                 self.pause(job.id)
 
@@ -173,6 +183,18 @@ class Jobs:
             if again or job.discovery == "failed":
                 self._run(job_id)
         return job_id
+
+    def kept_files(self, library: str) -> int:
+        """How many uploaded files are kept, since nothing came of them, and would be read otherwise than they were."""
+        return self._items.kept_files(library, self._owner, READING)
+
+    def reread_files(self, library: str) -> list[str]:
+        """Read these files again; returns the ids of their jobs."""
+        with self._database.transaction():
+            found = self._items.requeue_files(library, self._owner, READING)
+            for job_id in found:
+                self._run(job_id)
+        return found
 
     def decide(self, job_id: str, position: int, decision: Decision) -> None:
         """Do with a page that was held back, is a duplicate or failed, what the person chose.
@@ -209,11 +231,11 @@ class Jobs:
 
     def jobs(self, library: str, limit: int = 20, offset: int = 0) -> list[JobView]:
         """The library's jobs, newest first; cheap, however many items they have."""
-        return [self._view(job) for job in self._jobs.jobs(library, limit, offset)]
+        return [self._view(job) for job in self._jobs.jobs(library, self._owner, limit, offset)]
 
     def items(self, job_id: str, offset: int = 0, limit: int = 100, statuses: Sequence[str] = ()) -> list[JobItem]:
         """Some of a job's items, in order; of these `statuses` only, "" for those without a result."""
-        return self._items.items(job_id, offset, limit, statuses)
+        return self._items.items(self._known(job_id).id, offset, limit, statuses)
 
     def _view(self, job: Job) -> JobView:
         kept = {one.name: getattr(job, one.name) for one in fields(job)}
@@ -251,7 +273,7 @@ class Jobs:
 
     def _known(self, job_id: str) -> Job:
         job = self._jobs.job(job_id)
-        if job is None:
+        if job is None or (self._owner is not None and job.owner not in (self._owner, "")):
             raise StoreError("job_unknown")
         return job
 

@@ -22,6 +22,7 @@ from rag.ingest.outcomes import UNHEARD, failure, held, here_already, is_answer,
 from rag.ingest.pipeline import Ingestor, named
 from rag.ingest.source_reading import Read
 from rag.ingest.sources import RecordBounds, Source, apart, sources_in, web_source
+from rag.reading.parser import READING
 from rag.store.sql.database import Database
 from rag.store.sql.job_table import ItemTable, Job, JobItem, NewItem
 from rag.text import plain
@@ -286,13 +287,14 @@ def pack(source: Source) -> dict[str, Any]:
     """Everything of a source that JSON can carry; its `data` is stored beside it."""
     packed = {field.name: getattr(source, field.name) for field in fields(source) if field.name not in _APART}
     packed["record"] = dict(source.record)
+    packed["reading"] = READING
     if source.broken is not None:
         packed["broken"] = {"code": source.broken.code, "params": dict(source.broken.notice.params)}
     return packed
 
 
 def unpack(packed: Mapping[str, Any], data: bytes | None) -> Source:
-    kept = dict(packed)
+    kept = {name: value for name, value in packed.items() if name != "reading"}
     broken, inline = kept.pop("broken", None), kept.pop("data", None)
     if inline is not None:  # as files of the first version hold it
         data = base64.b64decode(inline)

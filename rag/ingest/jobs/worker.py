@@ -10,18 +10,17 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 
-from rag.errors import RagError, StoreAwayError, StoreError
+from rag.errors import LibraryMovedError, RagError, StoreAwayError, StoreError
 from rag.ingest.duplicates import MOST
 from rag.ingest.jobs.run import FINDING, SILENT_AFTER, UNREACHED_AFTER, Pace, Run, host_of
 from rag.ingest.jobs.steps import Steps, told
 from rag.ingest.readahead import Limits, ReadAhead, Taken
 from rag.ingest.retry_policy import delay_before
 from rag.ingest.source_reading import Read
-from rag.messages import say
 from rag.store.ports import patiently
 from rag.store.sql.database import Database
 from rag.store.sql.job_table import Job, JobItem
-from rag.types import IngestResult, Notice
+from rag.types import IngestResult, Notice, because
 
 log = logging.getLogger(__name__)
 
@@ -77,6 +76,8 @@ class Worker:
         while not self._closed.is_set():
             try:
                 patiently(self._step, self._closed.is_set)()
+            except LibraryMovedError:
+                self._start_over()
             except Exception:  # the thread's edge: what fails here is the database, and that may pass
                 if not self._closed.is_set():
                     log.exception("The imports could not go on; another try follows")
@@ -244,6 +245,8 @@ class Worker:
         is_paused = self._jobs.state(run.job_id) == "paused"  # perhaps by what the database said to pages before
         try:
             outcomes: Sequence[IngestResult | Exception] = run.steps.settle_all(reads) if reads else []
+        except LibraryMovedError:
+            raise
         except Exception as error:
             if len(reads) > 1:
                 log.exception("%d pages could not be taken in together", len(reads))
@@ -251,6 +254,9 @@ class Worker:
                     rows |= self._settled(run, [one])
                 return rows
             outcomes = [error]
+        for moved in outcomes:
+            if isinstance(moved, LibraryMovedError):
+                raise moved  # all of it is read again, and encoded by the other model
         for (item, _, began), outcome in zip(reads, outcomes, strict=True):
             if isinstance(outcome, IngestResult):
                 run.store_faults = 0
@@ -308,8 +314,8 @@ class Worker:
         """A database that is down or full would fail page after page: stop before the rest is lost to it."""
         run.store_faults += 1
         if run.store_faults >= _STORE_FAULTS:
-            params = {"why_en": say(error.notice, "en"), "why_zh": say(error.notice, "zh")}
-            self._jobs.set_state(run.job_id, "paused", Notice("store_stopped_job", params), of=["running"])
+            notice = Notice("store_stopped_job", because(error.code, **error.notice.params))
+            self._jobs.set_state(run.job_id, "paused", notice, of=["running"])
             run.store_faults = 0
 
     def _found(self, run: Run, taken: Taken[Outcome]) -> None:

@@ -1,4 +1,4 @@
-"""Documents that are not pages of text: PDF, Word and tables, one reader a file.
+"""Documents that are not pages of text: PDF, office files, books and tables, one reader a file.
 
 Each reader turns bytes into an `Extracted` whose text is Markdown. They run in the process that parses.
 """
@@ -6,25 +6,78 @@ Each reader turns bytes into an `Extracted` whose text is Markdown. They run in 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
+from rag.reading.captions import read_captions
 from rag.reading.documents.docx import read_docx
+from rag.reading.documents.epub import read_epub
+from rag.reading.documents.odt import read_odt
 from rag.reading.documents.pdf import read_pdf
+from rag.reading.documents.picture import read_picture
+from rag.reading.documents.pptx import read_pptx
 from rag.reading.documents.table import read_table
+from rag.reading.documents.xberg import read_office
+from rag.reading.documents.xlsx import read_xlsx
+from rag.reading.extract import extract
+from rag.reading.layout.scans import Recognized
+from rag.reading.mail import read_mail
+from rag.reading.notebook import read_notebook
 from rag.reading.parser import Extracted
-from rag.web.media import CSV, DOCX, PDF, TSV
+from rag.web.media import (
+    CSV,
+    DOCX,
+    EML,
+    EPUB,
+    IPYNB,
+    MSG,
+    ODP,
+    ODS,
+    ODT,
+    PDF,
+    PICTURE,
+    PPTX,
+    RTF,
+    SRT,
+    TSV,
+    VTT,
+    XLS,
+    XLSX,
+)
 
-Reader = Callable[[bytes, "str | None", str], Extracted]
+_READERS: dict[str, Callable[[bytes, str], Extracted]] = {
+    DOCX: read_docx,
+    PPTX: read_pptx,
+    XLSX: read_xlsx,
+    ODT: read_odt,
+    EPUB: read_epub,
+    IPYNB: read_notebook,
+    **{kind: partial(read_office, kind=kind) for kind in (XLS, ODS, ODP, RTF, MSG)},
+}
+_TEXTS: dict[str, Callable[[bytes, str | None, str], Extracted]] = {
+    CSV: read_table,
+    TSV: read_table,
+    VTT: read_captions,
+    SRT: read_captions,
+}
 
 
-def find_reader(content_type: str) -> Reader | None:
-    """The reader `(body, charset, url) -> Extracted` for a type of `rag.web.media`, or None for text.
+def read_document(
+    body: bytes, content_type: str, charset: str | None, url: str, recognized: Recognized | None = None
+) -> Extracted:
+    """The text of a document of any type of `rag.web.media`; `url` may be a file's name.
 
-    A reader raises IngestError for a document that it cannot read; `url` may be a file's name.
+    `recognized` is what text recognition found on its pages, so far; None where there is none.
+
+    Raises IngestError for a document that cannot be read.
     """
     if content_type == PDF:
-        return lambda body, charset, url: read_pdf(body, url)
-    if content_type == DOCX:
-        return lambda body, charset, url: read_docx(body, url)
-    if content_type in (CSV, TSV):
-        return read_table
-    return None
+        return read_pdf(body, url, recognized)
+    if content_type == PICTURE:
+        return read_picture(url, recognized)
+    if content_type in _READERS:
+        return _READERS[content_type](body, url)
+    if content_type == EML:
+        return read_mail(body, url, read_document)
+    if content_type in _TEXTS:
+        return _TEXTS[content_type](body, charset, url)
+    return extract(body, content_type, charset, url)

@@ -1,93 +1,145 @@
-"""Word documents (.docx): headings, paragraphs, lists and tables in their order, as Markdown.
+"""Word documents (.docx): headings, paragraphs, lists, tables, notes and comments in their order.
 
-python-docx opens the package and reads its styles and properties; the body is walked as XML, because its
-own lists of paragraphs leave out inserted text and content controls. Nothing outside the file is opened.
+python-docx opens the package; its body is walked as XML, because python-docx's own lists of paragraphs leave out
+inserted text and content controls. Nothing outside the file is opened.
 """
 
 from __future__ import annotations
 
-import logging
+import re
 import zipfile
-import zlib
-from io import BytesIO
+from collections.abc import Iterable, Iterator
+from html import escape, unescape
 from typing import TYPE_CHECKING, Any
 
 from rag.errors import IngestError
-from rag.reading.documents.docx_body import BodyReader
-from rag.reading.documents.properties import name_said, title_said
-from rag.reading.extraction.clean import clean_line, clean_text
-from rag.reading.extraction.metadata import name_of, site_of
+from rag.reading.extract import html_markdown
+from rag.reading.office.numbering import Numbering, in_form
+from rag.reading.office.ooxml import Block, Walker
+from rag.reading.office.package import DAMAGE, attribute, number, office_file, parsed, stated, value
 from rag.reading.parser import Extracted
-from rag.text import detect_language
+from rag.reading.properties import described
 from rag.web.guard import shown
-from rag.web.media import MAX_CHARACTERS
 
 if TYPE_CHECKING:
     from docx.document import Document
 
-logger = logging.getLogger(__name__)
-
-MAX_UNPACKED = 40_000_000
-"""Bytes of a package's XML parts; its pictures are not counted, as they stay packed in the check."""
-_MAX_PARTS = 20_000
-_BROKEN = (KeyError, ValueError, TypeError, AttributeError, OSError, zipfile.BadZipFile, zlib.error, EOFError)
+_HEADING = re.compile(r"(?:heading|标题|titre|überschrift)\s*([1-9])", re.IGNORECASE)
+_LISTED = re.compile(r"list (?:bullet|(number))", re.IGNORECASE)
+_CODE = re.compile(r"code|preformatted|source", re.IGNORECASE)
+_CONTENTS = re.compile(r"toc \d", re.IGNORECASE)
+_PLAIN_NUMBER = re.compile(r"(\d{1,5})[.)、．]\s?")
+_TAG = re.compile("<[^<>]*>")
+_MAX_DEPTH = 8
 
 
 def read_docx(body: bytes, url: str) -> Extracted:
     """The text of a Word document.
 
-    Raises IngestError: "docx_broken", "docx_too_large", "document_too_long", "document_no_text".
+    Raises IngestError: "docx_broken", "office_too_large", "document_too_long", "document_no_text".
     """
-    document = _open(body, url)
-    reader = BodyReader(document, MAX_CHARACTERS)
-    text = clean_text("\n\n".join(reader.blocks()))
-    if reader.is_full:
-        raise IngestError("document_too_long", url=shown(url), limit=MAX_CHARACTERS // 1_000_000)
-    if not any(character.isalnum() for character in text):
-        raise IngestError("document_no_text", url=shown(url))
-    about = _properties(document)
-    title = reader.title or title_said(about.get("title", "")) or reader.first_heading or name_of(url)
-    return Extracted(
-        clean_line(title),
-        detect_language(text),
-        site_of(url),
-        "",
-        text,
-        author=name_said(about.get("author", "")),
-        published=about.get("created", "")[:10],
-        modified=about.get("modified", "")[:10],
-    )
-
-
-def _open(body: bytes, url: str) -> Document:
     import docx
     from docx.exceptions import PythonDocxError
-    from lxml.etree import LxmlError
 
     try:
-        _check_size(body, url)
-        return docx.Document(BytesIO(body))
-    except (PythonDocxError, LxmlError, *_BROKEN) as error:
+        file = office_file(body, url)
+        walker = _Body(docx.Document(file))
+        text = html_markdown("".join(walker.blocks(walker.body)))
+        about = stated(zipfile.ZipFile(file))
+    except (PythonDocxError, *DAMAGE) as error:
         raise IngestError("docx_broken", url=shown(url)) from error
+    return described(text, url, own_title=walker.own_title, **about)
 
 
-def _check_size(body: bytes, url: str) -> None:
-    """Refuse a package by what it says that it unpacks to; zipfile reads no more than it says."""
-    with zipfile.ZipFile(BytesIO(body)) as package:
-        parts = package.infolist()
-    unpacked = sum(part.file_size for part in parts if part.filename.endswith((".xml", ".rels")))
-    if unpacked > MAX_UNPACKED or sum(part.file_size for part in parts) > 10 * MAX_UNPACKED or len(parts) > _MAX_PARTS:
-        raise IngestError("docx_too_large", url=shown(url), limit=MAX_UNPACKED // 1_000_000)
+class _Body(Walker):
+    """Walks a document's body once; `own_title` is known when its blocks have been taken."""
 
+    def __init__(self, word: Document) -> None:
+        super().__init__()
+        self.own_title = ""
+        self.body = word.element.body
+        self._styles = {attribute(style, "styleId"): style for style in word.styles.element.findall("{*}style")}
+        self._above: list[Any] = []  # the paragraph's style and those that it is based on
+        self._joined = ""  # the text before a deleted paragraph mark
+        self._notes: dict[tuple[str, str], Any] = {}
+        self._counts = {"footnote": 0, "endnote": 0, "comment": 0}
+        self._numbering = Numbering(())
+        for relation in word.part.rels.values():
+            kind = relation.reltype.rpartition("/")[2].removesuffix("s")
+            if kind in (*self._counts, "numbering") and not relation.is_external:
+                root = parsed(relation.target_part.blob)
+                if kind == "numbering":
+                    self._numbering = Numbering(root)
+                self._notes |= {(kind, attribute(note, "id")): note for note in root}
 
-def _properties(document: Document) -> dict[str, str]:
-    """What the file says of itself: title, author, created, modified (ISO 8601)."""
-    said: dict[str, Any] = {}
-    for name in ("title", "author", "created", "modified"):
-        try:
-            said[name] = getattr(document.core_properties, name)
-        except _BROKEN:
-            logger.debug("docx: property %s", name, exc_info=True)
-    return {
-        name: value.isoformat() if hasattr(value, "isoformat") else str(value) for name, value in said.items() if value
-    }
+    def parts(self, node: Any) -> Iterator[Block]:
+        """Paragraphs and tables; in the body, each is followed by the text boxes and notes in it."""
+        for block in super().parts(node):
+            yield block
+            if node is self.body:
+                asides, self.asides = self.asides, []
+                yield from map(Block, asides)
+        if self._joined:
+            yield Block(f"<p>{self._joined}</p>")
+        self._joined = ""
+
+    def paragraph(self, node: Any) -> Iterator[Block]:
+        outer, self._above = self._above, list(self._based_on(value(node, "{*}pPr/{*}pStyle")))
+        text, self._joined = self._joined + self.line(node), ""
+        label, depth = self._label(node)
+        if node.find("{*}pPr/{*}rPr/{*}del") is not None:
+            self._joined = text
+        elif (text.strip() or label) and not _CONTENTS.match(value(self._above[0], "{*}name") if self._above else ""):
+            yield self._block(node, text.rstrip(), label, depth)
+        self._above = outer
+
+    def _block(self, node: Any, drawn: str, label: str | None, depth: int) -> Block:
+        text, name = drawn.strip(), value(self._above[0], "{*}name") if self._above else ""
+        match = _HEADING.match(name)
+        level = int(match[1]) if match else number(self._setting(node, "outlineLvl"), 9) + 1
+        if level < 10:
+            return Block(f"<h{min(level + 1, 6)}>{escape(label or '')}{text}</h{min(level + 1, 6)}>")
+        if name.lower() in ("title", "标题"):
+            self.own_title = self.own_title or unescape(_TAG.sub(" ", text))
+            return Block(f"<h1>{text}</h1>")
+        if label is None and (listed := _LISTED.match(name)):
+            return Block(f"<li>{text}</li>", "ol" if listed[1] else "ul")
+        if label and not self.depth and (counted := _PLAIN_NUMBER.fullmatch(label)):
+            return Block(f"<li value={int(counted[1])}>{text}</li>", "ol", depth)
+        if label is not None:
+            return Block(f"<li>{escape(label)}{text}</li>", "ul", depth)
+        return Block(drawn, "pre") if _CODE.search(name) else Block(f"<p>{text}</p>")
+
+    def _label(self, node: Any) -> tuple[str | None, int]:
+        """The number of a list's item or heading and how deep it is nested; None for other paragraphs."""
+        name, given = self._setting(node, "numPr/{*}numId"), self._setting(node, "numPr/{*}ilvl")
+        of_style = (self._numbering.level_of(name, attribute(style, "styleId")) for style in self._above)
+        depth = number(given, 0) if given else next(filter(None, of_style), 0)
+        return self._numbering.label(name, depth), min(depth, _MAX_DEPTH)
+
+    def _setting(self, node: Any, path: str) -> str:
+        """A setting of a paragraph, its own or its style's."""
+        return next(filter(None, (value(one, "{*}pPr/{*}" + path) for one in (node, *self._above))), "")
+
+    def _based_on(self, style: str) -> Iterator[Any]:
+        """A style and those that it is based on."""
+        seen: set[str] = set()
+        while style in self._styles and style not in seen:
+            seen.add(style)
+            yield self._styles[style]
+            style = value(self._styles[style], "{*}basedOn")
+
+    def properties(self, run: Any) -> Iterable[Any]:
+        own = run.findall("{*}rPr")
+        styles = [*self._based_on(value(own[0], "{*}rStyle") if own else ""), *self._above]
+        return [*own, *(properties for style in styles for properties in style.findall("{*}rPr"))]
+
+    def note(self, kind: str, reference: Any) -> str:
+        note = self._notes.pop((kind, attribute(reference, "id")), None)
+        if note is None:
+            return ""
+        count = self._counts[kind] = self._counts[kind] + 1
+        mark = {"endnote": in_form(count, "lowerRoman"), "comment": f"c{count}"}.get(kind, str(count))
+        by = f"Comment by {escape(attribute(note, 'author'))}: " if kind == "comment" else ""
+        self.asides.append(f"<p>[^{mark}]: {by}{' '.join(map(self.line, note.iter('{*}p')))}</p>")
+        return f"[^{mark}]"

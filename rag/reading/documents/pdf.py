@@ -6,207 +6,174 @@ The number counts the file's pages from 1, as `#page=12` in an address does, not
 from __future__ import annotations
 
 import logging
-import zlib
-from collections.abc import Iterator, Sequence
-from io import BytesIO
-from typing import TYPE_CHECKING, Any
+import re
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from rag.errors import IngestError
-from rag.reading.documents.pdf_layout import Layout, body_size, plain, usual_width, vocabulary, without_running_heads
-from rag.reading.documents.pdf_lines import Line, LineCollector, readable
-from rag.reading.documents.properties import day_of, name_said, title_said
-from rag.reading.extraction.clean import clean_line, clean_text
+from rag.reading.documents.pdf_forms import with_fields
+from rag.reading.documents.pdf_page import PageText, straight_pieces
 from rag.reading.extraction.metadata import name_of, site_of
+from rag.reading.layout.document import laid_out, one_line
+from rag.reading.layout.paragraphs import plain
+from rag.reading.layout.rules import find_grids
+from rag.reading.layout.scans import Recognized, has_letters, with_scans
+from rag.reading.layout.tables import arranged
+from rag.reading.layout.words import Line, line_of, readable
+from rag.reading.mojibake import find_mojibake
 from rag.reading.parser import Extracted
-from rag.text import detect_language
+from rag.reading.properties import day_of, name_said, title_said
 from rag.web.guard import shown
 from rag.web.media import MAX_CHARACTERS
 
 if TYPE_CHECKING:
-    from pypdf import PdfReader
+    from pypdfium2 import PdfDocument, PdfPage
 
 logger = logging.getLogger(__name__)
 
 MAX_PAGES = 3000
-_FEW_LETTERS = 5
-"""A document with fewer letters than this a page is a scan."""
 _UNMAPPED_SHARE = 0.3
-# What pypdf lets through when a file is broken in ways that it does not look for.
-_BROKEN = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, AssertionError, OSError, zlib.error)
+_PICTURE_SHARE = 0.5
+"""A picture of at least this part of a page without text is what was scanned."""
+_FORM = r"(?:form|schedule)\s+(?=\S*\d)[\w/-]{1,10}"
+# What stands large on the first page of every filing: the authority, the form, and the law that asks for it.
+_FORMAL = re.compile(
+    rf"(?:\W{{0,9}}(?:{_FORM}|\d{{1,2}}-[a-z]{{1,2}}(?:/a)?|united states(?: of america)?"
+    r"|(?:u\.?s\.? )?securities and exchange commission|washington,? d\.?c\.?(?: \d{5})?"
+    r"|(?:annual|quarterly|current|transition) report))+\W{0,9}",
+    re.IGNORECASE,
+)
+_NAME_BELOW = re.compile(r"\(exact name of (?:the )?(?:registrant|issuer)", re.IGNORECASE)
 
 
-def read_pdf(body: bytes, url: str) -> Extracted:
-    """The text of a PDF file, page by page.
+@dataclass(frozen=True, slots=True)
+class _Pages:
+    """Each page's lines, and the numbers of those without: pictures (`scans`), or letters without sense (`garbled`)."""
 
-    Raises IngestError: "pdf_encrypted", "pdf_broken", "pdf_no_text" (a scan without a text layer),
-    "pdf_unmapped" (its fonts do not say which letters they draw), "document_too_long".
+    lines: list[list[Line]]
+    scans: list[int]
+    garbled: list[int]
+
+
+def read_pdf(body: bytes, url: str, recognized: Recognized | None = None) -> Extracted:
+    """The text of a PDF file, page by page; those that have none to be read are its `unread` ones.
+
+    `recognized` are pages that were read by text recognition; without any, those that should be are told as `unread`.
+
+    Raises IngestError: "pdf_encrypted", "pdf_broken", "document_too_long", "pdf_unmapped" (its fonts do not say which
+    letters they draw), "pdf_no_text" (a scan without a text layer); the last two not where `recognized` is empty.
     """
-    reader = _open(body, url)
-    pages, unmapped = _pages(reader, url)
-    letters = sum(character.isalnum() for page in pages for line in page for character in line.text)
-    if unmapped > _UNMAPPED_SHARE * (letters + unmapped):
-        raise IngestError("pdf_unmapped", url=shown(url))
-    if letters < _FEW_LETTERS * len(pages):
-        raise IngestError("pdf_no_text", url=shown(url), pages=len(pages))
-    layout, kept = _layout(reader, pages)
-    language = detect_language(" ".join(line.text for page in kept[:50] for line in page))
-    text = clean_text("\n\n".join(_sections(layout, kept, language)))
-    about = _metadata(reader)
-    title = title_said(about.get("title", "")) or _largest(pages[0], layout.size) or name_of(url)
+    with closing(_open(body, url)) as document:
+        pages = _pages(document, url)
+        titles = frozenset(plain(readable(entry.get_title())) for entry in document.get_toc())
+        about = document.get_metadata_dict()
+    scans = with_scans(pages.lines, recognized or {})
+    if not any(map(has_letters, pages.lines)) and not (recognized == {} and (pages.scans or pages.garbled)):
+        if pages.garbled:
+            raise IngestError("pdf_unmapped", url=shown(url))
+        raise IngestError("pdf_no_text", url=shown(url), pages=len(pages.lines))
+    made = laid_out(pages.lines, titles, scans.sure)
     return Extracted(
-        title,
-        language,
+        _title(about["Title"], pages.lines[0], made.largest) or name_of(url),
+        made.language,
         site_of(url),
         "",
-        text,
-        author=name_said(about.get("author", "")),
-        published=day_of(about.get("created", "")),
-        modified=day_of(about.get("modified", "")),
+        made.text,
+        author=name_said(about["Author"]),
+        published=day_of(about["CreationDate"]),
+        modified=day_of(about["ModDate"]),
+        signals=scans.signals,
+        unread=tuple(sorted(number for number in (*pages.scans, *pages.garbled) if number not in scans.sure)),
     )
 
 
-def _open(body: bytes, url: str) -> PdfReader:
-    from pypdf import PdfReader
-    from pypdf.errors import DependencyError, PyPdfError
+def _open(body: bytes, url: str) -> PdfDocument:
+    from pypdfium2 import PdfDocument, PdfiumError
+    from pypdfium2.raw import FPDF_ERR_PASSWORD, FPDF_ERR_SECURITY
 
-    logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # it tells every oddity of every file
+    logging.getLogger("pypdfium2").setLevel(logging.CRITICAL)  # it tells of forms that it does not read
     try:
-        reader = PdfReader(BytesIO(body), strict=False)
-        if reader.is_encrypted and not reader.decrypt(""):
-            raise IngestError("pdf_encrypted", url=shown(url))
-        count = len(reader.pages)
-    except (DependencyError, NotImplementedError) as error:  # a way of encrypting that cannot be undone here
-        raise IngestError("pdf_encrypted", url=shown(url)) from error
-    except (MemoryError, RecursionError):
-        raise
-    except (PyPdfError, *_BROKEN) as error:
-        raise IngestError("pdf_broken", url=shown(url)) from error
+        document = PdfDocument(body)
+        document.init_forms()
+        count = len(document)
+    except PdfiumError as error:
+        is_locked = error.err_code in (FPDF_ERR_PASSWORD, FPDF_ERR_SECURITY)
+        raise IngestError("pdf_encrypted" if is_locked else "pdf_broken", url=shown(url)) from error
     if count > MAX_PAGES:
         raise IngestError("pdf_too_many_pages", url=shown(url), pages=count, limit=MAX_PAGES)
     if not count:
         raise IngestError("pdf_broken", url=shown(url))
-    return reader
+    return document
 
 
-def _pages(reader: PdfReader, url: str) -> tuple[list[list[Line]], int]:
-    """Each page's lines, and how many characters of all pages no font said the meaning of."""
+def _pages(document: PdfDocument, url: str) -> _Pages:
+    from pypdfium2 import PdfiumError
+
     pages: list[list[Line]] = []
-    unmapped = size = broken = 0
-    for number in range(len(reader.pages)):
-        collector = LineCollector()
-        if not _collect(reader, number, collector):
+    scans: list[int] = []
+    garbled: list[int] = []
+    size = broken = 0
+    for number in range(1, len(document) + 1):
+        lines: list[Line] = []
+        try:
+            with closing(document[number - 1]) as page, closing(page.get_textpage()) as text:
+                words = PageText(text, MAX_CHARACTERS)
+                lines = _lines(page, words)
+                if not has_letters(lines):
+                    scans += [number] if _is_picture(page) else []
+                elif words.unmapped() > _UNMAPPED_SHARE or find_mojibake("\n".join(line.text for line in lines)):
+                    garbled.append(number)
+                    lines = []
+        except PdfiumError:
+            logger.debug("pdf: page %d", number, exc_info=True)
             broken += 1
-        pages.append(collector.finish())
-        unmapped += collector.unmapped
-        size += sum(len(line.text) for line in pages[-1])
+        pages.append(lines)
+        size += sum(len(line.text) for line in lines)
         if size > MAX_CHARACTERS:
             raise IngestError("document_too_long", url=shown(url), limit=MAX_CHARACTERS // 1_000_000)
     if broken:
         logger.warning("pdf: %d of %d pages cannot be read", broken, len(pages))
     if broken == len(pages):
         raise IngestError("pdf_broken", url=shown(url))
-    return pages, unmapped
+    return _Pages(pages, scans, garbled)
 
 
-def _collect(reader: PdfReader, number: int, collector: LineCollector) -> bool:
-    """Read one page's lines; False when it is broken. The page is let go of afterwards."""
-    from pypdf.errors import PyPdfError
-
-    try:
-        reader.pages[number].extract_text(visitor_text=collector.take)
-    except (MemoryError, RecursionError):
-        raise
-    except (PyPdfError, NotImplementedError, *_BROKEN):
-        logger.debug("pdf: page %d", number + 1, exc_info=True)
-        return False
-    return True
+def _lines(page: PdfPage, text: PageText) -> list[Line]:
+    """A page's lines; those in another direction than most of them, such as notes in the margin, come last."""
+    lines = text.lines()
+    turns: Counter[int] = Counter()
+    for words in lines:
+        turns[words[0].turn] += len(words)
+    turn = turns.most_common(1)[0][0] if turns else 0
+    aside = [line_of(words) for words in lines if words[0].turn != turn]
+    main = with_fields(page, [words for words in lines if words[0].turn == turn], turn)
+    return arranged(main, *find_grids(straight_pieces(page), turn), [text.is_code(words[0]) for words in main]) + aside
 
 
-def _layout(reader: PdfReader, pages: Sequence[Sequence[Line]]) -> tuple[Layout, list[list[Line]]]:
-    kept = without_running_heads(pages)
-    return Layout(body_size(kept), usual_width(kept), vocabulary(kept), frozenset(_outline(reader))), kept
+def _is_picture(page: PdfPage) -> bool:
+    """Whether pictures cover most of a page."""
+    import pypdfium2.raw as pdfium
+
+    covered = 0.0
+    for item in page.get_objects(filter=[pdfium.FPDF_PAGEOBJ_IMAGE], max_depth=3):
+        left, bottom, right, top = item.get_bounds()
+        covered += (right - left) * (top - bottom)
+    width, height = page.get_size()
+    return bool(covered > _PICTURE_SHARE * width * height)
 
 
-def _outline(reader: PdfReader) -> Iterator[str]:
-    """The titles in the file's table of contents."""
-    from pypdf.errors import PyPdfError
+def _title(said: str, page: Sequence[Line], largest: str) -> str:
+    """A document's title: its own, or else its largest lines; "" where these are those of any filing.
 
-    try:
-        waiting: list[Any] = list(reader.outline)
-    except (PyPdfError, *_BROKEN):
-        return
-    while waiting:
-        entry = waiting.pop()
-        if isinstance(entry, list):
-            waiting.extend(entry)
-        elif title := plain(readable(str(entry.title or ""))):
-            yield title
-
-
-def _sections(layout: Layout, pages: Sequence[Sequence[Line]], language: str) -> Iterator[str]:
-    """Each page that has text as a section; one that begins within a part says which part goes on."""
-    part = ""
-    for number, lines in enumerate(pages, 1):
-        blocks = layout.blocks(lines)
-        if not blocks:
-            continue
-        name = f"第 {number} 页" if language == "zh" else f"Page {number}"
-        goes_on = part and blocks[0][0] != "heading"
-        yield f"## {name} · {part}" if goes_on else f"## {name}"
-        yield from _rendered(blocks)
-        part = next((_one_line(text) for kind, text in reversed(blocks) if kind == "heading"), part)
-
-
-def _rendered(blocks: Sequence[tuple[str, str]]) -> Iterator[str]:
-    items: list[str] = []
-    for kind, text in [*blocks, ("", "")]:
-        if kind == "list":
-            items.append("- " + text.replace("\n", "\n  "))
-            continue
-        if items:
-            yield "\n".join(items)
-            items = []
-        if kind == "heading":
-            yield f"### {_one_line(text)}"
-        elif kind == "code":
-            yield f"```\n{text}\n```"
-        elif text:
-            yield _plain_lines(text)
-
-
-def _plain_lines(text: str) -> str:
-    """Text whose lines begin with a mark of Markdown's by chance keep it, as text."""
-    return "\n".join("\\" + line if line.startswith(("#", "|", "```")) else line for line in text.split("\n"))
-
-
-def _one_line(text: str) -> str:
-    return clean_line(text.replace("\n", " "), 120)
-
-
-def _largest(page: Sequence[Line], size: float) -> str:
-    """The largest line of the first page with those that follow it in the same size, as a title."""
-    candidates = [line for line in page if any(character.isalpha() for character in line.text)]
-    top = max((line.size for line in candidates), default=0.0)
-    if top <= size * 1.05:
-        return ""
-    first = next(i for i, line in enumerate(page) if line.size == top and line in candidates)
-    parts = []
-    for line in page[first : first + 4]:
-        if line.size != top:
-            break
-        parts.append(line.text)
-    return _one_line(" ".join(parts))
-
-
-def _metadata(reader: PdfReader) -> dict[str, str]:
-    from pypdf.errors import PyPdfError
-
-    try:
-        found = reader.metadata
-        if not found:
-            return {}
-        dates = {"created": found.creation_date_raw, "modified": found.modification_date_raw}
-        said = {"title": found.title, "author": found.author, **dates}
-        return {name: str(value) for name, value in said.items() if value}
-    except (PyPdfError, *_BROKEN):
-        return {}
+    A filing is named by who filed it, where that is said in the words that every cover has, and by its form.
+    """
+    for title in (title_said(said), largest):
+        if title and not _FORMAL.fullmatch(title) and " pursuant to section " not in title.lower():
+            return title
+    texts = [line.text for line in page]
+    below = next((n for n, text in enumerate(texts) if n and _NAME_BELOW.match(text)), 0)
+    form = next((text for text in texts[:below] if re.fullmatch(_FORM, text, re.IGNORECASE)), "")
+    return one_line(" · ".join(filter(None, [texts[below - 1], form]))) if below else ""

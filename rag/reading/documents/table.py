@@ -6,16 +6,17 @@ import csv
 import io
 import re
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 from statistics import median
 
 from rag.errors import IngestError
 from rag.reading.charset import decode
 from rag.reading.extraction.clean import clean_text
-from rag.reading.extraction.metadata import name_of, site_of
+from rag.reading.extraction.metadata import name_of
+from rag.reading.layout.tables import markdown_row
 from rag.reading.parser import Extracted
-from rag.text import detect_language
+from rag.reading.properties import described
 from rag.web.guard import shown
-from rag.web.media import MAX_CHARACTERS
 
 MAX_COLUMNS = 500
 _MAX_CELL = 200_000
@@ -24,6 +25,8 @@ _SAMPLE_LINES = 60
 _MAX_ROW = 500
 """Rows that are longer than this on average are written as lists, each value beside its column's name."""
 _NUMBER = re.compile(r"[-+]?[\d.,\s%]+|\d{4}-\d{2}-\d{2}.*")
+# A year, a span of two or a month of it, or a day: numbers that head columns.
+_PERIOD = re.compile(r"(?:1[5-9]|2[01])\d\d(?:[-/–]\d{2,4})?(?:-\d{2})?|\d{1,2}\.\d{1,2}\.\d{2,4}")
 
 Row = list[str]
 
@@ -33,18 +36,50 @@ def read_table(body: bytes, charset: str | None, url: str) -> Extracted:
 
     Raises IngestError: "table_broken", "table_too_wide", "document_too_long", "document_no_text".
     """
-    source = clean_text(decode(body, charset))
-    rows = _rows(source, url)
-    if not any(cell for row in rows for cell in row):
-        raise IngestError("document_no_text", url=shown(url))
-    width = max(len(row) for row in rows)
-    if width > MAX_COLUMNS:
-        raise IngestError("table_too_wide", url=shown(url), columns=width, limit=MAX_COLUMNS)
-    header, rows = _header(rows, width)
-    text = "\n".join(_lists(header, rows) if _are_long(rows) else _table(header, rows))
-    if len(text) > MAX_CHARACTERS:
-        raise IngestError("document_too_long", url=shown(url), limit=MAX_CHARACTERS // 1_000_000)
-    return Extracted(name_of(url), detect_language(text), site_of(url), "", text)
+    rows = _rows(clean_text(decode(body, charset, url)), url)
+    return described("\n\n".join(tables(rows, url)), url, own_title=name_of(url))
+
+
+def tables(rows: Sequence[Row], url: str) -> Iterator[str]:
+    """Rows of cells as Markdown: blank rows part tables, and what stands alone above a header is a line of its own.
+
+    Raises IngestError("table_too_wide").
+    """
+    blocks: list[list[Row]] = []
+    for is_blank, group in groupby(rows, key=lambda row: not any(row)):
+        if is_blank:
+            continue
+        block = list(group)
+        if blocks and _goes_on(blocks[-1][-1], block[0]):
+            blocks[-1] += block
+        else:
+            blocks.append(block)
+    for block in blocks:
+        columns = _columns(*block)
+        while block and _columns(block[0]) == columns[:1] and (len(block) == 1 or len(columns) > 1):
+            yield "".join(block.pop(0))
+        columns = _columns(*block)
+        if len(columns) > MAX_COLUMNS:
+            raise IngestError("table_too_wide", url=shown(url), columns=len(columns), limit=MAX_COLUMNS)
+        if block:
+            names, below = _header([[row[i] if i < len(row) else "" for i in columns] for row in block])
+            yield "\n".join(_lists(names, below) if _are_long(below) else _table(names, below))
+
+
+def _columns(*rows: Row) -> list[int]:
+    """The places of the columns in which something stands."""
+    return sorted({i for row in rows for i, cell in enumerate(row) if cell})
+
+
+def _goes_on(above: Row, below: Row) -> bool:
+    """Whether a row after a blank one belongs to the same table: it has figures where the row above has them."""
+    figures = [i for i in _columns(above) if _NUMBER.fullmatch(above[i])]
+    same = set(_columns(below)) <= set(_columns(above)) if figures else _columns(below) == _columns(above)
+    return (
+        same
+        and len(_columns(below)) > 1
+        and all(_NUMBER.fullmatch(cell) for i in figures for cell in below[i : i + 1] if cell)
+    )
 
 
 def find_delimiter(source: str) -> str:
@@ -65,15 +100,14 @@ def find_delimiter(source: str) -> str:
 
 
 def _rows(source: str, url: str) -> list[Row]:
-    """The rows that hold something, cells on one line each."""
+    """The rows, cells on one line each."""
     before = csv.field_size_limit(_MAX_CELL)
     reader = csv.reader(io.StringIO(source, newline=""), delimiter=find_delimiter(source))
     rows: list[Row] = []
     try:
         for row in reader:
             cells = [" ".join(cell.split()) for cell in row]
-            if any(cells):
-                rows.append(cells)
+            rows.append(cells)
     except csv.Error as error:
         raise IngestError("table_broken", url=shown(url), line=reader.line_num, limit=_MAX_CELL) from error
     finally:
@@ -81,13 +115,37 @@ def _rows(source: str, url: str) -> list[Row]:
     return rows
 
 
-def _header(rows: list[Row], width: int) -> tuple[Row, list[Row]]:
-    """The names of `width` columns and the rows below them; numbers name no column."""
-    first = rows[0]
-    is_header = len(rows) > 1 and not any(_NUMBER.fullmatch(cell) for cell in first if cell)
-    names = first if is_header else []
-    header = [(names[i] if i < len(names) else "") or str(i + 1) for i in range(width)]
-    return header, rows[1:] if is_header else rows
+def _header(rows: list[Row]) -> tuple[Row, list[Row]]:
+    """The names of the columns and the rows below them."""
+    if len(rows) < 2 or not _can_head(rows[0], rows[1:]):
+        return [str(i) for i in range(1, len(rows[0]) + 1)], rows
+    names, below = rows[0], rows[1:]
+    if len(below) > 1 and _divides(names, below[0]):
+        names, below = (
+            [" ".join(dict.fromkeys(filter(None, two))) for two in zip(names, below[0], strict=True)],
+            below[1:],
+        )
+    return [name or str(i) for i, name in enumerate(names, 1)], below
+
+
+def _divides(names: Row, row: Row) -> bool:
+    """Whether a row names the parts of columns above which one name stands several times, as of a merged cell."""
+    shared = [i for i, name in enumerate(names) if name and names.count(name) > 1]
+    parts = [row[i] for i in shared]
+    return len(set(parts)) > 1 and not any(not part or _NUMBER.fullmatch(part) for part in parts)
+
+
+def _can_head(first: Row, below: Sequence[Row]) -> bool:
+    """Whether the cells of the first row are names: no numbers, or periods that most rows below it do not have."""
+    numbers = [place for place, cell in enumerate(first) if _NUMBER.fullmatch(cell) and cell]
+    return not numbers or (
+        _are_periods(first, numbers) and 2 * sum(_are_periods(row, numbers) for row in below) < len(below)
+    )
+
+
+def _are_periods(row: Row, places: Sequence[int]) -> bool:
+    cells = [row[place] for place in places if place < len(row)]
+    return len(cells) == len(places) and all(map(_PERIOD.fullmatch, cells))
 
 
 def _are_long(rows: Sequence[Row]) -> bool:
@@ -105,8 +163,3 @@ def _lists(header: Row, rows: Sequence[Row]) -> Iterator[str]:
     for row in rows:
         yield from (f"- {name}: {cell}" for name, cell in zip(header, row, strict=False) if cell)
         yield ""
-
-
-def markdown_row(cells: Sequence[str]) -> str:
-    """Cells, none of them with a line break, as a row of a Markdown table."""
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"

@@ -8,10 +8,10 @@ from datetime import date, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 
+from rag.quantities.numerals import chinese_number
 from rag.reading.extraction.clean import clean_line
 from rag.reading.extraction.roles import ROLES, role_bits
 from rag.reading.extraction.structured import Facts, Thing, kinds_of, text_of
-from rag.text import chinese_number
 
 _ISO = re.compile(
     r"(?<!\d)((?:19|20)\d\d)-(\d\d)-(\d\d)(?:[T ](\d\d:\d\d(?::\d\d)?)(?:\.\d+)?\s?(Z|[+-]\d\d:?\d\d)?)?(?!\d)"
@@ -81,7 +81,7 @@ def _month(text: str) -> int:
 
 def _number(text: str) -> int:
     """An Arabic number, a year digit by digit (二〇二四), or a number below a hundred (二十一)."""
-    return int(text) if text.isascii() else chinese_number(text.replace("○", "零"))
+    return int(text) if text.isascii() else int(chinese_number(text.replace("○", "零")))
 
 
 _ORDERS = (

@@ -30,6 +30,7 @@ _LINK = re.compile(
 )
 _DEFINITION = re.compile(r"^ {0,3}\[[^\]\n]{1,200}\]:[ \t]+\S[^\n]*\n?", re.MULTILINE)
 _AUTOLINK = re.compile(r"<((?:https?://|mailto:)[^<>\s]+)>")
+_HEADING = re.compile(r"^#{1,6} +([^ \n].*)$", re.MULTILINE)
 _FRONT_MATTER = re.compile(r"\A---\n(.*?)\n(?:---|\.\.\.)(?:\n|\Z)", re.DOTALL)
 _TITLE = re.compile(r"^title:(.*)$", re.MULTILINE)
 
@@ -67,6 +68,12 @@ def front_matter_title(text: str) -> tuple[str, str]:
         return "", text
     title = _TITLE.search(header[1])
     return (title[1].strip().strip("\"'").strip() if title else ""), text[header.end() :]
+
+
+def first_heading(text: str) -> str:
+    """The first heading of a Markdown text, or ""."""
+    match = _HEADING.search(text)
+    return clean_line(match[1].rstrip(" #")) if match else ""
 
 
 def _plain(text: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -25,16 +25,27 @@ class Forest:
     def __init__(self, start: float, trees: Sequence[Node]) -> None:
         self.start = start
         self.trees = tuple(trees)
+        self._score = _compiled(start, self.trees)
 
     def probability(self, row: Sequence[float]) -> float:
         """How likely a block with these features belongs to the page's own text, from 0 to 1."""
-        total = self.start
-        for node in self.trees:
-            while type(node) is tuple:
-                column, threshold, low, high = node
-                node = low if row[column] <= threshold else high
-            total += node  # type: ignore[operator]
-        return 1.0 / (1.0 + math.exp(-total))
+        return 1.0 / (1.0 + math.exp(-self._score(row)))
+
+
+def _compiled(start: float, trees: Sequence[Node]) -> Callable[[Sequence[float]], float]:
+    """The sum of the trees as one function: a page has hundreds of blocks, and walking tuples takes twice the time."""
+    lines = ["def score(row):", f"    total = {float(start)!r}", *(f"    total += {_written(tree)}" for tree in trees)]
+    made: dict[str, Callable[[Sequence[float]], float]] = {}
+    exec("\n".join([*lines, "    return total"]), made)  # numbers of our own, see `_node`
+    return made["score"]
+
+
+def _written(node: Node) -> str:
+    """A tree as a Python expression of `row`."""
+    if not isinstance(node, tuple):
+        return repr(float(node))
+    column, threshold, low, high = node
+    return f"({_written(low)} if row[{int(column)}] <= {float(threshold)!r} else {_written(high)})"
 
 
 @cache

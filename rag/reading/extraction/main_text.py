@@ -15,12 +15,14 @@ import copy
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, compress
 from typing import Any
 
 from rag.reading.extraction.features import HEADINGS, Trigrams, describe, words_of
 from rag.reading.extraction.forest import Forest, fitted
-from rag.reading.extraction.render import data_tables, markdown
+from rag.reading.extraction.grid import data_tables, table_of
+from rag.reading.extraction.panels import LABEL
+from rag.reading.extraction.render import markdown
 from rag.reading.extraction.roles import LANDMARKS, ROLES
 from rag.reading.extraction.segments import Block, segment
 from rag.reading.extraction.structured import Facts, Thing, kinds_of, plain, text_of
@@ -109,6 +111,8 @@ _MOST = 0.5
 _MAX_HEADING = 200
 _LOOKED_AHEAD = 2
 _MIN_CHANCE = 0.2
+_LINKED = 0.95
+_MOST_TEASERS = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +147,8 @@ def judge_blocks(body: Any, blocks: Sequence[Block], facts: Facts, forest: Fores
         kept = {id(block) for block in _outside_furniture(blocks)}
         return [Judged(block, chance, id(block) in kept) for block, chance in zip(blocks, chances, strict=True)]
     taken = rounded_off(blocks, choose(chances, sizes), sizes, chances)
+    if facts.is_article:
+        taken = without_teasers(blocks, taken, sizes)
     return [Judged(*judged) for judged in zip(blocks, chances, taken, strict=True)]
 
 
@@ -189,12 +195,30 @@ def rounded_off(
     for i in reversed(range(len(blocks))):
         if not whole[i] and chances[i] >= _MIN_CHANCE and _is_heading(blocks[i]):
             whole[i] = _leads_to_text(i, blocks, whole)
+        elif blocks[i].place.node.get(LABEL) is not None:
+            whole[i] = whole[i + 1] if i + 1 < len(whole) else False
     return whole
+
+
+def without_teasers(blocks: Sequence[Block], taken: Sequence[bool], sizes: Sequence[int]) -> list[bool]:
+    """`taken` without the paragraphs that are nothing but a link: within the text of an article they lead away from it.
+
+    Where they are more than a small part of what is taken, the page is made of them.
+    """
+    kept = [is_taken and not _leads_away(block) for block, is_taken in zip(blocks, taken, strict=True)]
+    words, left = (sum(compress(sizes, chosen)) for chosen in (taken, kept))
+    return kept if words - left <= _MOST_TEASERS * words else list(taken)
+
+
+def _leads_away(block: Block) -> bool:
+    if block.link_density < _LINKED or block.place.node.tag in HEADINGS:
+        return False
+    return not any(node.tag in ("li", "table", "dl") for node in block.place.ancestors)
 
 
 def _whole_tables(blocks: Sequence[Block], taken: Sequence[bool], sizes: Sequence[int]) -> list[bool]:
     tables = data_tables(blocks)
-    of_block = [_table_of(block, tables) for block in blocks]
+    of_block = [table_of(block, tables) for block in blocks]
     balance: dict[Any, float] = {}
     for table, is_taken, size in zip(of_block, taken, sizes, strict=True):
         if table is not None:
@@ -202,10 +226,6 @@ def _whole_tables(blocks: Sequence[Block], taken: Sequence[bool], sizes: Sequenc
     return [
         balance[table] >= 0 if table is not None else is_taken for table, is_taken in zip(of_block, taken, strict=True)
     ]
-
-
-def _table_of(block: Block, tables: set[Any]) -> Any:
-    return next((node for node in reversed(block.place.ancestors) if node.tag == "table" and node in tables), None)
 
 
 def _is_heading(block: Block) -> bool:

@@ -5,15 +5,18 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import unquote, urljoin, urlsplit
+from urllib.parse import unquote
 
 from rag.reading.extraction.clean import clean_line
 from rag.reading.extraction.structured import Facts, kinds_of, text_of
 from rag.text import detect_language
+from rag.web.media import ENDINGS
+from rag.web.url_key import split_url, web_address
 
 _SEPARATORS = re.compile(r"(?<!\s)\s++[|–—·»:-]\s++|(?<!\s)\s*+[|｜_]\s*+|[|｜_]\s*+")
 
 
+_ENDING = re.compile("(?:" + "|".join(map(re.escape, ENDINGS)) + ")$", re.IGNORECASE)
 _LANGUAGE = re.compile(r"\s*([A-Za-z]{2,3})\b")
 
 
@@ -43,19 +46,14 @@ def read_head(tree: Any, facts: Facts, url: str) -> Head:
 
 def site_of(url: str) -> str:
     """The host of `url` without `www.`, or nothing for what has no host."""
-    try:
-        return (urlsplit(url).hostname or "").removeprefix("www.")
-    except ValueError:
-        return ""
+    return (split_url(url).hostname or "").removeprefix("www.")
 
 
 def name_of(url: str) -> str:
     """The last part of an address or file name without its extension, as a title of last resort."""
-    path = urlsplit(url).path if "://" in url else url
+    path = split_url(url).path if "://" in url else url
     name = unquote(path.rstrip("/").replace("\\", "/").rpartition("/")[2])
-    stem = re.sub(
-        r"\.(?:gz|html?|xhtml|md|markdown|txt|csv|tsv|pdf|docx)$", "", name.removesuffix(".gz"), flags=re.IGNORECASE
-    )
+    stem = _ENDING.sub("", name.removesuffix(".gz"))
     return clean_line(stem) or site_of(url) or clean_line(url)
 
 
@@ -111,9 +109,5 @@ def _canonical(tree: Any, url: str) -> str:
 
 def _on_same_host(href: str, url: str) -> str:
     """The absolute form of `href` if it stays on the host of `url`: no page may speak for another's."""
-    try:
-        target = urljoin(url, href)
-        same = urlsplit(target).netloc.lower() == urlsplit(url).netloc.lower()
-    except ValueError:
-        return ""
-    return target if same and target.startswith(("http://", "https://")) else ""
+    target = web_address(url, href)
+    return target if split_url(target).netloc.lower() == split_url(url).netloc.lower() else ""

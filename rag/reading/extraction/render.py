@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
 
 from rag.reading.extraction.features import HEADINGS
+from rag.reading.extraction.grid import cell_of, data_tables, table_of, write_table
+from rag.reading.extraction.lists import marks_of
 from rag.reading.extraction.segments import Block
 
 _LISTS = frozenset(["ul", "ol", "menu"])
-_CELLS = frozenset(["td", "th"])
-_MAX_CELL = 400
+_ENTRIES = frozenset(["dt", "dd", "li", "table", "blockquote"])
 _MAX_INDENT = 6
+_MAX_TERM = 80
+_WIDE = re.compile("[\u3040-\u30ff\u3400-\u9fff）】」]")
 
 
 def markdown(blocks: Sequence[Block]) -> str:
-    """The blocks as Markdown text; list items and rows of one table stand close, all else a blank line apart."""
+    """The blocks as Markdown text; items of one list stand close, all else a blank line apart."""
     output: list[str] = []
     previous: Any = None
     for group, lines in _pieces(blocks):
@@ -26,37 +31,92 @@ def markdown(blocks: Sequence[Block]) -> str:
     return "".join(output)
 
 
+@dataclass(slots=True)
+class _Written:
+    """What was begun already: items of lists and entries of definition lists; and the marks of the lists' items."""
+
+    begun: set[Any] = field(default_factory=set)
+    marks: dict[Any, str] = field(default_factory=dict)
+
+    def mark(self, item: Any) -> str:
+        if item in self.begun:
+            return "  "
+        self.begun.add(item)
+        if item not in self.marks:
+            box = item.getparent()
+            self.marks |= marks_of(box) if box is not None and box.tag in _LISTS else {item: "- "}
+        return self.marks[item]
+
+
 def _pieces(blocks: Sequence[Block]) -> Iterator[tuple[Any, str]]:
-    """Each piece of Markdown with what it stands close to others of: its outermost list or its table."""
-    tables = data_tables(blocks)
-    items: set[Any] = set()
-    started: set[Any] = set()
-    for row, group in groupby(blocks, key=lambda block: _row_of(block, tables)):
-        if row is None:
-            for block in group:
-                yield _outer_list(block), _piece(block, items)
-        else:
-            table = next(row.iterancestors("table"))
-            text = _row(group)
-            if table not in started:
-                started.add(table)
-                text += "\n" + "|" + "---|" * (text.count(" | ") + 1)
-            yield table, text
+    """Each piece of Markdown with the outermost list that it stands in, close to its other items."""
+    tables, written = data_tables(blocks), _Written()
+    for table, group in groupby(blocks, key=lambda block: table_of(block, tables)):
+        if table is None:
+            yield from _outside_tables(list(group), written)
+            continue
+        in_cells: list[Block] = []
+        for block in group:
+            if cell_of(block, table) is None:  # its caption
+                yield None, _piece(block, written)
+            else:
+                in_cells.append(block)
+        if in_cells and (text := write_table(table, in_cells)):
+            yield None, text
 
 
-def _piece(block: Block, items: set[Any]) -> str:
+def _outside_tables(blocks: Sequence[Block], written: _Written) -> Iterator[tuple[Any, str]]:
+    """The pieces of text and lists; what a definition list says of short terms comes on one line with them."""
+    for box, entries in groupby(blocks, key=_definitions_of):
+        terms: list[Block] = []
+        is_defined = False
+        for block in entries:
+            entry = _entry_of(block)
+            is_new = entry is not None and entry not in written.begun
+            written.begun.add(entry)
+            if is_new and entry.tag == "dt":
+                terms, is_defined = [block] if is_defined else [*terms, block], False
+                continue
+            name = ", ".join(_line(term.text) for term in terms)
+            if is_new and 0 < len(name) <= _MAX_TERM:
+                yield box, f"- {_named(name)}{_line(block.text)}"
+            else:
+                yield from ((None, _piece(term, written)) for term in terms if not is_defined)
+                yield _outer_list(block), _piece(block, written)
+            is_defined = True
+        yield from ((None, _piece(term, written)) for term in terms if not is_defined)
+
+
+def _definitions_of(block: Block) -> Any:
+    """The definition list that a block is an entry of, or in."""
+    return next((node for node in reversed(block.place.ancestors) if node.tag == "dl"), None)
+
+
+def _entry_of(block: Block) -> Any:
+    """The `dt` or `dd` of which a block is the text, with nothing but plain wrappers between."""
+    if block.place.is_code or block.place.node.tag in HEADINGS:
+        return None
+    found: Any = next((node for node in reversed(block.place.ancestors) if node.tag in _ENTRIES), None)
+    return found if found is not None and found.tag in ("dt", "dd") else None
+
+
+def _named(term: str) -> str:
+    """A term before what it means."""
+    if term.endswith((":", "：")):
+        return f"{term} "
+    return f"{term}：" if _WIDE.search(term[-1]) else f"{term}: "
+
+
+def _piece(block: Block, written: _Written) -> str:
     place, text = block.place, block.text
     if place.is_code:
-        return _fenced(text)
+        return fenced(text)
     tag = place.node.tag
     if tag in HEADINGS:
         return "#" * HEADINGS[tag] + " " + _line(text)
     item, level = _item_of(block)
     if item is not None:
-        indent = "  " * min(level - 1, _MAX_INDENT)
-        mark = "  " if item in items else "- "
-        items.add(item)
-        return indent + mark + _line(text)
+        return "  " * min(level - 1, _MAX_INDENT) + written.mark(item) + _line(text)
     if any(node.tag == "blockquote" for node in place.ancestors):
         return "> " + text.replace("\n", "\n> ")
     return text
@@ -84,47 +144,12 @@ def _outer_list(block: Block) -> Any:
     return next((node for node in block.place.ancestors if node.tag in _LISTS), None)
 
 
-def data_tables(blocks: Iterable[Block]) -> set[Any]:
-    """Tables of short cells without tables in them; others only lay out a page."""
-    found: dict[Any, bool] = {}
-    for block in blocks:
-        tables = [node for node in block.place.ancestors if node.tag == "table"]
-        for outer in tables[:-1]:
-            found[outer] = False
-        if tables:
-            is_short = len(block.text) <= _MAX_CELL and not block.place.is_code
-            found[tables[-1]] = found.get(tables[-1], True) and is_short
-    return {table for table, is_data in found.items() if is_data}
-
-
-def _row_of(block: Block, tables: set[Any]) -> Any:
-    """The row of a data table in which a block stands, if it stands in one."""
-    row = None
-    for node in block.place.ancestors:
-        if node.tag == "table":
-            row = None
-        elif node.tag == "tr":
-            row = node
-    table = next(row.iterancestors("table"), None) if row is not None else None
-    return row if table in tables else None
-
-
-def _row(blocks: Iterable[Block]) -> str:
-    """One row; the blocks of one cell are joined."""
-    cells = groupby(blocks, key=_cell_of)
-    texts = (" ".join(_line(block.text) for block in group) for _, group in cells)
-    return "| " + " | ".join(text.replace("|", "\\|") for text in texts) + " |"
-
-
-def _cell_of(block: Block) -> Any:
-    return next((node for node in reversed(block.place.ancestors) if node.tag in _CELLS), None)
-
-
-def _fenced(code: str) -> str:
+def fenced(code: str, language: str = "") -> str:
+    """A listing of code in a fence that no line of it ends."""
     fence = "```"
     while fence in code:
         fence += "`"
-    return f"{fence}\n{code}\n{fence}"
+    return f"{fence}{language}\n{code}\n{fence}"
 
 
 def _line(text: str) -> str:

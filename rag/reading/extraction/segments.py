@@ -6,6 +6,7 @@ The units that are kept or left out, as in boilerplate detection by shallow text
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,7 +21,10 @@ SKIPPED = frozenset(
     "script style template svg iframe object embed canvas audio video head select datalist map area input "
     "textarea".split()
 )
+STRUCK = frozenset(["del", "s", "strike"])
 _BREAK = "\v"
+_STRUCK_START, _STRUCK_END = "\x0e", "\x0f"
+_STRUCK_RUN = re.compile("\x0e([^\x0e\x0f]*)\x0f?")
 _MAX_ANCESTORS = 60
 _NEAR_LEVELS = 3
 _LEVEL_BITS = 24
@@ -96,6 +100,7 @@ class _Writer:
     pieces: list[str] = field(default_factory=list)
     link_depth: int = 0
     button_depth: int = 0
+    struck_depth: int = 0
     links: int = 0
     linked: int = 0
     pressed: int = 0
@@ -113,6 +118,8 @@ class _Writer:
             size = len(text)
             self.blocks.append(Block(text, place, min(self.linked, size), min(self.pressed, size), self.links))
         self.pieces.clear()
+        if self.struck_depth:
+            self.pieces.append(_STRUCK_START)
         self.linked = self.pressed = 0
         self.links = 1 if self.link_depth else 0
 
@@ -124,12 +131,18 @@ class _Writer:
             self.button_depth += 1
         elif tag == "br":
             self.pieces.append(_BREAK)
+        elif tag in STRUCK:
+            self.struck_depth += 1
+            self.pieces.append(_STRUCK_START)
 
     def end_inline(self, tag: str) -> None:
         if tag == "a":
             self.link_depth -= 1
         elif tag == "button":
             self.button_depth -= 1
+        elif tag in STRUCK:
+            self.struck_depth -= 1
+            self.pieces.append(_STRUCK_END)
 
 
 def segment(body: Any) -> list[Block]:
@@ -179,7 +192,20 @@ def _end(node: Any, tag: str, writer: _Writer, places: list[Place]) -> None:
 
 def _tidy(text: str, is_code: bool) -> str:
     if is_code:
-        code = text.replace(_BREAK, "\n").strip("\n")
+        code = text.replace(_BREAK, "\n").replace(_STRUCK_START, "").replace(_STRUCK_END, "").strip("\n")
         return code if code.strip() else ""
+    if _STRUCK_START in text:
+        text = _STRUCK_RUN.sub(_strike, text).replace(_STRUCK_END, "")
     lines = (" ".join(line.split()) for line in text.split(_BREAK))
     return "\n".join(line for line in lines if line)
+
+
+def _strike(run: re.Match[str]) -> str:
+    """What is struck out between two tildes on each side, line by line, with its spaces outside."""
+    lines = (
+        f"{line[: len(line) - len(line.lstrip())]}~~{line.strip()}~~{line[len(line.rstrip()) :]}"
+        if line.strip()
+        else line
+        for line in run[1].split(_BREAK)
+    )
+    return _BREAK.join(lines)

@@ -42,6 +42,11 @@ class Facts:
         return {kind for thing in self.things for kind in kinds_of(thing)}
 
     @property
+    def is_article(self) -> bool:
+        """Whether the page says that it is one."""
+        return bool(_ARTICLE & self.types) or self.meta.get("og:type", "").lower() == "article"
+
+    @property
     def described(self) -> str:
         """Every description of the page or of a thing on it, line by line."""
         own = [self.meta[name] for name in _META_DESCRIPTIONS if name in self.meta]

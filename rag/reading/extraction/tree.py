@@ -34,7 +34,32 @@ def parse(source: str) -> Any:
         tree = document_fromstring(data, parser=HTMLParser(encoding="utf-8")) if data.strip() else None
     except etree.ParserError:
         return None
-    return tree if tree is None else _with_body(tree)
+    if tree is None:
+        return None
+    for template in tree.xpath("//template[@shadowrootmode or @shadowroot]"):
+        _attach(template)
+    return _with_body(tree)
+
+
+def _attach(template: Any) -> None:
+    """Put what a declarative shadow root holds into its element, whose own children are drawn only in its slots."""
+    host = template.getparent()
+    if host is None:
+        return
+    own = [node for node in host if node is not template]
+    text, template.tail = (host.text or "") + (template.tail or ""), None
+    host.text, template.tail = None, None
+    for node in own:
+        host.remove(node)
+    for slot in [one for one in template.iter("slot") if next(one.iterancestors("template")) is template]:
+        given = [node for node in own if isinstance(node.tag, str) and node.get("slot", "") == slot.get("name", "")]
+        if given or (text.strip() and not slot.get("name")):
+            for child in list(slot):
+                slot.remove(child)
+            slot.text = text if not slot.get("name") else None
+            slot.extend(given)
+        slot.drop_tag()
+    template.drop_tag()
 
 
 def _with_body(tree: Any) -> Any:
@@ -47,6 +72,14 @@ def _with_body(tree: Any) -> Any:
     body.extend(list(head)[visible:])
     tree.append(body)
     return tree
+
+
+def by_id(tree: Any) -> dict[str, Any]:
+    """The elements of `tree` by their ids, the first of each."""
+    found: dict[str, Any] = {}
+    for node in tree.xpath("//*[@id]"):
+        found.setdefault(node.get("id"), node)
+    return found
 
 
 def is_huge(tree: Any) -> bool:

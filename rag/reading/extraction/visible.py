@@ -35,18 +35,21 @@ _OFF_SCREEN = re.compile(rf"(?:^|[;\s])(?:left|right|top|bottom|margin-left|marg
 _OUT_OF_FLOW = re.compile(r"position\s*:\s*(?:absolute|fixed)|margin-", re.IGNORECASE)
 
 
-def remove_hidden(tree: Any) -> int:
-    """Take what is not drawn out of an lxml tree, but not the text after it; returns how many elements."""
+def find_hidden(tree: Any) -> list[Any]:
+    """The elements of an lxml tree that are not drawn, in the order of the page; scripts and comments are taken out."""
     for node in tree.xpath(_COMMENTS):
-        _drop(node)
+        drop(node)
     is_late = any(_LATE_PARTS_SCRIPT in (script.text or "") for script in tree.iter("script"))
     for node in tree.xpath(_SCRIPTS):
-        _drop(node)
-    doomed = [node for node in tree.xpath(_CANDIDATES) if _is_hidden(node, is_late)]
-    doomed = [node for node in doomed if not _is_whole_page(node, tree)]
-    for node in doomed:
-        _drop(node)
-    return len(doomed)
+        drop(node)
+    doomed = [node for node in tree.xpath(_CANDIDATES) if is_hidden(node, is_late)]
+    return [node for node in doomed if not _is_whole_page(node, tree)]
+
+
+def drop(node: Any) -> None:
+    """Take an element out of its tree, but not the text after it."""
+    if node.getparent() is not None:
+        node.drop_tree()
 
 
 def hides(style: str) -> bool:
@@ -57,7 +60,15 @@ def hides(style: str) -> bool:
     return bool(_OFF_SCREEN.search(style) and _OUT_OF_FLOW.search(style))
 
 
-def _is_hidden(node: Any, has_late_parts: bool) -> bool:
+def declarations(node: Any) -> dict[str, str]:
+    """An element's inline style: values by property, in lower case."""
+    parts = ((node.get("style") or "")[:_MAX_STYLE].lower().split(";")) if node.get("style") else ()
+    pairs = (part.partition(":") for part in parts)
+    return {name.strip(): value.strip() for name, _, value in pairs}
+
+
+def is_hidden(node: Any, has_late_parts: bool = False) -> bool:
+    """Whether an element hides itself, or is of a kind that is not drawn."""
     if node.tag in _ROOTS:
         return False
     if node.get("hidden") is not None:
@@ -80,8 +91,3 @@ def _is_whole_page(node: Any, tree: Any) -> bool:
 
 def _length(node: Any) -> int:
     return sum(map(len, map(str.strip, node.itertext())))
-
-
-def _drop(node: Any) -> None:
-    if node.getparent() is not None:
-        node.drop_tree()

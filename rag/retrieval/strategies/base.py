@@ -39,8 +39,8 @@ class Tuning:
     they say are handed on.
     """
 
-    dense_weight: float = 0.5
-    sparse_weight: float = 0.5
+    dense_weight: float = 0.75
+    sparse_weight: float = 0.25
     rrf_k: float = RRF_K
     fetch_k: int = 40
     pre_ranker: PreRanker = "weighted"
@@ -156,6 +156,8 @@ class Engine:
         self.sparse = sparse
         self.expander = expander
         self.reranker = reranker
+        self.problem: ModelError | None = None
+        """Why the embedding model gave no vector for this search: keywords search then."""
 
     def hits(
         self,
@@ -170,9 +172,9 @@ class Engine:
     ) -> tuple[list[Hit], tuple[str, ...]]:
         """The best `limit` chunks (by default fetch_k) for `text` (by default the question), and the legs that voted.
 
-        A leg that cannot read the text does not vote; where none of `legs` can, keywords do. `vector` (d,),
-        L2-normalised, is what the dense leg is asked instead of the text. `others` are searched in the same
-        round trip; `fuse` gets their legs as `dense.2`, `sparse.2` and so on.
+        A leg that cannot read the text, or whose model does not answer, does not vote; where none of `legs` can,
+        keywords do. `vector` (d,), L2-normalised, is what the dense leg is asked instead of the text. `others` are
+        searched in the same round trip; `fuse` gets their legs as `dense.2`, `sparse.2` and so on.
         """
         limit = limit or max(request.fetch_k, request.k)
         dense, sparse = self._query(text or request.question, legs, request.before)
@@ -194,8 +196,12 @@ class Engine:
         return hits, voted
 
     def _query(self, text: str, legs: frozenset[str], before: Sequence[str]) -> Query:
-        readable = "dense" in legs and self.model.can_read(text)
-        dense = dense_query(text, before, self.model, self.sparse) if readable else None
+        dense = None
+        if "dense" in legs and self.problem is None and self.model.can_read(text):
+            try:
+                dense = dense_query(text, before, self.model, self.sparse)
+            except ModelError as error:
+                self.problem = error
         return dense, sparse_query(text, before, self.sparse) if "sparse" in legs or dense is None else None
 
 

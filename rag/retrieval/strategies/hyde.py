@@ -31,7 +31,10 @@ class Hyde:
         notes = {"expander": engine.expander.name, "passage": passage}
         if not passage or not engine.model.can_read(passage):
             return Found(hits, legs, notes, diversify=True)
-        hits, legs = engine.hits(request, vector=_between(request.question, passage, engine))
+        try:
+            hits, legs = engine.hits(request, vector=_between(request.question, passage, engine))
+        except ModelError as error:
+            engine.problem = error
         return Found(hits, legs, notes, diversify=True)
 
 

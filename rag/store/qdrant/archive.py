@@ -37,9 +37,9 @@ from rag.store.qdrant.edge.config import os_fault
 
 MANIFEST = "manifest.json"
 PART_BYTES = 64 * 1024 * 1024
-"""What one part may hold when unpacked."""
+"""Maximum unpacked size of one part."""
 ROWS_BYTES = 8 * 1024 * 1024
-"""What the rows of a part may be; JSON in memory is up to thirty times its size, hence so little."""
+"""Maximum size of a part's rows; JSON takes up to thirty times its size in memory."""
 _LINE_BYTES = 256 * 1024
 _MANIFEST_BYTES = 64 * 1024
 _DIRECTORY_BYTES = 16 * 1024 * 1024  # of the zip's own list of parts: some 200 000 of them
@@ -197,7 +197,7 @@ class ArchiveReader:
 
 
 def _directory_bytes(path: Path) -> int:
-    """How large the zip says its list of parts is, without reading it. Raises ValueError for what is no zip."""
+    """Return the size of the zip's directory without reading it. Raises ValueError if it is no zip."""
     with path.open("rb") as file:
         file.seek(0, os.SEEK_END)
         size = file.tell()

@@ -1,4 +1,4 @@
-"""Whether every page has its chunks, and every chunk its page: what a restored snapshot or a lost disk may have left.
+"""Checks that every page has its chunks and every chunk its page and text, for example after a disk failure.
 
 No commit of this program leaves such a thing; so it is read from what is there, not from what was written down.
 """
@@ -8,20 +8,25 @@ from __future__ import annotations
 import logging
 import time
 from collections import Counter
+from typing import Any
 
 from qdrant_client import QdrantClient, models
 
 from rag.store.ports import Audit
 from rag.store.qdrant.commit import Committer
-from rag.store.qdrant.records import is_removed, match, walk
+from rag.store.qdrant.records import is_damaged, is_removed, match, walk
 
 log = logging.getLogger(__name__)
-_READ = ("url_hash", "generation", "active", "left_out", "written")
+_READ = tuple(f"metadata.{name}" for name in ("url", "url_hash", "generation", "active", "left_out", "written"))
+_TEXT = ("page_content", "metadata.text_hash")
 _LIVING = 600.0  # seconds for which chunks that are not active may belong to a commit under way
 
 
 def audit(client: QdrantClient, pages: str, chunks: str, committer: Committer, *, deep: bool) -> Audit:
-    """Compare records with chunks, and repair. Without `deep` only where the numbers of both differ on the whole."""
+    """Compare records with chunks, and repair. Without `deep` only where the numbers of both differ on the whole.
+
+    A chunk whose text is damaged is deleted: its page lacks it from then on.
+    """
     records = {
         str(data["url_hash"]): (str(data["generation"]), int(data["chunks"]))
         for record in walk(client, pages, payload=["url_hash", "generation", "chunks", "removed"])
@@ -30,17 +35,24 @@ def audit(client: QdrantClient, pages: str, chunks: str, committer: Committer, *
     if not deep and _count(client, chunks) == sum(count for _, count in records.values()):
         return Audit()
     there: Counter[tuple[str, str]] = Counter()
-    for point in walk(client, chunks, payload=[f"metadata.{name}" for name in _READ]):
+    damaged: dict[Any, str] = {}
+    for point in walk(client, chunks, payload=[*_READ, *(_TEXT if deep else ())]):
         data = (point.payload or {})["metadata"]
-        if data["active"] or data.get("left_out") or data["written"] < time.time() - _LIVING:
+        if deep and is_damaged(point.payload or {}):
+            damaged[point.id] = data["url"]
+        elif data["active"] or data.get("left_out") or data["written"] < time.time() - _LIVING:
             there[data["url_hash"], data["generation"]] += 1
+    if damaged:
+        client.delete(chunks, models.PointIdsList(points=list(damaged)))
     lacking = [one for one, (generation, count) in records.items() if there[one, generation] < count]
     surplus = {one for one, generation in there if generation != records.get(one, ("", 0))[0]}
-    found = Audit(sum(map(committer.give_up, lacking)), len(surplus))
+    found = Audit(sum(map(committer.give_up, lacking)), len(surplus), tuple(dict.fromkeys(damaged.values())))
     for one in surplus:
         committer.settle(one)
     if lacking or surplus:
         log.warning("%d pages lacked chunks, %d had chunks that are not theirs", found.lacking, found.surplus)
+    for url in found.damaged:
+        log.warning("the text of %s was damaged: it must be taken in again", url)
     return found
 
 

@@ -43,7 +43,7 @@ def connect(settings: Settings) -> QdrantClient:
 
 
 def is_shared(client: QdrantClient) -> bool:
-    """Whether other processes may write at the same time: true of a server only."""
+    """Return whether other processes may write at the same time, which is true only of a server."""
     return not isinstance(client, EdgeClient) and not isinstance(client._client, QdrantLocal)
 
 
@@ -60,7 +60,7 @@ def away_since(client: QdrantClient) -> datetime | None:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How collections are made: the options of create_collection for those of records and of chunks.
+    """Options of create_collection for the collections of records and of chunks.
 
     `on_disk` says whether vectors are read from the disk. All are empty for the embedded engine, which has no choice.
     """
@@ -71,7 +71,7 @@ class Layout:
 
 
 def layout(client: QdrantClient) -> Layout:
-    """How the settings want collections to be made that `client` makes."""
+    """Return the collection options of the settings for `client`."""
     return client.layout if isinstance(client, Server) else Layout()
 
 
@@ -85,7 +85,7 @@ _QUANTIZATIONS: Mapping[str, models.QuantizationConfig | None] = {
 
 
 def _layout(settings: Settings) -> Layout:
-    """Records lie in one shard; chunks too, unless more are asked for, since each shard weighs terms by itself."""
+    """Records lie in one shard; chunks too, unless more are asked for, since each shard weighs terms separately."""
     copies = {
         "replication_factor": settings.qdrant_replicas,
         "write_consistency_factor": settings.qdrant_write_consistency,
@@ -142,7 +142,7 @@ def _be_quiet() -> None:
 
 
 def look(client: QdrantClient) -> Notice | None:
-    """What to say of a server that is away, after another look at it; None for one that answers."""
+    """Check the server again. Return a notice if it doesn't respond, else None."""
     if away_since(client) is None:
         return None
     try:

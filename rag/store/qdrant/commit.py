@@ -1,4 +1,4 @@
-"""How a page changes: all of it at once, however many processes write it, whatever ends them when.
+"""Atomic changes of a page, safe with several writing processes and crashes.
 
 A page's record names the *generation* of chunks that is the page, under a revision `rev` that nothing but a
 compare-and-set changes:
@@ -29,12 +29,13 @@ import numpy as np
 from qdrant_client import QdrantClient, models
 
 from rag.dates import now
-from rag.errors import StoreError
+from rag.errors import LibraryMovedError, StoreError
 from rag.store.duplicates import joined_aliases, sign
 from rag.store.ports import Draft, NewChunks, Stand
 from rag.store.qdrant.locks import LibraryLocks
 from rag.store.qdrant.records import (
     DENSE,
+    LIBRARIES,
     ORDER,
     SPARSE,
     WITHOUT_TEXT,
@@ -42,7 +43,9 @@ from rag.store.qdrant.records import (
     Stored,
     chunk_id,
     chunk_payload,
+    chunks_collection,
     claim_payload,
+    library_id,
     match,
     page_from,
     page_id,
@@ -113,9 +116,12 @@ class _Attempt:
 class Committer:
     """Writes pages of one library by the protocol above."""
 
-    def __init__(self, client: QdrantClient, pages: str, chunks: str, versions: Versions, locks: LibraryLocks) -> None:
+    def __init__(
+        self, client: QdrantClient, library: str, pages: str, chunks: str, versions: Versions, locks: LibraryLocks
+    ) -> None:
         self.versions = versions
         self._client = client
+        self._library = library
         self._pages = pages
         self._chunks = chunks
         self._locks = locks
@@ -130,6 +136,7 @@ class Committer:
         stands: dict[str, Stand] = {}
         left = {draft.page.url_hash: draft for draft in drafts}
         with self._locks.pages(left):
+            self._check_current()
             for tried in range(_TRIES):
                 attempts = self._attempts(left, stands, is_first=not tried)
                 if attempts:
@@ -187,7 +194,7 @@ class Committer:
     def _swap(self, swaps: Sequence[_Swap]) -> set[str]:
         """Send compare-and-sets until it is known how they ended; the hashes of the pages where they took place.
 
-        An answer may get lost on its way while the write goes on: what is undecided is sent again as it was.
+        A response may get lost while the write continues: what is undecided is sent again as it was.
         """
         won: set[str] = set()
         for _ in range(_RESENT):
@@ -255,6 +262,7 @@ class Committer:
         count = 0
         left = list(dict.fromkeys(url_hashes))
         with self._locks.pages(left), self._locks.switch:
+            self._check_current()
             for _ in range(_TRIES):
                 present = [one for one in self.records(left).values() if not one.removed]
                 token = uuid4().hex[:16]
@@ -266,6 +274,13 @@ class Committer:
                 if not left:
                     return count
         raise StoreError("commit_incomplete", url=swaps[0].page.url)
+
+    def _check_current(self) -> None:
+        """Raises LibraryMovedError where another set of chunks than ours is searched by now."""
+        found = self._client.retrieve(LIBRARIES, [library_id(self._library)], with_payload=["model"])
+        model = (found[0].payload or {}).get("model") if found else None
+        if model and chunks_collection(self._library, model) != self._chunks:
+            raise LibraryMovedError("library_moved", library=self._library)
 
     # Clearing up
 
@@ -314,7 +329,7 @@ class Committer:
 
 
 def _is_as_good(stored: Stored, draft: Draft) -> bool:
-    """Whether what another process wrote is the draft's text cut alike, or was fetched later."""
+    """Return whether another process wrote the same text with the same splitting, or a later fetch."""
     if stored.removed:
         return False
     ours, theirs = draft.page.checked_at or draft.page.added_at, stored.page.checked_at or stored.page.added_at
@@ -353,7 +368,7 @@ def _flags(left_out: bool) -> dict[str, bool]:
 
 
 def _clearing(stored: Stored) -> list[Any]:
-    """What is to be done with the chunks of a page whose record was read as `stored`."""
+    """Return the chunk operations for a page whose record was read as `stored`."""
     ours, current = (
         match("metadata.url_hash", stored.page.url_hash),
         match("metadata.generation", stored.page.generation),
@@ -378,7 +393,7 @@ def _tokens(stored: Stored | None) -> Sequence[str]:
 
 
 def _next_rev(before: Stored | None) -> int:
-    """The first revision is taken from the clock: where a record was lost altogether, it goes on growing."""
+    """The first revision is taken from the clock: if a record was lost altogether, it keeps growing."""
     return before.rev + 1 if before and before.rev else time.time_ns() // 1_000_000
 
 

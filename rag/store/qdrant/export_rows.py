@@ -114,6 +114,7 @@ def _chunks_part(archive: ArchiveWriter, points: Sequence[models.Record], dimens
         parent = [data["parent_start"], data["parent_end"], data["parent_id"]] if "parent_start" in data else None
         row = {"page": data["url_hash"], "index": data["index"], "start": data["start"], "end": data["end"]}
         row |= {"section": _section(point), "hash": data["content_hash"], "parent": parent}
+        row |= {"header": data["header"][:_LONGEST]} if data.get("header") else {}
         rows.append({**row, "dense": vector is not None, "terms": len(sparse.indices) if sparse else 0})
         dense += [vector] if vector is not None else []
         terms += list(sparse.indices) if sparse else []

@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from typing import Any, get_args
 
+from rag.store.ports import text_hash
 from rag.store.qdrant.records import chunk_payload
 from rag.text import plain
 from rag.types import Chunk, Page, PageSource, PageStatus, PageVersion
+from rag.web.guard import is_web_address, shown
+from rag.web.url_key import split_url
 
 _HASH = re.compile(r"[0-9a-f]{32}")
-_NUMBERS = frozenset(["chunks", "characters", "failures", "version"])
+_NUMBERS = frozenset(["chunks", "characters", "failures", "version", "reading"])
 _LARGEST = 2**31
 _NEEDED = frozenset(["url", "url_hash", "title", "text_hash", "generation", "added_at"])
 _OPTIONAL = frozenset(field.name for field in fields(Page)) - _NEEDED
 _TIMES = frozenset(["updated_at", "checked_at"])
 # Narrower than what Python takes for a time: the engine leaves out of its order what it cannot read.
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?(?:Z|[+-]\d\d:\d\d)", re.ASCII)
+
+
+class AddressError(ValueError):
+    """A page's address that no page can have; its message is the address as it may be shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,15 +61,25 @@ def checked_page(row: Mapping[str, Any], text: str) -> Page:
     _require(bool(_HASH.fullmatch(page.url_hash)) and page.source in get_args(PageSource))
     _require(page.status in get_args(PageStatus) and page.version > 0 and bool(page.generation or not page.chunks))
     _require(_is_moment(page.added_at) and all(_is_moment(getattr(page, name) or page.added_at) for name in _TIMES))
-    _require(page.text_hash == hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest())
+    _require(page.text_hash == text_hash(text))
     return page
 
 
+def addressed(page: Page) -> Page:
+    """The page, whose address passes the test that rows of JSONL pass, or is that of a file, with its real aliases.
+
+    Raises AddressError.
+    """
+    if not (is_web_address(page.url) or (page.source in ("file", "note") and _is_file_address(page.url))):
+        raise AddressError(shown(page.url))
+    return replace(page, aliases=tuple(filter(_is_address, page.aliases)))
+
+
 def checked_claim(row: Mapping[str, Any]) -> str:
-    """The address that the page of a row says is its own."""
+    """The address that the page of a row says is its own; empty for what is none."""
     claim = row.get("claim", "")
     _require(isinstance(claim, str))
-    return str(claim)
+    return claim if _is_address(claim) else ""
 
 
 def checked_version(row: Mapping[str, Any], text: str) -> PageVersion:
@@ -82,15 +98,16 @@ def checked_chunk(row: Mapping[str, Any], pages: Mapping[str, tuple[Page, bool]]
     start, end, index, terms = row["start"], row["end"], row["index"], row["terms"]
     _require(all(type(value) is int for value in (start, end, index, terms)) and type(row["dense"]) is bool)
     _require(0 <= start <= end <= len(page.text) and 0 <= index < page.chunks and 0 <= terms <= 1_000_000)
-    section, content_hash = row["section"], row["hash"]
-    _require(isinstance(content_hash, str) and isinstance(section, list) and all(isinstance(s, str) for s in section))
+    section, content_hash, header = row["section"], row["hash"], row.get("header", "")
+    _require(isinstance(content_hash, str) and isinstance(header, str))
+    _require(isinstance(section, list) and all(isinstance(s, str) for s in section))
     parent, parent_id = None, ""
     if row.get("parent") is not None:
         first, last, parent_id = row["parent"]
         _require(type(first) is int and type(last) is int and isinstance(parent_id, str))
         _require(0 <= first <= start and end <= last <= len(page.text))
         parent = (first, last)
-    chunk = Chunk(index, page.text[start:end], start, end, tuple(section), parent=parent)
+    chunk = Chunk(index, page.text[start:end], start, end, tuple(section), header, parent)
     return ChunkRow(page, chunk, content_hash, left_out, row["dense"], terms, parent_id)
 
 
@@ -103,8 +120,17 @@ def _value(name: str, given: Any) -> Any:
     return given
 
 
+def _is_address(given: str) -> bool:
+    return is_web_address(given) or _is_file_address(given)
+
+
+def _is_file_address(given: str) -> bool:
+    """Return whether this is a file address as imports make them, with a percent-encoded name."""
+    return split_url(given).scheme == "file" and given.isascii() and given.isprintable() and " " not in given
+
+
 def _is_moment(given: str) -> bool:
-    """Whether it is a time as the store writes them: ISO 8601, with its zone."""
+    """Return whether this is a stored time: ISO 8601 with a time zone."""
     if not _MOMENT.fullmatch(given):
         return False
     datetime.fromisoformat(given)  # ValueError for the 31st of February

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from qdrant_client import QdrantClient, models
 from rag.dates import now
 from rag.errors import ModelMismatchError
 from rag.store.duplicates import THRESHOLD, Signature, alias_hash, signature_from, similarity
-from rag.store.ports import Audit, Draft, NewChunks, Stand
+from rag.store.ports import Audit, Draft, NewChunks, Stand, text_hash
 from rag.store.qdrant.audit import audit
 from rag.store.qdrant.client import is_shared
 from rag.store.qdrant.commit import Committer
@@ -57,6 +58,7 @@ _COUNT_KEPT = 5.0  # seconds; another process over the same server may write
 _WITH_ALIASES = models.PayloadSelectorExclude(exclude=["text", "signature"])
 _WITH_SIGNATURE = models.PayloadSelectorExclude(exclude=["text", "alias_hashes", "claim_hashes"])
 _THERE = models.Filter(must_not=[match("removed", True)])
+_OF_TEXT = ["url_hash", "text", "text_hash"]
 _LOOKS = 3
 _CLAIMANTS = 8  # a site with a wrong canonical link has it on all of its pages
 _CANDIDATES = 500  # pages compared for one text; more share a band only where one text repeats hundreds of times
@@ -105,7 +107,9 @@ class Library(Searcher):
         self._versions = Versions(client, versions_collection(info.name))
         locks = library_locks(client, info.name)
         super().__init__(client, self.pages_collection, self.chunks_collection, locks)
-        self._committer = Committer(client, self.pages_collection, self.chunks_collection, self._versions, locks)
+        self._committer = Committer(
+            client, info.name, self.pages_collection, self.chunks_collection, self._versions, locks
+        )
         self._counted: tuple[int | None, float, int] = (None, 0.0, 0)  # pages: as of which change, until when, how many
 
     # Pages
@@ -115,7 +119,13 @@ class Library(Searcher):
         if not ids:
             return {}
         records = self.client.retrieve(self.pages_collection, ids, with_payload=WITHOUT_TEXT)
-        return {page.url_hash: page for page in (page_from(r.payload or {}) for r in records if not is_removed(r))}
+        found = (self._known(record.payload or {}) for record in records if not is_removed(record))
+        return {page.url_hash: page for page in found}
+
+    def _known(self, payload: Mapping[str, Any]) -> Page:
+        """The page; of one that is damaged nothing is known that would keep its site from sending it again."""
+        page = page_from(payload)
+        return replace(page, etag="", last_modified="") if page.url_hash in self._damaged else page
 
     def resolve(self, url_hashes: Sequence[str]) -> dict[str, Page]:
         wanted = dict.fromkeys(url_hashes)
@@ -125,8 +135,8 @@ class Library(Searcher):
         only = models.Filter(should=[ids, match_any("alias_hashes", list(wanted))])
         records = [*walk(self.client, self.pages_collection, only, payload=_WITH_ALIASES)]
         there = [record.payload or {} for record in reversed(records) if not is_removed(record)]
-        others = {alias: page_from(one) for one in there for alias in wanted.keys() & one.get("alias_hashes", ())}
-        return others | {one["url_hash"]: page_from(one) for one in there if one["url_hash"] in wanted}
+        others = {alias: self._known(one) for one in there for alias in wanted.keys() & one.get("alias_hashes", ())}
+        return others | {one["url_hash"]: self._known(one) for one in there if one["url_hash"] in wanted}
 
     def claimants(self, url_hashes: Sequence[str], *, most: int = _CLAIMANTS) -> dict[str, list[Page]]:
         if not url_hashes:
@@ -145,12 +155,18 @@ class Library(Searcher):
         records = [record for record in records if not is_removed(record)]
         if not records and (other := self.resolve([url_hash]).get(url_hash)):
             records = self.client.retrieve(self.pages_collection, [page_id(other.url_hash)], with_payload=True)
-        return page_from(records[0].payload or {}) if records else None
+        page = page_from(records[0].payload or {}) if records else None
+        if page and text_hash(page.text) != page.text_hash:
+            self._damaged.add(page.url_hash)
+        return page
 
     def texts(self, url_hashes: Sequence[str]) -> dict[str, str]:
         ids = [page_id(one) for one in dict.fromkeys(url_hashes)]
-        records = self.client.retrieve(self.pages_collection, ids, with_payload=["url_hash", "text"]) if ids else []
-        return {r.payload["url_hash"]: r.payload["text"] for r in records if r.payload and "text" in r.payload}
+        records = self.client.retrieve(self.pages_collection, ids, with_payload=_OF_TEXT) if ids else []
+        there = {r.payload["url_hash"]: r.payload for r in records if r.payload and "text" in r.payload}
+        whole = {one: data["text"] for one, data in there.items() if text_hash(data["text"]) == data["text_hash"]}
+        self._damaged |= there.keys() - whole.keys()
+        return whole
 
     def pages(self) -> list[Page]:
         records = walk(self.client, self.pages_collection, _THERE, payload=WITHOUT_TEXT)
@@ -226,14 +242,15 @@ class Library(Searcher):
             if len(points) == page.chunks:  # else it changed in between
                 break
         ordered = sorted(points, key=lambda point: int((point.payload or {})["metadata"]["index"]))
-        return [passage_from(point) for point in ordered]
+        return [passage for passage in map(self._checked, map(passage_from, ordered)) if passage.text]
 
     def passages(self, ids: Sequence[str]) -> list[Passage]:
         if not ids:
             return []
         points = self.client.retrieve(self.chunks_collection, list(dict.fromkeys(ids)), with_payload=True)
         by_id = {str(point.id): point for point in points}
-        return [passage_from(by_id[one]) for one in ids if one in by_id]
+        found = (self._checked(passage_from(by_id[one])) for one in ids if one in by_id)
+        return [passage for passage in found if passage.text]
 
     def reusable(self, url_hash: str) -> dict[str, tuple[NDArray[np.float32] | None, SparseVector]]:
         found = {}
@@ -251,13 +268,17 @@ class Library(Searcher):
     # Writing
 
     def is_current(self, page: Page, text: str, chunker: str) -> bool:
-        return page.generation.startswith(recipe(text, chunker, self.embedding_model))
+        whole = page.url_hash not in self._damaged
+        models = (self.embedding_model, *self.info.earlier_models)
+        return whole and page.generation.startswith(tuple(recipe(text, chunker, model) for model in models))
 
     def draft(self, page: Page, new: NewChunks, chunker: str = "", claim: str = "") -> Draft:
         return Draft(page, new, recipe(page.text, chunker, self.embedding_model), claim)
 
     def commit_all(self, drafts: Sequence[Draft]) -> list[Stand]:
-        return self._committer.commit(drafts)
+        stands = self._committer.commit(drafts)
+        self._damaged -= {draft.page.url_hash for draft in drafts}
+        return stands
 
     def update_record(self, page: Page, *, claim: str | None = None) -> None:
         self._committer.update_state(page, claim)

@@ -1,4 +1,4 @@
-"""What keeps the threads of one process off each other's pages; `commit` keeps off other processes."""
+"""Locks between the threads of one process; `commit` handles other processes."""
 
 from __future__ import annotations
 

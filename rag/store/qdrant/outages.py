@@ -1,4 +1,4 @@
-"""What becomes of a call to the server that fails: it is made again, waits, is split, or is refused in one sentence.
+"""Handling of failed server calls: retry, wait, split, or raise one clear error.
 
 A write whose answer was lost may have been done. It is sent again as it was: upserts by id, conditional writes and
 deletions do the same twice as once.
@@ -39,7 +39,7 @@ Send = Callable[[httpx.Request], httpx.Response]
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What is to be done, the code of its sentence, and what the server says besides.
+    """The action for a failure, its message code, and the server's own text.
 
     `after` are the seconds that it asks to wait; `elsewhere` says that another node may do what this one does not.
     """
@@ -110,7 +110,7 @@ class Outages:
         self._met = False
 
     def __call__(self, request: httpx.Request, send: Send) -> httpx.Response:
-        """The answer. Raises StoreAwayError where none came in time, StoreError for one that says no."""
+        """Return the response. Raises StoreAwayError if none arrives in time, StoreError for a refusal."""
         mine, began, tries = current_patience.get(), time.monotonic(), 0
         if self._is_known(mine):
             raise self.away()
@@ -135,7 +135,7 @@ class Outages:
         return StoreAwayError(code, url=self._shown(), since=since)
 
     def _is_known(self, mine: Patience) -> bool:
-        """Whether it is away for longer than the caller would wait, and somebody has just looked."""
+        """Return whether the server has been away longer than the caller waits and was just checked."""
         now = time.monotonic()
         if self.since is None or now - self._began < mine.seconds or now - self._looked >= _LOOKS:
             return False

@@ -1,4 +1,4 @@
-"""What lies in the store: its collections, their names and indexes; pages, chunks and libraries as points, and back.
+"""The stored records: collections, names and indexes; pages, chunks and libraries as points, and back.
 
 And what the engine is asked for: conditions of filters, and all the points that pass one. No other place names or
 makes collections. Ids are uuid5, so a repeated write overwrites itself.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from datetime import date, datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -32,8 +32,10 @@ ORDER = models.WriteOrdering.STRONG
 """Of a record's writes: with replicas, two that are ordered more weakly can each win on one of them."""
 KEPT = timedelta(days=1)
 """For how long a library that was removed can be restored."""
+INDEX_KEPT = timedelta(days=7)
+"""For how long the index that a library was searched with before can be gone back to."""
 FORMAT = 2
-"""How pages and chunks lie: raised when a program from before it must not write them."""
+"""The format version of pages and chunks, raised when older programs must not write them."""
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}", re.ASCII)
 _KEYWORD = models.PayloadSchemaType.KEYWORD
@@ -79,8 +81,14 @@ def pages_collection(library: str) -> str:
 
 
 def versions_collection(library: str) -> str:
-    """The texts that pages had: a collection of its own, so that listing pages need not pass them by."""
+    """Earlier texts of pages: a separate collection, so that listing pages need not pass them by."""
     return f"pagelight.{library}.versions"
+
+
+def chunks_collections(client: QdrantClient, library: str) -> list[str]:
+    """The names of all the collections of the library's chunks that there are."""
+    ours = f"pagelight.{library}.chunks."
+    return [one.name for one in client.get_collections().collections if one.name.startswith(ours)]
 
 
 def chunks_collection(library: str, embedding_model: str) -> str:
@@ -104,10 +112,9 @@ def ensure_library(client: QdrantClient, library: str, embedding_model: str, dim
     _ensure(client, chunks_collection(library, embedding_model), dense, CHUNK_INDEXES)
 
 
-def drop_library(client: QdrantClient, library: str, embedding_model: str) -> None:
+def drop_library(client: QdrantClient, library: str) -> None:
     """Delete the library's collections, those that there are."""
-    chunks = chunks_collection(library, embedding_model)
-    for name in (pages_collection(library), versions_collection(library), chunks):
+    for name in (pages_collection(library), versions_collection(library), *chunks_collections(client, library)):
         if client.collection_exists(name):
             client.delete_collection(name)
 
@@ -148,7 +155,7 @@ _PAGE_FIELDS = tuple(field.name for field in fields(Page))
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """Which state of a record this is: its revision, and the tokens of the last changes that led to it."""
+    """The state of a record: its revision, and the tokens of its last changes."""
 
     rev: int
     recent: Sequence[str] = ()
@@ -170,9 +177,13 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class LibraryInfo:
-    """What a library remembers of itself. `name` never changes; `title` is what people call it.
+    """The record of a library. `name` never changes; `title` is the name that people see.
 
     `removed_at` is when it was removed, empty for one that is there. `format` is how its pages and chunks lie.
+
+    `moving_to` is the model of an index that is being built beside the one that is searched. `previous_model` is that
+    of the one that was searched until `moved_at`, and is kept for going back. Pages are cut and named by the recipe of
+    any of `earlier_models`. `fingerprints` tell models by address from others of the same name.
     """
 
     name: str
@@ -182,6 +193,12 @@ class LibraryInfo:
     title: str = ""
     removed_at: str = ""
     format: int = FORMAT
+    moving_to: str = ""
+    previous_model: str = ""
+    previous_dimension: int = 0
+    moved_at: str = ""
+    earlier_models: tuple[str, ...] = ()
+    fingerprints: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def shown(self) -> str:
@@ -192,9 +209,14 @@ class LibraryInfo:
         """Until when one that was removed can be restored."""
         return datetime.fromisoformat(self.removed_at) + KEPT
 
+    @property
+    def back_until(self) -> datetime | None:
+        """Until when the library can go back to `previous_model` without being encoded again; None if it cannot."""
+        return datetime.fromisoformat(self.moved_at) + INDEX_KEPT if self.moved_at else None
+
 
 def recipe(text: str, chunker: str, embedding_model: str) -> str:
-    """What decides the chunks and vectors of a page: its text, the chunker, the embedding model; 16 hex digits."""
+    """Return 16 hex digits that identify a page's text, chunker and embedding model."""
     parts = "\n".join((chunker, embedding_model, content_hash(text)))
     return hashlib.sha256(parts.encode()).hexdigest()[:16]
 
@@ -236,8 +258,9 @@ def library_payload(info: LibraryInfo) -> dict[str, Any]:
 
 
 def library_from(payload: Mapping[str, Any]) -> LibraryInfo:
-    given = {field.name: payload[field.name] for field in fields(LibraryInfo) if field.name in payload}
-    return LibraryInfo(**{"format": 1, **given, "embedding_model": payload.get("model", payload["embedding_model"])})
+    given = {one.name: payload[one.name] for one in fields(LibraryInfo) if one.name in payload}
+    said = {"embedding_model": payload.get("model", payload["embedding_model"])}
+    return LibraryInfo(**{"format": 1, **given, **said, "earlier_models": tuple(given.get("earlier_models", ()))})
 
 
 def page_payload(
@@ -256,7 +279,7 @@ def page_payload(
 
 
 def claim_payload(claim: str) -> dict[str, Any]:
-    """What the page says its address is, where nobody has seen that it is so; spelled as its key, "" for nothing."""
+    """Return the unverified address that the page claims, spelled as its key; "" if it claims none."""
     return {"claim": claim, "claim_hashes": [alias_hash(claim)] if claim else []}
 
 
@@ -271,7 +294,7 @@ def page_point(
 
 
 def tombstone(url_hash: str, mark: Mark) -> models.PointStruct:
-    """What stays of a page that was removed: its revision, so that a commit from before cannot bring it back."""
+    """Return the tombstone of a removed page: its revision, so that an older commit can't restore it."""
     gone = {"url_hash": url_hash, "generation": "", "removed": True, "removed_at": now(), "settled": False}
     return models.PointStruct(id=page_id(url_hash), vector={}, payload={**gone, **_mark_payload(mark)})
 
@@ -281,18 +304,19 @@ def _mark_payload(mark: Mark) -> dict[str, Any]:
 
 
 def is_removed(record: models.Record) -> bool:
-    """Whether a page's record is that of one which was removed."""
+    """Return whether a page's record is a tombstone."""
     return bool((record.payload or {}).get("removed"))
 
 
 def state_payload(page: Page) -> dict[str, Any]:
-    """What a look at the page's site changes in its record, whether or not its text changed."""
+    """Return the record fields that a re-check updates, even if the text is unchanged."""
     aliases = joined_aliases((), page.aliases)
     return {
         "etag": page.etag,
         "last_modified": page.last_modified,
         "checked_at": page.checked_at,
         "failures": page.failures,
+        "reading": page.reading,
         "status": page.status,
         "aliases": list(aliases),
         "alias_hashes": [alias_hash(address) for address in aliases],
@@ -330,9 +354,11 @@ def chunk_payload(
             "start": chunk.start,
             "end": chunk.end,
             "lead": white_space_before(page.text, chunk.start),
+            **({"header": chunk.context} if chunk.context else {}),
             "index": chunk.index,
             "generation": page.generation,
             "content_hash": hashed,
+            "text_hash": content_hash(chunk.text),
             "added_at": page.added_at,
             "date": date_of(page),
             "active": active,
@@ -344,7 +370,7 @@ def chunk_payload(
 
 
 def date_of(page: Page) -> str:
-    """When the page says that it was last changed, else published; empty where it does not say."""
+    """Return the page's own modification date, else its publication date; empty if it gives neither."""
     return page.modified or page.published
 
 
@@ -362,7 +388,7 @@ def passage_from(
     ranks: Mapping[str, int] | None = None,
     scores: Mapping[str, float] | None = None,
 ) -> Passage:
-    """A stored chunk, with the score and leg ranks that a search gave it."""
+    """A stored chunk, with the score and leg ranks that a search gave it. One that is damaged has no text."""
     data: Mapping[str, Any] = point.payload["metadata"]
     return Passage(
         id=str(point.id),
@@ -372,17 +398,24 @@ def passage_from(
         site=data["site"],
         language=data["language"],
         section=tuple(data["section"]),
-        text=point.payload["page_content"],
+        text="" if is_damaged(point.payload) else point.payload["page_content"],
         start=data["start"],
         end=data["end"],
         score=score,
         ranks=ranks or {},
         scores=scores or {},
         lead=data.get("lead", ""),
+        header=data.get("header", ""),
         parent=(data["parent_start"], data["parent_end"]) if "parent_start" in data else None,
         parent_id=data.get("parent_id", ""),
         date=data.get("date", ""),
     )
+
+
+def is_damaged(payload: Mapping[str, Any]) -> bool:
+    """Return whether a chunk's text differs from its stored hash; False for chunks without a hash."""
+    wanted = payload["metadata"].get("text_hash")
+    return wanted is not None and wanted != content_hash(payload["page_content"])
 
 
 def match(key: str, value: str | bool) -> models.FieldCondition:

@@ -1,4 +1,4 @@
-"""The list of libraries: one record each, in a collection of its own.
+"""The list of libraries: one record each, in a separate collection.
 
 A library that was removed keeps its record and all else that it holds for a day, in which it can be restored.
 """
@@ -36,7 +36,7 @@ from rag.store.qdrant.records import (
 )
 
 MOST = 200
-"""How many libraries there can be, those counted that can still be restored."""
+"""Maximum number of libraries, including deleted ones that can be restored."""
 
 _SIGN = 10.0  # seconds between two signs of life of a library that is being restored
 _DEAD = 120.0  # seconds without one after which it counts as left behind
@@ -59,7 +59,7 @@ def library_infos(client: QdrantClient, *, removed: bool = False) -> list[Librar
 
 
 def library_info(client: QdrantClient, name: str) -> LibraryInfo | None:
-    """What the library remembers of itself, without opening it; None when there is none of this name."""
+    """Return the record of a library without opening it; None if there is none of this name."""
     return next((info for info in library_infos(client) if info.name == name), None)
 
 
@@ -81,7 +81,7 @@ def check_not_removed(client: QdrantClient, name: str) -> None:
 
 
 def is_over(info: LibraryInfo) -> bool:
-    """Whether a library that was removed can no longer be restored, so that it may be purged."""
+    """Return whether a deleted library can no longer be restored and may be purged."""
     return datetime.now(UTC) >= info.kept_until
 
 
@@ -113,6 +113,12 @@ def carry_over(client: QdrantClient, info: LibraryInfo) -> None:
     if info.format < FORMAT:
         payload = library_payload(replace(info, format=FORMAT))
         client.set_payload(LIBRARIES, payload, [library_id(info.name)], ordering=ORDER)
+
+
+def note_fingerprint(client: QdrantClient, info: LibraryInfo, model: str, fingerprint: str) -> None:
+    """Record what tells a model by address from others."""
+    noted = {"fingerprints": {**info.fingerprints, model: fingerprint}}
+    client.set_payload(LIBRARIES, noted, [library_id(info.name)], ordering=ORDER)
 
 
 def register(client: QdrantClient, name: str, payload: dict[str, Any]) -> None:
@@ -147,7 +153,7 @@ class Arrival:
         self.alive()
 
     def alive(self) -> None:
-        """Show that it goes on. Raises StoreError where another process has taken it for dead and begun anew."""
+        """Report progress. Raises StoreError if another process took it for dead and started over."""
         moment = time.time()
         if moment - self._seen < _SIGN:
             return
@@ -165,7 +171,7 @@ class Arrival:
         self._check()
 
     def abandon(self) -> None:
-        """Remove what came in, if the name is still ours."""
+        """Delete the imported data, if the name is still ours."""
         if self._maker == _record(self._client, self._info.name).get("maker"):
             _drop(self._client, self._info)
 
@@ -209,7 +215,7 @@ def _record(client: QdrantClient, name: str) -> dict[str, Any]:
 
 
 def is_taken(client: QdrantClient, name: str) -> bool:
-    """Whether the name is that of a library, also of one that was removed or is on its way in."""
+    """Return whether the name is in use, including by deleted libraries and running imports."""
     return bool(client.retrieve(LIBRARIES, [library_id(name)]))
 
 
@@ -263,5 +269,5 @@ def purge_library(client: QdrantClient, name: str) -> None:
 
 def _drop(client: QdrantClient, info: LibraryInfo) -> None:
     """The record goes last: what a kill leaves is found by it."""
-    drop_library(client, info.name, info.embedding_model)
+    drop_library(client, info.name)
     client.delete(LIBRARIES, [library_id(info.name)], ordering=ORDER)

@@ -30,7 +30,7 @@ from rag.store.qdrant.client import is_shared
 from rag.store.qdrant.locks import LibraryLocks
 from rag.store.qdrant.records import DENSE, SPARSE, match, page_id, passage_from, within
 from rag.store.query import Filters, Fusion, Legs, Query, best_first, reciprocal_rank_fusion
-from rag.types import SparseVector
+from rag.types import Passage, SparseVector
 
 _IDF_KEPT = 300.0  # seconds; another process over the same server may write
 _TERMS_KEPT = 1 << 16
@@ -54,7 +54,7 @@ class _Remembered:
         self._until = 0.0
 
     def of(self, changes: int) -> dict[int, float]:
-        """What is known after so many changes; to be added to."""
+        """Return the cache for this number of changes, to be extended."""
         moment = time.monotonic()
         if changes != self._changes or moment > self._until or len(self._idf) > _TERMS_KEPT:
             self._idf, self._changes, self._until = {}, changes, moment + _IDF_KEPT
@@ -71,6 +71,7 @@ class Searcher:
         self._locks = locks
         self._is_shared = is_shared(client)
         self._remembered = _Remembered()
+        self._damaged: set[str] = set()
 
     def search(
         self,
@@ -156,8 +157,14 @@ class Searcher:
             data = (point.payload or {})["metadata"] if point else {}
             if point and (is_calm or current.get(data["url_hash"]) == data["generation"]):
                 passage = passage_from(point, one.scores["fused"], one.ranks, one.scores)
-                hits.append(Hit(passage, dense_of(point), terms.get(one.id, frozenset())))
+                hits.append(Hit(self._checked(passage), dense_of(point), terms.get(one.id, frozenset())))
         return hits
+
+    def _checked(self, passage: Passage) -> Passage:
+        """The passage; where it is damaged, its page is known to be from now on."""
+        if not passage.text:
+            self._damaged.add(passage.url_hash)
+        return passage
 
     def _points(self, ids: list[str], with_vectors: bool) -> tuple[list[models.Record], dict[str, frozenset[int]]]:
         """The chunks with these ids, and the terms of those without a dense vector.
@@ -230,7 +237,7 @@ def _requests(
 
 
 def _ranked(legs: Legs, fuse: Fusion) -> Iterator[_Ranked]:
-    """What the legs found, best first, equal scores by id; with rank (from 1) and score in each leg."""
+    """Return the hits of the legs, best first, ties by id, with rank (from 1) and score in each leg."""
     by_leg = {**legs, "fused": fuse(legs)}
     orders = {leg: best_first(found) for leg, found in by_leg.items()}
     ranks = {leg: dict(zip(order, range(1, len(order) + 1), strict=True)) for leg, order in orders.items()}

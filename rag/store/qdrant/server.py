@@ -1,4 +1,4 @@
-"""What a server tells of itself, for whoever runs it: version, nodes, copies that are dead, and what it holds."""
+"""Server diagnostics for operators: version, nodes, dead replicas, contents."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _OURS = "pagelight."
 
 
 def inspect(client: Server) -> Iterator[tuple[bool, Notice]]:
-    """Whether each part is well, with its sentence; what is only to be known is. Raises StoreError."""
+    """Return pairs of health and message; purely informative ones are healthy. Raises StoreError."""
     version = client.info().version
     names = sorted(one.name for one in client.get_collections().collections if one.name.startswith(_OURS))
     there = list_libraries(client) if LIBRARIES in names else []
@@ -38,7 +38,7 @@ def inspect(client: Server) -> Iterator[tuple[bool, Notice]]:
 
 
 def _nodes(client: Server) -> tuple[int, list[str]]:
-    """How many nodes there are, and the addresses of those that the one that was asked cannot reach."""
+    """Return the number of nodes, and the addresses of those the queried node can't reach."""
     status: Any = client.cluster_status()
     return len(getattr(status, "peers", ())) or 1, sorted(getattr(status, "message_send_failures", ()))
 

@@ -1,6 +1,6 @@
 """A library as one file, with its vectors: written here, read into a library of another name or machine.
 
-`rag.store.qdrant.archive` describes the file. Nothing is encoded anew, so both sides need the same model.
+`rag.store.qdrant.archive` describes the file. Nothing is encoded again, so both sides need the same model.
 """
 
 from __future__ import annotations
@@ -20,7 +20,14 @@ from rag.errors import ModelMismatchError, StoreError
 from rag.store.duplicates import signature_from
 from rag.store.qdrant.archive import ArchiveReader, ArchiveWriter
 from rag.store.qdrant.export_rows import export_pages
-from rag.store.qdrant.import_rows import checked_chunk, checked_claim, checked_page, checked_version
+from rag.store.qdrant.import_rows import (
+    AddressError,
+    addressed,
+    checked_chunk,
+    checked_claim,
+    checked_page,
+    checked_version,
+)
 from rag.store.qdrant.library import Library
 from rag.store.qdrant.locks import library_locks
 from rag.store.qdrant.records import (
@@ -76,7 +83,7 @@ def import_library(
     called: str = "",
     title: str = "",
 ) -> dict[str, int]:
-    """Make the library `name` from an exported file; returns how many pages, chunks and versions came in.
+    """Make the library `name` from an exported file; returns the numbers of imported pages, chunks and versions.
 
     `called` is what a person knows the file by, where that is not its name. The library appears when all of it is
     there; one that was cut off is cleared by the next try. Raises ModelMismatchError when it was not made
@@ -163,12 +170,14 @@ class _Parts:
         self._pages: dict[str, tuple[Page, bool]] = {}  # of the part before, which chunks and versions belong to
 
     def run(self) -> dict[str, int]:
-        """How many pages, chunks and versions there were."""
+        """Counts of pages, chunks and versions."""
         counts = {"pages": 0, "chunks": 0, "versions": 0}
         take = {"pages": self._take_pages, "versions": self._take_versions, "chunks": self._take_chunks}
         for number, kind in self._archive.parts():
             try:
                 counts[kind] += take[kind](number)
+            except AddressError as error:
+                raise self._archive.damaged(f"part {number}: no page can have the address {error}") from error
             except (KeyError, TypeError, ValueError, OverflowError) as error:
                 raise self._archive.damaged(f"part {number}") from error
             self._on_progress(counts["pages"], self._total)
@@ -186,7 +195,7 @@ class _Parts:
         self._pages = {}
         points = []
         for row, text in self._texts(number, "pages"):
-            page, left_out = checked_page(row, text), row.get("left_out") is True
+            page, left_out = addressed(checked_page(row, text)), row.get("left_out") is True
             self._pages[page.url_hash] = (page, left_out)
             claim = checked_claim(row)
             mark = Mark(time.time_ns() // 1_000_000)

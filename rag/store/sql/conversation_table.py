@@ -27,7 +27,7 @@ _MOST_ROUTES: Final = 500  # of one person, the latest
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """A conversation without its answers. `branch_of` is the turn of another one that it goes on from.
+    """A conversation without its answers. `branch_of` is the turn of another one that it continues.
 
     A `pinned` one is listed first.
     """
@@ -78,17 +78,18 @@ class ConversationTable(Table):
         owner: str,
         question: str,
         *,
+        title: str = "",
         run_id: str = "",
         process: str = "",
         extra: Mapping[str, Any] | None = None,
     ) -> str:
-        """Add a question that is being answered; returns the turn's id."""
+        """Add a question that is being answered; return the turn's id. A new conversation gets the `title`."""
         turn_id, moment = uuid.uuid4().hex, now()
         with self._file.transaction() as db:
             db.execute(
                 "INSERT INTO conversations (id, library, owner, title, created_at, updated_at)"
                 " VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET updated_at = excluded.updated_at",
-                (conversation_id, library, owner, question[:200], moment, moment),
+                (conversation_id, library, owner, (title or question)[:200], moment, moment),
             )
             db.execute(
                 "INSERT INTO turns (id, conversation_id, library, owner, created_at, answer, question, state, run_id,"
@@ -108,11 +109,11 @@ class ConversationTable(Table):
         )
 
     def put_aside(self, turn_id: str, waits: Mapping[str, Any]) -> None:
-        """Note that the turn's run waits for a person, and what it goes on with (JSON values)."""
+        """Note that the turn's run waits for a person, and the data to resume with (JSON values)."""
         self._file.write("UPDATE turns SET waits = ? WHERE id = ? AND state = 'running'", dump(waits), turn_id)
 
     def take_up(self, turn_id: str, process: str, run_id: str = "") -> bool:
-        """Let a process go on with a turn that waits, or was cut off; False if it does neither, or another one
+        """Let a process resume a turn that waits, or was cut off; False if it does neither, or another one
         took it up."""
         return self._file.write(
             "UPDATE turns SET waits = '', run_id = ?, process = ?, seen_at = ?, state = 'running'"
@@ -160,12 +161,12 @@ class ConversationTable(Table):
             *(conversation_id, owner),
         )
 
-    def scored(self, library: str) -> list[tuple[str, dict[str, float]]]:
-        """When answers of the library that were scored were asked for, and their scores, oldest first."""
+    def scored(self, library: str, owner: str | None) -> list[tuple[str, dict[str, float]]]:
+        """Return time and scores of the owner's scored answers (of everybody's if None), oldest first."""
         rows = self._file.rows(
             "SELECT created_at, json_extract(extra, '$.scores') AS scores FROM turns"
-            " WHERE library = ? AND scores IS NOT NULL ORDER BY created_at",
-            library,
+            " WHERE library = ? AND (? IS NULL OR owner = ?) AND scores IS NOT NULL ORDER BY created_at",
+            *(library, owner, owner),
         )
         return [(row["created_at"], json.loads(row["scores"])) for row in rows]
 
@@ -202,7 +203,7 @@ class ConversationTable(Table):
         return _turn(rows[0]) if rows else None
 
     def searches(self, turn_id: str, owner: str) -> bytes:
-        """What `finish_turn` was given; empty where there is nothing, or it is somebody else's."""
+        """Return the data passed to `finish_turn`; empty if there is none, or the turn belongs to someone else."""
         rows = self._file.rows("SELECT data FROM turn_searches WHERE turn_id = ? AND owner = ?", turn_id, owner)
         return bytes(rows[0]["data"]) if rows else b""
 
@@ -213,7 +214,7 @@ class ConversationTable(Table):
     def conversations(self, library: str, owner: str, search: str = "", limit: int = 200) -> list[Conversation]:
         """The owner's conversations, pinned ones first, then the latest.
 
-        `search` must stand in their title, a question or an answer.
+        `search` must be in their title, a question or an answer.
         """
         if not search.strip():
             return self._conversations("c.library = ? AND c.owner = ?", library, owner, limit=limit)
@@ -225,7 +226,7 @@ class ConversationTable(Table):
         return self._conversations(where, library, owner, like, like, like, limit=limit)
 
     def branches(self, conversation_id: str, owner: str) -> list[Conversation]:
-        """Those that go on from a question of this one, asked differently."""
+        """Return the branches that edit a question of this one."""
         where = (
             "c.library = (SELECT library FROM conversations WHERE id = ?) AND c.owner = ?"
             " AND c.branch_of IN (SELECT id FROM turns WHERE conversation_id = ?)"
@@ -255,6 +256,15 @@ class ConversationTable(Table):
         )
         return [_turn(row) for row in rows]
 
+    def past_questions(self, library: str, limit: int) -> list[Mapping[str, Any]]:
+        """The latest answers with citations in the library, everybody's, as they are stored."""
+        rows = self._file.rows(
+            "SELECT answer FROM turns WHERE library = ? AND state = 'done'"
+            " AND json_array_length(answer, '$.citations') > 0 ORDER BY rowid DESC LIMIT ?",
+            *(library, limit),
+        )
+        return [json.loads(row["answer"]) for row in rows]
+
     def most_cited(self, library: str, owner: str, latest: int = 200) -> list[str]:
         """Hashes of the pages that the owner's latest turns cite, the most cited first."""
         rows = self._file.rows(
@@ -266,10 +276,11 @@ class ConversationTable(Table):
         )
         return [row["page"] for row in rows]
 
-    def rename(self, conversation_id: str, owner: str, title: str) -> bool:
-        """Give it another title; False if it is not there or somebody else's."""
+    def rename(self, conversation_id: str, owner: str, title: str, before: str = "") -> bool:
+        """Give it another title, if its title is still the one `before`, where that is given; False otherwise."""
         return self._file.write(
-            "UPDATE conversations SET title = ? WHERE id = ? AND owner = ?", *(title[:200], conversation_id, owner)
+            "UPDATE conversations SET title = ? WHERE id = ? AND owner = ? AND (? = '' OR title = ?)",
+            *(title[:200], conversation_id, owner, before, before[:200]),
         )
 
     def pin(self, conversation_id: str, owner: str, pinned: bool) -> bool:
@@ -397,7 +408,7 @@ class ChangeTable(Table):
 
 
 class RouteTable(Table):
-    """What people chose for messages whose way was read wrongly: from these the next ones are read."""
+    """Corrections of misrouted messages, from which later ones are routed."""
 
     def add(self, library: str, owner: str, text: str, route: str) -> None:
         """Keep what this person chose for the text, in the place of what they chose for the same before.

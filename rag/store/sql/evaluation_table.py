@@ -9,12 +9,16 @@ import uuid
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from itertools import islice
+from typing import Any, Final, Literal
 
+from rag.background import paced
 from rag.dates import now
 from rag.errors import RagError
 from rag.store.sql.sqlite_file import Table, dump
 
+LOT: Final = 500
+"""Rows that one transaction writes."""
 RunState = Literal["running", "paused", "done", "cancelled"]
 Row = Mapping[str, Any]
 
@@ -29,23 +33,49 @@ class KeptSet:
     updated_at: str
 
 
+# Reads take the owner: nobody else's come back; None asks for everybody's.
+_OWNED: Final = "(? IS NULL OR owner = ?)"
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """The numbers of cases and drafts in a set, and of cases whose page has changed (`moved`) or no longer says it
+    (`lost`)."""
+
+    cases: int = 0
+    drafts: int = 0
+    moved: int = 0
+    lost: int = 0
+
+
+_PUT: Final = (
+    "INSERT INTO evaluation_cases (position, case_id, data, draft, moved, lost, set_id, library, owner)"
+    " SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, s.id, s.library, s.owner"
+    " FROM evaluation_sets s, json_each(?) WHERE s.id = ?"
+    " ON CONFLICT (set_id, case_id) DO UPDATE SET"
+    " data = excluded.data, draft = excluded.draft, moved = excluded.moved, lost = excluded.lost"
+)
+
+
 class CaseTable(Table):
     """Sets, and their cases as JSON values in order."""
 
     def add_set(self, library: str, owner: str, name: str) -> str:
-        """Make an empty set, or find the one of that name; returns its id."""
+        """Make an empty set, or find the owner's of that name; returns its id."""
         values = (uuid.uuid4().hex, library, owner, name, now(), now())
         self._file.write("INSERT OR IGNORE INTO evaluation_sets VALUES (?, ?, ?, ?, ?, ?)", *values)
-        found = self._file.rows("SELECT id FROM evaluation_sets WHERE library = ? AND name = ?", library, name)
+        found = self._file.rows(
+            "SELECT id FROM evaluation_sets WHERE library = ? AND owner = ? AND name = ?", library, owner, name
+        )
         return str(found[0]["id"])
 
-    def sets(self, library: str) -> list[KeptSet]:
+    def sets(self, library: str, owner: str | None = None) -> list[KeptSet]:
         """Those of the library, by name."""
-        rows = self._file.rows("SELECT * FROM evaluation_sets WHERE library = ? ORDER BY name", library)
-        return [KeptSet(**dict(row)) for row in rows]
+        statement = f"SELECT * FROM evaluation_sets WHERE library = ? AND {_OWNED} ORDER BY name, rowid"
+        return [KeptSet(**dict(row)) for row in self._file.rows(statement, library, owner, owner)]
 
-    def set_of(self, set_id: str) -> KeptSet | None:
-        rows = self._file.rows("SELECT * FROM evaluation_sets WHERE id = ?", set_id)
+    def set_of(self, set_id: str, owner: str | None = None) -> KeptSet | None:
+        rows = self._file.rows(f"SELECT * FROM evaluation_sets WHERE id = ? AND {_OWNED}", set_id, owner, owner)
         return KeptSet(**dict(rows[0])) if rows else None
 
     def delete(self, set_id: str) -> None:
@@ -53,27 +83,53 @@ class CaseTable(Table):
         self._file.write("DELETE FROM evaluation_sets WHERE id = ?", set_id)
 
     def put(self, set_id: str, cases: Iterable[tuple[str, Row]]) -> None:
-        """Keep cases by their ids, new ones behind the others."""
-        with self._file.transaction() as db:
-            db.executemany(
-                "INSERT INTO evaluation_cases (set_id, case_id, library, owner, position, data)"
-                " SELECT id, ?, library, owner,"
-                " (SELECT coalesce(max(position), 0) + 1 FROM evaluation_cases WHERE set_id = evaluation_sets.id), ?"
-                " FROM evaluation_sets WHERE id = ?"
-                " ON CONFLICT (set_id, case_id) DO UPDATE SET data = excluded.data",
-                [(case_id, dump(data), set_id) for case_id, data in cases],
-            )
-            db.execute("UPDATE evaluation_sets SET updated_at = ? WHERE id = ?", (now(), set_id))
+        """Keep cases by their ids, new ones behind the others, in lots: nobody waits for more than one.
+
+        A lot is one statement, in which the interpreter is free for others.
+        """
+        last = self._file.rows("SELECT coalesce(max(position), 0) FROM evaluation_cases WHERE set_id = ?", set_id)[0][0]
+        rows = paced(
+            ([place, case_id, dump(data), *_states(data)] for place, (case_id, data) in enumerate(cases, last + 1)), LOT
+        )
+        while lot := list(islice(rows, LOT)):
+            given = dump(lot)
+            with self._file.transaction() as db:
+                db.execute(_PUT, (given, set_id))
+                db.execute("UPDATE evaluation_sets SET updated_at = ? WHERE id = ?", (now(), set_id))
 
     def remove(self, set_id: str, case_ids: Sequence[str]) -> None:
-        with self._file.transaction() as db:
-            given = [(set_id, one) for one in case_ids]
-            db.executemany("DELETE FROM evaluation_cases WHERE set_id = ? AND case_id = ?", given)
-            db.execute("UPDATE evaluation_sets SET updated_at = ? WHERE id = ?", (now(), set_id))
+        given = paced(((set_id, one) for one in case_ids), LOT)
+        while lot := list(islice(given, LOT)):
+            with self._file.transaction() as db:
+                db.executemany("DELETE FROM evaluation_cases WHERE set_id = ? AND case_id = ?", lot)
+                db.execute("UPDATE evaluation_sets SET updated_at = ? WHERE id = ?", (now(), set_id))
 
-    def cases(self, set_id: str) -> list[Row]:
-        rows = self._file.rows("SELECT data FROM evaluation_cases WHERE set_id = ? ORDER BY position", set_id)
+    def cases(self, set_id: str, *, approved: bool = False, offset: int = 0, limit: int = -1) -> list[Row]:
+        """In order, `limit` of them from `offset` on; the approved ones alone, where asked for."""
+        rows = self._file.rows(  # `+` has the index of the order taken, and not that of the states
+            "SELECT data FROM evaluation_cases WHERE set_id = ? AND +draft <= ? ORDER BY position LIMIT ? OFFSET ?",
+            *(set_id, not approved, limit, offset),
+        )
         return [json.loads(row["data"]) for row in rows]
+
+    def ids(self, set_id: str) -> set[str]:
+        rows = self._file.rows("SELECT case_id FROM evaluation_cases WHERE set_id = ?", set_id)
+        return {row["case_id"] for row in rows}
+
+    def counts(self, set_id: str) -> Counts:
+        """Read from an index: cheap, however many there are."""
+        (row,) = self._file.rows(
+            "SELECT count(*), coalesce(sum(draft), 0), coalesce(sum(moved), 0), coalesce(sum(lost), 0)"
+            " FROM evaluation_cases WHERE set_id = ?",
+            set_id,
+        )
+        return Counts(*row)
+
+
+def _states(case: Row) -> tuple[bool, bool, bool]:
+    """Whether it is a draft, and whether pages say its evidence in other words, or no longer."""
+    states = {one.get("state") for one in case.get("evidence", ())}
+    return case.get("status") == "draft", "moved" in states, "lost" in states
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +153,7 @@ class KeptRun:
 
 @dataclass(frozen=True, slots=True)
 class KeptRow:
-    """What one question came to under one setting: its scores, and what else is kept of it, JSON values."""
+    """The result of one question under one setting: its scores and further JSON values."""
 
     setting: str
     case_id: str
@@ -124,16 +180,14 @@ class RunTable(Table):
         )
         return run_id
 
-    def run(self, run_id: str) -> KeptRun | None:
-        rows = self._file.rows(f"{_RUN} WHERE id = ?", run_id)
+    def run(self, run_id: str, owner: str | None = None) -> KeptRun | None:
+        rows = self._file.rows(f"{_RUN} WHERE id = ? AND {_OWNED}", run_id, owner, owner)
         return _run(rows[0]) if rows else None
 
-    def runs(self, library: str) -> list[KeptRun]:
+    def runs(self, library: str, owner: str | None = None) -> list[KeptRun]:
         """Those of the library, newest first."""
-        return [
-            _run(row)
-            for row in self._file.rows(f"{_RUN} WHERE library = ? ORDER BY created_at DESC, rowid DESC", library)
-        ]
+        statement = f"{_RUN} WHERE library = ? AND {_OWNED} ORDER BY created_at DESC, rowid DESC"
+        return [_run(row) for row in self._file.rows(statement, library, owner, owner)]
 
     def running(self) -> list[KeptRun]:
         """Those that are to be worked on, of every library, oldest first."""
@@ -169,6 +223,20 @@ class RunTable(Table):
     def delete(self, run_id: str) -> None:
         self._file.write("DELETE FROM evaluation_runs WHERE id = ?", run_id)
 
+    def spend(self, library: str, owner: str, answers: int, most: int) -> bool:
+        """Count answers of today (UTC) as this person's; False, and nothing is counted, where there are too many."""
+        day = now()[:10]
+        with self._file.transaction() as db:
+            statement = "SELECT coalesce(sum(answers), 0) FROM evaluation_usage WHERE owner = ? AND day = ?"
+            if db.execute(statement, (owner, day)).fetchone()[0] + answers > most:
+                return False
+            db.execute(
+                "INSERT INTO evaluation_usage (library, owner, day, answers) VALUES (?, ?, ?, ?)"
+                " ON CONFLICT (owner, day, library) DO UPDATE SET answers = answers + excluded.answers",
+                (library, owner, day, answers),
+            )
+        return True
+
     def add_row(self, run_id: str, row: KeptRow) -> bool:
         """Keep a row; False where there is one, or the run is gone."""
         return self._file.write(
@@ -188,6 +256,13 @@ class RunTable(Table):
         statement = "SELECT * FROM evaluation_rows WHERE run_id = ? AND setting = ? AND case_id = ?"
         rows = self._file.rows(statement, run_id, setting, case_id)
         return _row(rows[0]) if rows else None
+
+    def means(self, run_id: str, names: Sequence[str]) -> dict[str, dict[str, float]]:
+        """The means of these scores by setting, of the questions that have them."""
+        columns = ", ".join("avg(json_extract(scores, ?))" for _ in names)
+        asked = f"SELECT setting, {columns} FROM evaluation_rows WHERE run_id = ? GROUP BY setting"
+        rows = self._file.rows(asked, *(f'$."{name}"' for name in names), run_id)
+        return {row[0]: {name: row[at] for at, name in enumerate(names, 1) if row[at] is not None} for row in rows}
 
     def rows(self, run_id: str, setting: str) -> list[KeptRow]:
         statement = "SELECT * FROM evaluation_rows WHERE run_id = ? AND setting = ? ORDER BY rowid"
@@ -211,7 +286,7 @@ def _unpacked(data: bytes) -> Any:
 
 
 class LabelTable(Table):
-    """What a judge said of something, and what a person says of it."""
+    """A judge's verdict on an item, and a person's."""
 
     def add(self, library: str, owner: str, items: Iterable[tuple[str, str, Row]]) -> None:
         """Queue items (id, what the judge said, the thing itself) that are not known yet."""
@@ -222,17 +297,15 @@ class LabelTable(Table):
                 [(one, library, owner, now(), judged, dump(data)) for one, judged, data in items],
             )
 
-    def label(self, item_id: str, label: str) -> None:
+    def label(self, item_id: str, label: str, owner: str | None = None) -> None:
         """Note what a person says; "" takes it back. Raises RagError("label_unknown")."""
-        with self._file.transaction() as db:
-            changed = db.execute("UPDATE evaluation_labels SET label = ? WHERE id = ?", (label, item_id))
-            if not changed.rowcount:
-                raise RagError("label_unknown")
+        statement = f"UPDATE evaluation_labels SET label = ? WHERE id = ? AND {_OWNED}"
+        if not self._file.write(statement, label, item_id, owner, owner):
+            raise RagError("label_unknown")
 
-    def items(self, library: str, *, labelled: bool) -> list[Row]:
+    def items(self, library: str, *, labelled: bool, owner: str | None = None) -> list[Row]:
         """{"id", "judged", "label", …}, oldest first."""
         sign = "<>" if labelled else "="
-        rows = self._file.rows(
-            f"SELECT * FROM evaluation_labels WHERE library = ? AND label {sign} '' ORDER BY rowid", library
-        )
+        statement = f"SELECT * FROM evaluation_labels WHERE library = ? AND label {sign} '' AND {_OWNED} ORDER BY rowid"
+        rows = self._file.rows(statement, library, owner, owner)
         return [{**json.loads(row["data"]), **{key: row[key] for key in ("id", "judged", "label")}} for row in rows]

@@ -1,4 +1,4 @@
-"""What people thought of answers."""
+"""Ratings of answers."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class FeedbackTable(Table):
         self._file.write("DELETE FROM feedback WHERE turn_id = ? AND owner = ?", turn_id, owner)
 
     def of_turn(self, turn_id: str, owner: str) -> dict[str, Any] | None:
-        """What this person said of the answer."""
+        """Return this person's rating of the answer."""
         rows = self._file.rows("SELECT * FROM feedback WHERE turn_id = ? AND owner = ?", turn_id, owner)
         return {**dict(rows[-1]), "data": json.loads(rows[-1]["data"])} if rows else None
 

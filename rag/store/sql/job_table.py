@@ -1,4 +1,4 @@
-"""Jobs: what a person asked to be taken in or looked at again, how far it is, and the files handed in with it.
+"""Jobs: imports and re-checks, their progress, and their uploaded files.
 
 Their items are one source each, from waiting to its one result.
 """
@@ -122,6 +122,24 @@ class ItemTable(Table):
             statement = f"{_REQUEUE} decision = decision WHERE job_id = ? AND status = 'failed'"
             return db.execute(statement, (job_id,)).rowcount
 
+    def kept_files(self, library: str, owner: str | None, reading: int) -> int:
+        """Count the files that the library's jobs still have and that rules older than `reading` last read.
+
+        With `owner`, only that person's and those without an owner.
+        """
+        given = (library, owner, owner, reading)
+        rows = self._file.rows(f"SELECT count(*) AS number FROM job_items WHERE {_KEPT_FILES}", *given)
+        return int(rows[0]["number"])
+
+    def requeue_files(self, library: str, owner: str | None, reading: int) -> list[str]:
+        """Let the items of these files wait again; returns the ids of their jobs."""
+        with self._file.transaction() as db:
+            given = (library, owner, owner, reading)
+            found = db.execute(f"SELECT DISTINCT job_id FROM job_items WHERE {_KEPT_FILES}", given).fetchall()
+            again = f"{_REQUEUE} decision = '', payload = json_set(payload, '$.reading', ?) WHERE {_KEPT_FILES}"
+            db.execute(again, (reading, *given))
+            return [row["job_id"] for row in found]
+
     def all_wait(self, job_id: str) -> None:
         """Items that were under way when the process ended wait again."""
         self._file.write(
@@ -189,7 +207,7 @@ class ItemTable(Table):
         return int(self._file.rows("SELECT count(*) AS number FROM job_items WHERE job_id = ?", job_id)[0]["number"])
 
     def payload(self, job_id: str, position: int) -> tuple[dict[str, Any], bytes | None] | None:
-        """What was stored with an item for its worker; None once nothing can be done with it any more."""
+        """Return the data stored with an item for its worker; None once no decision is possible."""
         rows = self._file.rows(
             "SELECT payload, data FROM job_items WHERE job_id = ? AND position = ? AND payload IS NOT NULL",
             job_id,
@@ -198,6 +216,10 @@ class ItemTable(Table):
         return (cast(dict[str, Any], json.loads(rows[0]["payload"])), rows[0]["data"]) if rows else None
 
 
+_KEPT_FILES = (
+    "library = ? AND (? IS NULL OR owner IN (?, '')) AND data IS NOT NULL AND result IS NOT NULL"
+    " AND coalesce(json_extract(payload, '$.reading'), 0) < ?"
+)
 _REQUEUE = "UPDATE job_items SET result = NULL, status = '', stage = 'waiting', started_at = '', finished_at = '',"
 
 
@@ -307,18 +329,17 @@ class JobTable:
         rows = self._file.rows("SELECT * FROM jobs WHERE id = ?", job_id)
         return self._counted(rows)[0] if rows else None
 
-    def jobs(self, library: str, limit: int = 20, offset: int = 0) -> list[Job]:
-        """The library's latest jobs, newest first."""
+    def jobs(self, library: str, owner: str | None = None, limit: int = 20, offset: int = 0) -> list[Job]:
+        """The library's latest jobs, newest first; with `owner` that person's, and those of nobody in particular."""
         rows = self._file.rows(
-            "SELECT * FROM jobs WHERE library = ? ORDER BY created_at DESC, rowid DESC LIMIT ? OFFSET ?",
-            library,
-            limit,
-            offset,
+            "SELECT * FROM jobs WHERE library = ? AND (? IS NULL OR owner IN (?, ''))"
+            " ORDER BY created_at DESC, rowid DESC LIMIT ? OFFSET ?",
+            *(library, owner, owner, limit, offset),
         )
         return self._counted(rows)
 
     def open_of(self, owner: str) -> int:
-        """How many jobs of this person have not ended."""
+        """Count the unfinished jobs of this person."""
         rows = self._file.rows("SELECT count(*) FROM jobs WHERE state IN ('running', 'paused') AND owner = ?", owner)
         return int(rows[0][0])
 

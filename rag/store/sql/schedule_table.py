@@ -1,4 +1,4 @@
-"""When which pages are looked at again."""
+"""Schedules of re-checks."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class ScheduleTable(Table):
         return [_schedule(row) for row in rows]
 
     def next_time(self) -> str:
-        """When the first of all is due; empty when there is none."""
+        """Return when the next schedule is due; empty if there is none."""
         return str(self._file.rows("SELECT coalesce(min(next_at), '') AS first FROM schedules")[0]["first"])
 
     def claim(self, schedule: Schedule, next_at: str) -> bool:

@@ -260,6 +260,55 @@ VERSIONS = (
     CREATE INDEX summaries_by_time ON summaries (created_at);
     """,
     "ALTER TABLE conversations ADD COLUMN pinned INTEGER NOT NULL DEFAULT 0;",
+    """
+    CREATE TABLE sets_by_owner (
+        id TEXT PRIMARY KEY,
+        library TEXT NOT NULL,
+        owner TEXT NOT NULL,
+        name TEXT NOT NULL,
+        created_at TEXT NOT NULL,
+        updated_at TEXT NOT NULL,
+        UNIQUE (library, owner, name)
+    );
+    INSERT INTO sets_by_owner SELECT * FROM evaluation_sets;
+    DROP TABLE evaluation_sets;
+    ALTER TABLE sets_by_owner RENAME TO evaluation_sets;
+    CREATE TABLE labels_by_owner (
+        id TEXT NOT NULL,
+        library TEXT NOT NULL,
+        owner TEXT NOT NULL,
+        created_at TEXT NOT NULL,
+        judged TEXT NOT NULL,
+        label TEXT NOT NULL DEFAULT '',
+        data TEXT NOT NULL,
+        PRIMARY KEY (owner, id)
+    );
+    INSERT INTO labels_by_owner SELECT * FROM evaluation_labels;
+    DROP TABLE evaluation_labels;
+    ALTER TABLE labels_by_owner RENAME TO evaluation_labels;
+    CREATE INDEX evaluation_labels_by_library ON evaluation_labels (library, owner, label);
+    ALTER TABLE evaluation_cases ADD COLUMN draft INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE evaluation_cases ADD COLUMN moved INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE evaluation_cases ADD COLUMN lost INTEGER NOT NULL DEFAULT 0;
+    UPDATE evaluation_cases SET
+        draft = coalesce(json_extract(data, '$.status') = 'draft', 0),
+        moved = EXISTS (SELECT 1 FROM json_each(data, '$.evidence') WHERE json_extract(value, '$.state') = 'moved'),
+        lost = EXISTS (SELECT 1 FROM json_each(data, '$.evidence') WHERE json_extract(value, '$.state') = 'lost');
+    CREATE INDEX evaluation_cases_by_state ON evaluation_cases (set_id, draft, moved, lost);
+    CREATE INDEX evaluation_cases_by_position ON evaluation_cases (set_id, position);
+    CREATE TABLE evaluation_usage (
+        library TEXT NOT NULL,
+        owner TEXT NOT NULL,
+        day TEXT NOT NULL,
+        answers INTEGER NOT NULL,
+        PRIMARY KEY (owner, day, library)
+    );
+    -- Where nobody signs in, sets and runs bore the id of a browser; they are everybody's, as conversations are.
+    UPDATE evaluation_sets SET owner = '' WHERE owner NOT IN (SELECT owner FROM conversations);
+    UPDATE evaluation_cases SET owner = '' WHERE owner NOT IN (SELECT owner FROM conversations);
+    UPDATE evaluation_runs SET owner = '' WHERE owner NOT IN (SELECT owner FROM conversations);
+    UPDATE evaluation_rows SET owner = '' WHERE owner NOT IN (SELECT owner FROM conversations);
+    """,
 )
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from rag.errors import StoreError
 from rag.store.sql.schema import migrate
+from rag.text import without_surrogates
 
 _BUSY_MS = 10_000
 
@@ -86,4 +87,5 @@ def connected(path: Path) -> sqlite3.Connection:
 
 
 def dump(data: Mapping[str, Any] | list[Any]) -> str:
-    return json.dumps(data, ensure_ascii=False)
+    """As JSON that a database can keep: halves of characters, which have no encoding, are replaced."""
+    return without_surrogates(json.dumps(data, ensure_ascii=False))

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from rag.messages import say
+from rag.graphs.saving import removal, saving
+from rag.locales import say
 from rag.retrieval.ledger import LEG
 from rag.tools import use_line
 from rag.types import Answer, Outcome
-from rag.ui.chat.asking import ask
+from rag.ui.chat.asking import ask, ask_first
 from rag.ui.chat.check_summary import doubtful, head_line
 from rag.ui.chat.followup import draw_followup
 from rag.ui.chat.how import draw_how
@@ -19,9 +21,9 @@ from rag.ui.chat.not_found import draw_not_found
 from rag.ui.chat.research import draw_findings, draw_go_on
 from rag.ui.chat.tree_branch import draw_origin
 from rag.ui.chat.turn_actions import draw_actions, draw_again, draw_suggestions
-from rag.ui.chat.way import draw_way
+from rag.ui.chat.way import draw_removal, draw_way
 from rag.ui.kit.answers import pages_now
-from rag.ui.kit.escape import escape_line
+from rag.ui.kit.escape import escape_line, shorten
 from rag.ui.kit.navigation import go
 from rag.ui.kit.render import answer_markdown
 from rag.ui.kit.scope import Scope
@@ -40,7 +42,9 @@ _OUTCOMES: dict[Outcome, tuple[str, str]] = {
     "failed": ("red", "error"),
     "conversation": ("blue", "forum"),
 }
+_CLOSEST = frozenset({"closest", "in_doubt"})
 _MODEL_FAILED = "quoted_model_failed"
+_LONGEST_WISH = 90
 _CUT_OFF = frozenset({"run_stopped", "turn_interrupted", "run_too_long", "budget_seconds"})
 
 
@@ -58,15 +62,20 @@ def draw_answer(
         draw_way(app, library, turn, turn.route, language)
     draw_followup(app, library, turn, answer, language)
     draw_origin(answer, language)
-    if answer.text.strip():
+    shown = _shown_text(turn, answer, language)
+    if shown.strip():
         with st.container(key=f"answer-{turn.id}"):
-            st.markdown(_answer_markdown(answer, turn.id, language), anchors=False)
+            st.markdown(_answer_markdown(replace(answer, text=shown), turn.id, language), anchors=False)
+    draw_removal(app, library, turn, language)
     _draw_doubts(answer, turn.id, language)
     told = [_outcome(turn, answer, language), head_line(answer, language)]
     draw_line(app, library, answer, turn.id, language, told=told, states=pages_now(app, library, turn))
-    _draw_notices(turn, answer, language)
+    _draw_notices(turn, answer, shown, language)
     cut_off = _cut_off(turn, answer)
-    if answer.outcome in ("not_in_pages", "caveat") and not cut_off:
+    if _code(answer).startswith("summary_no_"):
+        if newest:
+            _draw_near(app, library, turn, answer, language)
+    elif answer.outcome in ("not_in_pages", "caveat") and not cut_off:
         _draw_missing(app, library, turn, answer, language, newest=newest)
     draw_findings(app, library, answer, language, key=turn.id)
     draw_how(app, library, turn, answer, turns, language)
@@ -94,7 +103,7 @@ def _draw_doubts(answer: Answer, turn_id: str, language: Language) -> None:
 
 
 def _cut_off(turn: TurnView, answer: Answer) -> bool:
-    """Whether it ended before it was written and checked: then no badge says what it is worth."""
+    """Return whether the answer ended before it was written and checked; it then gets no badge."""
     return turn.state == "interrupted" or _code(answer) in _CUT_OFF
 
 
@@ -103,24 +112,26 @@ def _code(answer: Answer) -> str:
 
 
 def _outcome(turn: TurnView, answer: Answer, language: Language) -> str:
-    if answer.mode == "save" and answer.outcome == "conversation":
+    if answer.mode in ("save", "remove") and answer.outcome == "conversation":
         return ""
     if _cut_off(turn, answer):
         return f":gray[:material/pause_circle: {label('outcome_unfinished', language)}]"
+    if answer.reasoner == "extractive" and _code(answer) in _CLOSEST:
+        return f":gray-badge[:material/format_quote: {label('outcome_closest', language)}]"
     color, icon = _OUTCOMES[answer.outcome]
     told = answer.tools and not answer.citations and answer.outcome == "answered"
     worth = "told" if told else "quoted" if answer.quoted and answer.outcome == "answered" else answer.outcome
     return f":{color}-badge[:material/{icon}: {label(f'outcome_{worth}', language)}]"
 
 
-def _draw_notices(turn: TurnView, answer: Answer, language: Language) -> None:
-    """What is to be known beside the answer, in a sentence each."""
+def _draw_notices(turn: TurnView, answer: Answer, shown: str, language: Language) -> None:
+    """Draw the notes on an answer, one sentence each."""
     lines = []
     for use in answer.tools:
         icon, line = "error" if use.failed else "build", use_line(use, language, answer.text)
-        if not line.endswith(f": {answer.text.strip()}"):  # else it says only what the answer does
+        if not line.endswith(f": {shown.strip()}"):  # else it says only what the answer does
             lines.append(f":material/{icon}: {escape_line(line)}")
-    if answer.notice and answer.text not in (say(answer.notice, one) for one in LANGUAGES):
+    if answer.notice and not _is_notice(answer):
         lines.append(escape_line(say(answer.notice, language)))
     if answer.passages and all(LEG in one.ranks for one in answer.passages):
         lines.append(f":material/inventory_2: {label('research_in_hand', language)}")
@@ -134,7 +145,7 @@ def _draw_notices(turn: TurnView, answer: Answer, language: Language) -> None:
 
 
 def _draw_missing(app: App, library: str, turn: TurnView, answer: Answer, language: Language, *, newest: bool) -> None:
-    """The nearest passages, what was searched and, under the newest answer, ways to go on."""
+    """Draw the closest passages, the searches and, under the newest answer, next steps."""
     scope = Scope.revived(turn.settings.get("scope", {}))
     wish = draw_not_found(app, library, turn.id, scope, answer, language, offer=newest)
     if wish == "deep":
@@ -142,6 +153,36 @@ def _draw_missing(app: App, library: str, turn: TurnView, answer: Answer, langua
     elif wish == "unfiltered":
         session().scope = session().scope.unconfined()
         ask(app, library, turn.question, standalone=answer.standalone)
+
+
+def _draw_near(app: App, library: str, turn: TurnView, answer: Answer, language: Language) -> None:
+    """Draw buttons that summarise one of the nearest pages instead, or all pages."""
+    rows = answer.notice.params["pages"] if answer.notice else ()
+    wishes = [label("near_page", language, title=row["title"]) for row in rows]
+    with st.container(key=f"near-{turn.id}", gap="xsmall"):
+        for place, wish in enumerate([*wishes, label("near_all", language)]):
+            st.button(
+                escape_line(shorten(wish, _LONGEST_WISH)),
+                icon=":material/summarize:",
+                key=f"near-{place}-{turn.id}",
+                on_click=ask_first,
+                args=(app, library, wish),
+                kwargs={"route": "summarise"},
+            )
+
+
+def _shown_text(turn: TurnView, answer: Answer, language: Language) -> str:
+    """Return the text of an answer; a message of the app itself is in the language of the screen."""
+    if answer.mode == "save" and answer.outcome == "conversation":
+        return say(saving(turn.route.get("saved")), language)
+    if answer.mode == "remove" and answer.outcome == "conversation":
+        return say(removal(turn.route), language)
+    return say(answer.notice, language) if answer.notice and _is_notice(answer) else answer.text
+
+
+def _is_notice(answer: Answer) -> bool:
+    """Return whether the text of an answer is its notice, in any language."""
+    return answer.notice is not None and answer.text in (say(answer.notice, one) for one in LANGUAGES)
 
 
 def _answer_markdown(answer: Answer, turn_id: str, language: Language) -> str:

@@ -1,4 +1,4 @@
-"""What a run that goes on has used, and how a person ends it or gives it more."""
+"""The usage of a running answer, with Finish and a larger budget."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import streamlit as st
 
 from rag.store.sql.conversation_table import Change
 from rag.ui.kit.attempt import attempt
-from rag.ui.kit.language import current_language
 from rag.ui.kit.live import LiveRun
 from rag.ui.kit.session import session
 from rag.ui.kit.strings import Language, label
@@ -38,5 +37,5 @@ def draw_end_or_more(app: App, turn: TurnView, live: LiveRun, language: Language
 
 
 def change(app: App, turn: TurnView, wish: Change) -> None:
-    """For callbacks: change something of a run that goes on; what stands in the way is said in passing."""
-    attempt(lambda: app.conversations.change(turn.id, wish, session().owner), current_language())
+    """For callbacks: change a run in progress; an error is shown as a notice."""
+    attempt(lambda: app.conversations.change(turn.id, wish, session().owner))

@@ -1,4 +1,4 @@
-"""What is said about the check of an answer's statements: the line above it, and the marks within.
+"""The results of checking an answer: the line above it, and the marks in it.
 
 The words tell who checked. Where only rules did, they say what was found, not what is true.
 """
@@ -16,13 +16,13 @@ _TOLD = ("numbers", "negation", "clause", "language")
 
 
 def counts(statements: Sequence[Statement]) -> tuple[int, int, int]:
-    """How many are supported, supported in part, and there at all."""
+    """Count the supported, partly supported and all statements."""
     by_verdict = Counter(statement.verdict for statement in statements)
     return by_verdict["supported"], by_verdict["partly"], len(statements)
 
 
 def checker(statements: Sequence[Statement]) -> CheckedBy:
-    """Who judged what does not stand in the passages to the letter."""
+    """Return who checked the statements that are not verbatim."""
     judges = {one.by for one in statements if one.reason != "verbatim"}
     return "model" if "model" in judges else "local" if "local" in judges else "rules"
 
@@ -41,7 +41,7 @@ def head_line(answer: Answer, language: Language) -> str:
 
 
 def doubtful(answer: Answer, language: Language) -> list[Doubtful]:
-    """The statements that are not fully borne out, or not to the point, with what is shown at them."""
+    """Return the statements that are not fully supported, or off-topic, with their marks."""
     return [
         Doubtful(one.start, one.end, *_words(one, language), one.verdict != "unsupported")
         for one in answer.statements

@@ -1,233 +1,161 @@
-"""Beside the question: how the answer is to be made. Model and temperature, the way to compose it, and its limits."""
+"""The question box: files, text, mode and model in one row, and above it filters and options as chips."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from rag.errors import RagError
-from rag.messages import say
-from rag.reasoning.composing import COMPOSE
-from rag.reasoning.history import MEMORIES, WINDOW
-from rag.ui.kit.choices import Choices
-from rag.ui.kit.escape import escape_line
-from rag.ui.kit.session import browser, chat_in_use, keep_chat, recall_chat, session
-from rag.ui.kit.strings import Language, counted, label
+from rag.ingest.sources import FILE_TYPES
+from rag.types import Notice
+from rag.ui.chat.asking import start
+from rag.ui.chat.conversation import draw_stop
+from rag.ui.chat.filters import draw_chips, draw_filters
+from rag.ui.chat.options import (
+    OPTIONS,
+    draw_model_name,
+    draw_options,
+    draw_problem,
+    forget_problem,
+    served_models,
+    try_model,
+    wish_model,
+)
+from rag.ui.kit.choices import MODES, NEED_MODEL
+from rag.ui.kit.escape import escape_line, shorten
+from rag.ui.kit.navigation import go
+from rag.ui.kit.parts import close
+from rag.ui.kit.session import chat_in_use, is_empty, session
+from rag.ui.kit.strings import Language, label
 
 if TYPE_CHECKING:
     from rag.app import App, ChatOptions
+    from rag.conversations.conversations import TurnView
 
-_LIMITS = {"calls": (1, 100, 1), "tokens": (100, 10_000_000, 500), "seconds": (1, 600, 5)}
-_SAMPLING: Final = {
-    "max_tokens": (1, 100_000, 100),
-    "top_p": (0.01, 1.0, 0.05),
-    "presence_penalty": (-2.0, 2.0, 0.1),
-    "frequency_penalty": (-2.0, 2.0, 0.1),
-    "seed": (0, 2**31 - 1, 1),
-}
-_MOST_STOPS: Final = 4  # as many as OpenAI's protocol takes
-_MODEL_NEEDED = ("calls", "tokens")
-_WISH, _PROBLEM = "option-wish", "option-problem"
+_LONGEST_QUESTION, _LONGEST_MODEL = 10_000, 28
+_CONNECT = "connect"
+_ICONS = {"fast": "bolt", "deep": "manage_search", "research": "travel_explore", "judge": "account_tree"}
+_MODE, _MODEL = "mode-menu", "model-menu"
 
 
-def draw_options(app: App, language: Language) -> None:
-    """The button that opens the choices."""
-    choices = st.popover(
-        label("options", language),
-        icon=":material/tune:",
+def draw_composer(app: App, library: str, language: Language, running: TurnView | None) -> None:
+    """Draw the box; while a question is being answered, Stop takes the place of the menus."""
+    if not st.session_state.get(OPTIONS) and not st.session_state.get(_MODEL):
+        forget_problem()
+    if try_model(app, language):
+        close(_MODEL)
+    if not is_empty(app, library):
+        with st.container(horizontal=True, vertical_alignment="center", key="scope-row", gap="xsmall"):
+            draw_filters(app, library, language)
+            draw_options(app, language)
+            draw_chips(app, library, language, disabled=running is not None)
+    with st.container(key="composer", gap=None):
+        st.chat_input(
+            label("chat_placeholder", language),
+            key="question",
+            max_chars=_LONGEST_QUESTION,
+            accept_file="multiple",
+            file_type=[ending.lstrip(".") for ending in (*FILE_TYPES, ".zip")],
+            on_submit=_ask_typed,
+            args=(app, library, running),
+        )
+        with st.container(horizontal=True, vertical_alignment="center", key="composer-menus", gap=None):
+            if running:
+                draw_stop(app, running, language)
+            else:
+                _draw_modes(app, language)
+                _draw_models(app, language)
+
+
+def _draw_modes(app: App, language: Language) -> None:
+    """Draw a line for each mode; one that does little without a chat model says so, and the last line connects one."""
+    without_model = chat_in_use(app) is None
+    chosen = session().mode if session().mode in MODES else MODES[0]
+
+    def line(one: str) -> str:
+        if one == _CONNECT:
+            return f":material/add_link: {label('chat_connect', language)}"
+        does = "quoting" if without_model and one in NEED_MODEL else "hint"
+        text = f":material/{_ICONS[one]}: **{label(f'mode_{one}', language)}** {label(f'mode_{one}_{does}', language)}"
+        return f"{text} :material/check:" if one == chosen else text
+
+    st.menu_button(
+        label(f"mode_{chosen}", language),
+        [*MODES, _CONNECT] if without_model and app.chats.own_allowed else MODES,
+        format_func=line,
         type="tertiary",
-        key="options",
+        icon=f":material/{_ICONS[chosen]}:",
+        key=_MODE,
+        on_click=_choose_mode,
+    )
+    if st.session_state.pop(_CONNECT, False):
+        go("settings")
+
+
+def _choose_mode() -> None:
+    chosen = st.session_state[_MODE]
+    if chosen == _CONNECT:
+        st.session_state[_CONNECT] = True  # a callback cannot leave the page
+    elif chosen:
+        session().mode = chosen
+
+
+def _draw_models(app: App, language: Language) -> None:
+    """Draw the models of the service, which is asked for them once the menu opens, or a button to connect one."""
+    chat, allowed = chat_in_use(app), app.chats.own_allowed
+    if chat is None:
+        if allowed and st.button(
+            label("chat_connect", language), icon=":material/add_link:", type="tertiary", key="model-connect"
+        ):
+            go("settings")
+        return
+    menu = st.popover(
+        escape_line(shorten(chat.model, _LONGEST_MODEL)),
+        icon=":material/smart_toy:",
+        type="tertiary",
+        key=_MODEL,
+        disabled=not allowed,
         on_change="rerun",
     )
-    # The room they will take is there from the start: the popover finds its place before they are drawn.
-    with choices, st.container(key="option-choices", height=_height(app), border=False):
-        st.caption(label("options_lead", language))
-        if choices.open:
-            _try_model(app, language)
-            chat = chat_in_use(app)
-            if chat is not None:
-                _draw_model(chat, app, language)
-                _draw_sampling(language)
-                _draw_compose(language)
-            _draw_memory(language)
-            if session().mode == "research":
-                _draw_research(language)
-            if session().mode == "judge":
-                _draw_judge(language, with_model=chat is not None)
-            _draw_limits(app, language, with_model=chat is not None)
-        else:
-            st.session_state.pop(_PROBLEM, None)
+    if menu.open:
+        with menu, st.container(key="model-choices", gap="xsmall"):
+            _draw_served(chat, served_models(app, chat, language), language)
+            draw_model_name("model", chat.model, "", app, language)
+            draw_problem(language)
+            if st.button(label("model_manage", language), icon=":material/tune:", type="tertiary", key="model-manage"):
+                go("settings")
 
 
-def chosen(language: Language) -> str:
-    """How many choices are not the standard, in words; empty for none."""
-    count = len(session().choices.options())
-    return counted("options_chosen_one", "options_chosen", count, language) if count else ""
-
-
-def _height(app: App) -> int:
-    height = 530 if session().chat or app.settings.has_chat_model else 250
-    return height + {"research": 60, "judge": 120}.get(session().mode, 0)
-
-
-def _draw_model(chat: ChatOptions, app: App, language: Language) -> None:
-    if app.chats.own_allowed:
-        left, right = st.columns(2)
-        with left:
-            _text("model", chat.model, app, language)
-        with right:
-            _text("fast_model", chat.fast_model, app, language)
-        if problem := st.session_state.get(_PROBLEM):
-            st.error(escape_line(say(problem, language)), icon=":material/error:")
-    temperature = app.settings.llm_temperature if chat.temperature is None else chat.temperature
-    st.session_state["option-temperature"] = float(temperature)
-    st.slider(
-        label("option_temperature", language),
-        0.0,
-        2.0,
-        step=0.1,
-        key="option-temperature",
-        on_change=_take_chat,
-        args=("temperature", app),
-    )
-
-
-def _draw_sampling(language: Language) -> None:
-    """The model's other parameters, each as its service has it until one is chosen; they are called as there."""
-    with st.expander(label("option_sampling", language), icon=":material/tune:", type="compact"):
-        st.caption(label("option_sampling_hint", language))
-        columns = st.columns(2)
-        for place, (name, bounds) in enumerate(_SAMPLING.items()):
-            with columns[place % 2]:
-                _draw_number(name, bounds, label("option_standard", language), language)
-        st.session_state["option-stop"] = "\n".join(session().choices.stop)
-        st.text_area(label("option_stop", language), key="option-stop", height=68, on_change=_take_stops)
-
-
-def _take_stops() -> None:
-    lines = str(st.session_state["option-stop"] or "").splitlines()
-    stops = tuple(dict.fromkeys(line for line in lines if line.strip()))[:_MOST_STOPS]
-    session().choices = replace(session().choices, stop=stops)
-
-
-def _text(name: str, value: str, app: App, language: Language) -> None:
-    key = f"option-{name}"
-    st.session_state[key] = value
-    hint = label("option_fast_hint", language) if name == "fast_model" else ""
-    st.text_input(label(f"option_{name}", language), key=key, placeholder=hint, on_change=_take_chat, args=(name, app))
-
-
-def _take_chat(name: str, app: App) -> None:
-    """Keep the choice for this browser, a model once it was tried; one without a name is no choice."""
-    value: Any = st.session_state[f"option-{name}"]
-    value = value.strip() if isinstance(value, str) else value
-    if name == "model" and not value:
+def _draw_served(chat: ChatOptions, names: list[str], language: Language) -> None:
+    if not names:
+        st.caption(label("model_no_list", language))
         return
-    chat = chat_in_use(app)
-    if chat is None:
+    with st.container(key="model-list", gap=None):
+        for place, name in enumerate(names):
+            st.button(
+                escape_line(name),
+                icon=":material/check:" if name == chat.model else ":material/smart_toy:",
+                type="tertiary",
+                width="stretch",
+                key=f"model-{place}",
+                on_click=wish_model,
+                args=(replace(chat, model=name),),
+            )
+
+
+def _ask_typed(app: App, library: str, running: TurnView | None) -> None:
+    """Send the message; files alone are saved. A message sent while an answer is written stays in the box."""
+    typed = st.session_state["question"]
+    question = (typed.text or "").strip() if typed else ""
+    files = [(file.name, file.getvalue()) for file in typed.files] if typed else []
+    if not question and not files:
         return
-    chosen = replace(chat, **{name: value})
-    chosen = chosen if chosen.service == chat.service else replace(chosen, api_key="")
-    if name == "temperature":
-        keep_chat(app, chosen)
-    else:
-        st.session_state[_WISH] = chosen
-
-
-def _try_model(app: App, language: Language) -> None:
-    """Ask the model that was just named for a word; one that does not answer is not taken, and the reason is kept."""
-    wish = st.session_state.pop(_WISH, None)
-    if wish is None:
+    if running and app.conversations.turn(running.id, session().owner).state == "running":
+        session().notes.append(Notice("turn_running"))
+        st.session_state["question"] = question
         return
-    st.session_state[_PROBLEM] = None
-    try:
-        with st.spinner(label("chat_testing", language)):
-            app.chats.connect(wish, browser(), session().owner)
-    except RagError as error:
-        st.session_state[_PROBLEM] = error.notice
-    recall_chat(app)
-
-
-def _draw_compose(language: Language) -> None:
-    st.session_state["option-compose"] = session().choices.compose
-    st.selectbox(
-        label("option_compose", language),
-        COMPOSE,
-        key="option-compose",
-        format_func=lambda name: label(f"compose_{name}", language),
-        on_change=_take,
-        args=("compose",),
-    )
-    st.caption(label(f"compose_{session().choices.compose}_hint", language))
-
-
-def _draw_memory(language: Language) -> None:
-    """What of the conversation is carried along, and of a window how much."""
-    left, right = st.columns([3, 1], vertical_alignment="bottom")
-    st.session_state["option-memory"] = session().choices.memory
-    with left:
-        st.selectbox(
-            label("option_memory", language),
-            MEMORIES,
-            key="option-memory",
-            format_func=lambda name: label(f"memory_{name}", language),
-            on_change=_take,
-            args=("memory",),
-        )
-    if session().choices.memory == "window":
-        with right:
-            _draw_number("window", (1, 50, 1), str(WINDOW), language)
-
-
-def _draw_research(language: Language) -> None:
-    """Whether the plan waits for the person."""
-    st.session_state["option-approve"] = session().choices.approve
-    st.toggle(label("option_approve", language), key="option-approve", on_change=_take, args=("approve",))
-
-
-def _draw_judge(language: Language, *, with_model: bool) -> None:
-    st.session_state["option-tree_order"] = session().choices.tree_order
-    st.selectbox(
-        label("option_tree_order", language),
-        ("breadth", "best"),
-        key="option-tree_order",
-        format_func=lambda name: label(f"tree_order_{name}", language),
-        on_change=_take,
-        args=("tree_order",),
-    )
-    if with_model:
-        st.session_state["option-judge_each"] = session().choices.judge_each
-        st.toggle(label("option_judge_each", language), key="option-judge_each", on_change=_take, args=("judge_each",))
-
-
-def _draw_limits(app: App, language: Language, *, with_model: bool) -> None:
-    names = [name for name in _LIMITS if with_model or name not in _MODEL_NEEDED]
-    for column, name in zip(st.columns(len(names)), names, strict=True):
-        with column:
-            standard = getattr(app.settings, f"answer_max_{name}")
-            shown = label("option_standard", language) if standard is None else f"{standard:g}"
-            _draw_number(name, _LIMITS[name], shown, language)
-
-
-def _draw_number(name: str, bounds: tuple[float, float, float], standard: str, language: Language) -> None:
-    """A number that may be left empty; then `standard` stands in its place."""
-    lowest, highest, step = bounds
-    st.session_state[f"option-{name}"] = getattr(session().choices, name)
-    st.number_input(
-        label(f"option_{name}", language),
-        min_value=lowest,
-        max_value=highest,
-        value=None,
-        step=step,
-        key=f"option-{name}",
-        placeholder=standard,
-        on_change=_take,
-        args=(name,),
-    )
-
-
-def _take(name: str) -> None:
-    value = st.session_state[f"option-{name}"]
-    session().choices = replace(session().choices, **{name: getattr(Choices(), name) if value is None else value})
+    named = question or " ".join(name for name, _ in files)
+    how: dict[str, Any] = {} if question else {"route": "save"}
+    if not start(app, library, named, files=files, **how):
+        st.session_state["question"] = question  # it was not asked, and is not to be typed again

@@ -107,13 +107,15 @@ def _followed(app: App, turn: TurnView, language: Language) -> TurnView:
         with st.container(key=f"answer-live-{turn.id}"):
             written = st.empty()
     with suppress(RagError, TimeoutError):
-        while live.answer is None and (events := app.events(turn.run_id, live.next_seq, until - time.monotonic())):
+        while live.answer is None and (
+            events := app.events(turn.run_id, live.next_seq, until - time.monotonic(), state.owner)
+        ):
             live.absorb(events)
             doing.markdown(doing_line(live, language))
             if live.text:
                 written.markdown(answer_markdown(live.text, pending=True), anchors=False)
         if live.answer is not None:
-            app.wait(turn.run_id, _STORED_SECONDS)
+            app.wait(turn.run_id, _STORED_SECONDS, state.owner)
             turn = app.conversations.turn(turn.id, state.owner)
     place.empty()
     return turn
@@ -122,7 +124,7 @@ def _followed(app: App, turn: TurnView, language: Language) -> TurnView:
 def _draw_running(app: App, library: str, turn: TurnView, language: Language) -> None:
     live = session().live.setdefault(turn.id, LiveRun())
     try:
-        live.absorb(app.events(turn.run_id, since=live.next_seq))
+        live.absorb(app.events(turn.run_id, since=live.next_seq, owner=session().owner))
     except RagError:
         _draw_elsewhere(app, turn, language)
         return
@@ -159,7 +161,7 @@ def draw_stop(app: App, turn: TurnView, language: Language) -> None:
 def _end(app: App, turn: TurnView) -> None:
     """The answer is there; it is stored a moment later, and only then can the next question be asked."""
     with suppress(RagError, TimeoutError):
-        app.wait(turn.run_id, _STORED_SECONDS)
+        app.wait(turn.run_id, _STORED_SECONDS, session().owner)
     session().live.pop(turn.id, None)
     session().stopping.discard(turn.id)
     session().by_itself = True
@@ -182,4 +184,4 @@ def _draw_elsewhere(app: App, turn: TurnView, language: Language) -> None:
 def _stop(app: App, turn: TurnView) -> None:
     session().stopping.add(turn.id)
     with suppress(RagError):
-        app.cancel(turn.run_id)
+        app.cancel(turn.run_id, session().owner)

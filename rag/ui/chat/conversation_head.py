@@ -1,4 +1,4 @@
-"""What stands above a conversation: its title, what it used, where it branched off, and files to take along."""
+"""The head of a conversation: title, usage, branches and exports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which conversation a tab shows, and the list of those there are."""
+"""The conversation shown in a tab, and the list of conversations."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from rag.errors import RagError
-from rag.messages import say
+from rag.types import Notice
 from rag.ui.kit.attempt import attempt
 from rag.ui.kit.choices import MODES, Choices
 from rag.ui.kit.escape import escape_line
@@ -32,7 +32,7 @@ _LONGEST = 80
 _DOING = "talk-doing"
 
 
-def take_from_address(app: App, language: Language, *, moved: bool) -> None:
+def take_from_address(app: App, *, moved: bool) -> None:
     """Show the library and the conversation that the address names; an unknown one is said so and forgotten.
 
     `moved` tells that another page is drawn than before. A link of the navigation names nothing: then what the tab
@@ -45,17 +45,17 @@ def take_from_address(app: App, language: Language, *, moved: bool) -> None:
         state.library, state.search, state.scope, state.conversation = library, None, Scope(), ""
     wanted = st.query_params.get(CONVERSATION, "")
     if wanted and wanted != state.conversation:
-        _open(app, wanted, language)
+        _open(app, wanted)
     elif not wanted and not moved and not state.page:
         state.conversation = ""
 
 
-def _open(app: App, wanted: str, language: Language) -> None:
+def _open(app: App, wanted: str) -> None:
     state = session()
     try:
         found = app.conversations.conversation(wanted, state.owner)
     except RagError as error:
-        state.notes.append(say(error.notice, language))
+        state.notes.append(error.notice)
         set_param(CONVERSATION, state.conversation)
         return
     state.conversation = found.id
@@ -65,7 +65,7 @@ def _open(app: App, wanted: str, language: Language) -> None:
 
 
 def _choose_as_before(app: App, conversation_id: str) -> None:
-    """A tab that was loaded anew goes on with what the last question was asked with; a reload has lost it."""
+    """A reloaded tab takes over the options of the last question."""
     state = session()
     turns = app.conversations.turns(conversation_id, state.owner)
     kept = turns[-1].settings if turns else {}
@@ -76,10 +76,12 @@ def _choose_as_before(app: App, conversation_id: str) -> None:
 
 
 def _remember_as_before(app: App, conversation_id: str) -> None:
-    """How a conversation is remembered belongs to it, whatever else this tab has chosen."""
+    """Restore a conversation's memory options and ticked pages, whatever this tab has chosen."""
     turns = app.conversations.turns(conversation_id, session().owner) if conversation_id else []
-    kept = Choices.revived(turns[-1].settings if turns else {})
+    settings = turns[-1].settings if turns else {}
+    kept, scope = Choices.revived(settings), Scope.revived(settings.get("scope", {}))
     session().choices = replace(session().choices, memory=kept.memory, window=kept.window)
+    session().scope = replace(session().scope, pages=scope.pages)
 
 
 def current(app: App) -> Conversation | None:
@@ -126,10 +128,10 @@ def draw_list(app: App, library: str, language: Language, unread: Sequence[str] 
             st.caption(label(name, language))
             for one in group:
                 _draw_entry(app, one, language, unread=one.id in unread)
-    if not found:
-        st.caption(label("talk_none", language))
-    elif len(found) > _LISTED:
-        st.caption(label("talk_more", language, count=_LISTED))
+        if not found:
+            st.caption(label("talk_none", language))
+        elif len(found) > _LISTED:
+            st.caption(label("talk_more", language, count=_LISTED))
 
 
 def group_of(conversation: Conversation, today: date) -> str:
@@ -165,15 +167,15 @@ def _draw_menu(app: App, conversation: Conversation, language: Language) -> None
         type="tertiary",
         key=f"talk-menu-{conversation.id}",
         on_click=_choose,
-        args=(app, conversation, language),
+        args=(app, conversation),
     )
 
 
-def _choose(app: App, conversation: Conversation, language: Language) -> None:
+def _choose(app: App, conversation: Conversation) -> None:
     name = st.session_state[f"talk-menu-{conversation.id}"]
     st.session_state[_DOING] = (name, conversation.id)
     if name in ("talk_pin", "talk_unpin"):
-        attempt(lambda: app.conversations.pin(conversation.id, name == "talk_pin", session().owner), language)
+        attempt(lambda: app.conversations.pin(conversation.id, name == "talk_pin", session().owner))
 
 
 def _draw_rename(app: App, conversation: Conversation, language: Language) -> None:
@@ -184,29 +186,29 @@ def _draw_rename(app: App, conversation: Conversation, language: Language) -> No
         max_chars=200,
         label_visibility="collapsed",
         on_change=_rename,
-        args=(app, conversation, language),
+        args=(app, conversation),
     )
 
 
-def _rename(app: App, conversation: Conversation, language: Language) -> None:
+def _rename(app: App, conversation: Conversation) -> None:
     st.session_state.pop(_DOING, None)
     title = str(st.session_state[f"talk-title-{conversation.id}"] or "").strip()
     if title:
-        attempt(lambda: app.conversations.rename(conversation.id, title, session().owner), language)
+        attempt(lambda: app.conversations.rename(conversation.id, title, session().owner))
 
 
 def _draw_delete(app: App, conversation: Conversation, language: Language) -> None:
     st.caption(label("talk_delete_sure", language))
     with st.container(horizontal=True, gap="small", key="talk-sure"):
         delete, keep = label("talk_delete", language), label("talk_keep", language)
-        st.button(delete, type="primary", key="talk-delete", on_click=_delete, args=(app, conversation, language))
+        st.button(delete, type="primary", key="talk-delete", on_click=_delete, args=(app, conversation))
         st.button(keep, key="talk-keep", on_click=st.session_state.pop, args=(_DOING,))
 
 
-def _delete(app: App, conversation: Conversation, language: Language) -> None:
+def _delete(app: App, conversation: Conversation) -> None:
     st.session_state.pop(_DOING, None)
-    owner, done = session().owner, label("talk_deleted", language)
-    if attempt(lambda: app.conversations.delete(conversation.id, owner), language, done):
+    owner, done = session().owner, Notice("talk_deleted")
+    if attempt(lambda: app.conversations.delete(conversation.id, owner), done):
         show("")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from rag.app import App
 
 _FILE = Path(__file__).resolve().parents[3] / "examples" / "questions.json"
-_OWN, _OTHER = 3, 1  # how many questions of the reader's language and of the other one
+_SHOWN = 3
 
 
 class _Example(NamedTuple):
@@ -24,21 +25,21 @@ class _Example(NamedTuple):
     page: str
 
 
-def example_questions(app: App, library: str, language: Language) -> list[str]:
-    """A few questions whose pages `library` holds, those in `language` first."""
+def example_questions(app: App, library: str, language: Language, among: Sequence[str] | None = None) -> list[str]:
+    """A few questions in `language` whose pages `library` holds (of those `among`, if given), else in another one."""
     held = unless_away(lambda: app.library(library).known([example.page for example in _examples()])) or {}
-    return _pick([example for example in _examples() if example.page in held], language, _OWN, _OTHER)
+    wanted = held.keys() if among is None else held.keys() & set(among)
+    return _pick([example for example in _examples() if example.page in wanted], language)
 
 
 def sample_questions(language: Language) -> list[str]:
-    """One question in each language that the sample pages will answer once they are loaded."""
-    return _pick(_examples(), language, 1, 1)
+    """A few questions that the sample pages will answer once they are loaded."""
+    return _pick(_examples(), language)
 
 
-def _pick(examples: list[_Example], language: Language, own: int, other: int) -> list[str]:
-    mine = [example for example in examples if example.language == language]
-    rest = [example for example in examples if example.language != language]
-    return [example.question for example in (*_one_a_page(mine)[:own], *rest[:other])]
+def _pick(examples: list[_Example], language: Language) -> list[str]:
+    own = [example for example in examples if example.language == language]
+    return [example.question for example in _one_a_page(own or examples)[:_SHOWN]]
 
 
 def _one_a_page(examples: list[_Example]) -> list[_Example]:

@@ -1,4 +1,4 @@
-"""Filters and strategy beside the question: a popover to choose them, chips that show and clear them."""
+"""Filters and strategy of a question: fields to choose them, chips that show and clear them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import streamlit as st
 
 from rag.ui.kit.attempt import unless_away
 from rag.ui.kit.escape import escape_line, shorten
-from rag.ui.kit.parts import language_name, strategy_hint, strategy_name, strategy_names
+from rag.ui.kit.parts import language_name, page_count, strategy_hint, strategy_name, strategy_names
 from rag.ui.kit.scope import Scope
 from rag.ui.kit.session import session
 from rag.ui.kit.strings import Language, label
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from rag.app import App
 
 _LONGEST_CHIP = 36
+_MOST_NAMED = 3  # pages, each with a chip of its own
 _HEIGHT = 500
 _EARLIEST = date(2000, 1, 1)
 
@@ -33,7 +34,7 @@ class Chip(NamedTuple):
 
 
 def search_options() -> dict[str, Any]:
-    """What this tab's searches are confined to, as arguments of `App.search`."""
+    """Return this tab's filters as arguments of `App.search`."""
     return session().scope.options(st.context.timezone_offset or 0)
 
 
@@ -43,7 +44,6 @@ def draw_filters(app: App, library: str, language: Language) -> None:
     choices = st.popover(
         label("filters", language),
         icon=":material/filter_list:",
-        type="tertiary",
         key="filters",
         on_change="rerun",
     )
@@ -78,7 +78,6 @@ def _draw_choices(app: App, library: str, scope: Scope, language: Language) -> N
     for column, name in zip(st.columns(2), ("since", "until"), strict=True):
         with column:
             _day(name, getattr(scope, name), language)
-    _strategy(app.settings.strategy, scope, language)
 
 
 def _there(app: App, scope: Scope) -> list[str]:
@@ -140,7 +139,9 @@ def _day(name: str, chosen: date | None, language: Language) -> None:
     )
 
 
-def _strategy(standard: str, scope: Scope, language: Language) -> None:
+def draw_strategy(app: App, language: Language) -> None:
+    """Draw the choice of a search strategy, with a line on what it does."""
+    scope, standard, reranker = session().scope, app.settings.strategy, app.models.reranker
     names = strategy_names(standard)
     chosen = scope.strategy if scope.strategy in names else standard
     _set("strategy", chosen)
@@ -148,16 +149,16 @@ def _strategy(standard: str, scope: Scope, language: Language) -> None:
         label("strategy", language),
         names,
         key="filter-strategy",
-        format_func=lambda name: _strategy_option(name, standard, language),
+        format_func=lambda name: _strategy_option(name, standard, language, reranks=reranker is not None),
         on_change=_take,
         args=("strategy", standard),
     )
-    if hint := strategy_hint(chosen, language):
+    if hint := strategy_hint(chosen, language, reranker.name if reranker else ""):
         st.caption(hint)
 
 
-def _strategy_option(name: str, standard: str, language: Language) -> str:
-    told = strategy_name(name, language)
+def _strategy_option(name: str, standard: str, language: Language, *, reranks: bool) -> str:
+    told = strategy_name(name, language, reranks=reranks)
     return label("strategy_default", language, name=told) if name == standard else told
 
 
@@ -176,20 +177,23 @@ def _take(name: str, standard: str = "") -> None:
     session().scope = replace(session().scope, **{name: value})
 
 
-def chips_of(scope: Scope, titles: dict[str, str], language: Language) -> list[Chip]:
-    """What is active, in words that are outside text still; `titles` of pages by url_hash, of libraries by name."""
+def chips_of(scope: Scope, titles: dict[str, str], language: Language, *, reranks: bool = True) -> list[Chip]:
+    """Return the active filters, unescaped; `titles` of pages by url_hash, of libraries by name."""
     chips = [
         Chip("libraries", name, label("chip_library", language, value=titles.get(name, name)))
         for name in scope.libraries
     ]
-    chips += [Chip("pages", page, titles.get(page, page[:8])) for page in scope.pages]
+    if len(scope.pages) > _MOST_NAMED:
+        chips.append(Chip("pages", "", page_count(len(scope.pages), language)))
+    else:
+        chips += [Chip("pages", page, titles.get(page, page[:8])) for page in scope.pages]
     chips += [Chip("sites", site, site) for site in scope.sites]
     chips += [Chip("languages", tag, language_name(tag, language)) for tag in scope.languages]
     for name in ("section", "since", "until"):
         if value := getattr(scope, name):
             chips.append(Chip(name, "", label(f"chip_{name}", language, value=value)))
     if scope.strategy:
-        told = strategy_name(scope.strategy, language)
+        told = strategy_name(scope.strategy, language, reranks=reranks)
         chips.append(Chip("strategy", "", label("chip_strategy", language, value=told)))
     return chips
 
@@ -197,7 +201,8 @@ def chips_of(scope: Scope, titles: dict[str, str], language: Language) -> list[C
 def draw_chips(app: App, library: str, language: Language, *, disabled: bool = False) -> None:
     """One chip for each active choice, which a click takes away."""
     scope = session().scope
-    chips = chips_of(scope, titles_of(app, library, scope), language)
+    reranks = app.models.reranker is not None
+    chips = chips_of(scope, titles_of(app, library, scope), language, reranks=reranks)
     if not chips:
         return
     with st.container(horizontal=True, key="chips", gap="xsmall", vertical_alignment="center"):

@@ -1,4 +1,4 @@
-"""What a follow-up was understood as, or searched with, and the way to put that right."""
+"""The menu of a follow-up: the question as it was searched, and its correction."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LONGEST, _SHOWN = 600, 80
 
 
 def followup_line(question: str, standalone: str, steps: Sequence[Step], language: Language) -> str:
-    """What was searched for where that is not the question alone; else empty."""
+    """Return the earlier questions that the search included; empty if there are none."""
     if standalone:
         return label("understood", language, question=escape_line(standalone)) if standalone != question else ""
     before = reversed(searched_with(steps))
@@ -31,17 +31,17 @@ def followup_line(question: str, standalone: str, steps: Sequence[Step], languag
 
 
 def draw_followup(app: App, library: str, turn: TurnView, answer: Answer, language: Language) -> None:
-    """One line above the answer with a small form behind it; nothing for a question that stood by itself."""
+    """A menu above the answer: what was searched, and its correction; nothing for a complete question."""
     line = followup_line(turn.question, answer.standalone, answer.steps, language)
     if not line:
         return
-    with st.container(horizontal=True, vertical_alignment="center", key=f"understood-{turn.id}", gap="small"):
-        st.caption(line, width="content")
-        popover = st.popover(
-            label("understood_wrong", language), type="tertiary", key=f"correct-{turn.id}", on_change="rerun"
-        )
-        with popover:
-            _draw_form(app, library, turn, answer, language)
+    key, icon = f"correct-{turn.id}", ":material/subdirectory_arrow_right:"
+    with (
+        st.container(key=f"understood-{turn.id}"),
+        st.popover(label("followup", language), icon=icon, type="tertiary", key=key, on_change="rerun"),
+    ):
+        st.caption(line)
+        _draw_form(app, library, turn, answer, language)
 
 
 def _draw_form(app: App, library: str, turn: TurnView, answer: Answer, language: Language) -> None:

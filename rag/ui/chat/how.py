@@ -1,4 +1,4 @@
-"""How an answer came about: the tree or the plan, its steps, the passages, behind one line that opens."""
+"""“How this was answered”: tree or plan, steps and passages in one expander."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _draw_how(app: App, library: str, turn: TurnView, answer: Answer, language: 
 
 
 def _rooms(app: App, library: str, turn: TurnView, answer: Answer, language: Language) -> dict[str, Callable[[], None]]:
-    """What there is to see, each by the label of its tab."""
+    """Return the available views by the label of their tab."""
     rooms: dict[str, Callable[[], None]] = {}
     if answer.trail.get("tree"):
         rooms["how_tree"] = partial(draw_tree, app, library, turn, answer, language)

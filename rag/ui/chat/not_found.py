@@ -1,4 +1,4 @@
-"""When the pages do not clearly hold an answer: what comes nearest, what was searched, and what to do next."""
+"""Answers not in the pages: closest passages, searches made, and next steps."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def nearest_passages(answer: Answer) -> list[Passage]:
 
 
 def queries_of(answer: Answer) -> list[str]:
-    """What was searched for, each once: as the searches or, without these, the steps tell it."""
+    """Return the distinct queries of the searches or, without these, of the steps."""
     asked = [search.question for search in answer.searches]
     asked = asked or [str(query) for step in answer.steps for query in step.detail.get("queries") or ()]
     return list(dict.fromkeys(asked))

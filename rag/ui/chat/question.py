@@ -1,4 +1,4 @@
-"""A question in its bubble, which can be changed there; the conversations that went on otherwise from it."""
+"""A question in its bubble, with editing, and the branches that start from it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person asked to be remembered: said beside the message, and listed, edited and forgotten in Settings."""
+"""Memory notes: shown with their message, and listed, edited and deleted in Settings."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def draw_kept(app: App, turn: TurnView, language: Language) -> None:
-    """What the message asked to be remembered, with one click to undo; nothing for other messages."""
+    """Draw the note that a message saved to memory, with Undo; nothing for other messages."""
     wanted = turn.settings.get("remembered")
     if not wanted:
         return
@@ -28,11 +28,11 @@ def draw_kept(app: App, turn: TurnView, language: Language) -> None:
         st.caption(f":material/bookmark: {told or label('remembered_gone', language)}", width="content")
         if note:
             undo, key = label("remembered_undo", language), f"remembered-undo-{turn.id}"
-            st.button(undo, type="tertiary", key=key, on_click=_forget, args=(app, note, language))
+            st.button(undo, type="tertiary", key=key, on_click=_forget, args=(app, note))
 
 
 def draw_remembered(app: App, language: Language) -> None:
-    """All of this person's notes, each in a form of its own."""
+    """Draw all of this person's notes, each in a separate form."""
     st.markdown(f"## {label('settings_remembered', language)}", anchors=False)
     st.markdown(label("settings_remembered_lead", language))
     notes = app.remembered.notes(whose())
@@ -52,14 +52,14 @@ def _draw_note(app: App, note: Note, number: int, language: Language) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", key=f"row-{key}", gap="small"):
         st.text_input(label("remembered_note", language, number=number), note.text, key=key, max_chars=LONGEST)
         save, forget = label("remembered_save", language), label("remembered_forget", language)
-        st.button(save, key=f"save-{key}", on_click=_save, args=(app, note, language))
-        st.button(forget, type="tertiary", key=f"forget-{key}", on_click=_forget, args=(app, note, language))
+        st.button(save, key=f"save-{key}", on_click=_save, args=(app, note))
+        st.button(forget, type="tertiary", key=f"forget-{key}", on_click=_forget, args=(app, note))
 
 
-def _save(app: App, note: Note, language: Language) -> None:
+def _save(app: App, note: Note) -> None:
     text, lasting = str(st.session_state[f"note-{note.id}"] or ""), bool(session().owner)
-    attempt(lambda: app.remembered.change(whose(), note.id, text, lasting=lasting), language)
+    attempt(lambda: app.remembered.change(whose(), note.id, text, lasting=lasting))
 
 
-def _forget(app: App, note: Note, language: Language) -> None:
-    attempt(lambda: app.remembered.forget(whose(), note.id), language)
+def _forget(app: App, note: Note) -> None:
+    attempt(lambda: app.remembered.forget(whose(), note.id))

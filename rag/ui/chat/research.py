@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import streamlit as st
 
-from rag.messages import MESSAGES, say
+from rag.locales import say, sentences
 from rag.store.sql.conversation_table import Change
 from rag.types import Answer, Notice, Wait
 from rag.ui.chat.budget import change, draw_end_or_more, draw_used
@@ -64,7 +64,7 @@ def _draw_step(step: Mapping[str, Any], language: Language, *, key: str) -> None
 
 
 def _how(step: Mapping[str, Any], language: Language) -> str:
-    """Why it is there or what it found, how it was searched for, and what it keeps."""
+    """Return a step's reason or findings, its search, and its passages."""
     parts = []
     if step.get("failure"):
         parts.append(_sentence(step["failure"], language))
@@ -123,7 +123,7 @@ def _add(app: App, turn: TurnView) -> None:
 
 
 def draw_wait(app: App, turn: TurnView, wait: Wait, language: Language) -> None:
-    """What a run waits for: leave to ask the web, or a plan that is looked at first."""
+    """Draw the request of a waiting run: permission for a web search, or approval of the plan."""
     draw = _draw_leave if "web" in wait.asks else _draw_approval
     draw(app, turn, wait, language)
 
@@ -142,17 +142,17 @@ def _draw_leave(app: App, turn: TurnView, wait: Wait, language: Language) -> Non
                     type="primary" if leave == "question" else "secondary",
                     key=f"leave-{leave}-{turn.id}",
                     on_click=_say_leave,
-                    args=(app, turn, wait, leave, language),
+                    args=(app, turn, wait, leave),
                 )
 
 
-def _say_leave(app: App, turn: TurnView, wait: Wait, leave: str, language: Language) -> None:
-    if attempt(lambda: _reply(app, turn, wait, {"web": leave}), language):
+def _say_leave(app: App, turn: TurnView, wait: Wait, leave: str) -> None:
+    if attempt(lambda: _reply(app, turn, wait, {"web": leave})):
         session().live.pop(turn.id, None)
 
 
 def _draw_approval(app: App, turn: TurnView, wait: Wait, language: Language) -> None:
-    """The plan as a form: each step can be changed or left out, one can be added, and then it begins."""
+    """Draw the plan as a form: steps can be edited, skipped or added before it starts."""
     steps = wait.asks["plan"]
     with st.form(f"approve-{turn.id}"):
         st.markdown(label("research_approve_lead", language))
@@ -169,13 +169,13 @@ def _draw_approval(app: App, turn: TurnView, wait: Wait, language: Language) -> 
         begin = st.form_submit_button(label("research_begin", language), type="primary", key=f"begin-{turn.id}")
     meant = str(st.session_state.get(f"plan-meant-{turn.id}") or "")
     said = {"changes": _approved(turn.id, steps), "meant": meant} if begin else {}
-    if begin and attempt(lambda: _reply(app, turn, wait, said), language):
+    if begin and attempt(lambda: _reply(app, turn, wait, said)):
         session().live.pop(turn.id, None)
         st.rerun()
 
 
 def _approved(turn_id: str, steps: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """What the person changed of the plan."""
+    """Return the person's changes to the plan."""
     changes: list[dict[str, Any]] = []
     for step in steps:
         text = str(st.session_state[f"plan-text-{turn_id}-{step['id']}"]).strip()
@@ -195,12 +195,12 @@ def _reply(app: App, turn: TurnView, wait: Wait, said: Mapping[str, Any]) -> Non
 def draw_go_on(app: App, turn: TurnView, language: Language) -> None:
     """For a run whose process ended before its report was there."""
     told, icon = label("research_go_on", language), ":material/resume:"
-    st.button(told, icon=icon, type="primary", key=f"go-on-{turn.id}", on_click=_go_on, args=(app, turn, language))
+    st.button(told, icon=icon, type="primary", key=f"go-on-{turn.id}", on_click=_go_on, args=(app, turn))
 
 
-def _go_on(app: App, turn: TurnView, language: Language) -> None:
+def _go_on(app: App, turn: TurnView) -> None:
     state = session()
-    attempt(lambda: app.go_on(turn.id, owner=state.owner, chat=state.chat), language)
+    attempt(lambda: app.go_on(turn.id, owner=state.owner, chat=state.chat))
 
 
 def draw_findings(app: App, library: str, answer: Answer, language: Language, *, key: str) -> None:
@@ -211,7 +211,7 @@ def draw_findings(app: App, library: str, answer: Answer, language: Language, *,
 
 
 def plan_head(answer: Answer, language: Language) -> str:
-    """How many steps a plan had and passages it kept; empty where there is no plan."""
+    """Return the numbers of steps and passages of a plan; empty without a plan."""
     trail = answer.trail
     counts = {"steps": len(trail.get("plan", ())), "passages": len(trail.get("ledger", ()))}
     return label("research_way", language, **counts) if trail and "tree" not in trail else ""
@@ -259,5 +259,5 @@ def _draw_missing(trail: Mapping[str, Any], language: Language) -> None:
 
 
 def _sentence(kept: Mapping[str, Any], language: Language) -> str:
-    known = kept["code"] in MESSAGES
+    known = kept["code"] in sentences("en")
     return escape_line(say(Notice(kept["code"], kept.get("params", {})), language)) if known else ""

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from html import escape
 from typing import Any, Final
 
-from rag.ui.kit.escape import shorten
-from rag.ui.kit.page_html import svg
+from rag.ui.kit.page_html import escaped, lines_of, svg
 from rag.ui.kit.strings import Language, label
 
 _WIDTH, _HEIGHT, _GAP, _ROW = 174, 44, 34, 58
@@ -71,10 +69,14 @@ def _box(text: str, place: tuple[int, int], status: str) -> str:
     x, y = place
     dashed = "" if status in _COLORS else ' stroke-dasharray="4 4"'
     color = _COLORS.get(status, _OTHER)
-    wide = sum(2 if ord(sign) > 0x2E7F else 1 for sign in text)
-    shown = escape(shorten(text, 11 if wide > 1.5 * len(text) else 20))
+    lines = lines_of(text, _WIDTH - 20, 12, 2)
+    top = y + (27 if len(lines) == 1 else 19)
+    shown = "".join(
+        f'<text x="{x + 10}" y="{top + 15 * at}" font-size="12" fill="#24292f">{escaped(line)}</text>'
+        for at, line in enumerate(lines)
+    )
     return (
-        f'<g><title>{escape(text)}</title><rect x="{x}" y="{y}" width="{_WIDTH}" height="{_HEIGHT}" rx="8"'
+        f'<g><title>{escaped(text)}</title><rect x="{x}" y="{y}" width="{_WIDTH}" height="{_HEIGHT}" rx="8"'
         f' fill="#ffffff" stroke="{color}" stroke-width="1.5"{dashed}/>'
-        f'<text x="{x + 10}" y="{y + 27}" fill="#24292f">{shown}</text></g>'
+        f"{shown}</g>"
     )

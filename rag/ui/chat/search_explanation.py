@@ -1,4 +1,4 @@
-"""Why these passages: what was asked of the library, who voted, and what became of every candidate.
+"""“Why these passages”: the search, its legs, and the outcome for every candidate.
 
 The table of candidates becomes a card a row on a narrow screen; every score stands with its column's name in it, in
 italics, which only the cards show.
@@ -13,13 +13,13 @@ from typing import Any
 
 import streamlit as st
 
-from rag.messages import MESSAGES, say
+from rag.locales import say, sentences
 from rag.retrieval.explain import Row, Standing, legs_of, rows_of
 from rag.text import is_chinese
 from rag.types import Answer, Citation, Notice, Passage, Retrieval
 from rag.ui.kit.escape import escape_line, shorten
 from rag.ui.kit.parts import duration, strategy_name
-from rag.ui.kit.strings import LABELS, Language, label
+from rag.ui.kit.strings import Language, label
 
 _OPENING = 110  # characters, half as many in Chinese
 _BAR = 10
@@ -30,7 +30,7 @@ _NOT_WORDS = re.compile(r"[#|*`>_~]+|-{3,}")
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """What an answer says of passages, by id: whether each was found relevant, and the marks that cite it."""
+    """An answer's grades and citation marks of passages, by id."""
 
     relevant: Mapping[str, bool] = field(default_factory=dict)
     cited: Mapping[str, Sequence[int]] = field(default_factory=dict)
@@ -108,7 +108,7 @@ def best_score(rows: Sequence[Row], legs: Sequence[str]) -> float:
 def leg_name(leg: str, language: Language) -> str:
     """A leg's name for the reader; one without shows its own."""
     key = f"leg_{leg}"
-    return label(key, language) if key in LABELS else escape_line(leg)
+    return label(key, language) if key in sentences("en") else escape_line(leg)
 
 
 def score(value: float) -> str:
@@ -163,7 +163,7 @@ def draw_explanation_found(found: Retrieval, language: Language, *, key: str) ->
 
 
 def likely(answerable: float, language: Language) -> str:
-    """How likely the pages hold the answer, in words."""
+    """Return the probability of an answer, in words."""
     return label("why_likely", language, percent=round(100 * min(1.0, max(0.0, answerable))))
 
 
@@ -198,31 +198,35 @@ def facts(found: Retrieval, language: Language) -> list[str]:
     times = [f"{_stage_name(stage, language)} {duration(ms, language)}" for stage, ms in found.ms.items()]
     lines = [
         _fact("why_asked", f"“{escape_line(found.question)}”", language),
-        _fact("why_strategy", strategy_name(found.strategy, language), language),
+        _fact("why_strategy", strategy_name(found.strategy, language, reranks=_reranked(found)), language),
         _fact("why_legs", f"{_legs(found, language)} :gray[· {counts}]", language),
         *note_lines(found.notes, language),
     ]
     return [*lines, _fact("why_time", " · ".join(times), language)] if times else lines
 
 
+def _reranked(found: Retrieval) -> bool:
+    return found.strategy != "rerank" or found.notes.get("reranker", {}).get("code") == "rerank_with"
+
+
 def _fact(key: str, told: str, language: Language) -> str:
-    name = label(key, language) if key in LABELS else escape_line(key.removeprefix("why_").replace("_", " "))
+    name = label(key, language) if key in sentences("en") else escape_line(key.removeprefix("why_").replace("_", " "))
     return f":gray[{name}] {told}"
 
 
 def _legs(found: Retrieval, language: Language) -> str:
     names = " + ".join(leg_name(leg, language) for leg in found.legs) or "–"
-    silent = "dense" not in found.legs and found.legs and found.strategy != "keyword"
+    silent = "dense" not in found.legs and found.legs and found.strategy != "keyword" and "meaning" not in found.notes
     return label("why_not_read", language, legs=names) if silent else names
 
 
 def _stage_name(stage: str, language: Language) -> str:
     key = f"stage_ms_{stage}"
-    return label(key, language) if key in LABELS else escape_line(stage)
+    return label(key, language) if key in sentences("en") else escape_line(stage)
 
 
 def note_lines(notes: Mapping[str, Any], language: Language) -> list[str]:
-    """What a strategy noted, one line each; a note that says nothing is passed over."""
+    """Return a strategy's notes, one line each, without empty ones."""
     told = {name: _told(value, language) for name, value in notes.items() if name != "queries" or len(value) > 1}
     return [_fact(f"why_{name}", text, language) for name, text in told.items() if text]
 
@@ -242,4 +246,4 @@ def _told(value: object, language: Language) -> str:
 
 
 def _said(code: str, params: Mapping[str, Any], language: Language) -> str:
-    return escape_line(say(Notice(code, params), language) if code in MESSAGES else code)
+    return escape_line(say(Notice(code, params), language) if code in sentences("en") else code)

@@ -9,7 +9,7 @@ import streamlit as st
 
 from rag.checking.fragments import text_fragment
 from rag.conversations.trees import State, TreeNode, nodes_of
-from rag.messages import MESSAGES, say
+from rag.locales import say, sentences
 from rag.types import Answer, Citation, Notice
 from rag.ui.chat.budget import draw_end_or_more, draw_used
 from rag.ui.chat.tree_branch import draw_go_on, tree_anchor
@@ -42,7 +42,7 @@ def draw_live_tree(app: App, turn: TurnView, live: LiveRun, language: Language) 
 
 
 def tree_head(answer: Answer, language: Language) -> str:
-    """How many questions were asked and passages judged; empty where there is no tree."""
+    """Return the numbers of questions and graded passages; empty without a tree."""
     rows = answer.trail.get("tree")
     passages = {row["passage"] for row in rows or () if row["passage"]}
     return label("tree_way", language, questions=len(nodes_of(rows)), passages=len(passages)) if rows else ""
@@ -68,7 +68,7 @@ def _draw_picture(nodes: Sequence[TreeNode], language: Language, *, key: str) ->
 
 
 def _signs(nodes: Sequence[TreeNode], language: Language) -> str:
-    """What the signs mean that occur."""
+    """Return a legend of the signs in use."""
     there = dict.fromkeys(node.state for node in nodes)
     return " · ".join(f"{escape_line(SIGNS[one][0])} {_meaning(one, language)}" for one in there)
 
@@ -119,7 +119,7 @@ def _draw_inside(app: App, library: str, turn: TurnView, node: TreeNode, languag
 
 
 def _citation(row: Mapping[str, Any], text: str) -> Citation:
-    """The sentence that the verdict rests on, where it stands in the stored page; else all of the passage."""
+    """Return the sentence behind the grade, if it is in the saved page; else the whole passage."""
     start, end = int(row["start"]), int(row["end"])
     at = text.find(row["quote"], start, end) if row["quote"] else -1
     start, end = (at, at + len(row["quote"])) if at >= 0 else (start, end)
@@ -161,5 +161,5 @@ def _draw_end(trail: Mapping[str, Any], language: Language) -> None:
 
 
 def _sentence(kept: Mapping[str, Any], language: Language) -> str:
-    known = kept["code"] in MESSAGES
+    known = kept["code"] in sentences("en")
     return escape_line(say(Notice(kept["code"], kept.get("params", {})), language)) if known else ""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import streamlit as st
 
 from rag.conversations.trees import TreeNode, nodes_of
-from rag.messages import say
+from rag.locales import say
 from rag.runs.options import TreeOrder
 from rag.types import Answer
 from rag.ui.chat.asking import ask
@@ -34,7 +34,7 @@ def tree_anchor(turn_id: str) -> str:
 
 
 def draw_go_on(app: App, library: str, turn: TurnView, answer: Answer, node: TreeNode, language: Language) -> None:
-    """The form, and the question asked once more with what was changed in it."""
+    """Draw the form, and ask the question again with its changes."""
     key = f"{turn.id}-{node.number}"
     entry = st.expander(
         label("tree_go_on", language), icon=":material/call_split:", type="compact", key=f"go-{key}", on_change="rerun"
@@ -87,7 +87,7 @@ def _draw_settings(app: App, key: str, language: Language) -> None:
 
 
 def _changes(node: TreeNode, key: str) -> dict[str, Any]:
-    """What the form says otherwise than the tree and the options do."""
+    """Return the form's changes against the tree and the options."""
     state, chosen = st.session_state, session().choices
     change: dict[str, Any] = {"node": node.row["node"]}
     text = " ".join(str(state[f"tree-text-{key}"] or "").split())
@@ -115,7 +115,7 @@ def _said(key: str) -> tuple[Verdict, str]:
 
 
 def draw_origin(answer: Answer, language: Language) -> None:
-    """Above an answer whose tree goes on from another: which one, where, and what was changed."""
+    """Draw, above an answer whose tree continues another, which one, where, and the changes."""
     if branch := answer.trail.get("branch"):
         link = f"[{label('tree_earlier', language)}](#{tree_anchor(branch['turn'])})" if branch.get("turn") else ""
         told = label(
@@ -141,7 +141,7 @@ def _told(branch: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], language
 
 
 def kin_of(turn: TurnView, turns: Sequence[TurnView]) -> list[TurnView]:
-    """The turns whose trees this one's goes on from, or which go on from it."""
+    """Return the turns whose trees this one continues, or which continue it."""
     from_, to = _origin(turn), turn.id
     return [
         one for one in turns if one.answer and one.answer.trail.get("tree") and (one.id == from_ or _origin(one) == to)

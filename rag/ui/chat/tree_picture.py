@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from rag.conversations.trees import State, TreeNode
-from rag.messages import say
+from rag.locales import say
 from rag.types import Notice
-from rag.ui.kit.page_html import escaped, svg
+from rag.ui.kit.page_html import escaped, lines_of, svg
 from rag.ui.kit.strings import Language, label
 
 _HEIGHT, _ROW, _EDGE = 64, 74, 8
@@ -38,7 +38,7 @@ Place = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Pixels: how wide a box is, how far a child stands from its parent, and whether it stands in a row of its own."""
+    """Layout in pixels: box width, distance of a child from its parent, and whether it has a separate row."""
 
     width: int
     step: int
@@ -135,7 +135,7 @@ def _box(node: TreeNode, place: Place, layout: Layout, language: Language) -> st
     dashes = ' stroke-dasharray="4 4"' if node.state in _NOT_ASKED else ""
     lines = "".join(
         f'<text x="{x + 10}" y="{y + 19 + 15 * at}" font-size="12" fill="#24292f">{escaped(line)}</text>'
-        for at, line in enumerate(_wrapped(f"{node.number}. {node.question}", (layout.width - 38) // 6, 2))
+        for at, line in enumerate(lines_of(f"{node.number}. {node.question}", layout.width - 38, 12, 2))
     )
     word = f'<text x="{x + 10}" y="{y + 54}" font-size="11" fill="{color}">{escaped(state_word(node, language))}</text>'
     scores = "".join(_score(one["score"], x + 18 + 21 * at, y + 50) for at, one in enumerate(node.judged))
@@ -153,36 +153,3 @@ def _score(score: int, x: int, y: int) -> str:
     ground, ink = _SCORES[score]
     ring = f'<circle cx="{x}" cy="{y}" r="8" fill="{ground}" stroke="{_SCORES[score][1 - score // 2]}"/>' * (score > 0)
     return f'{ring}<text x="{x}" y="{y + 4}" font-size="11" text-anchor="middle" fill="{ink}">{score}</text>'
-
-
-def _wrapped(text: str, units: int, most: int) -> list[str]:
-    """`text` in at most so many lines of so many units; a Chinese character is two of them."""
-    lines, line, used = list[str](), "", 0
-    for word in _words(" ".join(text.split())):
-        wide = _units(word)
-        if line and used + wide > units:
-            lines, line, used = [*lines, line], "", 0
-        line, used = line + word, used + wide
-    lines.append(line)
-    if len(lines) <= most:
-        return lines
-    last = "".join(lines[most - 1 :])
-    while _units(last) >= units:
-        last = last[:-1]
-    return [*lines[: most - 1], f"{last.rstrip()}…"]
-
-
-def _words(text: str) -> Iterator[str]:
-    """Words with the space behind them, and Chinese characters one by one; no piece is longer than a line."""
-    piece = ""
-    for sign in text:
-        if piece and (_units(sign) == 2 or len(piece) >= 16 or piece.endswith(" ") or _units(piece[-1]) == 2):
-            yield piece
-            piece = ""
-        piece += sign
-    if piece:
-        yield piece
-
-
-def _units(text: str) -> int:
-    return sum(2 if ord(sign) > 0x2E7F else 1 for sign in text)

@@ -1,4 +1,4 @@
-"""What can be done with an answer: judge it, ask differently from there, ask on, ask again."""
+"""Actions on an answer: rate, edit the question, ask a follow-up, ask again."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import streamlit as st
 
 from rag.conversations.feedback import REASONS
+from rag.types import Notice
 from rag.ui.chat.asking import ask_first
+from rag.ui.chat.regenerate import draw_regenerate
 from rag.ui.chat.way import draw_ways
 from rag.ui.kit.attempt import attempt
 from rag.ui.kit.escape import escape_line
@@ -31,7 +33,7 @@ def draw_thumbs(app: App, turn: TurnView, language: Language) -> None:
     """Two thumbs; once one is given, a form for more."""
     key = f"thumbs-{turn.id}"
     st.session_state[key] = _THUMBS[turn.rating]
-    st.feedback("thumbs", key=key, on_change=_take, args=(app, turn, language))
+    st.feedback("thumbs", key=key, on_change=_take, args=(app, turn))
     if not turn.rating:
         return
     more = st.popover(label("feedback_more", language), type="tertiary", key=f"more-{turn.id}", on_change="rerun")
@@ -40,13 +42,13 @@ def draw_thumbs(app: App, turn: TurnView, language: Language) -> None:
             _draw_form(app, turn, language)
 
 
-def _take(app: App, turn: TurnView, language: Language) -> None:
+def _take(app: App, turn: TurnView) -> None:
     thumb = st.session_state[f"thumbs-{turn.id}"]
     owner = session().owner
     if thumb is None:
-        attempt(lambda: app.feedback.withdraw(turn.id, owner), language)
+        attempt(lambda: app.feedback.withdraw(turn.id, owner))
     else:
-        attempt(lambda: app.feedback.give(turn.id, 1 if thumb else -1, owner=owner), language)
+        attempt(lambda: app.feedback.give(turn.id, 1 if thumb else -1, owner=owner))
 
 
 def _draw_form(app: App, turn: TurnView, language: Language) -> None:
@@ -68,20 +70,20 @@ def _draw_form(app: App, turn: TurnView, language: Language) -> None:
             type="primary",
             key=f"feedback-go-{turn.id}",
             on_click=_send,
-            args=(app, turn, language),
+            args=(app, turn),
         )
 
 
-def _send(app: App, turn: TurnView, language: Language) -> None:
+def _send(app: App, turn: TurnView) -> None:
     close(f"more-{turn.id}")
     entered = {name: str(st.session_state.get(f"{name}-{turn.id}") or "") for name in _DETAILS}
     rating: Literal[-1, 1] = 1 if turn.rating > 0 else -1
-    owner, done = session().owner, label("feedback_sent", language)
-    attempt(lambda: app.feedback.give(turn.id, rating, owner=owner, **entered), language, done)
+    owner, done = session().owner, Notice("feedback_sent")
+    attempt(lambda: app.feedback.give(turn.id, rating, owner=owner, **entered), done)
 
 
 def draw_feedback_export(app: App, library: str, language: Language) -> None:
-    """How many answers this person judged, and two files of test cases, made only once asked for."""
+    """Draw the number of rated answers, and downloads of test cases that are created on demand."""
     page_of, owner = app.page, session().owner
     rows = app.feedback.questions(library, page_of, owner)
     if not rows:
@@ -113,12 +115,32 @@ def draw_actions(app: App, library: str, turn: TurnView, language: Language) -> 
     with st.container(horizontal=True, vertical_alignment="center", key=f"actions-{turn.id}", gap="small"):
         if turn.state == "done":
             draw_thumbs(app, turn, language)
+        if turn.can_regenerate:
+            draw_regenerate(app, turn, language)
+            if turn.answer is not None and turn.answer.citations:
+                _draw_save(app, library, turn, language)
         if not turn.route:
-            with st.popover(label("way_other", language), type="tertiary", key=f"ways-{turn.id}"):
-                draw_ways(app, library, turn, language)
+            draw_ways(app, library, turn, language)
         # What these two do, page.js does: nothing is drawn again for it.
         quiet = (f"[:material/{icon}: {label(name, language)}](#{name}-{turn.id})" for name, icon in _QUIET.items())
         st.markdown(" ".join(quiet), width="content")
+
+
+def _draw_save(app: App, library: str, turn: TurnView, language: Language) -> None:
+    st.button(
+        label("note_save", language),
+        icon=":material/bookmark_add:",
+        type="tertiary",
+        key=f"note-{turn.id}",
+        help=label("note_save_hint", language),
+        on_click=_save,
+        args=(app, library, turn, language),
+    )
+
+
+def _save(app: App, library: str, turn: TurnView, language: Language) -> None:
+    owner = session().owner
+    attempt(lambda: app.save_note(turn.id, library=library, owner=owner, language=language), Notice("note_saved"))
 
 
 def draw_again(app: App, library: str, turn: TurnView, language: Language) -> None:

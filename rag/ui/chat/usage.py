@@ -1,4 +1,4 @@
-"""What answers used and cost, in one line."""
+"""The usage and cost of answers, in one line."""
 
 from __future__ import annotations
 

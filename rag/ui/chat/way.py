@@ -1,22 +1,25 @@
-"""Which way a message went and why, what it wished for, what was saved of it; one click chooses another way."""
+"""The route of a message: its reason, applied wishes, added sources, and other routes to choose."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
 from rag.errors import RagError
-from rag.messages import say
+from rag.locales import say
 from rag.types import SAVED, Notice
-from rag.ui.chat.asking import ask_first
-from rag.ui.kit.attempt import attempt
+from rag.ui.chat.asking import ask, ask_first
+from rag.ui.kit.attempt import attempt, unless_away
 from rag.ui.kit.escape import escape_line, shorten
+from rag.ui.kit.import_card import draw_import_card
 from rag.ui.kit.job_progress import draw_progress
 from rag.ui.kit.navigation import go
-from rag.ui.kit.session import session
+from rag.ui.kit.removal import confirm_removal
+from rag.ui.kit.session import jobs_of, session
 from rag.ui.kit.strings import Language, label
 
 if TYPE_CHECKING:
@@ -28,6 +31,7 @@ _ICONS = {
     "save": "bookmark_add",
     "save_then_ask": "bookmark_add",
     "summarise": "summarize",
+    "remove": "delete",
     "what_changed": "update",
     "statistics": "monitoring",
     "calculate": "calculate",
@@ -43,49 +47,53 @@ _STOP_SECONDS = 2.0
 
 
 def draw_way(app: App, library: str, turn: TurnView, told: Mapping[str, Any], language: Language) -> None:
-    """One line, with another way behind it; below, what was wished for and what became of what is saved."""
-    route = told["route"]
-    with st.container(horizontal=True, vertical_alignment="center", key=f"way-{turn.id}", gap="small"):
-        reason = (
-            escape_line(say(Notice(**told["reason"]), language)) if route != "ask" or told["by"] != "classifier" else ""
-        )
-        line = f":material/{_ICONS[route]}: **{label(f'way_{route}', language)}**"
-        st.caption(f"{line} · {reason}" if reason else line, width="content")
+    """Chips for the route and the wishes, and one menu of other routes; below, what became of what is saved."""
+    with st.container(horizontal=True, vertical_alignment="center", key=f"way-{turn.id}", gap="xsmall"):
+        if (route := told["route"]) != "ask":
+            st.button(
+                f":material/{_ICONS[route]}: {label(f'way_{route}', language)}",
+                icon=":material/close:",
+                icon_position="right",
+                key=f"route-{turn.id}",
+                help=f"{escape_line(say(Notice(**told['reason']), language))}  \n{label('way_undo', language)}",
+                on_click=_choose,
+                args=(app, library, turn, told, "ask"),
+            )
         _draw_wishes(app, library, turn, told, language)
-        if route != "ask":
-            _draw_choice(app, library, turn, told, "ask", language)
-        with st.popover(label("way_other", language), type="tertiary", key=f"way-other-{turn.id}"):
-            for other in _others(told):
-                _draw_choice(app, library, turn, told, other, language)
+        _draw_others(app, library, turn, told, language)
     _draw_confirm(app, library, turn, told, language)
-    _draw_saving(app, turn, told, language)
+    _draw_saving(app, library, turn, told, language)
 
 
 def draw_ways(app: App, library: str, turn: TurnView, language: Language) -> None:
-    """The ways that a message could have gone which was taken for a plain question."""
-    st.caption(label("way_instead", language))
-    for other in _others(_PLAIN):
-        _draw_choice(app, library, turn, _PLAIN, other, language)
+    """The same menu for a message that was taken for a plain question."""
+    _draw_others(app, library, turn, _PLAIN, language)
 
 
-def _draw_choice(
-    app: App, library: str, turn: TurnView, told: Mapping[str, Any], route: str, language: Language
-) -> None:
-    st.button(
-        label("way_ask_instead" if route == "ask" else f"way_{route}", language),
-        icon=f":material/{_ICONS[route]}:",
+def _draw_others(app: App, library: str, turn: TurnView, told: Mapping[str, Any], language: Language) -> None:
+    saves = bool(told["addresses"] or told.get("job"))
+    others = [
+        one for one in _ICONS if one not in (told["route"], "small_talk", "unknown") and (saves or one not in _SAVING)
+    ]
+
+    def line(route: str) -> str:
+        name = label("way_ask_instead" if route == "ask" else f"way_{route}", language)
+        return f":material/{_ICONS[route]}: {name}"
+
+    st.menu_button(
+        label("way_other", language),
+        others,
+        format_func=line,
         type="tertiary",
-        key=f"way-{route}-{turn.id}",
-        on_click=_choose,
-        args=(app, library, turn, told, route, language),
+        key=f"way-other-{turn.id}",
+        on_click=_choose_other,
+        args=(app, library, turn, told),
     )
 
 
-def _others(told: Mapping[str, Any]) -> list[str]:
-    """The ways that the message could go instead, beside a question."""
-    saves = bool(told["addresses"] or told.get("job"))
-    possible = (one for one in _ICONS if saves or one not in _SAVING)
-    return [one for one in possible if one not in (told["route"], "ask", "small_talk", "unknown")]
+def _choose_other(app: App, library: str, turn: TurnView, told: Mapping[str, Any]) -> None:
+    if route := st.session_state[f"way-other-{turn.id}"]:
+        _choose(app, library, turn, told, route)
 
 
 def _draw_wishes(app: App, library: str, turn: TurnView, told: Mapping[str, Any], language: Language) -> None:
@@ -107,7 +115,7 @@ def _without(told: Mapping[str, Any], kind: str) -> tuple[str, ...]:
 
 
 def _kept(told: Mapping[str, Any]) -> dict[str, Any]:
-    """What was handed in beside the words of the message, to be handed in again."""
+    """Return the message's attachments and options, to send them again."""
     return {"saving": told["job"]} if told.get("job") and not told["addresses"] else {}
 
 
@@ -124,37 +132,65 @@ def _draw_confirm(app: App, library: str, turn: TurnView, told: Mapping[str, Any
         )
 
 
-def _draw_saving(app: App, turn: TurnView, told: Mapping[str, Any], language: Language) -> None:
-    """How far it is, while it goes on; then what became of each source."""
+def draw_removal(app: App, library: str, turn: TurnView, language: Language) -> None:
+    """Draw a button for each page to remove, or for each nearest page; a dialog asks for confirmation."""
+    rows = turn.route.get("remove") or turn.route.get("near") or ()
+    for place, row in enumerate(rows):
+        home = row["library"] or library
+        pages = unless_away(lambda home=home, row=row: app.library(home).known([row["url_hash"]]))  # type: ignore[misc]
+        if pages is not None and not pages:
+            gone = label("way_removed", language, title=escape_line(row["title"]))
+            st.caption(f":green[:material/check:] {gone}")
+        elif pages and st.button(
+            escape_line(label("way_remove_page", language, title=shorten(row["title"], _LONGEST))),
+            icon=":material/delete:",
+            key=f"remove-{place}-{turn.id}",
+        ):
+            confirm_removal(app, home, list(pages.values()), language, f"turn-{turn.id}-{place}")
+
+
+def _draw_saving(app: App, library: str, turn: TurnView, told: Mapping[str, Any], language: Language) -> None:
+    """Draw the progress of an import, then the result of each source."""
     if told.get("job") and "saved" not in told:
         with suppress(RagError):
-            draw_progress(app, app.imports.jobs.job(told["job"]), language)
+            draw_progress(app, jobs_of(app).job(told["job"]), language)
         return
-    rows = told.get("saved", ())
+    rows = sorted(told.get("saved", ()), key=lambda row: row["status"] in SAVED)  # failures first
+    pages = unless_away(lambda: app.library(library).known([row["url_hash"] for row in rows if row["url_hash"]])) or {}
+    if told["route"] == "save":
+        saved = [row["url_hash"] for row in rows if row["status"] in SAVED]
+        draw_import_card(app, library, saved, partial(ask, app, library), language, key=turn.id)
+        rows = [row for row in rows if row["status"] not in SAVED]
     for place, row in enumerate(rows[:_SHOWN]):
         good = row["status"] in SAVED
         icon = ":green[:material/check:]" if good else ":orange[:material/error:]"
         sentence = escape_line(say(Notice(**row["notice"]), language)) if row["notice"] else ""
+        page = pages.get(row["url_hash"])
+        name = escape_line(shorten(page.title if page and page.title else row["source"], _LONGEST))
         with st.container(horizontal=True, vertical_alignment="center", gap="small", key=f"saved-{place}-{turn.id}"):
-            st.caption(f"{icon} {escape_line(shorten(row['source'], _LONGEST))} · {sentence}", width="content")
+            st.caption(f"{icon} {name} · {sentence}", width="content")
             key = f"saved-open-{place}-{turn.id}"
             if good and st.button(label("way_open", language), type="tertiary", key=key):
                 go("library", page=row["url_hash"])
+    failed = bool(told.get("job")) and any(row["status"] == "failed" for row in rows)
+    if failed and st.button(label("retry", language), icon=":material/replay:", key=f"saved-retry-{turn.id}"):
+        attempt(lambda: jobs_of(app).retry_failed(told["job"]))
+        go("add", job=told["job"])
     if len(rows) > _SHOWN and st.button(
         label("way_all", language, count=len(rows)), type="tertiary", key=f"saved-all-{turn.id}"
     ):
         go("add", job=told["job"])
 
 
-def _choose(app: App, library: str, turn: TurnView, told: Mapping[str, Any], route: str, language: Language) -> None:
+def _choose(app: App, library: str, turn: TurnView, told: Mapping[str, Any], route: str) -> None:
     """Another way for this message, and for those like it."""
-    if attempt(lambda: app.overrule(library, turn.question, route, session().owner), language):
+    if attempt(lambda: app.overrule(library, turn.question, route, session().owner)):
         _again(app, library, turn, route=route, **_kept(told))
 
 
 def _again(app: App, library: str, turn: TurnView, **options: Any) -> None:
-    """Send the message again; where its run goes on still, that is ended first."""
+    """Send the message again; a run in progress is stopped first."""
     with suppress(RagError, TimeoutError):
-        app.cancel(turn.run_id)
-        app.wait(turn.run_id, _STOP_SECONDS)
+        app.cancel(turn.run_id, session().owner)
+        app.wait(turn.run_id, _STOP_SECONDS, session().owner)
     ask_first(app, library, turn.question, **options)

@@ -20,7 +20,7 @@ _TEXT: Final = "currentColor"
 
 
 def differences(found: Sequence[Compared], language: Language) -> str:
-    """A row for each metric, in units of its own widest interval; nothing is shown where an interval holds zero."""
+    """A row for each metric, in units of its widest interval; intervals that contain zero show no difference."""
     middle = _LEFT + _WIDTH // 2
     rows = []
     for at, one in enumerate(found):
@@ -64,7 +64,7 @@ def plot(told: str, points: Sequence[tuple[float, float, str]], *, unit_square: 
 
 
 def calibration(bins: Sequence[Bin], language: Language) -> str:
-    """How often the pages do answer, by how likely the search held it; on the diagonal where it was right."""
+    """Draw the actual share of answered questions by predicted probability; a perfect search is on the diagonal."""
     points = [((one.low + one.high) / 2, one.answerable, f"n = {one.n}") for one in bins]
     return plot(label("chart_calibration", language), points, unit_square=True)
 

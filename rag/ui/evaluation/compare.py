@@ -11,12 +11,13 @@ from rag.errors import RagError
 from rag.evaluation import gate
 from rag.evaluation.comparison import MOST, chosen
 from rag.evaluation.evaluation import Side
-from rag.messages import say
+from rag.locales import say
 from rag.ui.evaluation.charts import by_run, differences, plot
 from rag.ui.evaluation.runs import draw_withheld
 from rag.ui.evaluation.side_by_side import draw_answers
 from rag.ui.kit.escape import escape_line, shorten
-from rag.ui.kit.parts import language_name, moment
+from rag.ui.kit.parts import data_table, language_name, moment
+from rag.ui.kit.session import evaluation_of
 from rag.ui.kit.strings import Language, label
 
 if TYPE_CHECKING:
@@ -31,7 +32,10 @@ _USUAL = ("recall@4000", "all@4000", "faithfulness", "contains", "token_f1", "ca
 
 def draw_compare(app: App, library: str, language: Language) -> None:
     offered = [
-        Side(run.id, setting.name) for run in app.evaluation.runs.runs(library) if run.done for setting in run.settings
+        Side(run.id, setting.name)
+        for run in evaluation_of(app).runs.runs(library)
+        if run.done
+        for setting in run.settings
     ]
     if len(offered) < 2:
         st.info(label("compare_none", language), icon=":material/compare_arrows:")
@@ -39,12 +43,12 @@ def draw_compare(app: App, library: str, language: Language) -> None:
     sides = _sides(app, offered, language)
     if len(sides) < 2:
         return
-    cases = app.evaluation.runs.cases(sides[0].run_id)
+    cases = evaluation_of(app).runs.cases(sides[0].run_id)
     languages, tags = _confined(cases, language)
     ids = tuple(chosen(cases, languages, tags)) if languages or tags else None
     try:
-        done = sum(app.evaluation.runs.run(side.run_id).done for side in sides)
-        found = _compared(app, tuple(sides), ids, (done, bool(app.evaluation.withheld(sides))))
+        done = sum(evaluation_of(app).runs.run(side.run_id).done for side in sides)
+        found = _compared(app, tuple(sides), ids, (done, bool(evaluation_of(app).withheld(sides))))
     except RagError as error:
         st.error(escape_line(say(error.notice, language)), icon=":material/error:")
         return
@@ -63,7 +67,7 @@ def _compared(
     known: tuple[int, bool],  # noqa: ARG001 - a part of the key
 ) -> list[list[Compared]]:
     """Kept while nothing new is answered: thousands of samples are drawn, and each click draws the page again."""
-    return _app.evaluation.compare(sides, ids)
+    return evaluation_of(_app).compare(sides, ids)
 
 
 def _sides(app: App, offered: Sequence[Side], language: Language) -> list[Side]:
@@ -82,7 +86,7 @@ def _sides(app: App, offered: Sequence[Side], language: Language) -> list[Side]:
 
 
 def _named(app: App, side: Side) -> str:
-    run = app.evaluation.runs.run(side.run_id)
+    run = evaluation_of(app).runs.run(side.run_id)
     return f"{shorten(run.name, 30)} · {side.setting} · {moment(run.created_at)}"
 
 
@@ -120,7 +124,7 @@ def _draw_differences(found: Sequence[Compared], side: str, first: str, language
         name: label(f"figure_{name}", language)
         for name in ("metric", "before", "after", "by", "interval", "p", "verdict", "judged")
     }
-    st.dataframe([_row(one, language) for one in found], column_config=named, hide_index=True)
+    data_table([_row(one, language) for one in found], column_config=named, hide_index=True)
 
 
 def _row(one: Compared, language: Language) -> dict[str, Any]:
@@ -150,7 +154,7 @@ def _draw_gate(app: App, sides: Sequence[Side], language: Language) -> None:
         if not given:
             return
         try:
-            scores = [app.evaluation.runs.scores(side.run_id, side.setting) for side in (sides[0], sides[-1])]
+            scores = [evaluation_of(app).runs.scores(side.run_id, side.setting) for side in (sides[0], sides[-1])]
             checked = gate.check(gate.read_limits(given), *scores)
         except RagError as error:
             st.error(escape_line(say(error.notice, language)), icon=":material/error:")
@@ -165,29 +169,29 @@ def _draw_questions(
     app: App, sides: Sequence[Side], asked: Mapping[str, Case], ids: Sequence[str] | None, language: Language
 ) -> None:
     """The questions that differ most by one metric; one of them opened."""
-    metrics = [one.metric.name for one in app.evaluation.figures(sides[0], ids) if len(one.metric.needs) == 1]
+    metrics = [one.metric.name for one in evaluation_of(app).figures(sides[0], ids) if len(one.metric.needs) == 1]
     if not metrics:
         return
     usual = next((at for at, name in enumerate(metrics) if name in _USUAL), 0)
     metric = st.selectbox(label("compare_by", language), metrics, index=usual, key="compare-metric") or metrics[0]
     _draw_runs(app, sides, metric, ids, language)
-    pairs = [one for one in app.evaluation.by_difference(sides, metric, ids) if one.case_id in asked][:_WORST]
+    pairs = [one for one in evaluation_of(app).by_difference(sides, metric, ids) if one.case_id in asked][:_WORST]
     rows = [
         {"question": asked[pair.case_id].question, **{str(n): _told(v) for n, v in enumerate(pair.values, 1)}}
         for pair in pairs
     ]
     named = {"question": label("case_question", language)} | {str(n): side.setting for n, side in enumerate(sides, 1)}
     how: dict[str, Any] = {"hide_index": True, "on_select": "rerun", "selection_mode": "single-row"}
-    picked = st.dataframe(rows, key="compare-questions", column_config=named, **how)
+    picked = data_table(rows, key="compare-questions", column_config=named, **how)
     for place in picked.selection.rows:
         case = asked[pairs[place].case_id]
-        found = [app.evaluation.runs.row(side.run_id, side.setting, case.id) for side in sides]
+        found = [evaluation_of(app).runs.row(side.run_id, side.setting, case.id) for side in sides]
         draw_answers(case, [row for row in found if row], language)
 
 
 def _draw_runs(app: App, sides: Sequence[Side], metric: str, ids: Sequence[str] | None, language: Language) -> None:
     """The metric of each run with its interval, and beside what it cost."""
-    found = [{one.metric.name: one.value for one in app.evaluation.figures(side, ids)} for side in sides]
+    found = [{one.metric.name: one.value for one in evaluation_of(app).figures(side, ids)} for side in sides]
     told = [(side.setting, one) for side, one in zip(sides, found, strict=True) if metric in one]
     st.image(by_run(metric, [(name, one[metric]) for name, one in told]), width="content")
     costs = [(one["calls"].value, one[metric].value, name) for name, one in told if "calls" in one]

@@ -12,6 +12,8 @@ from rag.evaluation.evaluation import Side
 from rag.evaluation.judge import ENOUGH
 from rag.ui.kit.attempt import attempt
 from rag.ui.kit.escape import escape, escape_line
+from rag.ui.kit.parts import data_table
+from rag.ui.kit.session import evaluation_of
 from rag.ui.kit.strings import Language, label
 
 if TYPE_CHECKING:
@@ -25,8 +27,8 @@ _SHOWN = 3
 
 def draw_judge(app: App, library: str, language: Language) -> None:
     st.markdown(label("judge_lead", language))
-    _draw_agreement(app.evaluation.agreement(library), language)
-    waiting = app.evaluation.labels(library)
+    _draw_agreement(evaluation_of(app).agreement(library), language)
+    waiting = evaluation_of(app).labels(library)
     if waiting:
         _draw_label(app, waiting, language)
     else:
@@ -52,7 +54,7 @@ def _draw_agreement(agreed: Mapping[CheckedBy, Agreement], language: Language) -
     named = {name: label(f"judge_{name}", language) for name in ("by", "n", "kappa")}
     if rows:
         named |= {"interval": label("figure_interval", language), **dict(f1)}
-        st.dataframe(rows, column_config=named, hide_index=True)
+        data_table(rows, column_config=named, hide_index=True)
 
 
 def _told(value: float) -> str:
@@ -61,19 +63,19 @@ def _told(value: float) -> str:
 
 
 def _draw_queue(app: App, library: str, language: Language) -> None:
-    runs = [run for run in app.evaluation.runs.runs(library) if run.state == "done"]
+    runs = [run for run in evaluation_of(app).runs.runs(library) if run.state == "done"]
     if not runs:
         st.info(label("judge_no_runs", language), icon=":material/gavel:")
         return
     sides = {f"{run.name} · {one.name}": Side(run.id, one.name) for run in runs for one in run.settings}
     chosen = st.selectbox(label("judge_of", language), list(sides), key="judge-run")
     if st.button(label("judge_fetch", language), type="primary", key="judge-fetch"):
-        attempt(lambda: app.evaluation.queue(sides[chosen]), language)
+        attempt(lambda: evaluation_of(app).queue(sides[chosen]))
         st.rerun()
 
 
 def _draw_label(app: App, waiting: Sequence[Label], language: Language) -> None:
-    """One statement with the passages that it should stand in; the judge's verdict is not shown before the person's."""
+    """One statement with its passages; the judge's verdict is hidden until the person's is saved."""
     one = waiting[0]
     st.caption(label("judge_waiting", language, count=len(waiting)))
     with st.container(border=True, key=f"label-{one.id}"):
@@ -85,4 +87,4 @@ def _draw_label(app: App, waiting: Sequence[Label], language: Language) -> None:
         with st.container(horizontal=True, key="verdicts"):
             for verdict in _VERDICTS:
                 told = label(f"judge_{verdict}", language)
-                st.button(told, key=f"verdict-{verdict}", on_click=app.evaluation.label, args=(one.id, verdict))
+                st.button(told, key=f"verdict-{verdict}", on_click=evaluation_of(app).label, args=(one.id, verdict))

@@ -1,4 +1,4 @@
-"""Runs: a set asked under one setting or several, followed while it goes on, and what came of it."""
+"""Runs: question sets asked under one or more settings, with progress and results."""
 
 from __future__ import annotations
 
@@ -11,19 +11,20 @@ import streamlit as st
 from rag.config import STRATEGIES
 from rag.evaluation.evaluation import Side
 from rag.evaluation.settings import SHALLOW, Setting, grid
-from rag.messages import say
+from rag.locales import say
 from rag.ui.evaluation.charts import calibration, plot
 from rag.ui.evaluation.sets import choose_set
-from rag.ui.kit.attempt import attempt
+from rag.ui.kit.attempt import accepted, attempt
 from rag.ui.kit.choices import MODES
 from rag.ui.kit.escape import escape_line
-from rag.ui.kit.parts import moment, strategy_name
-from rag.ui.kit.session import chat_in_use, session, whose
+from rag.ui.kit.parts import data_table, duration, moment, strategy_name
+from rag.ui.kit.session import chat_in_use, evaluation_of, session, whose
 from rag.ui.kit.strings import Language, label
 
 if TYPE_CHECKING:
     from rag.app import App
     from rag.evaluation.runs import RunView
+    from rag.evaluation.sets import SetView
 
 _POLL_SECONDS = 1.0
 _Action = tuple[str, str, Callable[[str], object]]
@@ -31,14 +32,14 @@ _SHOWN = 20
 
 
 def draw_runs(app: App, library: str, language: Language) -> None:
-    chosen = choose_set(app.evaluation.sets.sets(library), language)
+    chosen = choose_set(evaluation_of(app).sets.sets(library), language)
     if chosen is None:
         st.info(label("sets_empty", language), icon=":material/quiz:")
         return
     with st.container(border=True, key="run-new"):
-        _draw_new(app, chosen.id, language)
+        _draw_new(app, chosen, language)
     _draw_over_time(app, library, language)
-    runs = app.evaluation.runs.runs(library)[:_SHOWN]
+    runs = evaluation_of(app).runs.runs(library)[:_SHOWN]
     for run in runs:
         with st.container(border=True, key=f"run-{run.id}"):
             every = _POLL_SECONDS if run.state == "running" else None
@@ -47,13 +48,13 @@ def draw_runs(app: App, library: str, language: Language) -> None:
 
 def _draw_over_time(app: App, library: str, language: Language) -> None:
     """What answers came to as people asked, where they are scored."""
-    scored = [(when, scores.get("faithfulness")) for when, scores in app.evaluation.over_time(library)]
+    scored = [(when, scores.get("faithfulness")) for when, scores in evaluation_of(app).over_time(library)]
     points = [(float(at), value, "") for at, (_, value) in enumerate(scored) if value is not None]
     if len(points) > 1:
         st.image(plot(label("chart_time", language), points), width="content")
 
 
-def _draw_new(app: App, set_id: str, language: Language) -> None:
+def _draw_new(app: App, chosen: SetView, language: Language) -> None:
     modes = st.multiselect(
         label("run_modes", language),
         MODES,
@@ -65,7 +66,7 @@ def _draw_new(app: App, set_id: str, language: Language) -> None:
         label("run_strategies", language),
         STRATEGIES,
         key="run-strategies",
-        format_func=lambda name: strategy_name(name, language),
+        format_func=lambda name: strategy_name(name, language, reranks=app.models.reranker is not None),
         placeholder=label("run_as_set", language),
     )
     shallow = st.toggle(label("run_shallow", language), key="run-shallow", help=label("run_shallow_hint", language))
@@ -73,32 +74,55 @@ def _draw_new(app: App, set_id: str, language: Language) -> None:
         label("run_judge", language), key="run-judge", help=label("run_judge_hint", language)
     )
     settings = grid(modes, strategies, shallow=shallow)
-    count = len(app.evaluation.sets.cases(set_id, approved=True))
     with st.container(horizontal=True, vertical_alignment="center"):
         begin = st.button(label("run_begin", language), type="primary", icon=":material/play_arrow:", key="run-begin")
-        st.caption(label("run_count", language, questions=count, settings=len(settings)), width="content")
+        st.caption(
+            label("run_count", language, questions=chosen.cases - chosen.drafts, settings=len(settings)),
+            width="content",
+        )
     if begin:
-        how: dict[str, Any] = {"owner": whose(), "chat": session().chat, "judge": bool(judged)}
-        attempt(lambda: app.evaluation.evaluate(set_id, settings, **how), language)
-        st.rerun()
+        how: dict[str, Any] = {"person": whose(), "chat": session().chat, "judge": bool(judged)}
+        if accepted(lambda: evaluation_of(app).evaluate(chosen.id, settings, **how), language):
+            st.rerun()
 
 
 def _draw_run(app: App, run_id: str, language: Language) -> None:
-    run = app.evaluation.runs.run(run_id)
+    run = evaluation_of(app).runs.run(run_id)
     state = label(f"run_state_{run.state}", language)
     st.markdown(f"**{escape_line(run.name)}** :gray[{moment(run.created_at)} · {state}]")
     if run.state in ("running", "paused"):
         st.progress(run.done / max(1, run.total), text=label("run_done", language, done=run.done, total=run.total))
     if run.notice:
         st.caption(escape_line(say(run.notice, language)))
+    if run.done and run.state in ("done", "cancelled"):
+        st.markdown("  \n".join(_main_figures(app, run, language)))
     _draw_actions(app, run, language)
     if run.done:
         with st.expander(label("run_figures", language), icon=":material/table_chart:", type="compact"):
             _draw_figures(app, run, language)
 
 
+def _main_figures(app: App, run: RunView, language: Language) -> list[str]:
+    """A line for each setting: what the run is about, at a glance."""
+    lines = []
+    means_of = evaluation_of(app).main_figures(run.id)
+    for setting in run.settings:
+        told = [
+            label(
+                f"main_{name.partition('@')[0]}",
+                language,
+                value=duration(value * 1000, language) if name == "seconds" else f"{value:.0%}",
+            )
+            for name, value in means_of[setting.name].items()
+            if value or name != "failed"
+        ]
+        named = f":gray[{_setting_name(setting, language)}:] " if len(run.settings) > 1 else ""
+        lines.append(f"{named}{' · '.join(told)}")
+    return lines
+
+
 def _draw_actions(app: App, run: RunView, language: Language) -> None:
-    runs = app.evaluation.runs
+    runs = evaluation_of(app).runs
     stop: _Action = ("cancel", "stop_circle", runs.cancel)
     actions: dict[str, tuple[_Action, ...]] = {
         "running": (("pause", "pause", runs.pause), stop),
@@ -108,7 +132,7 @@ def _draw_actions(app: App, run: RunView, language: Language) -> None:
         for name, icon, action in actions.get(run.state, (("delete", "delete", runs.delete),)):
             told = label(f"run_{name}", language)
             if st.button(told, icon=f":material/{icon}:", type="tertiary", key=f"run-{name}-{run.id}"):
-                attempt(partial(action, run.id), language)
+                attempt(partial(action, run.id))
                 st.rerun()
 
 
@@ -126,22 +150,27 @@ def _draw_figures(app: App, run: RunView, language: Language) -> None:
             "interval": f"{one.value.low:.3f} – {one.value.high:.3f}",
             "judged": f"{one.n} / {one.of}",
         }
-        for one in app.evaluation.figures(side)
+        for one in evaluation_of(app).figures(side)
     ]
     named = {name: label(f"figure_{name}", language) for name in ("metric", "value", "interval", "judged")}
-    st.dataframe(rows, key=f"figures-{run.id}", column_config=named, hide_index=True)
+    data_table(rows, key=f"figures-{run.id}", column_config=named, hide_index=True)
     draw_withheld(app, [side], language)
     told, name = label("sets_download", language, form="RAGAS"), f"{run.name}.jsonl"
-    export = partial(app.evaluation.export, run.id, setting)
+    export = partial(evaluation_of(app).export, run.id, setting)
     st.download_button(told, export, name, "application/jsonl", type="tertiary", key=f"download-{run.id}")
-    if len(bins := app.evaluation.calibration(side)) > 1:
+    if len(bins := evaluation_of(app).calibration(side)) > 1:
         st.image(calibration(bins, language), width="content")
 
 
 def draw_withheld(app: App, sides: Sequence[Side], language: Language) -> None:
-    """What is left out, as long as the judge is not shown to agree with people."""
-    if app.evaluation.withheld(sides):
+    """Say which scores are hidden until the judge agrees with people."""
+    if evaluation_of(app).withheld(sides):
         st.caption(label("judge_withheld", language))
+
+
+def _setting_name(setting: Setting, language: Language) -> str:
+    mode = label("run_shallow" if setting == SHALLOW else f"mode_{setting.mode}", language)
+    return f"{mode}, {strategy_name(setting.strategy, language)}" if setting.strategy else mode
 
 
 def setting_choice(key: str, language: Language, *, mode: str = "fast") -> Setting:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
@@ -10,10 +11,12 @@ import streamlit as st
 
 from rag.errors import RagError
 from rag.evaluation.cases import Case, Evidence, Format
-from rag.messages import say
+from rag.reading.charset import decode
 from rag.text import question_language
-from rag.ui.kit.attempt import attempt
-from rag.ui.kit.session import chat_in_use, session, set_param, whose
+from rag.types import Notice
+from rag.ui.kit.attempt import accepted, attempt
+from rag.ui.kit.parts import data_table
+from rag.ui.kit.session import chat_in_use, evaluation_of, session, set_param, whose
 from rag.ui.kit.strings import Language, label
 
 if TYPE_CHECKING:
@@ -22,11 +25,12 @@ if TYPE_CHECKING:
 
 _FORMATS: dict[Format, str] = {"jsonl": "application/jsonl", "csv": "text/csv", "ragas": "application/jsonl"}
 _LONGEST, _LARGEST, _WRITTEN = 2_000, 20_000_000, 10
+_SHOWN = 200  # questions at first, and more each time
 
 
 def draw_sets(app: App, library: str, language: Language) -> None:
     """The set that the address names, with its questions; ways to begin one."""
-    sets = app.evaluation.sets.sets(library)
+    sets = evaluation_of(app).sets.sets(library)
     chosen = choose_set(sets, language)
     if chosen is None:
         st.info(label("sets_empty", language), icon=":material/quiz:")
@@ -54,18 +58,24 @@ def choose_set(sets: list[SetView], language: Language) -> SetView | None:
 
 
 def _draw_set(app: App, chosen: SetView, language: Language) -> None:
-    cases = app.evaluation.sets.cases(chosen.id)
+    shown = int(st.session_state.get(f"cases-shown-{chosen.id}", _SHOWN))
+    cases = evaluation_of(app).sets.cases(chosen.id, limit=shown)
     if chosen.drafts or chosen.moved or chosen.lost:
         counts = {"drafts": chosen.drafts, "moved": chosen.moved, "lost": chosen.lost}
         st.caption(label("sets_state", language, **counts))
     picked = _draw_cases(cases, chosen.id, language)
+    if chosen.cases > shown:
+        told = label("sets_more", language, shown=f"{shown:,}", count=f"{chosen.cases:,}")
+        if st.button(told, type="tertiary", key="cases-more"):
+            st.session_state[f"cases-shown-{chosen.id}"] = shown + _SHOWN
+            st.rerun()
     _draw_picked(app, chosen, [cases[place] for place in picked if place < len(cases)], language)
     with st.expander(label("case_new", language), icon=":material/edit:", type="compact"):
         _draw_case_form(app, chosen, language)
 
 
 def _draw_cases(cases: list[Case], set_id: str, language: Language) -> list[int]:
-    """The questions as a table; returns the rows that are ticked."""
+    """Draw the questions as a table; returns the selected rows."""
     if not cases:
         st.caption(label("sets_no_cases", language))
         return []
@@ -81,7 +91,7 @@ def _draw_cases(cases: list[Case], set_id: str, language: Language) -> list[int]
         for case in cases
     ]
     named = {name: st.column_config.TextColumn(label(f"case_{name}", language)) for name in columns}
-    found = st.dataframe(
+    found = data_table(
         rows, key=f"cases-{set_id}", column_config=named, hide_index=True, on_select="rerun", selection_mode="multi-row"
     )
     return list(found.selection.rows)
@@ -89,7 +99,8 @@ def _draw_cases(cases: list[Case], set_id: str, language: Language) -> list[int]
 
 def _draw_picked(app: App, chosen: SetView, cases: list[Case], language: Language) -> None:
     """What can be done with the ticked questions, and with the set."""
-    evaluation, sets, ids = app.evaluation, app.evaluation.sets, [case.id for case in cases]
+    evaluation, ids = evaluation_of(app), [case.id for case in cases]
+    sets = evaluation.sets
     actions: dict[str, tuple[str, Callable[[], None]]] = {
         "approve": ("check", lambda: sets.approve(chosen.id, ids)),
         "draft": ("edit_note", lambda: sets.approve(chosen.id, ids, False)),
@@ -99,38 +110,40 @@ def _draw_picked(app: App, chosen: SetView, cases: list[Case], language: Languag
         for name, (icon, action) in actions.items() if ids else ():
             told = label(f"case_{name}_do", language)
             if st.button(told, icon=f":material/{icon}:", key=f"case-{name}"):
-                attempt(action, language)
+                attempt(action)
                 st.rerun()
         for form, media in _FORMATS.items():
             name = f"{chosen.name}.{form if form == 'csv' else 'jsonl'}"
             told = label("sets_download", language, form=form.upper())
-            st.download_button(told, sets.export(chosen.id, form), name, media, type="tertiary", key=f"download-{form}")
+            export = partial(sets.export, chosen.id, form)  # made when it is asked for, not each time this is drawn
+            st.download_button(told, export, name, media, type="tertiary", key=f"download-{form}")
         if st.button(label("sets_feedback", language), icon=":material/thumbs_up_down:", key="feedback-in"):
-            _take_in(lambda: evaluation.gather_feedback(chosen.library, chosen.id), "sets_feedback_done", language)
+            _take_in(lambda: evaluation.gather_feedback(chosen.library, chosen.id), "sets_feedback_done")
         if st.button(label("sets_make_rules", language), icon=":material/auto_awesome:", key="make-rules"):
-            _take_in(lambda: evaluation.make(chosen.id), "sets_made", language)
+            _take_in(lambda: evaluation.make(chosen.id), "sets_made")
         if chat_in_use(app) and st.button(label("sets_make_model", language), icon=":material/draw:", key="make-model"):
             _write(app, chosen, language)
 
 
-def _take_in(work: Callable[[], int], told: str, language: Language) -> None:
-    """What `work` brought into the set is said when the page is drawn next."""
+def _take_in(work: Callable[[], int], told: str) -> None:
+    """Run `work` and note its result for the next drawing of the page."""
     count: list[int] = []
-    if attempt(lambda: count.append(work()), language):
-        session().notes.append(label(told, language, count=count[0]))
+    if attempt(lambda: count.append(work())):
+        session().notes.append(Notice(told, {"count": count[0]}))
     st.rerun()
 
 
 def _write(app: App, chosen: SetView, language: Language) -> None:
     """The model is asked page by page; what it wrote so far is kept whatever happens."""
     count = 0
+    drafts = evaluation_of(app).write(chosen.id, _WRITTEN, chat=session().chat, person=whose())
     try:
         with st.status(label("sets_making", language, count=0)) as status:
-            for count, _ in enumerate(app.evaluation.write(chosen.id, _WRITTEN, chat=session().chat), 1):
+            for count, _ in enumerate(drafts, 1):
                 status.update(label=label("sets_making", language, count=count))
     except RagError as error:
-        session().notes.append(say(error.notice, language))
-    session().notes.append(label("sets_made", language, count=count))
+        session().notes.append(error.notice)
+    session().notes.append(Notice("sets_made", {"count": count}))
     st.rerun()
 
 
@@ -143,8 +156,8 @@ def _draw_case_form(app: App, chosen: SetView, language: Language) -> None:
         absent = st.checkbox(label("case_absent", language), key="case-absent")
         tags = st.text_input(label("case_tags", language), key="case-tags")
         saved = st.form_submit_button(label("case_save", language), type="primary", key="case-save")
-    if saved and (case := written(question, answers, quote, url, tags, absent)):
-        attempt(lambda: app.evaluation.sets.put(chosen.id, [case]), language)
+    case = written(question, answers, quote, url, tags, absent) if saved else None
+    if case and accepted(lambda: evaluation_of(app).sets.put(chosen.id, [case]), language):
         st.rerun()
 
 
@@ -169,13 +182,13 @@ def _draw_new(app: App, library: str, language: Language) -> None:
     if not made:
         return
     named = (name or "").strip() or (given.name.rpartition(".")[0] if given else "")
-    sets, found = app.evaluation.sets, list[str]()
+    sets, found = evaluation_of(app).sets, list[str]()
 
     def make() -> str:
         if given is None:
-            return sets.create(library, named, whose())
-        return sets.bring_in(library, named, given.getvalue()[:_LARGEST].decode("utf-8", "replace"), whose())
+            return sets.create(library, named)
+        return sets.bring_in(library, named, decode(given.getvalue()[:_LARGEST]))
 
-    if attempt(lambda: found.append(make()), language):
+    if accepted(lambda: found.append(make()), language):
         set_param("set", found[0])
-    st.rerun()
+        st.rerun()

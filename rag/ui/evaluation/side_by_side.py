@@ -12,8 +12,9 @@ from rag.ui.evaluation.runs import setting_choice
 from rag.ui.evaluation.sets import written
 from rag.ui.kit.attempt import attempt
 from rag.ui.kit.escape import escape_line, shorten
+from rag.ui.kit.parts import data_table
 from rag.ui.kit.render import answer_markdown
-from rag.ui.kit.session import session, whose
+from rag.ui.kit.session import evaluation_of, session, whose
 from rag.ui.kit.strings import Language, label
 
 if TYPE_CHECKING:
@@ -39,10 +40,10 @@ def draw_side_by_side(app: App, library: str, language: Language) -> None:
         asked = st.form_submit_button(label("beside_ask", language), type="primary", key="beside-ask")
     if asked and (case := written(question, answer, quote)):
         rows: list[RowView] = []
-        how: dict[str, Any] = {"owner": whose(), "chat": session().chat}
+        how: dict[str, Any] = {"person": whose(), "chat": session().chat}
         with st.spinner(label("beside_asking", language)):
-            side_by_side = partial(app.evaluation.side_by_side, library, case, [first, second], **how)
-            attempt(lambda: rows.extend(side_by_side()), language)
+            side_by_side = partial(evaluation_of(app).side_by_side, library, case, [first, second], **how)
+            attempt(lambda: rows.extend(side_by_side()))
         st.session_state["beside"] = (case, rows)
     if kept := st.session_state.get("beside"):
         case, rows = kept
@@ -66,7 +67,7 @@ def _draw_answer(row: RowView, language: Language) -> None:
     told = [(name, row.scores.get(name)) for name in (*_SHOWN, *_AFTER)]
     rows = [{"metric": name, "value": round(value, 3)} for name, value in told if value is not None]
     named = {name: label(f"figure_{name}", language) for name in ("metric", "value")}
-    st.dataframe(rows, column_config=named, hide_index=True)
+    data_table(rows, column_config=named, hide_index=True)
     with st.expander(label("beside_passages", language, count=len(row.answer.passages)), type="compact"):
         for passage in row.answer.passages[:_PASSAGES]:
             st.caption(

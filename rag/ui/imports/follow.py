@@ -11,7 +11,7 @@ from rag.ui.kit.attempt import attempt
 from rag.ui.kit.escape import escape_line
 from rag.ui.kit.job_progress import draw_progress, job_name
 from rag.ui.kit.navigation import go
-from rag.ui.kit.session import set_param
+from rag.ui.kit.session import jobs_of, set_param
 from rag.ui.kit.strings import Language, label
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def follow_job(app: App, language: Language) -> None:
     if not job_id:
         return
     try:
-        live = app.imports.jobs.job(job_id).state == "running"
+        live = jobs_of(app).job(job_id).state == "running"
     except RagError:
         set_param("job", "")
         return
@@ -34,7 +34,7 @@ def follow_job(app: App, language: Language) -> None:
 
 
 def _draw_job(app: App, job_id: str, language: Language, *, live: bool) -> None:
-    job = app.imports.jobs.job(job_id)
+    job = jobs_of(app).job(job_id)
     if live and job.state != "running":
         st.rerun()
     with st.container(border=True, key="follow", gap="small"):
@@ -46,7 +46,7 @@ def _draw_job(app: App, job_id: str, language: Language, *, live: bool) -> None:
                 go("add", job=job_id)
             if job.state == "running":
                 if st.button(label("job_cancel", language), icon=":material/stop_circle:", key="follow-cancel"):
-                    attempt(lambda: app.imports.jobs.cancel(job_id), language)
+                    attempt(lambda: jobs_of(app).cancel(job_id))
                     st.rerun()
             elif st.button(label("job_close", language), icon=":material/close:", type="tertiary", key="follow-close"):
                 set_param("job", "")

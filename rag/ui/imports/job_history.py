@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from rag.types import Notice
 from rag.ui.kit.attempt import attempt
 from rag.ui.kit.escape import escape_line
 from rag.ui.kit.job_progress import job_name, summary
 from rag.ui.kit.parts import moment
-from rag.ui.kit.session import set_param
+from rag.ui.kit.session import jobs_of, set_param
 from rag.ui.kit.strings import Language, label
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ _STATES = {"running": "sync", "paused": "pause_circle", "done": "check_circle", 
 def draw_history(app: App, library: str, shown: str, language: Language) -> None:
     """The imports, newest first, each with a button that opens it and one that forgets it."""
     wanted = int(st.session_state.get("history-length", _STEP))
-    jobs = app.imports.jobs.jobs(library, wanted + 1)
+    jobs = jobs_of(app).jobs(library, wanted + 1)
     others = [job for job in jobs[:wanted] if job.id != shown]
     if not others:
         return
@@ -45,8 +46,8 @@ def _draw_job(app: App, job: JobView, language: Language) -> None:
                 set_param("job", job.id)
                 st.rerun()
             kind = label(f"job_kind_{job.kind}", language)
-            st.caption(f"{moment(job.created_at)} · {kind} · {summary(job.counts, language)}")
+            st.caption(f"{moment(job.created_at)} · {kind} · {summary(job, language)}")
         text = label("jobs_delete_hint", language)
         if st.button("", icon=":material/delete:", type="tertiary", key=f"forget-{job.id}", help=text):
-            attempt(lambda: app.imports.jobs.delete(job.id), language, label("jobs_deleted", language))
+            attempt(lambda: jobs_of(app).delete(job.id), Notice("jobs_deleted"))
             st.rerun()

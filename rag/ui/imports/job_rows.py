@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 import streamlit as st
 
-from rag.messages import say
-from rag.types import Decision, IngestResult, IngestStatus, Notice, Stage
-from rag.ui.kit.attempt import attempt
+from rag.locales import say
+from rag.types import SAVED, Decision, IngestResult, IngestStatus, Notice, Stage
+from rag.ui.kit.attempt import attempt, unless_away
 from rag.ui.kit.escape import escape_line, is_web_url, shorten
+from rag.ui.kit.job_progress import outcome_of
 from rag.ui.kit.navigation import go
-from rag.ui.kit.parts import short_source
+from rag.ui.kit.parts import chunk_count, short_source
 from rag.ui.kit.passages import passage_markdown
-from rag.ui.kit.strings import Language, label
+from rag.ui.kit.session import jobs_of
+from rag.ui.kit.strings import Language, counted, label
 
 if TYPE_CHECKING:
     from rag.app import App, JobItem, JobView
@@ -31,7 +33,7 @@ _ORDER: tuple[Decision, ...] = ("retry", "add_anyway", "refresh", "keep_both", "
 
 
 def choices_of(item: JobItem, result: IngestResult) -> list[Decision]:
-    """What is offered, in order: the choices of the result, and another try where that can help."""
+    """Return the available actions in order: the result's choices, and Retry if that can help."""
     offered = set(result.choices)
     if result.status == "failed" and is_web_url(item.url):
         offered.add("retry")
@@ -55,7 +57,7 @@ def draw_choices(app: App, job: JobView, item: JobItem, result: IngestResult, la
             text = label(f"decide_{decision}", language)
             icon = f":material/{_ICONS[decision]}:"
             if st.button(text, icon=icon, key=f"decide-{decision}-{item.position}"):
-                attempt(lambda decision=decision: app.imports.jobs.decide(job.id, item.position, decision), language)  # type: ignore[misc]
+                attempt(lambda decision=decision: jobs_of(app).decide(job.id, item.position, decision))  # type: ignore[misc]
                 st.rerun()
         if result.status == "duplicate" and other:
             text = label("decide_open", language)
@@ -67,9 +69,6 @@ def _height(text: str) -> int | Literal["content"]:
     """A short preview takes the room it needs, a long one is scrolled."""
     return 260 if len(text) > _SHORT or text.count("\n") > _SHORT_LINES else "content"
 
-
-if TYPE_CHECKING:
-    from rag.app import App, JobItem, JobView
 
 ORDER = ("failed", "held", "gone", "duplicate", "", "updated", "added", "unchanged", "skipped")
 """The outcomes in the order in which they are shown; "" is none yet."""
@@ -88,24 +87,44 @@ _CHIPS: dict[IngestStatus, tuple[str, str]] = {
 _LONGEST_NAME = 90
 
 
-def draw_rows(app: App, job: JobView, language: Language) -> None:
-    """A page of the rows; however many there are, no more are asked for."""
+def draw_rows(app: App, job: JobView, language: Language, aside: Sequence[str] = ()) -> None:
+    """A page of the rows; however many there are, no more are asked for. Those with an outcome `aside` are folded."""
     if not job.total:
         return
-    wanted = _draw_filter(job, language) if job.total > 1 else ""
-    shown = ORDER if wanted == "all" or not wanted else ("" if wanted == "open" else wanted,)
+    first = [status for status in ORDER if status not in aside]
+    if any(job.counts.get(status) for status in first):
+        _draw_part(app, job, first, language, "job-rows")
+    count = sum(job.counts.get(status, 0) for status in aside)
+    if count:
+        text = counted("job_rows_aside_one", "job_rows_aside", count, language)
+        with st.expander(text, icon=":material/list:", type="compact", key="job-rows-aside"):
+            _draw_part(app, job, [status for status in ORDER if status in aside], language, "job-rows-saved")
+
+
+def _draw_part(app: App, job: JobView, statuses: Sequence[str], language: Language, key: str) -> None:
+    wanted = _draw_filter(job, statuses, language, key)
+    shown = statuses if wanted == "all" else ("" if wanted == "open" else wanted,)
     count = sum(job.counts.get(status, 0) for status in shown)
-    page = _draw_pages(job.id, wanted, count)
-    with st.container(key="job-rows", border=False):
+    page = _draw_pages(job.id, f"{key}-{wanted}", count)
+    with st.container(key=key, border=False):
         for status, offset, limit in slices(job.counts, shown, PAGE * (page - 1), PAGE):
-            for item in app.imports.jobs.items(job.id, offset, limit, [status]):
-                _draw_row(app, job, item, language)
+            items = jobs_of(app).items(job.id, offset, limit, [status])
+            titles = _titles(app, job, items)
+            for item in items:
+                _draw_row(app, job, item, titles, language)
+
+
+def _titles(app: App, job: JobView, items: Sequence[JobItem]) -> dict[int, str]:
+    """The titles of the pages that the items stand for, by the items' positions."""
+    pages = {item.position: page_of(item.result) for item in items if item.result}
+    known = unless_away(lambda: app.library(job.library).known([page for page in pages.values() if page])) or {}
+    return {at: known[page].title for at, page in pages.items() if page in known}
 
 
 def slices(
     counts: Mapping[str, int], statuses: Sequence[str], offset: int, limit: int
 ) -> Iterator[tuple[str, int, int]]:
-    """Where the rows `offset` to `offset + limit` lie when the statuses follow one another: (status, offset, limit)."""
+    """Return the rows `offset` to `offset + limit` as (status, offset, limit), with statuses in sequence."""
     for status in statuses:
         count = counts.get(status, 0)
         taken = min(limit, count - offset)
@@ -117,8 +136,9 @@ def slices(
             return
 
 
-def _draw_filter(job: JobView, language: Language) -> str:
-    names = {"all": job.total} | {status or "open": job.counts.get(status, 0) for status in ORDER}
+def _draw_filter(job: JobView, statuses: Sequence[str], language: Language, key: str) -> str:
+    counts = {status or "open": job.counts.get(status, 0) for status in statuses}
+    names = {"all": sum(counts.values())} | counts
     options = [name for name, count in names.items() if count]
     if len(options) <= 2:
         return "all"
@@ -126,15 +146,15 @@ def _draw_filter(job: JobView, language: Language) -> str:
         label("job_filter", language),
         options,
         default="all",
-        format_func=lambda name: f"{_filter_name(name, language)} {names.get(name, 0):,}",
-        key=f"job-filter-{job.id}",
+        format_func=lambda name: f"{_filter_name(job, name, language)} {names.get(name, 0):,}",
+        key=f"{key.replace('rows', 'filter')}-{job.id}",
         label_visibility="collapsed",
     )
     return chosen or "all"
 
 
-def _filter_name(name: str, language: Language) -> str:
-    return label(f"filter_{name}" if name in ("all", "open") else f"status_{name}", language)
+def _filter_name(job: JobView, name: str, language: Language) -> str:
+    return label(f"filter_{name}" if name in ("all", "open") else f"status_{outcome_of(job, name)}", language)
 
 
 def _draw_pages(job_id: str, wanted: str, count: int) -> int:
@@ -145,21 +165,29 @@ def _draw_pages(job_id: str, wanted: str, count: int) -> int:
         return min(pages, st.pagination(pages, key=f"job-page-{job_id}-{wanted}"))
 
 
-def _draw_row(app: App, job: JobView, item: JobItem, language: Language) -> None:
+def _draw_row(app: App, job: JobView, item: JobItem, titles: Mapping[int, str], language: Language) -> None:
     with st.container(key=f"job-row-{item.position}", gap="xsmall"):
-        st.markdown(row_markdown(item, job.state in ("done", "cancelled"), language))
+        st.markdown(row_markdown(job, item, titles.get(item.position, ""), language))
         if item.result:
             draw_choices(app, job, item, item.result, language)
 
 
-def row_markdown(item: JobItem, ended: bool, language: Language) -> str:
-    """One source: its chip or its stage, its name, and the sentence about what became of it."""
-    name = escape_line(shorten(short_source(item.source), _LONGEST_NAME))
+def row_markdown(job: JobView, item: JobItem, title: str, language: Language) -> str:
+    """One source on one line: its chip or its stage, the title of its page or else its name, and what became of it."""
+    name = escape_line(shorten(title or short_source(item.source), _LONGEST_NAME))
     if item.result is None:
-        return f"{_stage(item.stage, ended, language)} {name}"
+        return f"{_stage(item.stage, job.state in ('done', 'cancelled'), language)} {name}"
     color, icon = _CHIPS[item.result.status]
-    chip = f":{color}-badge[:material/{icon}: {label(f'status_{item.result.status}', language)}]"
-    return f"{chip} {name}  \n:small[:gray[{_sentence(item.result, language)}]]"
+    status = outcome_of(job, item.result.status)
+    chip = f":{color}-badge[:material/{icon}: {label(f'status_{status}', language)}]"
+    return f"{chip} {name} :small[:gray[{_sentence(item.result, language)}]]"
+
+
+def page_of(result: IngestResult) -> str:
+    """The hash of the page that holds a source's text; empty where none does."""
+    if result.status not in SAVED:
+        return ""
+    return str(result.params.get("url_hash") or result.url_hash) if result.status == "duplicate" else result.url_hash
 
 
 def _stage(stage: Stage, ended: bool, language: Language) -> str:
@@ -172,4 +200,6 @@ def _stage(stage: Stage, ended: bool, language: Language) -> str:
 
 
 def _sentence(result: IngestResult, language: Language) -> str:
+    if result.reason == "page_added":  # its chip says the rest
+        return chunk_count(result.chunks, language)
     return escape_line(say(Notice(result.reason, result.params), language))

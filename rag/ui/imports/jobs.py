@@ -2,48 +2,80 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from rag.messages import say
-from rag.ui.imports.job_rows import draw_rows
+from rag.locales import say
+from rag.types import SAVED
+from rag.ui.imports.job_rows import draw_rows, page_of
 from rag.ui.kit.attempt import attempt
 from rag.ui.kit.escape import escape_line
+from rag.ui.kit.import_card import draw_import_card
 from rag.ui.kit.job_progress import draw_progress, job_name
 from rag.ui.kit.navigation import go
 from rag.ui.kit.parts import moment
-from rag.ui.kit.session import set_param
+from rag.ui.kit.scope import Scope
+from rag.ui.kit.session import jobs_of, session, set_param, show
 from rag.ui.kit.strings import Language, counted, label
 
 if TYPE_CHECKING:
     from rag.app import App, JobView
 
 _POLL_SECONDS = 1.0
+_MOST_ASKED = 1_000  # pages that questions are confined to
+_ON_CARD = sorted(SAVED - {"duplicate"})  # what became of a page that the card tells of
+
+Samples = Callable[[Sequence[str]], Sequence[str]]
+"""The questions that are known to be answered by these pages, by their hashes."""
 
 
-def draw_job(app: App, job_id: str, language: Language) -> None:
-    """The import `job_id`, redrawn by itself until it ends; then the page once more. Raises StoreError."""
-    live = _is_live(app.imports.jobs.job(job_id))
-    st.fragment(_draw_live_job, run_every=_POLL_SECONDS if live else None)(app, job_id, language, live=live)
+def draw_job(app: App, job_id: str, language: Language, ask: Callable[[str], object], samples: Samples) -> None:
+    """Draw the import `job_id`, updated until it ends; then the page is redrawn. Raises StoreError.
+
+    `ask` asks a question of the card that is drawn once the import has ended.
+    """
+    live = _is_live(jobs_of(app).job(job_id))
+    if live:
+        st.fragment(_draw_live_job, run_every=_POLL_SECONDS)(app, job_id, language)
+        return
+    job = jobs_of(app).job(job_id)
+    with st.container(border=True, key="job"):
+        _draw_state(app, job, language)
+        card = _pages_on_card(app, job)
+        draw_import_card(app, job.library, card, ask, language, key="job", samples=samples(card))
+        draw_rows(app, job, language, aside=_ON_CARD if card else ())
 
 
 def _is_live(job: JobView) -> bool:
-    """Whether it changes by itself: it runs, or was paused and a page of it is still in hand."""
+    """Return whether the import still changes: it runs, or is paused with pages in progress."""
     return job.state == "running" or (job.state == "paused" and bool(job.current))
 
 
-def _draw_live_job(app: App, job_id: str, language: Language, *, live: bool) -> None:
-    job = app.imports.jobs.job(job_id)
-    if live and not _is_live(job):
+def _draw_live_job(app: App, job_id: str, language: Language) -> None:
+    job = jobs_of(app).job(job_id)
+    if not _is_live(job):
         st.rerun()
     with st.container(border=True, key="job"):
-        _draw_head(job, language)
-        draw_progress(app, job, language)
-        if job.notice:
-            st.warning(escape_line(say(job.notice, language)), icon=":material/info:")
-        _draw_actions(app, job, language)
+        _draw_state(app, job, language)
         draw_rows(app, job, language)
+
+
+def _draw_state(app: App, job: JobView, language: Language) -> None:
+    _draw_head(job, language)
+    draw_progress(app, job, language)
+    if job.notice:
+        st.warning(escape_line(say(job.notice, language)), icon=":material/info:")
+    _draw_actions(app, job, language)
+
+
+def _pages_on_card(app: App, job: JobView) -> list[str]:
+    """Return the pages that an import saved, as many as one overview has; none of a re-check, or before its end."""
+    if job.kind == "recheck" or job.state not in ("done", "cancelled"):
+        return []
+    items = jobs_of(app).items(job.id, 0, _MOST_ASKED, _ON_CARD)
+    return [one for item in items if item.result and (one := page_of(item.result))]
 
 
 def _draw_head(job: JobView, language: Language) -> None:
@@ -56,8 +88,17 @@ def _draw_head(job: JobView, language: Language) -> None:
             st.rerun()
 
 
+def _ask_about(app: App, job: JobView) -> None:
+    """Begin a conversation whose questions are confined to the pages of this import."""
+    found = [page_of(item.result) for item in jobs_of(app).items(job.id, limit=_MOST_ASKED + 1) if item.result]
+    state, pages = session(), tuple(dict.fromkeys(filter(None, found)))
+    state.library, state.scope = job.library, Scope(pages=pages if len(found) <= _MOST_ASKED else ())
+    show("")
+    go("chat", **({} if job.library == app.settings.rag_library else {"library": job.library}))
+
+
 def _draw_actions(app: App, job: JobView, language: Language) -> None:
-    jobs, failed = app.imports.jobs, job.counts.get("failed", 0)
+    jobs, failed = jobs_of(app), job.counts.get("failed", 0)
     actions = []
     if job.state == "running":
         actions += [("pause", "pause", jobs.pause), ("cancel", "stop_circle", jobs.cancel)]
@@ -66,12 +107,12 @@ def _draw_actions(app: App, job: JobView, language: Language) -> None:
     with st.container(horizontal=True, key="job-actions", gap="small"):
         for name, icon, act in actions:
             if st.button(label(f"job_{name}", language), icon=f":material/{icon}:", key=f"job-{name}"):
-                attempt(lambda act=act: act(job.id), language)  # type: ignore[misc]
+                attempt(lambda act=act: act(job.id))  # type: ignore[misc]
                 st.rerun()
         if failed or job.discovery == "failed":
             text = counted("job_retry_one", "job_retry", failed, language) if failed else label("retry", language)
             if st.button(text, icon=":material/replay:", key="job-retry"):
-                attempt(lambda: jobs.retry_failed(job.id), language)
+                attempt(lambda: jobs.retry_failed(job.id))
                 st.rerun()
         ended = job.state in ("done", "cancelled")
         if (
@@ -79,6 +120,6 @@ def _draw_actions(app: App, job: JobView, language: Language) -> None:
             and job.kind != "recheck"
             and st.button(label("job_ask", language), icon=":material/forum:", key="job-ask")
         ):
-            go("chat")
+            _ask_about(app, job)
         if ended and st.button(label("job_library", language), icon=":material/menu_book:", key="job-library"):
             go("library")

@@ -51,7 +51,7 @@ def draw_site_form(app: App, library: str, chunker: str, force: bool, language: 
 
 
 def site_address(app: App, given: str) -> str:
-    """The web address that was typed, `https://` put before it where it was left out; empty for none."""
+    """Return the typed web address, with `https://` added if missing; empty for none."""
     given = given.strip()
     for candidate in (given, f"https://{given}" if "." in given else ""):
         urls, _ = app.imports.find_urls(candidate)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from rag.errors import RagError
-from rag.messages import say
+from rag.locales import say
 from rag.ui.kit.escape import escape_line, web_link
 from rag.ui.kit.session import whose
 from rag.ui.kit.strings import Language, counted, label

@@ -1,1 +1,1 @@
-"""What every wing is made of: session, words, safe renderers, sources, and parts drawn on several pages."""
+"""Shared parts of all pages: session, labels, safe renderers, sources and widgets."""

@@ -11,6 +11,7 @@ from rag.errors import RagError
 from rag.types import Answer, Citation, Passage
 from rag.ui.kit.attempt import unless_away
 from rag.ui.kit.scope import Scope
+from rag.ui.kit.session import session
 
 if TYPE_CHECKING:
     from rag.app import App
@@ -20,10 +21,10 @@ PageNow = Literal["newer", "gone", "off_site"]
 
 
 def answer_of(app: App, library: str, turn: TurnView) -> Answer | None:
-    """None while the run goes on. Passages of a stored answer get their texts back where the library still has them."""
+    """None while the run is in progress. Passages of a saved answer get their texts from the library, if there."""
     if turn.run_id:
         with suppress(RagError):
-            kept = app.answer(turn.run_id)
+            kept = app.answer(turn.run_id, session().owner)
             if kept is not None or turn.state == "running":
                 return kept
     answer = turn.answer
@@ -56,13 +57,13 @@ def home_of(app: App, library: str, source: Citation | Passage) -> str:
 
 
 def libraries_of(app: App, library: str, turn: TurnView) -> list[str]:
-    """Where the turn was searched, as far as it is still there."""
+    """Return the libraries of the turn that still exist."""
     others = Scope.revived(turn.settings.get("scope", {})).libraries
     return [library, *(name for name in others if app.libraries.has(name))]
 
 
 def pages_now(app: App, library: str, turn: TurnView) -> dict[str, PageNow]:
-    """What became of the pages that the turn cites, by url_hash; those that are as they were are left out."""
+    """Return the changed states of the pages that the turn cites, by url_hash."""
     if not turn.stamps:
         return {}
     known = unless_away(lambda: app.reading(libraries_of(app, library, turn)).known(list(turn.stamps)))

@@ -1,4 +1,4 @@
-"""What a click does or a check finds; where it fails, that is said in one sentence without losing the page."""
+"""Run actions and checks; a failure is one sentence, and the page stays."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TypeVar
 import streamlit as st
 
 from rag.errors import RagError, StoreAwayError
-from rag.messages import say
+from rag.locales import say
 from rag.types import Notice
 from rag.ui.kit.escape import escape_line
 from rag.ui.kit.session import session
@@ -17,20 +17,30 @@ from rag.ui.kit.strings import Language
 T = TypeVar("T")
 
 
-def attempt(action: Callable[[], object], language: Language, done: str = "") -> bool:
-    """Run `action`; its failure, or else the words `done`, are said in passing when the page is drawn next."""
+def attempt(action: Callable[[], object], done: Notice | None = None) -> bool:
+    """Run `action`; its failure, or else `done`, is said in passing when the page is drawn next."""
     try:
         action()
     except RagError as error:
-        session().notes.append(say(error.notice, language))
+        session().notes.append(error.notice)
         return False
     if done:
         session().notes.append(done)
     return True
 
 
+def accepted(action: Callable[[], object], language: Language) -> bool:
+    """Run `action`; its failure is said right here, below the field that holds what is wrong."""
+    try:
+        action()
+    except RagError as error:
+        st.error(escape_line(say(error.notice, language)), icon=":material/error:")
+        return False
+    return True
+
+
 def unless_away(ask: Callable[[], T]) -> T | None:
-    """What the database tells; None while it is away, which the head of the page says."""
+    """Return the database's result; None while it is away, which the top of the page says."""
     try:
         return ask()
     except StoreAwayError:

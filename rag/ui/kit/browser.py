@@ -1,4 +1,4 @@
-"""Which browser asks: an opaque random id in a cookie that lasts until the browser closes."""
+"""Identification of browsers by an opaque random id in a session cookie."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class BrowserCookie:
 
 
 def _opens_page(scope: Scope) -> bool:
-    """Whether a browser without an id asks for a page, and not for a part of one."""
+    """Return whether a browser without an id requests a whole page."""
     if scope["type"] != "http" or scope["method"] != "GET":
         return False
     headers = Headers(scope=scope)

@@ -1,4 +1,4 @@
-"""How an answer is to be made, as chosen in one tab: the way to compose it, and what it may use."""
+"""The answer options chosen in one tab."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from rag.types import RunMode
 
 MODES: Final[tuple[RunMode, ...]] = ("fast", "deep", "research", "judge")
 """Those that a person chooses from; a message takes the others by what it asks for."""
+NEED_MODEL: Final[tuple[RunMode, ...]] = ("deep", "judge")
+"""Those that do little more than the first without a chat model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +37,7 @@ class Choices:
     stop: tuple[str, ...] = ()
 
     def options(self) -> dict[str, Any]:
-        """What was chosen, as arguments of `RunOptions`."""
+        """Return the chosen options as arguments of `RunOptions`."""
         standard = Choices()
         return {name: value for name, value in asdict(self).items() if value != getattr(standard, name)}
 

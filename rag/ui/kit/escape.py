@@ -23,7 +23,7 @@ _WEB_URL = re.compile(r"(?i)https?://[^\s<>\"\\`]+", re.ASCII)
 
 
 def escape(text: str) -> str:
-    """Streamlit Markdown that shows `text` as it stands; line breaks stay line breaks of the source."""
+    """Streamlit Markdown that shows `text` literally; line breaks stay line breaks of the source."""
     text = without_controls(text)
     text = _SHORTCODE.sub(":" + JOINER, text)
     text = _BARE_LINK.sub(lambda match: match[1] + JOINER, text)
@@ -39,7 +39,7 @@ def _escape_line_start(match: re.Match[str]) -> str:
 
 
 def code_block(code: str, language: str = "text") -> str:
-    """A block of code that shows `code` as it stands."""
+    """A block of code that shows `code` literally."""
     code = without_controls(code).rstrip()
     ticks = "`" * max([3, *(len(run) + 1 for run in re.findall("`+", code))])
     return f"{ticks}{language}\n{code}\n{ticks}"
@@ -51,7 +51,7 @@ def escape_line(text: str) -> str:
 
 
 def shorten(text: str, limit: int) -> str:
-    """`text` in at most `limit` characters, with an ellipsis in its middle where something is left out."""
+    """`text` in at most `limit` characters, with an ellipsis in the middle if it is shortened."""
     if len(text) <= limit:
         return text
     head = (limit - 1) * 2 // 3

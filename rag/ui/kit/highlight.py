@@ -1,4 +1,4 @@
-"""Where the words of a question stand in a passage."""
+"""Positions of a question's words in a passage."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""How far an import is, in a bar or a sentence, wherever one is followed."""
+"""The progress of an import, as a bar or a sentence."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, get_args
 
 import streamlit as st
@@ -14,6 +13,7 @@ from rag.ui.kit.strings import Language, label
 
 if TYPE_CHECKING:
     from rag.app import App, JobView
+    from rag.store.sql.job_table import Job
 
 _STAGES: tuple[Stage, ...] = get_args(Stage)
 _STATUSES: tuple[IngestStatus, ...] = get_args(IngestStatus)
@@ -22,7 +22,7 @@ _LONGEST_NAME = 60
 
 
 def job_name(job: JobView, language: Language) -> str:
-    """What was imported, in words that are outside text still."""
+    """Return the name of an import, unescaped."""
     title = shorten(short_source(job.title), _LONGEST_NAME)
     if job.kind != "pages":
         return title or label("job_name_all" if job.kind == "recheck" else "job_title", language)
@@ -34,7 +34,7 @@ def job_name(job: JobView, language: Language) -> str:
 def draw_progress(app: App, job: JobView, language: Language) -> None:
     """A bar with the counts, the pace and what is being read; of a job that has ended, its summary."""
     if job.state in ("done", "cancelled"):
-        st.markdown(label(f"job_{job.state}", language, summary=summary(job.counts, language)))
+        st.markdown(label(f"job_{job.state}", language, summary=summary(job, language)))
         return
     if job.state == "running" and (away := app.away()):
         st.progress(job.done / max(1, job.total), label("job_away", language, since=str(away.params["since"])))
@@ -48,7 +48,7 @@ def draw_progress(app: App, job: JobView, language: Language) -> None:
     begun = sum(_STAGES.index(item.stage) / (len(_STAGES) - 1) for item in job.current)
     share = min(1.0, (job.done + begun) / max(1, job.total))
     st.progress(share, _progress_words(job, language))
-    told = [summary(job.counts, language)] if job.done else []
+    told = [summary(job, language)] if job.done else []
     names = [escape_line(shorten(short_source(item.source), _LONGEST_NAME)) for item in job.current[:_NAMED]]
     told += [label("job_current", language, names=" · ".join(names))] if names else []
     if told:
@@ -76,7 +76,13 @@ def time_left(seconds: float, language: Language) -> str:
     return label("job_left_hours", language, count=f"{seconds / 3600:.1f}")
 
 
-def summary(counts: Mapping[str, int], language: Language) -> str:
+def outcome_of(job: Job, status: str) -> str:
+    """Return the name of an outcome: a page that was already saved differs from a re-checked one."""
+    return "here" if status == "unchanged" and job.kind != "recheck" else status
+
+
+def summary(job: Job, language: Language) -> str:
     """ "11 added · 1 failed": how the sources that ended are spread."""
-    parts = [label(f"count_{one}", language, count=f"{counts[one]:,}") for one in _STATUSES if counts.get(one)]
+    counts = {outcome_of(job, one): job.counts[one] for one in _STATUSES if job.counts.get(one)}
+    parts = [label(f"count_{one}", language, count=f"{count:,}") for one, count in counts.items()]
     return " · ".join(parts) or label("count_nothing", language)

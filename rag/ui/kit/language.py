@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import streamlit as st
 
+from rag.locales import preferred
 from rag.ui.kit.session import session, set_param
-from rag.ui.kit.strings import LANGUAGE_NAMES, LANGUAGES, Language, label
+from rag.ui.kit.strings import LANGUAGES, Language, label
 
 
 def browser_language() -> Language:
     """The language that the browser asks for, English where it says nothing."""
-    locale = st.context.locale or ""
-    return "zh" if locale.lower().startswith("zh") else "en"
+    return preferred(st.context.locale or "")
 
 
 def current_language() -> Language:
     """The language to draw in; kept in the address where it differs from the browser's."""
     state = session()
     wanted = state.language or st.query_params.get("lang", "")
-    language: Language = "zh" if wanted == "zh" else "en" if wanted == "en" else browser_language()
+    language = wanted if wanted in LANGUAGES else browser_language()
     state.language = language
     set_param("lang", "" if language == browser_language() else language)
     return language
@@ -32,7 +34,7 @@ def language_switch(key: str) -> None:
         label("language", language),
         LANGUAGES,
         key=key,
-        format_func=LANGUAGE_NAMES.__getitem__,
+        format_func=partial(label, "language_name"),
         required=True,
         on_change=_choose,
         args=(key,),

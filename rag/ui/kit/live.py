@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class LiveRun:
-    """What is known of a run before event number `next_seq`.
+    """The known state of a run before event number `next_seq`.
 
     `current` is the node at work, or empty. `standalone` is what a follow-up was understood as. `plan` are
-    the steps of a mode that plans, `tree` the rows of one that asks on, `used` and `most` what it may use, `waits`
-    what a person is asked, `route` what is told of the way of its message. `answer` is there once the run has ended.
+    the steps of a mode that plans, `tree` the rows of Explore mode, `used` and `most` what it may use, `waits`
+    what a person is asked, `route` the route of its message. `answer` is there once the run has ended.
     """
 
     next_seq: int = 0

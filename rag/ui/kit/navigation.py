@@ -13,6 +13,8 @@ from rag.ui.kit.strings import Language, label
 
 PageName = Literal["chat", "search", "add", "library", "evaluation", "settings"]
 
+HANDED = ("add", "add_text")
+_LONGEST_HANDED = 4_000
 _FOLDER = Path(__file__).resolve().parents[3] / "pages"
 
 
@@ -23,12 +25,14 @@ class _Entry(NamedTuple):
 
 PAGES: dict[PageName, _Entry] = {
     "chat": _Entry(_FOLDER / "chat.py", ":material/forum:"),
-    "search": _Entry(_FOLDER / "search.py", ":material/search:"),
     "add": _Entry(_FOLDER / "add_pages.py", ":material/add_circle:"),
     "library": _Entry(_FOLDER / "library.py", ":material/menu_book:"),
+    "search": _Entry(_FOLDER / "search.py", ":material/search:"),
     "evaluation": _Entry(_FOLDER / "evaluation.py", ":material/query_stats:"),
     "settings": _Entry(_FOLDER / "settings.py", ":material/tune:"),
 }
+_MANAGE: tuple[PageName, ...] = ("evaluation", "settings")
+"""Pages that have a menu of their own."""
 
 
 def navigation(language: Language, *, hidden: bool = False) -> st.Page:
@@ -40,10 +44,29 @@ def navigation(language: Language, *, hidden: bool = False) -> st.Page:
             icon=entry.icon,
             url_path=name,
             default=name == "chat",
+            visibility="hidden" if name in _MANAGE else "visible",
         )
         for name, entry in PAGES.items()
     ]
     return st.navigation(pages, position="hidden" if hidden else "sidebar")
+
+
+def draw_manage(language: Language) -> None:
+    """Draw the menu that leads to the pages which the navigation leaves out."""
+    chosen = st.menu_button(
+        label("nav_manage", language),
+        _MANAGE,
+        format_func=lambda name: f"{PAGES[name].icon} {label(f'nav_{name}', language)}",
+        type="tertiary",
+        key="manage",
+    )
+    if chosen:
+        go(chosen)
+
+
+def handed_over() -> str:
+    """Return the links that a bookmarklet or a share menu put into the address; they are shown, and not added."""
+    return " ".join(filter(None, (st.query_params.get(name, "") for name in HANDED)))[:_LONGEST_HANDED]
 
 
 def go(name: PageName, **params: str) -> None:

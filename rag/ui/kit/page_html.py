@@ -17,7 +17,16 @@ from rag.ui.kit.strings import Language, label
 
 _UNWANTED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
 _HEADING = re.compile(r"(?m)^#{1,6}[ \t]+(\S.*)$")
-
+_WIDTHS = tuple(
+    (re.compile(signs), width)
+    for signs, width in (
+        (r"[il.,:;'|!jI \[\]()/ft]", 0.4),
+        (r"[MWmw@%&…—]", 1.0),
+        (r"[A-Z]", 0.74),
+        (r"[\u2e80-\U0003ffff]", 1.0),
+        (r"(?s:.)", 0.64),
+    )
+)
 
 _INKS = (
     "<style>svg{color:#57606a}.mark{color:#1f6f5c}.better{color:#1a7f37}.worse{color:#cf222e}"
@@ -38,6 +47,35 @@ def svg(width: int, height: int, told: str, drawn: str) -> str:
         f'<svg viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img" aria-label="{named}"'
         f' xmlns="http://www.w3.org/2000/svg" font-family="sans-serif" font-size="13">{_INKS}{drawn}</svg>'
     )
+
+
+def lines_of(text: str, room: float, size: float, most: int) -> list[str]:
+    """`text` in at most so many lines of so many pixels, in a font of that size; … ends what is cut off.
+
+    Widths are those of a wide font, since which one a browser takes is not known here.
+    """
+    lines, line = list[str](), ""
+    for word in _words(" ".join(text.split())):
+        if line and _ems(line + word.rstrip()) * size > room:
+            lines, line = [*lines, line.rstrip()], ""
+        line += word
+    lines.append(line.rstrip())
+    if len(lines) <= most:
+        return lines
+    last = f"{lines[most - 1]} {lines[most]}"
+    while last and _ems(f"{last}…") * size > room:
+        last = last[:-1]
+    return [*lines[: most - 1], f"{last.rstrip()}…"]
+
+
+def _words(text: str) -> list[str]:
+    """Words with the space behind them, and wide characters one by one; long ones in pieces."""
+    return re.findall(r"[\u2e80-\U0003ffff]|[^\s\u2e80-\U0003ffff]{1,12} ?| ", text)
+
+
+def _ems(text: str) -> float:
+    """The width of a text, in units of the size of its font."""
+    return sum(next(width for signs, width in _WIDTHS if signs.match(sign)) for sign in text)
 
 
 def scrolled(svg: str, told: str) -> str:

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta, timezone
+from typing import Any, Final
 from urllib.parse import unquote
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from rag.locales import sentences
 from rag.retrieval.strategies import STRATEGIES
-from rag.ui.kit.escape import escape_line, is_web_url
-from rag.ui.kit.strings import LABELS, Language, counted, label
+from rag.text import inert
+from rag.ui.kit.escape import JOINER, escape_line, is_web_url
+from rag.ui.kit.strings import Language, counted, label
 from rag.web.url_key import split_url
+
+_NUMBER: Final = re.compile(r"[+-]?\d[\d.,]*+%?")
 
 
 def page_head(title: str, lead: str) -> None:
@@ -24,22 +30,20 @@ def page_head(title: str, lead: str) -> None:
 
 
 def empty_state(title: str, lead: str) -> DeltaGenerator:
-    """What stands in the middle of a page that has nothing to show; what comes into it says what to do next."""
+    """The middle of an empty page, whose content suggests the next step."""
     middle = st.container(key="empty", horizontal_alignment="center")
     middle.markdown(f"# {title}", anchors=False)
     middle.markdown(lead)
     return middle
 
 
-def draw_cards(found: Sequence[tuple[str, str, str]], language: Language) -> None:
-    """What it is, its escaped value, and the label that tells how to change it: two in a row where there is room."""
+def draw_cards(found: Sequence[tuple[str, str]], language: Language) -> None:
+    """Draw cards of name and escaped value, two in a row if there is room."""
     for at in range(0, len(found), 2):
-        for column, (what, value, change) in zip(st.columns(2), found[at : at + 2], strict=False):
+        for column, (what, value) in zip(st.columns(2), found[at : at + 2], strict=False):
             with column, st.container(border=True, key=f"use-{what}", height="stretch"):
                 st.caption(label(f"use_{what}", language))
                 st.markdown(f"**{value}**")
-                if change:
-                    st.caption(label(change, language))
 
 
 def close(key: str) -> None:
@@ -79,6 +83,20 @@ def page_count(count: int, language: Language) -> str:
     return counted("in_use_page", "in_use_pages", count, language)
 
 
+def data_table(rows: Sequence[Mapping[str, Any]], **how: Any) -> Any:
+    """`st.dataframe`, whose button writes a file of its cells: none of them begins as a formula does.
+
+    A word joiner before such a text shows nothing, and a spreadsheet takes what follows for text. Numbers stay.
+    """
+    safe = [{name: _inert(value) for name, value in row.items()} for row in rows]
+    return st.dataframe(safe, **how)
+
+
+def _inert(value: Any) -> Any:
+    is_formula = isinstance(value, str) and inert(value) != value and not _NUMBER.fullmatch(value)
+    return f"{JOINER}{value}" if is_formula else value
+
+
 def short_source(source: str) -> str:
     """A URL without its scheme and percent-encoding, a file by its name: what a reader recognises."""
     if source.startswith("file://"):
@@ -99,12 +117,14 @@ def strategy_names(standard: str) -> list[str]:
     return sorted(STRATEGIES, key=lambda name: name != standard)
 
 
-def strategy_name(name: str, language: Language) -> str:
-    key = f"strategy_{name}"
-    return label(key, language) if key in LABELS else escape_line(name)
+def strategy_name(name: str, language: Language, *, reranks: bool = True) -> str:
+    """Return the strategy's name; that of `rerank` says so where no reranker runs."""
+    key = f"strategy_{name}" if reranks or name != "rerank" else "strategy_rerank_off"
+    return label(key, language) if key in sentences("en") else escape_line(name)
 
 
-def strategy_hint(name: str, language: Language) -> str:
-    """What it does in a few words, or nothing."""
-    key = f"strategy_{name}_hint"
-    return label(key, language).rstrip(".。") if key in LABELS else ""
+def strategy_hint(name: str, language: Language, reranker: str = "") -> str:
+    """Return a short description of the strategy, or nothing."""
+    key = f"strategy_{name}_hint" if reranker or name != "rerank" else "strategy_rerank_off_hint"
+    model = {"model": escape_line(reranker)} if name == "rerank" and reranker else {}
+    return label(key, language, **model).rstrip(".。") if key in sentences("en") else ""

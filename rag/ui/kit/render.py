@@ -35,9 +35,9 @@ _CODE_LANGUAGES |= {"kotlin", "python", "rust", "sh", "sql", "toml", "ts", "type
 
 @dataclass(frozen=True, slots=True)
 class Doubtful:
-    """A statement `text[start:end]` that is not fully borne out: a word shown behind it, and why, for who points at it.
+    """A statement `text[start:end]` that is not fully supported: a word shown after it, and the reason as a tooltip.
 
-    One that is only `partly` borne out keeps its marks.
+    One that is only `partly` supported keeps its marks.
     """
 
     start: int
@@ -49,7 +49,7 @@ class Doubtful:
 
 @dataclass(frozen=True, slots=True)
 class _Rules:
-    """What an answer may link to, and the marks it may show."""
+    """The links and marks that an answer may contain."""
 
     urls: frozenset[str]
     marks: Mapping[int, str]

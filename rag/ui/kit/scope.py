@@ -1,4 +1,4 @@
-"""Where and how to search, as chosen in one tab."""
+"""The search scope and strategy chosen in one tab."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _WIDE = ("strategy", "libraries", "weights")
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What the reader chose; what is empty confines nothing. `pages` are url_hashes, dates the reader's days.
+    """The chosen scope; empty fields don't limit it. `pages` are url_hashes, dates the reader's days.
 
     `libraries` are searched beside the open one, and `weights` are theirs and its own, 1 where none is given.
     """
@@ -35,7 +35,7 @@ class Scope:
 
     @property
     def confines(self) -> int:
-        """How many filters are active."""
+        """Return the number of active filters."""
         return sum(bool(getattr(self, one.name)) for one in fields(self) if one.name not in _WIDE)
 
     def without(self, name: str, value: str = "") -> Scope:
@@ -55,7 +55,7 @@ class Scope:
         return replace(self, strategy="", libraries=(), weights={})
 
     def plain(self) -> dict[str, Any]:
-        """What was chosen, as JSON values."""
+        """Return the chosen scope as JSON values."""
         chosen = {one.name: getattr(self, one.name) for one in fields(self) if getattr(self, one.name)}
         return {name: value.isoformat() if isinstance(value, date) else value for name, value in chosen.items()}
 

@@ -1,4 +1,4 @@
-"""What only a browser can do for its page: the language of the document, a way past the sidebar, the place on the page.
+"""Scripts for the browser: document language, skip link, scroll position.
 
 A script is a constant text: the Content-Security-Policy names its digest, and the browser runs no other. All that
 there is to do comes once, with the page that is opened; what it is about is read from the data of a script's element.

@@ -1,4 +1,4 @@
-"""What one tab remembers, typed, and the one application object that all tabs share."""
+"""The typed state of one tab, and the application object that all tabs share."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ from rag.ui.kit.scope import Scope
 if TYPE_CHECKING:
     from rag.access import Person
     from rag.app import App, ChatOptions
+    from rag.evaluation.evaluation import Evaluation
+    from rag.ingest.jobs import Jobs
     from rag.ui.kit.live import LiveRun
     from rag.ui.kit.sources import Source
 
@@ -42,17 +44,20 @@ class Search:
 class Session:
     """The state of one tab. Empty strings stand for "not chosen": the default applies.
 
-    `conversation` is the open one's id. `live` are the runs that this tab follows, by turn; `stopping` those it asked
-    to stop. `asked` is the turn that was asked a moment ago, `address` the parameters as they were left, `page` the
-    page that is drawn, and `shown` the conversation that the chat has shown since it was opened. `id` is a secret of
-    this tab; `chat` the browser's chat model, see `recall_chat`. `admitted` tells that whoever sits there was let in;
-    `by_itself` that the page is drawn again without the person, who may be away; `absent` of a library that was asked
-    for on this page and is not there; `counted` are the pages of libraries as they were seen last.
+    `made` is the title of the library that was made a moment ago, `conversation` the open one's id. `live` are the
+    runs that this tab follows, by turn; `stopping` those it asked to stop. `asked` is the turn that was asked a
+    moment ago, `address` the parameters as they were left, `left` those that this run or the one before began with,
+    `clicked` tells that this run is a click's, `page` the page that is drawn, and `shown` the conversation that the
+    chat has shown since it was opened. `id` is a secret of this tab; `chat` the browser's chat model, see
+    `recall_chat`. `admitted` tells that whoever sits there was let in; `by_itself` that the page is drawn again
+    without the person, who may be away, `finished` that a report came meanwhile; `absent` of a library that was
+    asked for on this page and is not there; `counted` are the pages of libraries as they were seen last.
     `sources` are those that the page offers, by what their links begin with.
     """
 
     language: str = ""
     library: str = ""
+    made: str | None = None
     mode: RunMode = "fast"
     conversation: str = ""
     person: Person | None = None
@@ -62,22 +67,25 @@ class Session:
     stopping: set[str] = field(default_factory=set)
     asked: str = ""
     address: dict[str, str] | None = None
+    left: dict[str, str] | None = None
+    clicked: bool = False
     page: str = ""
     shown: str = ""
     id: str = field(default_factory=lambda: secrets.token_urlsafe(32))
     chat: ChatOptions | None = None
-    notes: list[str] = field(default_factory=list)
+    notes: list[Notice] = field(default_factory=list)
     absent: Notice | None = None
     scope: Scope = field(default_factory=Scope)
     choices: Choices = field(default_factory=Choices)
     search: Search | None = None
     by_itself: bool = False
+    finished: bool = False
     counted: dict[str, int] = field(default_factory=dict)
     sources: dict[str, tuple[Source, ...]] = field(default_factory=dict)
 
     @property
     def owner(self) -> str:
-        """Whose conversations are shown; empty for those that all share."""
+        """Return the owner of the conversations shown; empty for shared ones."""
         return self.person.owner if self.person else ""
 
 
@@ -90,19 +98,29 @@ def session() -> Session:
 
 
 def is_admitted(session_id: str) -> bool:
-    """Whether the open tab of this id was let in when its page was drawn. May be called on any thread."""
+    """Return whether the open tab with this id has access. May be called on any thread."""
     tab = Runtime.instance().get_app_session(session_id)
     return tab is not None and _KEY in tab.session_state and bool(tab.session_state[_KEY].admitted)
 
 
 def browser() -> str:
-    """What a connected chat model is kept under: the browser, or where cookies are off this tab."""
+    """Return the key for a connected chat model: the browser, or this tab if cookies are off."""
     return browser_id() or session().id
 
 
 def whose() -> str:
-    """Whose answers and imports are counted: who is signed in, else the browser, by a digest of its secret id."""
+    """Return the person to count answers and imports for: who is signed in, else a digest of the browser's id."""
     return session().owner or hashlib.sha256(browser().encode()).hexdigest()[:32]
+
+
+def evaluation_of(app: App) -> Evaluation:
+    """Sets, runs and labels of whoever is signed in; where nobody signs in, everybody's."""
+    return app.evaluation.of(session().owner)
+
+
+def jobs_of(app: App) -> Jobs:
+    """The imports of whoever is signed in; where nobody signs in, everybody's."""
+    return app.imports.jobs.of(session().owner or None)
 
 
 def recall_chat(app: App) -> None:
@@ -150,6 +168,11 @@ def set_param(name: str, value: str) -> None:
     session().address = st.query_params.to_dict()
 
 
+def stay() -> None:
+    """A callback of buttons: a click on one is no visit to another address, whichever comes with it."""
+    session().clicked = True
+
+
 def show(conversation_id: str) -> None:
     """Let this tab show another conversation, or with an empty id a new one."""
     session().conversation = conversation_id
@@ -157,9 +180,14 @@ def show(conversation_id: str) -> None:
 
 
 def arrived() -> bool:
-    """Whether the address is not what this tab wrote: a link, Back, Forward or a reload brought it. Told once."""
+    """Return, once, whether the address came from a link, Back, Forward or a reload, not from this tab."""
     state, address = session(), st.query_params.to_dict()
-    before, state.address = state.address, address
+    clicked, state.clicked = state.clicked, False
+    if clicked and address == state.left != state.address:
+        # The browser sent this click before it heard where it is by now.
+        st.query_params.from_dict(state.address or {})
+        return False
+    before, state.address, state.left = state.address, address, address
     return before != address
 
 
@@ -171,7 +199,7 @@ def current_library(app: App) -> str:
 
 
 def count_pages(app: App, library: str) -> int:
-    """How many pages `library` holds; while the database is away, how many this tab has seen."""
+    """Return the number of pages in `library`; while the database is away, the last number seen."""
     counted = session().counted
     with suppress(StoreAwayError):
         counted[library] = app.library(library).page_count()
@@ -179,5 +207,5 @@ def count_pages(app: App, library: str) -> int:
 
 
 def is_empty(app: App, library: str) -> bool:
-    """Whether `library` is known to hold no pages."""
+    """Return whether `library` is known to be empty."""
     return not count_pages(app, library) and app.away() is None

@@ -54,7 +54,7 @@ def _draw_panel(app: App, language: Language) -> None:
 
 
 def _draw_moves(anchor: str, sources: tuple[Source, ...], place: int, language: Language) -> None:
-    """Which one it is of how many, those beside it, and the way out."""
+    """Draw the position among the sources, Previous and Next, and Close."""
     with st.container(horizontal=True, vertical_alignment="center", key="source-moves", gap="small"):
         if len(sources) > 1:
             st.caption(label("source_place", language, place=place + 1, count=len(sources)), width="content")
@@ -132,7 +132,7 @@ def _cut(read: Reading) -> tuple[str, tuple[int, int]]:
 
 
 def version_line(source: Source, page: Page | None, read: Reading, language: Language) -> str:
-    """Which text of the page this is, and what has become of the page since."""
+    """Return the version of the text, and what has happened to the page since."""
     parts = []
     if read.version is not None:
         key = "source_version_past" if read.version.until else "source_version"

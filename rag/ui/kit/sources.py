@@ -16,12 +16,12 @@ from rag.ui.kit.highlight import best_window, term_spans
 from rag.ui.kit.parts import site_of
 from rag.ui.kit.passages import passage_markdown
 from rag.ui.kit.session import session
-from rag.ui.kit.strings import Language, label
+from rag.ui.kit.strings import Language, counted, label
 
 if TYPE_CHECKING:
     from rag.app import App
 
-_SHOWN, _LONGEST_TITLE, _LONGEST_QUOTE = 320, 90, 400
+_CHIPS, _SHOWN, _LONGEST_TITLE, _LONGEST_QUOTE = 8, 320, 90, 400
 STATES: dict[PageNow, tuple[str, str]] = {
     "gone": ("link_off", "source_missing"),
     "newer": ("history", "source_newer"),
@@ -64,7 +64,7 @@ def draw_line(
     told: Sequence[str] = (),
     states: Mapping[str, PageNow] | None = None,
 ) -> None:
-    """One line under an answer: what is `told` of it, in Markdown, and a chip for each page that it cites.
+    """One line under an answer: what is `told` of it, in Markdown, and a chip for each cited page; many of them fold.
 
     `states` say, by url_hash, which pages are not what the answer was written from.
     """
@@ -78,9 +78,16 @@ def draw_line(
     for one in found:
         pages.setdefault((one.home, one.place.url_hash), []).append(one)
     chips = [_chip(anchor_of(run_id), page, language) for page in pages.values()]
-    if parts := [*filter(None, told), *chips]:
+    if parts := [*filter(None, told), *chips[:_CHIPS]]:
         with st.container(key=f"source-line-{run_id}"):
             st.markdown(" ".join(parts))
+    if more := chips[_CHIPS:]:
+        words = counted("sources_more_one", "sources_more", len(more), language)
+        with (
+            st.expander(words, icon=":material/link:", type="compact", key=f"more-sources-{run_id}"),
+            st.container(key=f"source-line-more-{run_id}"),
+        ):
+            st.markdown(" ".join(more))
 
 
 def _chip(anchor: str, sources: list[Source], language: Language) -> str:
@@ -106,7 +113,7 @@ def _ranges(numbers: Sequence[int]) -> str:
 
 
 def tip(text: str) -> str:
-    """What is shown of a text to who points at its link: plain, in the title of a Markdown link."""
+    """Return the plain tooltip of a text for the title of a Markdown link."""
     return escape_line(shorten(text, _LONGEST_QUOTE)).replace('"', "'")
 
 
@@ -165,7 +172,7 @@ def live_address(citation: Citation, page: Page | None, passage: Passage | None)
 
 
 def _passage_of(answer: Answer, citation: Citation) -> Passage | None:
-    """The passage that the quote stands in, checked letter for letter."""
+    """Return the passage that contains the quote, checked letter for letter."""
     for passage in answer.passages:
         start = citation.start - passage.start
         same_page = passage.url_hash == citation.url_hash and start >= 0

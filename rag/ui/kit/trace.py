@@ -7,20 +7,20 @@ from typing import Any
 
 import streamlit as st
 
-from rag.messages import MESSAGES, say
+from rag.locales import say, sentences
 from rag.models.sampling import SAMPLING
 from rag.types import Answer, Notice, Step
 from rag.ui.kit.escape import escape_line, shorten
 from rag.ui.kit.live import LiveRun
 from rag.ui.kit.parts import duration
-from rag.ui.kit.strings import LABELS, Language, counted, label
+from rag.ui.kit.strings import Language, counted, label
 
 # They set the state up or put it away, and decide nothing that a reader would want to know.
 _UNSEEN = frozenset({"enter", "close"})
 
 
 def steps_head(answer: Answer, language: Language) -> str:
-    """How many steps there were and how long the whole answer took; empty for none."""
+    """Return the number of steps and the total time; empty without steps."""
     count = sum(step.node not in _UNSEEN for step in answer.steps)
     time = duration(answer.seconds * 1000, language)
     return counted("trace_one", "trace_many", count, language, time=time) if count else ""
@@ -50,7 +50,7 @@ def draw_live_trace(live: LiveRun, language: Language, *, key: str) -> None:
 
 
 def doing_line(live: LiveRun, language: Language) -> str:
-    """What is being done now."""
+    """Return a line about the current step."""
     name = step_name(live.current, language) if live.current else label("trace_starting", language)
     return f":primary[:material/progress_activity:] {name}…"
 
@@ -77,12 +77,12 @@ def _cost(step: Step, language: Language) -> str:
 
 def step_name(node: str, language: Language) -> str:
     """A node's name for the reader; a node without one shows its own."""
-    key = f"step_{node}"
-    return label(key, language) if key in LABELS else escape_line(node)
+    key = f"node_{node}"
+    return label(key, language) if key in sentences("en") else escape_line(node)
 
 
 def describe(step: Step, language: Language) -> str:
-    """What a step decided, in a few escaped words; empty where its detail says nothing to a reader."""
+    """Return a step's decision in a few escaped words; empty if there is nothing to show."""
     detail: Mapping[str, Any] = step.detail
     parts: list[str] = []
     queries = [str(query) for query in detail.get("queries") or [detail.get("query", "")] if query]
@@ -103,4 +103,4 @@ def describe(step: Step, language: Language) -> str:
 def _decision(decision: str, language: Language) -> str:
     """The sentence for what a step decided, or empty where there is none."""
     code = f"step_{decision}"
-    return escape_line(say(Notice(code), language).rstrip(".。")) if code in MESSAGES else ""
+    return escape_line(say(Notice(code), language).rstrip(".。")) if code in sentences("en") else ""

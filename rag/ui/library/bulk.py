@@ -1,6 +1,6 @@
-"""What is done with several pages at once: looked at again, left out of answers or let in, removed.
+"""Actions on several pages: re-check, exclude, include, delete.
 
-And the list of a library's pages: one table, however long, whose rows open a page or are ticked for all at once.
+Also the list of a library's pages: one table whose rows open a page or are selected together.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import streamlit as st
 
-from rag.types import Page
+from rag.types import Notice, Page
 from rag.ui.kit.attempt import attempt
-from rag.ui.kit.escape import escape_line
-from rag.ui.kit.parts import language_name, moment, short_source
-from rag.ui.kit.session import session, set_param, whose
+from rag.ui.kit.parts import data_table, language_name, moment, short_source
+from rag.ui.kit.removal import confirm_removal
+from rag.ui.kit.session import set_param, whose
 from rag.ui.kit.strings import Language, counted, label
 from rag.ui.library.page_filter import state_of
 
@@ -23,7 +23,7 @@ _ROW, _HEIGHT = 35, 530
 
 
 class Picked(NamedTuple):
-    """The page whose cell was clicked, and those that are ticked."""
+    """Return the page whose cell was clicked, and the selected pages."""
 
     opened: Page | None
     ticked: list[Page]
@@ -32,10 +32,10 @@ class Picked(NamedTuple):
 def draw_table(pages: Sequence[Page], left_out: Collection[str], identity: str, language: Language) -> Picked:
     """`identity` tells one list from another: rows are picked by their place, so another list is another table."""
     rows = rows_of(pages, left_out, language)
-    state = st.dataframe(
+    state = data_table(
         rows,
         hide_index=True,
-        column_order=[name for name in rows[0] if any(row[name] != "" for row in rows)],
+        column_order=_telling(rows),
         on_select="rerun",
         selection_mode=["multi-row", "single-cell"],
         key=f"table-{language}-{_round()}-{identity}",
@@ -76,6 +76,14 @@ def rows_of(pages: Sequence[Page], left_out: Collection[str], language: Language
     ]
 
 
+def _telling(rows: Sequence[dict[str, object]]) -> list[str]:
+    """The columns to show: the title, and those that do not say the same of every page."""
+    values = {name: {row[name] for row in rows} for name in rows[0]}
+    return [
+        name for name, said in values.items() if name == "title" or len(said) > 1 or (len(rows) == 1 and "" not in said)
+    ]
+
+
 def _day(iso: str) -> str:
     return moment(iso)[:10]
 
@@ -92,11 +100,9 @@ def _columns(language: Language) -> dict[str, Any]:
 if TYPE_CHECKING:
     from rag.app import App
 
-_NAMED = 5
-
 
 def draw_bulk(app: App, library: str, ticked: Sequence[Page], left_out: Collection[str], language: Language) -> None:
-    """Buttons for the ticked pages."""
+    """Draw buttons for the selected pages."""
     with st.container(horizontal=True, vertical_alignment="center", border=True, key="bulk", gap="small"):
         st.markdown(f"**{counted('bulk_one', 'bulk', len(ticked), language)}**", width="content")
         draw_page_actions(app, library, ticked, left_out, language, key="bulk")
@@ -111,50 +117,36 @@ def draw_page_actions(
     text = label("page_recheck", language)
     hint = None if web else label("page_recheck_no", language)
     if st.button(text, icon=":material/sync:", key=f"{key}-recheck", disabled=not web, help=hint):
-        recheck(app, library, web, language, title=pages[0].title if len(pages) == 1 else "")
+        recheck(app, library, web, title=pages[0].title if len(pages) == 1 else "")
     if any(one not in left_out for one in hashes):
         text, hint = label("page_leave_out", language), label("page_leave_out_hint", language)
         if st.button(text, icon=":material/visibility_off:", key=f"{key}-leave-out", help=hint):
-            _leave_out(app, library, hashes, True, language)
+            _leave_out(app, library, hashes, True)
     if any(one in left_out for one in hashes):
         text = label("page_let_in", language)
         if st.button(text, icon=":material/visibility:", key=f"{key}-let-in"):
-            _leave_out(app, library, hashes, False, language)
+            _leave_out(app, library, hashes, False)
     if st.button(label("library_remove_go", language), icon=":material/delete:", key=f"{key}-remove"):
-        _confirm_remove(app, library, pages, language, key)
+        confirm_removal(app, library, pages, language, key, _forget)
 
 
-def recheck(
-    app: App, library: str, hashes: Sequence[str] | None, language: Language, *, site: str = "", title: str = ""
-) -> None:
+def recheck(app: App, library: str, hashes: Sequence[str] | None, *, site: str = "", title: str = "") -> None:
     """Start another look at these pages, or at all, and show how it goes."""
 
     def begin() -> None:
         set_param("job", app.imports.jobs.recheck(library, hashes, site or None, owner=whose(), title=title))
 
-    attempt(begin, language)
+    attempt(begin)
     st.rerun()
 
 
-def _leave_out(app: App, library: str, hashes: Sequence[str], out: bool, language: Language) -> None:
-    done = label("pages_left_out" if out else "pages_let_in", language)
-    attempt(lambda: app.library(library).set_left_out(hashes, out), language, done)
+def _leave_out(app: App, library: str, hashes: Sequence[str], out: bool) -> None:
+    done = Notice("pages_left_out" if out else "pages_let_in")
+    attempt(lambda: app.library(library).set_left_out(hashes, out), done)
     st.rerun()
 
 
-def _confirm_remove(app: App, library: str, pages: Sequence[Page], language: Language, key: str) -> None:
-    @st.dialog(counted("page_remove_title", "pages_remove_title", len(pages), language))
-    def ask() -> None:
-        names = [f"- {escape_line(page.title or page.url)}" for page in pages[:_NAMED]]
-        if len(pages) > _NAMED:
-            names.append(f"- {label('pages_remove_more', language, count=len(pages) - _NAMED)}")
-        st.markdown("\n".join(names))
-        st.markdown(label("page_remove_sentence", language))
-        if st.button(label("library_remove_go", language), type="primary", key=f"{key}-remove-go"):
-            app.remove_pages(library, [page.url_hash for page in pages])
-            forget_picks()
-            set_param("page", "")
-            session().notes.append(label("page_removed", language))
-            st.rerun()
-
-    ask()
+def _forget() -> None:
+    """Clear the selection and close the open page."""
+    forget_picks()
+    set_param("page", "")

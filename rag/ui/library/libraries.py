@@ -1,4 +1,4 @@
-"""Which library a tab works with, and what is done with whole libraries: made, renamed, removed, brought back."""
+"""The selected library, and actions on libraries: create, rename, delete, restore."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from rag.errors import RagError, StoreAwayError
-from rag.messages import say
-from rag.ui.kit.attempt import attempt
+from rag.locales import say
+from rag.types import Notice
+from rag.ui.kit.attempt import accepted, attempt
 from rag.ui.kit.escape import escape_line
 from rag.ui.kit.parts import moment, page_count
+from rag.ui.kit.removal import draw_decision
 from rag.ui.kit.scope import Scope
-from rag.ui.kit.session import count_pages, current_library, session, set_param, show
+from rag.ui.kit.session import Session, count_pages, current_library, session, set_param, show, stay
 from rag.ui.kit.strings import Language, label
 
 if TYPE_CHECKING:
@@ -37,11 +39,14 @@ def settle_library(app: App, language: Language) -> None:
 
 def use_library(name: str) -> None:
     """Let this tab work with another library; what it showed of the one before goes."""
-    state = session()
-    state.library, state.scope, state.search, state.absent = name, Scope(), None, None
+    _take(session(), name)
     show("")
     for param in ("job", "find", "page"):
         set_param(param, "")
+
+
+def _take(state: Session, name: str) -> None:
+    state.library, state.scope, state.search, state.absent, state.conversation = name, Scope(), None, None, ""
 
 
 def draw_picker(app: App, language: Language) -> None:
@@ -61,11 +66,15 @@ def draw_picker(app: App, language: Language) -> None:
     with (
         # With another library open it is another popover, which is shut.
         st.popover(label("library_new", language), icon=":material/add:", type="tertiary", key=f"new-beside-{current}"),
-        st.form("library-new", border=False, clear_on_submit=True),
+        st.form(f"library-new-{current}", border=False),
     ):
-        title = title_input("library-name", language)
-        if st.form_submit_button(label("library_create", language), type="primary", key="library-create"):
+        title = title_input(f"library-name-{current}", language)
+        if st.form_submit_button(
+            label("library_create", language), type="primary", key="library-create", on_click=stay
+        ):
             _create(app, title, language)
+        else:
+            session().made = None
 
 
 def title_input(key: str, language: Language, title: str = "") -> str:
@@ -76,11 +85,19 @@ def title_input(key: str, language: Language, title: str = "") -> str:
 
 
 def _create(app: App, title: str, language: Language) -> None:
+    """Make it and go there; once, when the form is sent twice.
+
+    Streamlit ends this run for the next click wherever its state is read: not between the two.
+    """
+    state = session()
     try:
-        use_library(app.libraries.create(title))
+        if state.made != title:
+            _take(state, app.libraries.create(title))
+            state.made = title
     except RagError as error:
-        st.error(escape_line(say(error.notice, language)))
+        st.error(escape_line(say(error.notice, language)), icon=":material/error:")
         return
+    use_library(state.library)
     st.rerun()
 
 
@@ -88,8 +105,8 @@ def draw_rename(app: App, library: str, language: Language) -> None:
     title = app.libraries.title(library)
     with st.popover(label("library_rename", language), icon=":material/edit:", key=f"rename-{library}-{title}"):
         wanted = title_input(f"rename-title-{library}", language, title)
-        if st.button(label("library_rename_go", language), type="primary", key="library-rename"):
-            attempt(lambda: app.libraries.rename(library, wanted), language)
+        go_on = st.button(label("library_rename_go", language), type="primary", key="library-rename")
+        if go_on and accepted(lambda: app.libraries.rename(library, wanted), language):
             st.rerun()
 
 
@@ -107,9 +124,9 @@ def _confirm_remove(app: App, library: str, title: str, language: Language) -> N
     def ask() -> None:
         pages = page_count(count_pages(app, library), language)
         st.markdown(label("library_remove_sentence", language, title=escape_line(title), pages=pages))
-        if st.button(label("library_remove_go", language), type="primary", key="library-remove-go"):
-            done = label("library_removed", language, title=title)
-            if attempt(lambda: app.remove_library(library), language, done):
+        if draw_decision(label("library_remove_go", language), "library-remove-go", language):
+            done = Notice("library_removed_done", {"title": title})
+            if attempt(lambda: app.remove_library(library), done):
                 use_library(app.settings.rag_library)
             st.rerun()
 
@@ -123,6 +140,6 @@ def draw_removed(app: App, language: Language) -> None:
         with st.container(horizontal=True, vertical_alignment="center", gap="small", key=f"removed-{info.name}"):
             st.caption(label("library_kept", language, title=escape_line(info.shown), until=until))
             if st.button(label("library_restore", language), icon=":material/undo:", key=f"restore-{info.name}"):
-                if attempt(lambda name=info.name: app.libraries.restore(name), language):  # type: ignore[misc]
+                if attempt(lambda name=info.name: app.libraries.restore(name)):  # type: ignore[misc]
                     use_library(info.name)
                 st.rerun()

@@ -14,6 +14,7 @@ import streamlit as st
 from rag.app.page_maps import MOST
 from rag.retrieval.page_map import FEWEST, PageMap
 from rag.types import Page
+from rag.ui.kit.escape import shorten
 from rag.ui.kit.page_html import escaped
 from rag.ui.kit.parts import moment, short_source
 from rag.ui.kit.session import set_param
@@ -28,22 +29,26 @@ _WANTED: Final = "wanted-page"
 _COLOURS: Final = 11
 """Sites beyond these share one colour."""
 _EDGE: Final = 4.0  # per cent
+_LONGEST_NAME: Final = 28
+_RIGHT: Final = 0.7  # beyond it a name stands at the left of its dot
+_NAMED: Final = 60
+"""Maps of more pages show names only where one points at."""
 _POLL_SECONDS: Final = 1.0
 
 
 def draw_view(language: Language) -> Told | None:
     """Table or map, kept in the address; what the map's colours tell, or None for the table."""
     st.session_state["library-view"] = "map" if st.query_params.get("view") == "map" else "table"
-    view = _choose("library-view", ("table", "map"), "view", language, on_change=_turn)
-    return _choose("map-colours", get_args(Told), "map_by", language, default="subject") if view == "map" else None
+    view = _choose("library-view", ("table", "map"), "view_", language, on_change=_turn)
+    return _choose("map-colours", get_args(Told), "map_by_", language, default="subject") if view == "map" else None
 
 
 def _choose(key: str, options: Sequence[Any], named: str, language: Language, **more: Any) -> Any:
     return st.segmented_control(
-        label(f"{named}_title", language),
+        label(f"{named}title", language),
         options,
         required=True,
-        format_func=lambda one: label(f"{named}_{one}", language),
+        format_func=lambda one: label(f"{named}{one}", language),
         key=key,
         label_visibility="collapsed",
         **more,
@@ -107,8 +112,8 @@ def map_html(found: PageMap, pages: Sequence[Page], shown: Collection[str], told
         }
         before = "".join(f"<span><i {_look('key', at)}></i>{escaped(name)}</span>" for name, at in keys.items())
         before, over = f'<div class="map-keys">{before}</div>', ""
-    named = escaped(label("map_title", language))
-    return f'{before}<div class="page-map" role="group" aria-label="{named}">{"".join(dots)}{over}</div>'
+    named, crowded = escaped(label("map_title", language)), " crowded" if len(pages) > _NAMED else ""
+    return f'{before}<div class="page-map{crowded}" role="group" aria-label="{named}">{"".join(dots)}{over}</div>'
 
 
 def _groups(
@@ -131,12 +136,15 @@ def _dot(page: Page, place: tuple[float, float], rank: int | None, shown: bool, 
     told = " · ".join(filter(None, (title, escaped(page.site), moment(page.added_at)[:10])))
     asked = {name: st.query_params[name] for name in ("library", "lang", "view") if name in st.query_params}
     href = escaped("?" + urlencode({**asked, "page": page.url_hash}))
-    look = _look("dot" if shown else "dot aside", rank, place)
-    return f'<a {look} href="{href}" title="{told}" aria-label="{title}" tabindex="{0 if first else -1}"></a>'
+    side = " left" if place[0] > _RIGHT else ""
+    look = _look(f"dot{side}" if shown else f"dot{side} aside", rank, place)
+    short = escaped(shorten(page.title or short_source(page.url), _LONGEST_NAME))
+    name = f'<span class="name" aria-hidden="true">{short}</span>'
+    return f'<a {look} href="{href}" title="{told}" aria-label="{title}" tabindex="{0 if first else -1}">{name}</a>'
 
 
 def _subject(found: PageMap, at: int, name: str) -> str:
-    """A subject's name in the middle of its pages; the legend too, so that it is read by itself."""
+    """A topic's name in the middle of its pages, in the legend too for screen readers."""
     places = [found.places[url_hash] for url_hash, of in found.subject_of.items() if of == at]
     middle = (median(x for x, _ in places), median(y for _, y in places))
     return f"<span {_look('subject', at, middle)}>{escaped(name)}</span>"

@@ -32,7 +32,7 @@ _PART = 60_000
 def draw_page(app: App, library: str, page: Page, language: Language) -> None:
     """The detail of `page`, which comes with its text."""
     left_out = app.library(library).left_out()
-    if st.button(label("page_back", language), icon=":material/arrow_back:", type="tertiary", key="page-back"):
+    if st.button(label("page_all", language), icon=":material/arrow_back:", type="tertiary", key="page-back"):
         set_param("page", "")
         st.rerun()
     with st.container(key="page-detail", gap="small"):
@@ -56,7 +56,10 @@ def _badges(page: Page, is_left_out: bool, language: Language) -> str:
     if page.version > 1:
         chips.append(("green", "history", label("page_version", language, number=page.version)))
     chips.append(("gray", "translate", language_name(page.language, language)))
-    chips.append(("gray", "public" if page.source == "web" else "draft", escape_line(page.site) or "–"))
+    if page.source == "note":
+        chips.append(("gray", "sticky_note_2", label("page_note", language)))
+    else:
+        chips.append(("gray", "public" if page.source == "web" else "draft", escape_line(page.site) or "–"))
     return " ".join(f":{color}-badge[:material/{icon}: {text}]" for color, icon, text in chips)
 
 
@@ -71,9 +74,9 @@ def facts_of(page: Page, language: Language) -> list[str]:
         characters=f"{page.characters or len(page.text):,}",
         chunks=chunk_count(page.chunks, language),
     )
-    here = [label("page_added", language, when=moment(page.added_at))]
+    here = [label("page_added_on", language, when=moment(page.added_at))]
     if page.updated_at and page.updated_at != page.added_at:
-        here.append(label("page_updated", language, updated=moment(page.updated_at)))
+        here.append(label("page_updated_on", language, updated=moment(page.updated_at)))
     if page.checked_at:
         here.append(label("page_checked", language, when=moment(page.checked_at)))
     if page.failures:
@@ -155,9 +158,6 @@ def parts_of(text: str, size: int = _PART) -> list[int]:
     return [*borders, len(text)] if text else [0]
 
 
-if TYPE_CHECKING:
-    from rag.app import App
-
 _LONGEST = 160
 
 
@@ -176,7 +176,7 @@ Citing = Callable[[str], Sequence[CitedIn]]
 
 
 def citing_of(app: App, library: str) -> Citing:
-    """What finds the turns of this person that cite a page of the library, by its url_hash."""
+    """Return a function that finds this person's turns that cite a page, by its url_hash."""
     owner = session().owner
     return lambda url_hash: app.conversations.cited(library, url_hash, owner)
 

@@ -1,4 +1,4 @@
-"""Which pages of a library are listed, and in which order: what a person typed and chose, without a widget."""
+"""Filtering and sorting of a library's pages, without widgets."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _WITHIN: dict[str, timedelta] = {"day": timedelta(days=1), "week": timedelta(day
 
 @dataclass(frozen=True, slots=True)
 class PageFilter:
-    """What is chosen; an empty string is no choice. With `in_text`, `words` were looked for in the texts."""
+    """The chosen filters; an empty string is no filter. With `in_text`, `words` are searched in the texts."""
 
     words: str = ""
     in_text: bool = False
@@ -36,7 +36,7 @@ class PageFilter:
 
     @property
     def narrowed(self) -> int:
-        """How many choices beside the words and the state narrow the list."""
+        """Return the number of active filters besides words and status."""
         return sum((bool(self.site), bool(self.language), self.age != "any"))
 
 
@@ -49,7 +49,7 @@ class Shown:
 
 
 def state_of(page: Page, left_out: Collection[str], now: datetime) -> State | Literal["active"]:
-    """What is to be said of a page first: that it is gone, left out of answers, or changed lately."""
+    """Return a page's most important status: gone, excluded or recently changed."""
     if page.status == "gone":
         return "gone"
     if page.url_hash in left_out:

@@ -23,7 +23,7 @@ _CONSIDERED = 300
 
 
 def current_filter() -> PageFilter:
-    """What this tab has chosen; it outlives a visit to another page."""
+    """Return this tab's choices, which outlast a visit to another page."""
     wanted: PageFilter = st.session_state.setdefault(_KEY, PageFilter())
     return wanted
 
@@ -83,7 +83,7 @@ def _choice(name: str, options: Sequence[str], told: Callable[[str], str], langu
 
 
 def draw_states(counts: Mapping[State, int], language: Language) -> None:
-    """All pages, those that changed lately, are gone, are left out: each with its number, and a filter."""
+    """Draw the status filter: all pages, recently changed, gone, excluded, each with its number."""
     wanted = current_filter()
     shown = [state for state in STATES if counts[state] or state in ("all", wanted.state)]
     if shown == ["all"]:
@@ -102,7 +102,7 @@ def draw_states(counts: Mapping[State, int], language: Language) -> None:
 
 
 def draw_subjects(subjects: Sequence[str], language: Language) -> None:
-    """What the pages are about, as filters; one that is no more, since pages came or went, is given up."""
+    """Draw the topics as filters; a topic that no longer exists is cleared."""
     if current_filter().subject not in subjects:
         _keep(replace(current_filter(), subject=""))
     if subjects:

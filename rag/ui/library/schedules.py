@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from rag.types import Page
+from rag.locales import say
+from rag.types import Notice, Page
 from rag.ui.kit.attempt import attempt
 from rag.ui.kit.escape import escape_line, shorten
 from rag.ui.kit.job_progress import summary
@@ -77,20 +79,19 @@ def _draw_period(
         count = st.number_input(label("schedule_every", language), 1, _MOST[chosen], 1, key=f"schedule-every-{key}")
     if st.button(label("schedule_set", language), type="primary", icon=":material/check:", key=f"schedule-set-{key}"):
         hours = int(count) * _UNITS[chosen]
-        done = label("schedule_is_set", language, period=period(hours, language))
+        done = Notice("schedule_is_set", {"period": asdict(period(hours))})
 
         def begin() -> None:
             app.imports.schedules.set(library, every_hours=hours, site=site, url_hashes=url_hashes)
 
-        attempt(begin, language, done)
+        attempt(begin, done)
         st.rerun()
 
 
-def period(hours: int, language: Language) -> str:
+def period(hours: int) -> Notice:
     """ "every 2 days", "every 36 hours"."""
-    if hours % _DAY == 0:
-        return counted("every_day", "every_days", hours // _DAY, language)
-    return counted("every_hour", "every_hours", hours, language)
+    unit, count = ("day", hours // _DAY) if hours % _DAY == 0 else ("hour", hours)
+    return Notice(f"every_{unit}" if count == 1 else f"every_{unit}s", {"count": count})
 
 
 def _draw_schedule(app: App, view: ScheduleView, pages: Sequence[Page], language: Language) -> None:
@@ -98,7 +99,7 @@ def _draw_schedule(app: App, view: ScheduleView, pages: Sequence[Page], language
     with st.container(horizontal=True, vertical_alignment="top", key=f"schedule-row-{schedule.id}", wrap=False):
         with st.container(gap=None, width="stretch"):
             name = escape_line(shorten(_name(view, pages, language), _LONGEST))
-            st.markdown(f"**{name}** · {period(schedule.every_hours, language)}")
+            st.markdown(f"**{name}** · {say(period(schedule.every_hours), language)}")
             st.caption("  \n".join(_told(view, language)))
         if view.last and st.button(
             "",
@@ -115,7 +116,7 @@ def _draw_schedule(app: App, view: ScheduleView, pages: Sequence[Page], language
             type="tertiary",
             help=label("schedule_remove", language),
         ):
-            attempt(lambda: app.imports.schedules.remove(schedule.id), language, label("schedule_removed", language))
+            attempt(lambda: app.imports.schedules.remove(schedule.id), Notice("schedule_removed"))
             st.rerun()
 
 
@@ -135,5 +136,5 @@ def _told(view: ScheduleView, language: Language) -> list[str]:
     lines = [label("schedule_next", language, when=moment(view.schedule.next_at))]
     if view.last:
         when = moment(view.last.created_at)
-        lines.append(label("schedule_last", language, when=when, summary=summary(view.last.counts, language)))
+        lines.append(label("schedule_last", language, when=when, summary=summary(view.last, language)))
     return lines

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import streamlit as st
 
 from rag.errors import RagError
-from rag.messages import say
+from rag.locales import say
 from rag.runs.kept import notice_of, revived
 from rag.runs.options import Question
 from rag.store.query import Filters
@@ -63,35 +63,35 @@ def _shown(kept: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _make(app: App, library: str, page: Page) -> None:
-    """For callbacks. What stands in the way is said in passing."""
+    """For callbacks. An error is shown as a notice."""
     state = session()
-    language: Language = "zh" if state.language == "zh" else "en"
+    language = state.language
     wish = Question(label("summary_wish", language), (library,), "summary", Filters(pages=(page.url_hash,)))
     try:
-        st.session_state[_key(page)] = app.ask(wish, chat=state.chat)
+        st.session_state[_key(page)] = app.ask(wish, chat=state.chat, owner=state.owner)
     except RagError as error:
-        state.notes.append(say(error.notice, language))
+        state.notes.append(error.notice)
 
 
 def _draw_running(app: App, page: Page, run_id: str, language: Language) -> None:
     live = session().live.setdefault(run_id, LiveRun())
     try:
-        live.absorb(app.events(run_id, since=live.next_seq))
+        live.absorb(app.events(run_id, since=live.next_seq, owner=session().owner))
     except RagError:  # the app was started anew meanwhile
-        _end(page, run_id, None, language)
+        _end(page, run_id, None)
     if live.answer is not None:
-        _end(page, run_id, live.answer, language)
+        _end(page, run_id, live.answer)
     draw_live_trace(live, language, key=run_id)
     if st.button(label("chat_stop", language), icon=":material/stop_circle:", key="summary-stop"):
-        app.cancel(run_id)
+        app.cancel(run_id, session().owner)
 
 
-def _end(page: Page, run_id: str, answer: Answer | None, language: Language) -> None:
+def _end(page: Page, run_id: str, answer: Answer | None) -> None:
     """Draw the page again, with the summary that is kept now; why there is none is said in passing."""
     session().live.pop(run_id, None)
     st.session_state.pop(_key(page), None)
     if answer is not None and answer.notice and answer.outcome != "answered":
-        session().notes.append(say(answer.notice, language))
+        session().notes.append(answer.notice)
     st.rerun()
 
 

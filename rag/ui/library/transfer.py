@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from rag.errors import RagError
-from rag.messages import say
-from rag.ui.kit.attempt import attempt
+from rag.locales import say
+from rag.ui.kit.attempt import accepted, attempt
 from rag.ui.kit.escape import escape_line
-from rag.ui.kit.session import set_param
+from rag.ui.kit.session import session, set_param
 from rag.ui.kit.strings import Language, counted, label
 from rag.ui.library.libraries import title_input, use_library
 from rag.ui.serving.uploads import release
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
 
 _POLL_SECONDS = 0.7
 _SUFFIX = "pagelight"
+_TYPES = (f".{_SUFFIX}", ".zip")
 _BROWSER_BYTES = 400_000_000
 """A browser gets its file from memory; a larger one is fetched from the folder that is named."""
 
@@ -33,14 +33,14 @@ def draw_exchange(app: App, library: str, language: Language) -> None:
         st.markdown(f"**{label('export_title', language)}**")
         st.caption(label("export_lead", language))
         if st.button(label("export_go", language), icon=":material/archive:", key="export-go"):
-            attempt(lambda: _follow(app.transfers.export(library)), language)
+            attempt(lambda: _follow(app.transfers.export(library, session().owner)))
             st.rerun()
         st.divider()
         draw_import(app, language)
 
 
 def _round() -> int:
-    """How many transfers this tab has begun; being part of their keys, it shuts and empties the choices."""
+    """Return the number of transfers started in this tab, part of widget keys so that forms reset."""
     return int(st.session_state.get("exchange-round", 0))
 
 
@@ -57,28 +57,24 @@ def draw_import(app: App, language: Language) -> None:
     turn = _round()
     file = st.file_uploader(
         label("import_file", language),
-        type=[_SUFFIX],
         key=f"import-file-{turn}",
         label_visibility="collapsed",
     )
     st.caption(label("import_larger", language))
     wanted = title_input(f"import-name-{turn}", language).strip()
-    if st.button(label("import_go", language), icon=":material/unarchive:", key="import-go"):
-        if file is None or not wanted:
-            st.error(label("import_incomplete", language), icon=":material/error:")
-        else:
-            _begin_import(app, file, wanted, language)
+    go_on = st.button(label("import_go", language), icon=":material/unarchive:", key="import-go")
+    if file is not None and not file.name.lower().endswith(_TYPES):
+        st.error(label("import_type", language, name=escape_line(file.name)), icon=":material/error:")
+    elif go_on and (file is None or not wanted):
+        st.error(label("import_incomplete", language), icon=":material/error:")
+    elif go_on and file is not None and accepted(lambda: _begin_import(app, file, wanted), language):
+        st.rerun()
 
 
-def _begin_import(app: App, file: UploadedFile, title: str, language: Language) -> None:
-    try:
-        transfer = app.transfers.bring_in(file, file.name, title)
-    except RagError as error:
-        st.error(escape_line(say(error.notice, language)), icon=":material/error:")
-        return
+def _begin_import(app: App, file: UploadedFile, title: str) -> None:
+    transfer = app.transfers.bring_in(file, file.name, title, session().owner)
     release([file])
     _follow(transfer)
-    st.rerun()
 
 
 def follow_transfer(app: App, language: Language) -> None:
@@ -86,7 +82,7 @@ def follow_transfer(app: App, language: Language) -> None:
     transfer_id = st.query_params.get("transfer", "")
     if not transfer_id:
         return
-    found = app.transfers.transfer(transfer_id)
+    found = app.transfers.transfer(transfer_id, session().owner)
     if found is None:
         set_param("transfer", "")
         return
@@ -95,7 +91,7 @@ def follow_transfer(app: App, language: Language) -> None:
 
 
 def _draw_transfer(app: App, transfer_id: str, language: Language, *, live: bool) -> None:
-    transfer = app.transfers.transfer(transfer_id)
+    transfer = app.transfers.transfer(transfer_id, session().owner)
     if transfer is None or (live and transfer.state != "running"):
         st.rerun()
     with st.container(border=True, key="transfer", gap="small"):

@@ -29,7 +29,7 @@ _TAGS = {"same": ("", ""), "added": ("<ins>", "</ins>"), "removed": ("<del>", "<
 
 
 def diff_html(pieces: Pieces, language: Language) -> str:
-    """What was removed, added and stayed; unchanged blocks that stand beside no change are folded away."""
+    """Return removed, added and unchanged blocks; unchanged ones far from changes are folded."""
     blocks = list(_blocks(pieces))
     changed = [
         number for number, block in enumerate(blocks) if any(kind != "same" for line in block for kind, _ in line)

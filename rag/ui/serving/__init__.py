@@ -1,1 +1,4 @@
-"""What stands around the app as it is served: hosts, headers, uploads, and what is told to nobody. It draws nothing."""
+"""Serving the app: host checks, headers, uploads and hidden endpoints. It draws nothing."""
+
+PATCHED_STREAMLIT = "1.67.0"
+"""The version whose private methods `together` and `whole_runs` replace; `rag/ui/static/page.js` knows its dialogs."""

@@ -1,4 +1,4 @@
-"""What the server below the app would tell strangers, and tells nobody: metrics, interfaces not in use, versions."""
+"""Blocking of endpoints that reveal metrics, unused interfaces and versions."""
 
 from __future__ import annotations
 

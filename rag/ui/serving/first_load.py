@@ -1,7 +1,7 @@
-"""The first load: the app's style and script stand in the page that a browser opens, and text travels packed.
+"""The first load: the app's style, skeleton and script are part of the page, and text is compressed.
 
 Streamlit sends them with the first drawing of the page, when a browser has painted without them, and leaves its
-own scripts as they are, since it would pack them anew for everybody. Here each is packed once.
+own scripts as they are, since it would compress them again for everybody. Here each is packed once.
 """
 
 from __future__ import annotations
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 _STYLE = Path(__file__).resolve().parents[1] / "static" / "style.css"
+_SKELETON = (
+    '<div id="skeleton" aria-hidden="true"><div><i></i><i></i><i></i></div><div><b></b><i></i><u></u></div></div>'
+)
 _PAGE = "text/html"
 _PACKED = (_PAGE, "text/css", "text/javascript", "application/javascript")
 _KEPT = 256
@@ -82,12 +85,13 @@ class _Response:
 
 def _completed(page: bytes) -> bytes:
     """The style stands last, so that it holds against Streamlit's rules of the same weight, which go to the head."""
+    page = page.replace(b"</head>", b'<link rel="manifest" href="./manifest.webmanifest"></head>')
     return page.replace(b"</body>", _ours() + b"</body>")
 
 
 @cache
 def _ours() -> bytes:
-    return f"<style>{_STYLE.read_text(encoding='utf-8')}</style><script>{PAGE}</script>".encode()
+    return f"<style>{_STYLE.read_text(encoding='utf-8')}</style>{_SKELETON}<script>{PAGE}</script>".encode()
 
 
 @lru_cache(_KEPT)

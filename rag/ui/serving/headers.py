@@ -48,7 +48,7 @@ def content_security_policy(scripts: Sequence[str]) -> str:
 
 
 def _digest(script: str) -> str:
-    """How a policy names a script inside a page (CSP 3, section 2.3.1)."""
+    """Return the policy source of an inline script (CSP 3, section 2.3.1)."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
 
 
@@ -92,7 +92,7 @@ class SecurityHeaders:
 
 
 def _encrypted(scope: Scope) -> bool:
-    """Whether the browser came over TLS, here or at a proxy before the app.
+    """Return whether the browser uses TLS, here or at a proxy in front of the app.
 
     Whoever claims it falsely gets nothing but cookies that their own browser does not send back.
     """

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Literal
 from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse
 
-from rag.ui.kit.strings import Language, label
+from rag.locales import preferred
+from rag.ui.kit.strings import label
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
@@ -47,7 +48,7 @@ class AllowedHosts:
 
 
 def refusal(hosts: Sequence[str], origins: Sequence[str], allowed: frozenset[str]) -> Refusal:
-    """Why a request with these Host and Origin headers is not let through; empty for one that is.
+    """Return why a request with these Host and Origin headers is refused; empty if it is allowed.
 
     Programs send no Origin, and browsers none with a page that is opened; where there is one it is the very
     name and port of Host.
@@ -73,6 +74,6 @@ def _of_this_machine(name: str) -> bool:
 
 
 def _sentence(why: Refusal, headers: Headers) -> str:
-    language: Language = "zh" if headers.get("accept-language", "").lower().startswith("zh") else "en"
+    language = preferred(headers.get("accept-language", ""))
     name = headers.get("host", "")
     return label(f"refused_{why}", language, name=name if _HOST.fullmatch(name) else "?")

@@ -1,4 +1,4 @@
-"""What a script draws within a moment travels to its browser together.
+"""Patch of Streamlit: batching of a script's messages to its browser.
 
 Streamlit wakes its server's loop twice for each element, and lets the loop turn once for each message that it sends.
 """
@@ -22,7 +22,7 @@ class _Lot(list[Any]):
 
 
 def send_together() -> None:
-    """From now on sessions hear their scripts, and send, in lots. Called once."""
+    """Patch `PATCHED_STREAMLIT`: from now on sessions hear their scripts, and send, in lots. Called once."""
     wake, send = AppSession._call_soon_on_event_loop, Runtime._send_message
 
     def hear(session: Any, told: Callable[[], None]) -> None:

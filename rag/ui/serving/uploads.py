@@ -1,4 +1,4 @@
-"""Who may upload, and how much: Streamlit keeps uploads in memory, and takes them for any tab that is open."""
+"""Upload limits: Streamlit keeps uploads in memory and accepts them for any open tab."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from streamlit.runtime import Runtime
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
+from rag.locales import preferred
 from rag.ui.kit.session import is_admitted
 from rag.ui.kit.strings import Language, label
 
@@ -85,18 +86,18 @@ class Uploads:
         return "" if (self._load() + Load(1, size)).fits(TOTAL_FILES, self._total_mb) else "total"
 
     def _load(self, session_id: str = "") -> Load:
-        """What is kept and on its way, of one tab or of all."""
+        """Return the load of stored and incoming uploads, of one tab or of all."""
         sizes = [size for one, size in (*kept(), *self._coming) if session_id in ("", one)]
         return Load(len(sizes), sum(sizes))
 
     def _sentence(self, why: Refusal, headers: Headers) -> str:
-        language: Language = "zh" if headers.get("accept-language", "").lower().startswith("zh") else "en"
+        language = preferred(headers.get("accept-language", ""))
         bounds = {"files": SESSION_FILES, "megabytes": self._session_mb}
         return label(f"upload_{why}", language, **(bounds if why == "session" else {}))
 
 
 def _announced(method: str, headers: Headers) -> int:
-    """How many bytes will come, to which the server holds whoever sends them; -1 where that is not told."""
+    """Return the announced size in bytes, which the server enforces; -1 if there is none."""
     if method != "PUT":
         return 0
     told = headers.get("content-length", "")
@@ -112,7 +113,7 @@ def kept() -> Iterator[tuple[str, int]]:
 
 
 def bounds(app: App, language: Language) -> str:
-    """What may be uploaded, for a person; Streamlit's own words for a refusal are a status code."""
+    """Return the upload limits in words; Streamlit itself shows only a status code."""
     one, most = st.get_option("server.maxUploadSize"), app.settings.upload_session_mb
     return label("upload_bounds", language, one=min(one, most), files=SESSION_FILES, all=most)
 
@@ -126,6 +127,6 @@ def release(files: Iterable[UploadedFile]) -> None:
 
 
 def _manager() -> MemoryUploadedFileManager | None:
-    """Where Streamlit keeps uploads; its test runner has another place."""
+    """Return Streamlit's store of uploads; its test runner uses another."""
     found = Runtime.instance().uploaded_file_mgr if Runtime.exists() else None
     return found if isinstance(found, MemoryUploadedFileManager) else None

@@ -1,4 +1,4 @@
-"""What a script has drawn reaches its browser, also where a timer asks for the next run in the same moment.
+"""Patch of Streamlit: delivery of all that a script has drawn, even if a timer requests the next run at that moment.
 
 Streamlit's session begins another runner when the one it has takes no more requests, and from then on passes over what
 the first still has to tell (`AppSession._handle_scriptrunner_event_on_event_loop`). On a busy server that is the half

@@ -1,1 +1,1 @@
-"""The settings: the parts in use, a chat model of one's own, the rules that models get, and who may enter."""
+"""The settings: components in use, a person's chat model, prompts, and access."""

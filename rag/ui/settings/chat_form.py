@@ -10,7 +10,7 @@ import streamlit as st
 
 from rag.app.chat_models import SERVICES, entered
 from rag.errors import RagError
-from rag.messages import say
+from rag.locales import say
 from rag.ui.kit.escape import escape_line
 from rag.ui.kit.session import browser, forget_chat, session
 from rag.ui.kit.strings import Language, label
@@ -55,7 +55,7 @@ def draw_chat_form(app: App, language: Language) -> None:
 
 
 def _fill(key: str, value: str) -> None:
-    """What stands in a field before anybody types: not the widget's own default, since choices beside fill it too."""
+    """Set a field's initial value in the session, because other choices fill it too."""
     st.session_state.setdefault(key, value)
 
 
@@ -119,7 +119,7 @@ def _connect(app: App, options: ChatOptions, language: Language) -> None:
             with suppress(RagError):
                 st.session_state[_MODELS] = app.chats.served(options)
         return
-    session().notes.append(say(found, language))
+    session().notes.append(found)
     st.session_state["chat-round"] = _round() + 1
     st.rerun()
 

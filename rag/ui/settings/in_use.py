@@ -1,4 +1,4 @@
-"""What is in use: one card for each part, with how to change it."""
+"""The components in use: a card for each, with how to change it."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from rag.models.hub import BUILTIN, MINILM, builtin_model
 from rag.ui.kit.escape import escape_line
-from rag.ui.kit.parts import chunk_count, draw_cards, page_count
+from rag.ui.kit.parts import chunk_count, draw_cards, page_count, site_of
 from rag.ui.kit.session import session
 from rag.ui.kit.strings import Language, label
 
@@ -29,20 +30,26 @@ _PACKAGES = (
 def draw_in_use(app: App, library: str, language: Language) -> None:
     """Cards in two columns, one on a narrow screen."""
     settings = app.settings
-    server, builtin = escape_line(settings.qdrant_url), settings.embedding_model == "builtin"
+    server, builtin = escape_line(settings.qdrant_url), settings.embedding_model == BUILTIN
     database = label("use_database_server" if server else "use_database_embedded", language, url=server)
-    model = label("use_embedding_builtin", language) if builtin else escape_line(settings.embedding_model)
+    shipped = label("use_embedding_builtin", language, name=builtin_model())
+    model = shipped if builtin else escape_line(settings.embedding_model)
+    if settings.embedding_base_url:
+        model += f" · {escape_line(site_of(settings.embedding_base_url).rpartition('@')[2])}"
     cards = [
         ("database", database, "" if server else "use_database_change"),
-        ("embedding", model, "use_embedding_change" if builtin else ""),
+        ("embedding", model, "use_embedding_change" if builtin_model() == MINILM and builtin else ""),
         ("chat", _chat(app, language), "use_chat_change"),
         ("folder", escape_line(str(settings.rag_data_dir)), "use_folder_change"),
         ("prices", _prices(app, language), "use_prices_change"),
         ("limits", _limits(app, language), "use_limits_change"),
     ]
-    draw_cards(cards, language)
+    draw_cards([(name, value) for name, value, _ in cards], language)
     _library_card(app, library, language)
-    with st.expander(label("use_versions", language), icon=":material/info:", type="compact"):
+    with st.expander(label("details", language), icon=":material/info:", type="compact"):
+        for name, _, change in cards:
+            if change:
+                st.markdown(f"{label(f'use_{name}', language)} :gray[{label(change, language)}]")
         st.markdown("  \n".join(f"{name} :gray[{_version(name)}]" for name in _PACKAGES))
 
 

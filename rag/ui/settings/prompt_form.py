@@ -7,22 +7,20 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from rag.prompts.texts import MAX_CHARACTERS, PromptText
-from rag.ui.kit.attempt import attempt
+from rag.types import Notice
+from rag.ui.kit.attempt import accepted
+from rag.ui.kit.session import session
 from rag.ui.kit.strings import Language, label
-from rag.ui.settings.signed_in import administers
 
 if TYPE_CHECKING:
     from rag.app import App
 
 
 def draw_prompts(app: App, language: Language) -> None:
-    """One text at a time, with its fields; nothing for who may not change it."""
-    if not administers(app):
-        return
+    """One text at a time, with its fields; for those who may change it."""
     st.markdown(f"## {label('settings_prompts', language)}", anchors=False)
     st.markdown(label("settings_prompts_lead", language))
-    with st.expander(label("prompt_open", language), icon=":material/edit_note:", type="compact"):
-        _draw_choice(app, language)
+    _draw_choice(app, language)
 
 
 def _draw_choice(app: App, language: Language) -> None:
@@ -52,15 +50,20 @@ def _draw_text(app: App, text: PromptText, language: Language) -> None:
             key=f"prompt-text-{text.version}",
             max_chars=MAX_CHARACTERS,
         )
+        wrong = st.container(gap=None)
         fields = " ".join(f"`{{{one}}}`" for one in sorted(text.fields)) or "–"
-        st.caption(label("prompt_fields", language, fields=fields, version=text.version))
+        st.caption(label("prompt_needs", language, fields=fields))
         with st.container(horizontal=True):
             save = st.form_submit_button(label("prompt_save", language), type="primary", key="prompt-save")
             back = text.own and st.form_submit_button(label("prompt_back", language), key="prompt-back")
-    if save:
-        attempt(lambda: app.chats.prompts.replace(text.name, written or ""), language, label("prompt_saved", language))
-    elif back:
-        attempt(lambda: app.chats.prompts.restore(text.name), language, label("prompt_restored", language))
-    else:
-        return
+    with st.expander(label("details", language), icon=":material/info:", type="compact"):
+        st.caption(label("prompt_version", language, version=text.version))
+    prompts = app.chats.prompts
+    with wrong:
+        if save and accepted(lambda: prompts.replace(text.name, written or ""), language):
+            session().notes.append(Notice("prompt_saved"))
+        elif back and accepted(lambda: prompts.restore(text.name), language):
+            session().notes.append(Notice("prompt_restored"))
+        else:
+            return
     st.rerun()

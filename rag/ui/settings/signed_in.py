@@ -21,19 +21,19 @@ if TYPE_CHECKING:
 
 
 def claims() -> Mapping[str, Any] | None:
-    """What is known of the person, `is_logged_in` at least; None where signing in is not set up."""
+    """Return the person's attributes, at least `is_logged_in`; None if sign-in is not set up."""
     known: Mapping[str, Any] = st.user.to_dict()
     return known if "is_logged_in" in known else None
 
 
 def outside() -> bool:
-    """Whether nobody is signed in though they would have to be, or who is was turned away."""
+    """Return whether the visitor must sign in or has no access."""
     known = claims()
     return session().refused or (known is not None and not known.get("is_logged_in"))
 
 
 def administers(app: App) -> bool:
-    """Whether the person may change what holds for all; where nobody signs in, whoever is there runs the app."""
+    """Return whether the person may change settings for everyone; without sign-in, everyone may."""
     known, admins, issuers = claims(), app.settings.auth_admins, app.settings.auth_verified_issuers
     return known is None or (bool(known.get("is_logged_in")) and not refusal(known, admins, issuers))
 
@@ -55,6 +55,7 @@ def admit(app: App, language: Language) -> None:
         _stand_outside(False)
         return
     if not known.get("is_logged_in"):
+        forget_chat(app)
         session().person, session().admitted = None, False
         _ask(language)
     if why := refusal(known, allowed, issuers):
@@ -103,7 +104,7 @@ def _leave(language: Language, key: str) -> None:
 
 
 def draw_person(language: Language) -> None:
-    """Who is signed in, with the way out; or that conversations are everybody's."""
+    """Draw the signed-in person with Sign out, or the note that conversations are shared."""
     person = session().person
     if person is None:
         st.caption(f":material/group: {label('shared_by_all', language)}")

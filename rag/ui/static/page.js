@@ -117,11 +117,73 @@
     if (quote) text.scrollTop += quote.getBoundingClientRect().top - text.getBoundingClientRect().top - text.clientHeight / 4;
   }
 
+  const BOX = '[data-testid="stChatInputTextArea"]', OPEN = '[role="menu"], [role="dialog"], [role="listbox"], [data-testid="stPopoverBody"]';
   function onKey(event) {
     moveOn(event);
-    if (event.key !== "Escape") return;
+    if (event.key === "Escape") return onEscape();
+    const search = event.key.toLowerCase() === "k" && (event.ctrlKey || event.metaKey);
+    const types = event.target.closest?.("input, textarea, select, [contenteditable]");
+    const does = search ? goSearch : types || event.ctrlKey || event.metaKey || event.altKey ? null : { "/": () => find(BOX)?.focus(), "?": showKeys }[event.key];
+    if (!does) return;
+    event.preventDefault();
+    does();
+  }
+
+  function onEscape() {
     hideTip();
     if (find(".st-key-source-panel")) wantSource("");
+    else if (!find(OPEN)) find('[class*="st-key-stop-"] button')?.click();
+  }
+
+  function goSearch(tries = 300) {
+    const box = find(".st-key-search-text input");
+    if (box) return box.focus();
+    if (tries === 300) find('[data-testid="stSidebarNavLink"][href*="/search"]')?.click();
+    if (tries) requestAnimationFrame(() => goSearch(tries - 1));
+  }
+
+  /* The list of keys: a title, lines of a key and what it does, and the word on the button. */
+  function showKeys() {
+    const [title, ...lines] = (window.words?.keys ?? "").split("\n"), close = lines.pop();
+    if (!close || find("#keys")) return;
+    const dialog = make("dialog", { id: "keys" }), list = make("dl"), button = make("button", { textContent: close });
+    dialog.setAttribute("aria-label", title);
+    lines.map((line) => line.split("\t")).forEach(([key, does]) => list.append(make("dt", { textContent: key }), make("dd", { textContent: does })));
+    dialog.append(make("strong", { textContent: title }), list, button);
+    button.onclick = () => dialog.close();
+    dialog.onclose = () => dialog.remove();
+    document.body.append(dialog);
+    dialog.showModal();
+  }
+
+  const make = (name, values) => Object.assign(document.createElement(name), values);
+
+  /* Two of Streamlit's own dialogs, which speak English only: a line in the page's language takes their place. */
+  const NATIVE = { "Connection error": "offline", "Page not found": "page_unknown" };
+  function replaceDialogs() {
+    for (const dialog of document.querySelectorAll('[data-testid="stDialog"]:not([data-replaced])')) {
+      const name = NATIVE[Object.keys(NATIVE).find((title) => dialog.textContent.startsWith(title))];
+      if (!name || !window.words?.[name]) continue;
+      dialog.dataset.replaced = name;
+      const notice = make("div", { id: "notice", textContent: window.words[name] });
+      notice.setAttribute("role", "status");
+      find("#notice")?.remove();
+      document.body.append(notice);
+      if (name === "offline") continue; // it goes with its dialog, once the server is there again
+      dialog.querySelector("button")?.click();
+      setTimeout(() => notice.remove(), 8000);
+    }
+    const notice = find("#notice");
+    if (notice && notice.textContent === window.words?.offline && !find('[data-replaced="offline"]')) notice.remove();
+  }
+
+  /* The link that is dragged to the bookmarks bar opens the app with the address of the page it is clicked on. */
+  function makeBookmark(event) {
+    const link = event.target.closest?.('a[href="#bookmarklet"]');
+    if (!link) return;
+    const app = location.origin + location.pathname.replace(/[^/]*$/, "");
+    link.href = `javascript:void(open(${JSON.stringify(`${app}?add=`)}+encodeURIComponent(location.href)))`;
+    link.onclick = (click) => click.preventDefault();
   }
 
   /* Who points at a mark, or comes to it by keyboard, reads the quote. */
@@ -190,6 +252,8 @@
     addEventListener("click", takeAlong);
     addEventListener("click", openEntry);
     addEventListener("keydown", onKey);
+    ["pointerover", "pointerdown", "focusin"].forEach((act) => addEventListener(act, makeBookmark, true));
+    new MutationObserver(replaceDialogs).observe(document.body, { childList: true, subtree: true });
     ["mouseover", "focusin"].forEach((act) => addEventListener(act, showTip));
     ["scroll", "click"].forEach((act) => addEventListener(act, hideTip, true));
   }
@@ -213,6 +277,7 @@
       if (!drawn && location.pathname === path && !find('[data-testid="stToast"]')) return;
       look.disconnect();
       asked.remove();
+      if (document.activeElement === document.body && matchMedia("(pointer: fine)").matches) find(BOX)?.focus();
     });
     document.querySelector('[data-testid="stMainBlockContainer"] [data-testid="stVerticalBlock"]')?.append(asked);
     asked.scrollIntoView({ block: "nearest" });
@@ -226,6 +291,8 @@
 
   window.told = (told) => {
     if (told.copied) window.copiedWord = told.copied;
+    if (told.keys) window.words = { ...told };
+    if (told.keys) replaceDialogs();
     if (told.language) document.documentElement.lang = told.language;
     if (told.skip) skipLink(told.skip);
     if (told.upload) document.documentElement.style.setProperty("--upload", JSON.stringify(told.upload));

@@ -30,9 +30,9 @@ class Model:
         self.judged: list[str] = []
 
     def __call__(self, request: Request) -> Reply:
-        system = str(request.messages[0]["content"])
-        if "search results" in system or "检索结果的评分员" in system:
-            return Reply(json.dumps({"verdicts": [{"number": n, "relevant": True} for n in (1, 2, 3)]}))
+        system = request.rules
+        if "judge search results" in system or "检索结果的评分员" in system:
+            return Reply('{"irrelevant": []}')
         if "check statements" in system or "核对陈述" in system:
             return self._judge(request)
         if request.tools:
@@ -103,7 +103,7 @@ def test_a_wrong_number_is_repaired_and_the_rest_is_marked(runs: Runs, question:
     assert answer.citations[0].quote in (VOLCANO.split(". ")[0] + ".", TEA.split("。")[0] + "。")
 
 
-@pytest.mark.parametrize("mode", ["fast", "deep"])
+@pytest.mark.parametrize("mode", ["deep"])
 @pytest.mark.parametrize("text", ["阿苏火山于1953年喷发。[1]", "Mount Aso never erupted in 1953. [1]"])
 def test_a_models_verdict_stands(runs: Runs, mode: RunMode, text: str) -> None:
     model = Model(text)
@@ -116,12 +116,12 @@ def test_a_models_verdict_stands(runs: Runs, mode: RunMode, text: str) -> None:
 
 def test_a_statement_beside_the_question_is_told(runs: Runs) -> None:
     aside = Reply(json.dumps({"verdicts": [{"number": 1, "verdict": "supported", "relevant": False}]}))
-    answer = run(runs, Model("The town of Aso is inside it. [1]", aside), EN, "fast")
+    answer = run(runs, Model("The town of Aso is inside it. [1]", aside), EN, "deep")
     assert [(one.verdict, one.relevant) for one in answer.statements] == [("supported", False)]
 
 
-def test_a_fast_run_has_a_call_for_the_check(runs: Runs) -> None:
-    assert run(runs, Model("In 1953 there was an eruption of Mount Aso. [1]"), EN, "fast").model_calls == 3
+def test_a_deep_run_has_a_call_for_the_check(runs: Runs) -> None:
+    assert run(runs, Model("In 1953 there was an eruption of Mount Aso. [1]"), EN, "deep").model_calls == 3
 
 
 def test_what_stands_there_to_the_letter_is_not_asked_about(runs: Runs) -> None:
@@ -136,3 +136,10 @@ def test_a_judge_that_fails_leaves_the_verdict_of_rules(runs: Runs, opinion: Rep
     answer = run(runs, Model("In 1953 there was an eruption of Mount Aso. [1]", opinion), EN, "deep")
     assert answer.outcome == "answered"
     assert [(one.verdict, one.reason, one.by) for one in answer.statements] == [("supported", "words", "rules")]
+
+
+def test_a_fast_answer_is_one_call_and_checked_by_rules(runs: Runs) -> None:
+    model = Model("In 1953 there was an eruption of Mount Aso. [1]")
+    answer = run(runs, model, EN, "fast")
+    assert answer.model_calls == 1 and not model.judged
+    assert [one.by for one in answer.statements] == ["rules"]

@@ -17,9 +17,7 @@ from rag.graphs import MODES
 from rag.graphs.judge.state import NodeRecord
 from rag.graphs.judge.tree import branched
 from rag.models import chat as chat_models
-from rag.models.sparse import SparseEncoder
 from rag.reasoning.chat import ChatReasoner
-from rag.reasoning.extractive import ExtractiveReasoner
 from rag.runs.options import Question, RunOptions
 from rag.runs.runs import Runs
 from rag.store.sql.database import Database
@@ -28,8 +26,9 @@ from tests.support.answering import FakeRetriever, passage
 from tests.support.chat_server import ChatServer
 from tests.support.judge_model import BORN, FOUNDED, OTHER, PAGES, WHOLE, JudgeModel
 from tests.support.killed import killed
+from tests.support.quoting import make_quoter
 
-QUOTER = ExtractiveReasoner(SparseEncoder(), lambda terms: dict.fromkeys(terms, 1.0))
+QUOTER = make_quoter()
 
 
 class Process:

@@ -12,9 +12,7 @@ from rag.config import load_settings
 from rag.errors import StoreError
 from rag.graphs import MODES
 from rag.models import chat as chat_models
-from rag.models.sparse import SparseEncoder
 from rag.reasoning.chat import ChatReasoner
-from rag.reasoning.extractive import ExtractiveReasoner
 from rag.runs.options import Question, RunOptions
 from rag.runs.run import Hooks
 from rag.runs.runs import Runs
@@ -23,8 +21,9 @@ from rag.types import Answer
 from tests.support.answering import FakeRetriever, passage
 from tests.support.chat_server import ChatServer, Reply
 from tests.support.judge_model import BORN, FILM, FOUNDED, OTHER, PAGES, WHOLE, JudgeModel, by_table
+from tests.support.quoting import make_quoter
 
-QUOTER = ExtractiveReasoner(SparseEncoder(), lambda terms: dict.fromkeys(terms, 1.0))
+QUOTER = make_quoter()
 
 
 @pytest.fixture

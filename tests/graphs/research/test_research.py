@@ -17,9 +17,7 @@ from rag.errors import StoreError, WebSearchError
 from rag.graphs import MODES
 from rag.graphs.research.mode import ResearchMode
 from rag.models import chat as chat_models
-from rag.models.sparse import SparseEncoder
 from rag.reasoning.chat import ChatReasoner
-from rag.reasoning.extractive import ExtractiveReasoner
 from rag.runs.options import Question, RunOptions
 from rag.runs.run import Hooks
 from rag.runs.runs import Runs
@@ -27,9 +25,10 @@ from rag.store.sql.conversation_table import Change
 from rag.types import Answer
 from tests.support.answering import BRIDGE, VOLCANO, FakeRetriever, passage
 from tests.support.chat_server import ChatServer, Reply, Request
+from tests.support.quoting import make_quoter
 from tests.support.research_model import ResearchModel, step
 
-QUOTER = ExtractiveReasoner(SparseEncoder(), lambda terms: dict.fromkeys(terms, 1.0))
+QUOTER = make_quoter()
 BOTH = "When did Mount Aso erupt, and when was the bridge opened?"
 FIRST, SECOND = "When did Mount Aso erupt?", "When was the bridge opened?"
 
@@ -84,7 +83,7 @@ def test_steps_run_side_by_side_and_the_report_cites_what_they_found(runs: Runs,
     assert sorted(retriever.queries) == [FIRST, SECOND]
     assert [one.quote for one in answer.citations] == ["Mount Aso erupted in 1953.", "The bridge was opened in 1932."]
     assert {one["id"]: one["steps"] for one in answer.trail["ledger"]} == {"p1": ["s1"], "p2": ["s2"]}
-    assert answer.trail["ledger"][0]["distilled"] == ["Mount Aso erupted in 1953"]
+    assert answer.trail["ledger"][0]["distilled"] == ["Mount Aso erupted in 1953."]
 
 
 def test_without_a_model_quotes_are_the_report(runs: Runs, retriever: FakeRetriever) -> None:
@@ -234,6 +233,25 @@ def test_a_stopped_run_keeps_what_it_found(runs: Runs, retriever: FakeRetriever)
         answer = runs.wait(run_id, 60)
     assert answer.outcome == "caveat" and answer.notice and answer.notice.code == "run_stopped"
     assert answer.citations and len(answer.trail["ledger"]) == 2
+
+
+def test_a_stopped_report_stays_as_it_was_written_up_to_its_last_sentence(runs: Runs, retriever: FakeRetriever) -> None:
+    begun = "Mount Aso erupted in 1953, as people near it recall [1].\n\n## Later\n\nThe crater was then"
+    pieces = [f"{part} " for part in begun.split(" ")]  # twice, for a stream that hangs ends half-way
+    model = ResearchModel(report=Reply(parts=[*pieces, *pieces], pause=0.01, fault="hang"))
+    with ChatServer(model) as server:
+        settings = load_settings(None, llm_base_url=server.base_url, llm_model="test")
+        reasoner = ChatReasoner(chat_models.build_chat_model(settings))
+        run_id = runs.start(Question(BOTH, mode="research"), reasoner=reasoner, retriever=retriever, quoter=QUOTER)
+        seen: list[str] = []
+        while "crater " not in seen:
+            events = runs.events(run_id, since=len(seen), wait=60)
+            seen += [str(one.data) if one.kind == "token" else "" for one in events]
+        runs.cancel(run_id)
+        answer = runs.wait(run_id, 60)
+    assert answer.text == "Mount Aso erupted in 1953, as people near it recall.[1]"
+    assert (answer.outcome, answer.notice and answer.notice.code) == ("caveat", "run_stopped")
+    assert [one.quote for one in answer.citations] and answer.composed != "quoted"
 
 
 def test_nothing_found_is_said(runs: Runs) -> None:

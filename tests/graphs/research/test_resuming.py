@@ -15,9 +15,7 @@ from rag.conversations.conversations import Asking, Conversations
 from rag.errors import RagError
 from rag.graphs import MODES
 from rag.models import chat as chat_models
-from rag.models.sparse import SparseEncoder
 from rag.reasoning.chat import ChatReasoner
-from rag.reasoning.extractive import ExtractiveReasoner
 from rag.runs.options import Question, RunOptions
 from rag.runs.runs import Runs
 from rag.store.sql.database import Database
@@ -25,9 +23,10 @@ from rag.types import Answer
 from tests.support.answering import BRIDGE, VOLCANO, FakeRetriever, passage
 from tests.support.chat_server import ChatServer
 from tests.support.killed import killed
+from tests.support.quoting import make_quoter
 from tests.support.research_model import ResearchModel, step
 
-QUOTER = ExtractiveReasoner(SparseEncoder(), lambda terms: dict.fromkeys(terms, 1.0))
+QUOTER = make_quoter()
 FIRST, SECOND, THIRD = "When did Mount Aso erupt?", "When was the bridge opened?", "How wide is the crater?"
 STEPS = (step(FIRST), step(SECOND), step(THIRD, needs=[1]))
 FINISHED = ("enter", "plan", "dispatch", "step", "review", "write", "verify")

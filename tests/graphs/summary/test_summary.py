@@ -10,11 +10,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
+from markdown_it import MarkdownIt
 
 from rag.config import load_settings
-from rag.messages import say
+from rag.locales import say
 from rag.models.chat import build_chat_model
-from rag.models.sparse import SparseEncoder
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.extractive import ExtractiveReasoner
 from rag.reasoning.reasoner import Reasoner
@@ -26,6 +26,7 @@ from tests.support.answering import FakeRetriever
 from tests.support.chat_protocol import Reply, Request
 from tests.support.chat_rules import rules
 from tests.support.chat_server import ChatServer
+from tests.support.quoting import make_quoter
 
 PARTS = ("Booking", "Trains", "Flights", "Hotels", "Meals", "Guests")
 TRAVEL = "# Travel policy\n\nEmployees travel when a call is not enough.\n\n" + "\n\n".join(
@@ -80,7 +81,7 @@ class Reading(FakeRetriever):
 
 
 def quoting() -> ExtractiveReasoner:
-    return ExtractiveReasoner(SparseEncoder(), lambda terms: dict.fromkeys(terms, 1.0))
+    return make_quoter()
 
 
 @contextmanager
@@ -115,6 +116,63 @@ def borne_out(answer: Answer, pages: Pages) -> None:
 
 
 @pytest.mark.parametrize(
+    ("wished", "name"),
+    [
+        ("总结差旅制度", "差旅制度"),
+        ("请用三句话概括一下《火星殖民计划》", "火星殖民计划"),
+        ("Summarise the moon landing page", "moon landing"),
+        ("Give me a short summary of “Deep sea mining” in plain English", "Deep sea mining"),
+        ("tl;dr of the ferry strike, in 5 bullet points", "ferry strike"),
+    ],
+)
+def test_a_page_that_is_not_here_is_not_made_up_of_all_the_others(runs: Runs, wished: str, name: str) -> None:
+    pages = Pages([page("Travel and expenses policy", TRAVEL), page("地铁票价", FARES), page("Ferry fares", TRAVEL)])
+    answer = ask(runs, pages, wished)
+    assert (answer.outcome, answer.text) == ("not_in_pages", "")
+    assert answer.notice and answer.notice.params["name"] == name
+    titles = [row["title"] for row in answer.notice.params["pages"]]
+    assert "ferry" not in name or titles[0] == "Ferry fares"
+    for language in ("en", "zh"):
+        assert name in say(answer.notice, language) and all(one in say(answer.notice, language) for one in titles)
+
+
+@pytest.mark.parametrize(
+    "wished",
+    [
+        "Summarise everything in plain English for a new colleague",
+        "总结一下资料库的全部内容，用三句话",
+        "tl;dr",
+        "Sum up what is in here, in five bullet points",
+        "把所有网页概括成100字以内",
+        "Give me the key points of all pages, please",
+    ],
+)
+def test_how_a_summary_is_to_be_put_is_no_name_of_a_page(runs: Runs, wished: str) -> None:
+    pages = Pages([page("Travel policy", TRAVEL), page("地铁票价", FARES)])
+    assert {one.title for one in ask(runs, pages, wished).citations} == {"Travel policy", "地铁票价"}
+
+
+def test_a_name_that_many_pages_have_means_all_of_them(runs: Runs) -> None:
+    pages = Pages([page(f"Skiff part {n}", TRAVEL) for n in range(5)] + [page("地铁票价", FARES)])
+    assert {one.title for one in ask(runs, pages, "Summarise the Skiff pages").citations} == {
+        f"Skiff part {n}" for n in range(5)
+    }
+
+
+TITLES = ("*args and **kwargs**", "`ls` & <b>rm</b>", "[1] a | b", "Learn C #", "~~Old~~ AT&amp;T", "snake_case")
+
+
+def test_titles_are_shown_as_they_stand(runs: Runs) -> None:
+    pages = Pages([page(title, f"# {title}\n\nThe rule number {n} holds for all.") for n, title in enumerate(TITLES)])
+    parsed = MarkdownIt("commonmark").enable("strikethrough").parse(ask(runs, pages, "Summarise everything").text)
+    headings = [parsed[at + 1].children or [] for at, one in enumerate(parsed) if one.type == "heading_open"]
+    assert {piece.type for pieces in headings for piece in pieces} <= {"text", "text_special"}
+    assert sorted("".join(piece.content for piece in pieces) for pieces in headings) == sorted(
+        title.replace("[1]", "(1)") for title in TITLES
+    )
+
+
+@pytest.mark.parametrize(
     ("wished", "title", "text", "parts"),
     [
         ("Summarise the travel policy", "Travel policy", TRAVEL, PARTS),
@@ -143,7 +201,7 @@ def test_of_ten_large_sections_nearly_all_are_told(runs: Runs) -> None:
     assert answer.notice and answer.notice.code == "summary_sections"
     again = ask(runs, pages, "Summarise the long rules")
     assert again.outcome == "caveat" and again.notice and answer.notice.params["aside"] == 50
-    assert "50 more sections" in say(again.notice, "en") and "50 个小节" in say(again.notice, "zh")
+    assert "50 more are not included" in say(again.notice, "en") and "50 节" in say(again.notice, "zh")
 
 
 def test_notes_are_taken_side_by_side_and_what_is_not_borne_out_is_left_out(runs: Runs) -> None:
@@ -153,7 +211,7 @@ def test_notes_are_taken_side_by_side_and_what_is_not_borne_out_is_left_out(runs
         if "You write a summary" in str(request.messages[0].get("content")):
             invented = "Here is the summary: \n\nGuests must pay 900 euros to the Mayor of Paris [1]."
             return f"{invented}\n\n## Hotels\n\nThe rules on hotels hold for everybody [5]."
-        is_check = "You check statements" in str(request.messages[0].get("content"))
+        is_check = "You check statements" in str(request.messages)
         return Reply(status=400) if is_check else rules(request)
 
     long = TRAVEL.replace("everybody.", "everybody." + " It is so in each of our offices, every day of the year." * 25)
@@ -216,13 +274,13 @@ def test_what_changed_is_told_by_what_is_new_in_the_text(runs: Runs) -> None:
     answer = ask(runs, pages, "What changed since yesterday?", scope=since, route="what_changed")
     headings = re.findall(r"^#+ (.+)$", answer.text, re.MULTILINE)
     assert answer.notice and answer.notice.params == {"count": 4, "since": "2026-03-09"}
-    assert headings[:2] == ["New", "Summer party"] and headings[2:4] == ["Changed", "Menu"]
-    assert headings[4].startswith("Shortened") and headings[5:] == ["House rules", "No longer on its site", "Old shop"]
-    assert [one.quote for one in answer.citations][1] == "Cake costs four euros."
+    assert headings[:2] == ["Changed", "Menu"] and headings[2].startswith("Shortened")
+    assert headings[3:] == ["House rules", "No longer online", "Old shop", "New", "Summer party"]
+    assert answer.citations[0].quote == "Cake costs four euros."
     with model() as (reasoner, server):
         by_model = ask(runs, pages, "What changed since yesterday?", reasoner, since, route="what_changed")
         user = str(server.requests[0].messages[-1].get("content"))
-    assert "- Changed › Menu [2–2]" in user and by_model.model_calls and len(by_model.citations) == 4
+    assert "- Changed › Menu [1–1]" in user and by_model.model_calls and len(by_model.citations) == 4
     later = ask(runs, pages, "有什么变化？", scope=Filters(since="2026-03-11"), route="what_changed")
     assert (later.text, later.notice and later.notice.code) == ("", "summary_unchanged")
 

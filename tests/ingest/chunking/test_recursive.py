@@ -30,6 +30,15 @@ def test_no_heading_is_left_behind(chunker: type[RecursiveChunker | FixedChunker
         assert not chunk.text.splitlines()[-1].startswith("#")
 
 
+@pytest.mark.parametrize("maximum", [120, 400, 700, 900])
+@pytest.mark.parametrize("chunker", [RecursiveChunker, FixedChunker])
+def test_a_question_stays_with_its_answer(chunker: type[RecursiveChunker | FixedChunker], maximum: float) -> None:
+    text = "\n\n".join(f"How deep is dock {n}?\nDock {n} is {n + 2} metres deep at low water." for n in range(70))
+    chunks = chunker(maximum).split(text, hashed_characters)
+    assert len(chunks) > 3
+    assert not any(chunk.text.rstrip().endswith("?") for chunk in chunks)
+
+
 def test_headings_that_do_not_fit_with_what_follows_do_not_exceed_the_maximum() -> None:
     text = "\n\n".join(f"## A heading that is rather long, number {n}" for n in range(60)) + "\n\nText."
     pieces = list(bind_headings(split_units(text, 200), 200))

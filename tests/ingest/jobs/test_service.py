@@ -9,9 +9,10 @@ from dataclasses import replace
 import pytest
 
 from rag.errors import ModelError, StoreError
-from rag.ingest.jobs import Jobs
+from rag.ingest.jobs import Jobs, service
 from rag.ingest.pipeline import Ingestor
 from rag.ingest.sources import Source, file_sources, web_source
+from rag.reading.parser import READING
 from rag.store.sql.database import Database
 from rag.store.sql.job_table import Job, NewItem
 from rag.types import IngestResult
@@ -256,6 +257,20 @@ def test_a_file_that_failed_can_be_tried_again(make_jobs: MakeJobs, ingestor: In
     assert (statuses(job), job.notice) == (["added"], None)
 
 
+def test_files_that_nothing_came_of_are_read_again_by_newer_rules(
+    jobs: Jobs, monkeypatch: pytest.MonkeyPatch, ingestor: Ingestor
+) -> None:
+    files = [("note.md", b"# Note\n\nA note of the harbour."), ("empty.md", b" \n"), ("torn.pdf", b"%PDF-1.4 torn")]
+    job_id = jobs.submit_files(files, library="main")
+    assert sorted(statuses(finished(jobs, job_id))) == ["added", "failed", "failed"]
+    assert (jobs.kept_files("main"), jobs.reread_files("main")) == (0, [])
+    monkeypatch.setattr(service, "READING", READING + 1)
+    assert (jobs.kept_files("main"), jobs.kept_files("other")) == (2, 0)
+    assert jobs.reread_files("main") == [job_id]
+    assert [item.attempts for item in finished(jobs, job_id).items] == [1, 2, 2]
+    assert jobs.kept_files("main") == 0
+
+
 def test_nothing_to_retry_leaves_the_job_as_it_is(jobs: Jobs) -> None:
     job = finished(jobs, jobs.submit(records(1), library="main"))
     jobs.retry_failed(job.id)
@@ -280,7 +295,7 @@ def test_a_page_that_was_held_back_can_be_added_anyway(jobs: Jobs, page_server: 
     jobs.decide(job_id, 0, "add_anyway")
     job = finished(jobs, job_id)
     assert (job.state, statuses(job), job.items[0].decision) == ("done", ["added"], "add_anyway")
-    with pytest.raises(StoreError, match="not possible"):
+    with pytest.raises(StoreError, match="No longer possible"):
         jobs.decide(job_id, 0, "add_anyway")
 
 
@@ -294,7 +309,7 @@ def test_a_page_that_was_held_back_can_be_left_out(jobs: Jobs, page_server: Page
 
 def test_a_decision_that_is_not_offered_is_refused(jobs: Jobs, page_server: PageServer) -> None:
     job_id = held_job(jobs, page_server)
-    with pytest.raises(StoreError, match="not possible"):
+    with pytest.raises(StoreError, match="No longer possible"):
         jobs.decide(job_id, 0, "keep_both")
     with pytest.raises(StoreError, match="no such page"):
         jobs.decide(job_id, 9, "skip")
@@ -316,13 +331,13 @@ def test_a_removed_job_is_gone_with_its_items(jobs: Jobs, database: Database) ->
     jobs.delete(job.id)
     assert jobs.jobs("main") == []
     assert database.items.items(job.id) == []
-    with pytest.raises(StoreError, match="no such import"):
+    with pytest.raises(StoreError, match="no longer exists"):
         jobs.job(job.id)
 
 
 def test_an_unknown_job(jobs: Jobs) -> None:
     for ask in (jobs.job, jobs.pause, jobs.resume, jobs.cancel, jobs.retry_failed, jobs.delete):
-        with pytest.raises(StoreError, match="no such import"):
+        with pytest.raises(StoreError, match="no longer exists"):
             ask("none")
 
 

@@ -2,40 +2,37 @@
 
 from __future__ import annotations
 
-import zlib
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
 
 import pytest
 
+from benchmarks.fidelity import pdf
+from benchmarks.fidelity.case import Case, faults
 from rag.errors import IngestError
 from rag.ingest.chunking import get_chunker
 from rag.reading.documents.pdf import read_pdf
-from rag.reading.documents.pdf_lines import readable
-from tests.support.hostile import pdf, stream
+from rag.reading.documents.pdf_page import MAX_LINES
+from rag.reading.layout.words import readable
+from rag.reading.parser import Parser
+from tests.support import locked_pdf
+from tests.support.pdf_files import HELVETICA, PICTURE, drawn, lines, text, unicode_map
 
 Placed = tuple[float, float, float, str]
 
 
-def document(pages: Sequence[Sequence[Placed]], info: bytes = b"") -> bytes:
+LOUD = "THE KEEPER OF THE NORTHERN LIGHT WRITES UP THE LOG OF EVERY NIGHT"
+
+
+@pytest.fixture(scope="module")
+def parser() -> Iterator[Parser]:
+    with Parser() as running:
+        yield running
+
+
+def document(pages: Sequence[Sequence[Placed]], info: str = "") -> bytes:
     """A PDF whose pages hold lines (x, y, size, text) in Helvetica."""
-    objects = [
-        b"<</Type/Catalog/Pages 2 0 R>>",
-        b"<</Type/Pages/Kids["
-        + b" ".join(b"%d 0 R" % (5 + 2 * n) for n in range(len(pages)))
-        + b"]/Count %d>>" % len(pages),
-        b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica/Encoding/WinAnsiEncoding>>",
-        b"<<" + info + b">>",
-    ]
-    for n, lines in enumerate(pages):
-        resources = b"<</Font<</F1 3 0 R>>>>"
-        objects.append(
-            b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 600 800]/Contents %d 0 R/Resources" % (6 + 2 * n)
-            + resources
-            + b">>"
-        )
-        drawn = "".join(f"BT /F1 {size} Tf 1 0 0 1 {x} {y} Tm ({text}) Tj ET\n" for x, y, size, text in lines)
-        objects.append(stream(zlib.compress(drawn.encode("latin-1")), b"/Filter/FlateDecode"))
-    return pdf(objects, b"/Root 1 0 R/Info 4 0 R")
+    return drawn(*("".join(text(x, y, words, size) for x, y, size, words in page) for page in pages), info=info)
 
 
 def paragraph(*lines: str, top: float = 700, x: float = 72, size: float = 10) -> list[Placed]:
@@ -106,9 +103,9 @@ def test_lists_and_short_lines() -> None:
         "These are the rules that hold in the harbour of Vik from the first of May until the end of September:"
     )
     lines += [
-        (80, 680, 10, "\x95 Ships enter from the west and keep to the right of the red buoys at all times, also"),
+        (80, 680, 10, "• Ships enter from the west and keep to the right of the red buoys at all times, also"),
         (90, 668, 10, "when the wind is from the north"),
-        (80, 656, 10, "\x95 Nobody swims"),
+        (80, 656, 10, "• Nobody swims"),
     ]
     text = read_pdf(document([lines]), "x.pdf").text
     assert "- Ships enter from the west and keep to the right of the red buoys at all times, also when the wind" in text
@@ -116,7 +113,7 @@ def test_lists_and_short_lines() -> None:
 
 
 def test_what_the_file_says_of_itself() -> None:
-    info = b"/Title(Tides)/Author(Anna Berg)/CreationDate(D:20240305101500Z)/ModDate(D:20240401)"
+    info = "/Title(Tides)/Author(Anna Berg)/CreationDate(D:20240305101500Z)/ModDate(D:20240401)"
     found = read_pdf(document([paragraph(*BODY)], info), "x.pdf")
     assert (found.title, found.author, found.published, found.modified) == (
         "Tides",
@@ -125,7 +122,7 @@ def test_what_the_file_says_of_itself() -> None:
         "2024-04-01",
     )
     found = read_pdf(
-        document([paragraph(*BODY)], b"/Title(Microsoft Word - final_v2.docx)/Author(Administrator)"), "tides.pdf"
+        document([paragraph(*BODY)], "/Title(Microsoft Word - final_v2.docx)/Author(Administrator)"), "tides.pdf"
     )
     assert "final" not in found.title and found.author == ""
 
@@ -146,17 +143,63 @@ def test_what_cannot_be_read() -> None:
     assert failure(document([paragraph(*BODY)])[:150]) == "pdf_broken"
 
 
-def test_a_locked_file_and_one_that_only_forbids_printing() -> None:
-    from io import BytesIO
+@pytest.mark.parametrize(
+    ("packed", "code"),
+    [(locked_pdf.WITH_PASSWORD, "pdf_encrypted"), (locked_pdf.AGAINST_PRINTING, ""), (locked_pdf.OF_THE_OLD_KIND, "")],
+)
+def test_a_locked_file_and_one_that_only_forbids_printing(packed: str, code: str) -> None:
+    body = locked_pdf.unpacked(packed)
+    if code:
+        assert failure(body) == code
+    else:
+        assert "Eleven families" in read_pdf(body, "x.pdf").text
 
-    from pypdf import PdfReader, PdfWriter
 
-    for password, code in (("secret", "pdf_encrypted"), ("", "")):
-        writer = PdfWriter(clone_from=PdfReader(BytesIO(document([paragraph(*BODY)]))))
-        writer.encrypt(password, owner_password="owner", algorithm="RC4-128")
-        stream = BytesIO()
-        writer.write(stream)
-        if code:
-            assert failure(stream.getvalue()) == code
-        else:
-            assert "eleven families" in read_pdf(stream.getvalue(), "x.pdf").text
+@pytest.mark.parametrize("case", list(pdf.cases()), ids=lambda case: f"{case.construct}: {case.spelling}")
+def test_constructs(case: Case, parser: Parser) -> None:
+    assert faults(case, parser) == []
+
+
+def test_pages_without_text_are_told() -> None:
+    """A scanned page and one whose font names the wrong letters, between pages that can be read."""
+    wrong = {
+        letter: chr(0x0F40 + 5 * n) if n % 2 else chr(0x0251 + n) for n, letter in enumerate("abcdefghilmnoprstuwy")
+    }
+    font = {
+        "font": f"{HELVETICA}/ToUnicode 4 0 R",
+        "objects": [unicode_map({**wrong, **{c: c for c in LOUD}}), PICTURE],
+    }
+    scan = "q 612 0 0 792 0 0 cm /P1 Do Q"
+    body = drawn(
+        lines(60, 700, LOUD),
+        scan,
+        lines(60, 700, LOUD.lower()),
+        lines(60, 700, LOUD),
+        **font,
+        resources="/XObject<</P1 5 0 R>>",
+    )
+    found = read_pdf(body, "x.pdf")
+    assert found.unread == (2, 3)
+    assert found.text.split("\n\n") == ["## Page 1", LOUD, "## Page 4", LOUD]
+
+
+def test_a_page_of_very_many_lines_ends_soon() -> None:
+    drawing = "BT /F1 9 Tf 60 700 Td " + "(lamp and oil) Tj 0 -9 Td " * (MAX_LINES + 5000) + "ET"
+    started = time.process_time()
+    text = read_pdf(drawn(drawing), "x.pdf").text
+    assert text.count("lamp") == MAX_LINES
+    assert time.process_time() - started < 20
+
+
+def test_tables_and_text_that_only_looks_like_one() -> None:
+    contents = "".join(
+        text(60, 700 - 14 * n, name + " " + "." * 60) + text(400, 700 - 14 * n, str(n))
+        for n, name in enumerate(("Oil", "Wicks"))
+    )
+    numbered = "".join(
+        text(60, 640 - 14 * n, f"{n}.") + text(90, 640 - 14 * n, f"The keeper cleans the lens {n} times")
+        for n in (1, 2, 3)
+    )
+    read = read_pdf(drawn(contents + numbered), "x.pdf").text
+    assert "|" not in read
+    assert "1. The keeper cleans the lens 1 times" in read

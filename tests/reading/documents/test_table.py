@@ -37,6 +37,42 @@ def test_numbers_name_no_column() -> None:
     assert text_of("1,2\n3,4").startswith("| 1 | 2 |\n| --- | --- |\n| 1 | 2 |\n| 3 | 4 |")
 
 
+@pytest.mark.parametrize(
+    "header",
+    [
+        "Pier,2022,2023",
+        ",2022,2023",
+        "2021,2022,2023",
+        "Pier,2022/23,2023/24",
+        "Pier,2024-01,2024-02",
+        "Pier,2023,note",
+    ],
+)
+def test_periods_name_columns(header: str) -> None:
+    names = [name or "1" for name in header.split(",")]
+    assert text_of(f"{header}\nNorth,3,4\nSouth,5,6").startswith(f"| {' | '.join(names)} |\n| --- |")
+
+
+@pytest.mark.parametrize(
+    "rows", ["Jane,1985\nTom,1990\nAnn,2001", "2001,2002\n2003,2004", "1,2,3\n4,5,6", "a,1999.5\nb,2"]
+)
+def test_years_in_every_row_name_no_column(rows: str) -> None:
+    assert text_of(rows).startswith("| 1 | 2 |")
+
+
+def test_what_stands_alone_above_a_header_is_no_row() -> None:
+    assert text_of("Fees of 2024,,\n,,\nPier,May,June\nNorth,3,4\nSouth,,6\n") == (
+        "Fees of 2024\n\n| Pier | May | June |\n| --- | --- | --- |\n| North | 3 | 4 |\n| South |  | 6 |"
+    )
+
+
+def test_a_blank_row_parts_tables_where_another_begins() -> None:
+    assert text_of("Pier,May\nNorth,3\n,\nSouth,4\n") == ("| Pier | May |\n| --- | --- |\n| North | 3 |\n| South | 4 |")
+    assert text_of("Pier,May\nNorth,3\n,\nBoat,Crew\nTern,two\n") == (
+        "| Pier | May |\n| --- | --- |\n| North | 3 |\n\n| Boat | Crew |\n| --- | --- |\n| Tern | two |"
+    )
+
+
 def test_a_single_row_is_no_header() -> None:
     assert text_of("name,price") == "| 1 | 2 |\n| --- | --- |\n| name | price |"
 

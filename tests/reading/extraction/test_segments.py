@@ -6,7 +6,7 @@ import pytest
 
 from rag.reading.extraction.features import NAMES, Trigrams, describe, words_of
 from rag.reading.extraction.forest import Forest, fitted
-from rag.reading.extraction.main_text import choose, rounded_off
+from rag.reading.extraction.main_text import choose, rounded_off, without_teasers
 from rag.reading.extraction.render import markdown
 from rag.reading.extraction.roles import LANDMARKS, ROLES, role_bits
 from rag.reading.extraction.segments import Block, segment
@@ -102,13 +102,13 @@ def test_the_title_of_the_page_is_no_heading_of_a_section() -> None:
     ("html", "text"),
     [
         ("<h3>A</h3><p>b</p>", "### A\n\nb"),
-        ("<ul><li>a<ol><li>b</ol><li><p>c</p><p>d</p></ul>", "- a\n  - b\n- c\n  d"),
+        ("<ul><li>a<ol><li>b</ol><li><p>c</p><p>d</p></ul>", "- a\n  1. b\n- c\n  d"),
         ("<ul><li>a</ul><ul><li>b</ul>", "- a\n\n- b"),
         ("<blockquote><p>a<br>b</blockquote>", "> a\n> b"),
         ("<table><tr><th>a|b<th>c<tr><td><p>d</p><p>e</p><td>f</table>", "| a\\|b | c |\n|---|---|\n| d e | f |"),
         (
             "<table><tr><td><table><tr><td>a</table><td><p>" + "b " * 300 + "</table>",
-            "| a |\n|---|\n\n" + ("b " * 300).strip(),
+            "a\n\n" + ("b " * 300).strip(),
         ),
         ("<pre>```\nx</pre>", "````\n```\nx\n````"),
     ],
@@ -130,3 +130,14 @@ def test_markdown(html: str, text: str) -> None:
 def test_overlap(text: str, share: float) -> None:
     known = Trigrams("Opening hours\nWe are open every day. Contact us.\n我们每天都开门，欢迎光临本店\n")
     assert known.share(words_of(text), text) == share
+
+
+def test_paragraphs_that_are_a_link_lead_away_from_an_article() -> None:
+    page = blocks(
+        "<p>One boat of the harbour was sold for more than its price.</p><p><a href=x>See how another was sold</a></p>"
+        "<p>Its keeper said <a href=y>so in a letter</a> to the office.</p><ul><li><a href=z>Sold</a></ul><p>The end."
+    )
+    sizes = [len(block.text.split()) for block in page]
+    assert without_teasers(page, [True] * 5, [2, *sizes[1:]]) == [True, True, True, True, True]
+    assert without_teasers(page, [True] * 5, [40, *sizes[1:]]) == [True, False, True, True, True]
+    assert without_teasers(page, [True, False, True, True, True], sizes) == [True, False, True, True, True]

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from rag.errors import ModelError
-from rag.messages import say
+from rag.locales import say
 from rag.models.sparse import SparseEncoder
 from rag.retrieval.strategies import STRATEGIES, Engine, SearchRequest
 from rag.retrieval.strategies.languages import merged

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rag.errors import ModelError
-from rag.messages import say
+from rag.locales import say
 from rag.retrieval.strategies import SearchRequest
 from rag.retrieval.strategies.rerank import Rerank
 from rag.tracing import Trace

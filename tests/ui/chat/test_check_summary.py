@@ -28,16 +28,16 @@ def make(verdicts: Sequence[Verdict], reasons: Sequence[str] = ("words",) * 9, b
         ([], "rules", "", ""),
         (
             ["supported"], "rules",
-            "1 of 1 statement found in the passages · compared by words and numbers only",
-            "1 句中有 1 句可在段落中找到 · 仅按词语和数字比对",
+            "1 of 1 sentence found in the sources · word match",
+            "1 句中 1 句可在来源中找到 · 按词语比对",
         ),
         (
             ["supported", "partly"], "model",
-            "1 of 2 statements supported · 1 in part · checked by the chat model",
-            "2 句中有 1 句有依据 · 1 句仅部分如此 · 由对话模型核对",
+            "1 of 2 sentences supported · 1 partly supported · checked by the chat model",
+            "2 句中 1 句有依据 · 1 句部分有依据 · 由对话模型核对",
         ),
-        (["unsupported"], "local", "0 of 1 statement supported · checked by a local model",
-         "1 句中有 0 句有依据 · 由本地模型核对"),
+        (["unsupported"], "local", "0 of 1 sentence supported · checked by a local model",
+         "1 句中 0 句有依据 · 由本地模型核对"),
     ],
 )  # fmt: skip
 def test_the_line_above_an_answer_says_who_checked(
@@ -67,9 +67,9 @@ def test_doubtful_statements_are_marked_in_words_and_with_a_reason() -> None:
     answer = make(["supported", "unsupported", "partly"], ["words", "nothing_close", "numbers"])
     shown = answer_markdown(answer.text, anchor="source-r", doubtful=doubtful(answer, "en"))
     assert shown.startswith(
-        'It opened in 1932. It is green. [not found](#source-r-unsupported "Not found in the source.'
+        'It opened in 1932. It is green. [not found](#source-r-unsupported "Not found in the source'
     )
-    assert '它很长。 [in part](#source-r-partly "A number in it' in shown
+    assert '它很长。 [partly supported](#source-r-partly "A value or sign here' in shown
     assert "[未找到](#source-r-unsupported" in answer_markdown(TEXT, anchor="source-r", doubtful=doubtful(answer, "zh"))
 
 
@@ -81,5 +81,5 @@ def test_only_a_model_says_that_there_is_no_source() -> None:
 def test_what_does_not_bear_on_the_question_is_marked() -> None:
     answer = make(["supported"], by="model")
     aside = replace(answer, statements=(replace(answer.statements[0], relevant=False),))
-    assert [one.word for one in doubtful(aside, "en")] == ["beside the question"]
-    assert "1 beside the question" in head_line(aside, "en")
+    assert [one.word for one in doubtful(aside, "en")] == ["off-topic"]
+    assert "1 off-topic" in head_line(aside, "en")

@@ -10,4 +10,4 @@ def test_what_was_searched_for_is_shown_where_it_is_not_the_question_alone() -> 
     assert followup_line("How wide?", "", (), "en") == followup_line("How wide?", "How wide?", (), "en") == ""
     assert "How wide is Aso?" in followup_line("How wide?", "How wide is Aso?", (), "en")
     line = followup_line("How wide?", "", FOLLOWED, "zh")
-    assert line.startswith("检索时") and line.endswith("When did \\*it\\* erupt? · Where is Aso?")
+    assert line.startswith("视为") and line.endswith("When did \\*it\\* erupt? · Where is Aso?")

@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import pytest
 
-from rag.messages import say
+from rag.locales import say
 from rag.retrieval.explain import rows_of
 from rag.types import Answer, Candidate, Retrieval
 from rag.ui.chat.search_explanation import (
@@ -25,17 +25,17 @@ FOUND = make_search("How often?", make_page(1, "Keeping a lighthouse", ENGLISH, 
 
 def test_the_facts_of_a_search() -> None:
     told = "\n".join(facts(FOUND, "en"))
-    assert ":gray[Asked] “How often?”" in told
-    assert "Varied" in told
-    assert "Meaning + Words" in told
+    assert ":gray[Searched for] “How often?”" in told
+    assert "Diverse (MMR)" in told
+    assert "Meaning + Keywords" in told
     assert "1 of 2 candidates" in told
-    assert "searching 12 ms · choosing 3 ms" in told
+    assert "searching 12 ms · selecting 3 ms" in told
 
 
 def test_a_leg_that_could_not_read_the_question_is_told() -> None:
     found = make_search("多久？", make_page(2, "灯塔的看守", CHINESE, "zh"))
-    assert "语义未参与" in "\n".join(facts(found, "zh"))
-    assert "语义未参与" not in "\n".join(facts(replace(found, strategy="keyword"), "zh"))
+    assert "未按语义检索" in "\n".join(facts(found, "zh"))
+    assert "未按语义检索" not in "\n".join(facts(replace(found, strategy="keyword"), "zh"))
 
 
 def test_notes_are_put_into_words() -> None:
@@ -48,14 +48,14 @@ def test_notes_are_put_into_words() -> None:
         "deep": {"a": ["x", {"code": "no_such_code"}]},
     }
     told = "\n".join(note_lines(notes, "en"))
-    assert ":gray[Because] The question asks 2 things" in told
+    assert ":gray[Reason] The question has 2 parts" in told
     assert "one · " in told
     assert "0.51" in told
     assert "nothing" not in told
     assert "no\\_such\\_code" in told
     assert "![" not in told
     assert ":smile:" not in told
-    assert "问题包含 2 个方面" in "\n".join(note_lines(notes, "zh"))
+    assert "问题包含 2 个部分" in "\n".join(note_lines(notes, "zh"))
 
 
 def test_a_single_query_is_the_question_and_not_told_again() -> None:
@@ -83,10 +83,10 @@ def test_a_row_shows_place_ranks_scores_and_what_became_of_it() -> None:
     first, second = table(make_search("q", PAGES["en"]), "en").split("\n")[2:]
     assert first.startswith("| :green-badge[1] | **Keeping a lighthouse › The lamp** The lamp was wound")
     assert "*Meaning* **1** :gray[0.71]" in first
-    assert "*Words* **1** :gray[12.3]" in first
-    assert re.search(r"\*Together\* \*\*1\*\* :gray\[0\.71\] :primary\[━+\] \|$", first)
+    assert "*Keywords* **1** :gray[12.3]" in first
+    assert re.search(r"\*Combined\* \*\*1\*\* :gray\[0\.71\] :primary\[━+\] \|$", first)
     assert second.startswith("| :gray[–] |")
-    assert "93 % like passage 1" in second
+    assert "93% similar to passage 1" in second
 
 
 def test_the_bar_is_as_long_as_the_score_is_high() -> None:
@@ -96,7 +96,7 @@ def test_the_bar_is_as_long_as_the_score_is_high() -> None:
 
 def test_a_leg_that_did_not_vote_has_no_column() -> None:
     head = table(make_search("q", PAGES["zh"]), "zh").split("\n")[0]
-    assert head == "| 序号 | 段落 | 词语 |"
+    assert head == "| 序号 | 段落 | 关键词 |"
 
 
 def test_grades_and_citations_are_marked() -> None:
@@ -106,8 +106,8 @@ def test_grades_and_citations_are_marked() -> None:
     marks = marks_of(Answer("q", "deep", "answered", "", answer.citations, steps=steps), rows_of(found))
     first, second = table(found, "en", marks).split("\n")[2:]
     assert "cited as \\[4\\]" in first
-    assert "bears on the question" in first
-    assert "does not bear on it" in second
+    assert "relevant" in first and "not relevant" not in first
+    assert "not relevant" in second
     assert "cited" not in second
 
 

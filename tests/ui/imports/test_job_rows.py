@@ -3,7 +3,9 @@ import pytest
 from rag.types import Decision, IngestResult, IngestStatus
 from rag.ui.imports.job_rows import ORDER, choices_of, row_markdown, slices
 from rag.ui.kit.job_progress import summary, time_left
-from tests.support.fake_app import FakeItem
+from tests.support.fake_app import FakeItem, FakeJob
+
+JOB = FakeJob("j", "main", [], state="done")
 
 
 def item(status: str, reason: str = "timeout", **params: object) -> FakeItem:
@@ -13,7 +15,8 @@ def item(status: str, reason: str = "timeout", **params: object) -> FakeItem:
 
 
 def test_a_row_moves_through_its_stages() -> None:
-    row = row_markdown(FakeItem(0, "https://example.org/a", "chunking"), False, "en")  # type: ignore[arg-type]
+    job = FakeJob("j", "main", [])
+    row = row_markdown(job, FakeItem(0, "https://example.org/a", "chunking"), "", "en")  # type: ignore[arg-type]
     assert ":primary[●●●]:gray[○○○]" in row
     assert "Splitting" in row
     assert row.endswith("example.org/a")
@@ -21,20 +24,38 @@ def test_a_row_moves_through_its_stages() -> None:
 
 def test_a_failure_says_why_in_the_readers_language() -> None:
     failed = item("failed", url="https://example.org/a", seconds=30)
-    assert "within 30 seconds" in row_markdown(failed, True, "en")  # type: ignore[arg-type]
-    assert "30 秒" in row_markdown(failed, True, "zh")  # type: ignore[arg-type]
+    assert "within 30 seconds" in row_markdown(JOB, failed, "", "en")  # type: ignore[arg-type]
+    assert "30 秒" in row_markdown(JOB, failed, "", "zh")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("source", ["![x](https://evil.example/x.png).md", "https://e.example/:smile:/$x$"])
 def test_a_source_is_outside_text(source: str) -> None:
-    row = row_markdown(FakeItem(0, source), False, "en")  # type: ignore[arg-type]
-    assert "![" not in row
-    assert ":smile:" not in row
+    for title in ("", source):
+        row = row_markdown(JOB, FakeItem(0, source), title, "en")  # type: ignore[arg-type]
+        assert "![" not in row
+        assert ":smile:" not in row
+
+
+def test_a_row_is_one_line_under_the_title_of_its_page() -> None:
+    for status, reason in (("added", "page_added"), ("failed", "timeout"), ("held", "no_text")):
+        one = item(status, reason, url="https://example.org/a", seconds=3)
+        row = row_markdown(JOB, one, "How *lamps* are wound", "en")  # type: ignore[arg-type]
+        assert "How \\*lamps\\* are wound" in row and "\n" not in row
+    assert "example.org/a" in row_markdown(JOB, item("added", "page_added"), "", "en")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("kind", "told"), [("pages", "Already saved"), ("recheck", "Unchanged")])
+def test_a_page_that_was_not_fetched_is_not_called_unchanged(kind: str, told: str) -> None:
+    job = FakeJob("j", "main", [item("unchanged", "already_here", added="2026-01-02")], kind=kind)
+    assert told in row_markdown(job, job.items[0], "", "en")  # type: ignore[arg-type]
+    assert summary(job, "en") == f"1 {told.lower()}"  # type: ignore[arg-type]
 
 
 def test_the_summary_counts_what_ended() -> None:
-    assert summary({"failed": 1, "added": 2, "": 7}, "en") == "2 added · 1 failed"
-    assert summary({}, "zh") == "暂无"
+    statuses = ("failed", "added", "added")
+    job = FakeJob("j", "main", [*map(item, statuses), FakeItem(3, "https://example.org/b")])
+    assert summary(job, "en") == "2 added · 1 failed"  # type: ignore[arg-type]
+    assert summary(FakeJob("j", "main", []), "zh") == "暂无"  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("limit", [1, 4, 7, 100])

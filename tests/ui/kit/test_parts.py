@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from streamlit.testing.v1 import AppTest
 
-from rag.ui.kit.parts import short_source, site_of
+from rag.ui.kit.escape import JOINER
+from rag.ui.kit.parts import short_source, site_of, strategy_hint, strategy_name
+from tests.support.odd_addresses import ODD_ADDRESSES
 
 
 @pytest.mark.parametrize(
@@ -18,3 +21,28 @@ from rag.ui.kit.parts import short_source, site_of
 )
 def test_short_names(source: str, short: str, site: str) -> None:
     assert (short_source(source), site_of(source)) == (short, site)
+
+
+@pytest.mark.parametrize("url", ODD_ADDRESSES)
+def test_an_address_that_is_none_is_shown_nevertheless(url: str) -> None:
+    assert short_source(url) or not url or url.startswith("file:")
+    assert site_of(url) or not url or url.startswith("file:")
+
+
+def test_no_cell_of_a_table_begins_as_a_formula() -> None:
+    def script() -> None:
+        from rag.ui.kit.parts import data_table
+
+        data_table([{"a": "=1+1", "b": -1, "c": "-1.5", "d": "+0.031"}, {"a": "@x", "b": 2, "c": "-x", "d": "plain"}])
+
+    (table,) = AppTest.from_function(script, default_timeout=60).run().dataframe
+    assert [*table.value["a"], *table.value["c"]] == [f"{JOINER}=1+1", f"{JOINER}@x", "-1.5", f"{JOINER}-x"]
+    assert [*table.value["b"], *table.value["d"]] == [-1, 2, "+0.031", "plain"]
+
+
+def test_the_strategy_with_a_reranker_says_whether_one_runs() -> None:
+    assert strategy_name("rerank", "en") == "Reranked"
+    assert strategy_hint("rerank", "en", "judge_m") == "judge\\_m reorders the candidates"
+    assert strategy_name("rerank", "en", reranks=False) == "Standard (no reranker)"
+    assert "No reranker runs" in strategy_hint("rerank", "en")
+    assert strategy_name("mmr", "en", reranks=False) == strategy_name("mmr", "en")

@@ -37,9 +37,9 @@ def test_each_choice_is_a_chip() -> None:
         "x.example",
         "English",
         "Heading: Prices",
-        "Since 2026-03-01",
-        "Until 2026-03-05",
-        "Strategy: Words only",
+        "From 2026-03-01",
+        "To 2026-03-05",
+        "Strategy: Keywords only",
     ]
     left = FULL
     for chip in chips:

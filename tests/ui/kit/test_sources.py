@@ -42,10 +42,10 @@ def test_a_long_page_is_cut_around_the_place_at_its_lines() -> None:
 
 def test_which_text_it_is_and_what_became_of_the_page_is_told() -> None:
     now = reading(SOURCE, [version(2, ENGLISH)])
-    assert version_line(SOURCE, PAGE, now, "en") == "Version 2, read 2026-01-02 03:04"
+    assert version_line(SOURCE, PAGE, now, "en") == "Version 2 · 2026-01-02 03:04"
     past = reading(SOURCE, [version(1, ENGLISH, "2026-02-03T04:05:00+00:00"), version(2, "Other")])
-    assert "in force until 2026-02-03 04:05" in version_line(SOURCE, PAGE, past, "en")
-    assert "newer version" in version_line(SOURCE, PAGE, past, "en")
+    assert "replaced 2026-02-03 04:05" in version_line(SOURCE, PAGE, past, "en")
+    assert "Newer version" in version_line(SOURCE, PAGE, past, "en")
     assert "已不在资料库" in version_line(SOURCE, None, reading(SOURCE, []), "zh")
     web = replace(SOURCE, passage=replace(make_passage(PAGE, QUOTE), fetched_at="2026-02-03T04:05:00+00:00"))
     assert "来自网络" in version_line(web, None, reading(web, []), "zh")
@@ -55,7 +55,7 @@ def test_a_chip_names_the_marks_of_its_page_and_what_became_of_it() -> None:
     for others, marks in (((3,), "1 3"), ((2, 4, 5), "1 2 4 5"), ((2, 3, 5, 6, 7), "1–3 5–7")):
         chip = f'[**{marks}** Keeping a lighthouse](#source-a-1 "{QUOTE}")'
         assert _chip("source-a", [SOURCE, *(replace(SOURCE, n=n) for n in others)], "en") == chip
-    assert "已有新版本" in _chip("source-a", [replace(SOURCE, state="newer")], "zh")
+    assert "有新版本" in _chip("source-a", [replace(SOURCE, state="newer")], "zh")
 
 
 def test_anchors_hold_nothing_but_letters_and_digits() -> None:

@@ -8,7 +8,7 @@ from rag.ui.kit.trace import describe, step_lines, step_name
     ("step", "english"),
     [
         (Step("retrieve", 1, {"queries": ["lamp"], "passages": 1}), "“lamp” · 1 passage"),
-        (Step("grade", 1, {"decision": "graded", "relevant": 2, "of": 10}), "2 of 10 passages bear on the question"),
+        (Step("grade", 1, {"decision": "graded", "relevant": 2, "of": 10}), "2 of 10 passages are relevant"),
         (Step("rewrite", 1, {"decision": "rewritten", "query": "light"}), "“light”"),
         (Step("generate", 1, {"decision": "answered"}), "Answered from the passages"),
         (Step("agent", 1, {"decision": "no_such_code"}), ""),

@@ -31,8 +31,10 @@ def asked(body: bytes, kind: str, path: str = "/", accepts: bytes = b"gzip", sta
 
 def test_a_page_carries_style_and_script_after_all_else_and_is_never_an_older_one() -> None:
     headers, body, asked_with = asked(PAGE, "text/html; charset=utf-8", "/search", accepts=b"")
-    assert body.startswith(PAGE[: PAGE.index(b"</body>")] + b"<style>/* Frame */")
-    assert body.endswith(f"</style><script>{PAGE_SCRIPT}</script></body></html>".encode())
+    assert b'<link rel="manifest" href="./manifest.webmanifest"></head>' in body
+    assert body.partition(b"</head>")[2].startswith(b"<body><div id=root></div><style>/* Frame */")
+    assert b'</style><div id="skeleton" aria-hidden="true">' in body
+    assert body.endswith(f"</div><script>{PAGE_SCRIPT}</script></body></html>".encode())
     assert b"etag" not in headers and not asked_with  # the app neither says that it is as before nor packs it
     assert headers[b"content-length"] == str(len(body)).encode()
 

@@ -65,7 +65,7 @@ def test_only_tabs_that_were_let_in_may_upload(server: Server) -> None:
     assert server.put("ann", "a", content_length="10") == 204
     assert server.put("eve", "a", content_length="10") == 403
     assert server.put("", "a", content_length="10") == 403
-    assert b"may enter" in server.sent[1]["body"]
+    assert b"who have access" in server.sent[1]["body"]
     assert set(server.manager.file_storage) == {"ann"}
 
 

@@ -1,4 +1,4 @@
-"""What goes to the engine and comes back: collections, points, vectors and payload selectors, for callers as
+"""The engine's input and output: collections, points, vectors and payload selectors, for callers as
 `qdrant_client.models`; and its faults.
 
 The engine raises bare exceptions with the reason in the text; here they become one sentence. It writes through memory
@@ -30,7 +30,7 @@ _FULL = ("no space left", "os error 28", "disk quota", "os error 122", "not enou
 _UNWRITABLE = ("permission denied", "os error 13", "read-only file system", "os error 30")
 _BUSY = ("wouldblock", "resource temporarily unavailable", "already locked")
 _MISREAD = (TypeError, AttributeError, ValueError, ArithmeticError, AssertionError, RecursionError)
-"""What qdrant-client, its models and the engine's binding raise for a value of another kind than they take."""
+"""Errors that qdrant-client, its models and the engine's binding raise for values of the wrong type."""
 TO_ADD = 64 << 20  # bytes free to add points: the batches of several threads, and the logs
 TO_CHANGE = 16 << 20  # to delete and to flag, which is also the way to make room
 _DISTANCES = {
@@ -99,7 +99,7 @@ def _sentence(call: str, path: Path, error: BaseException) -> StoreError:
 
 
 def _is_damage(call: str, text: str) -> bool:
-    """What the engine wrote, it could read; "Service runtime error" is its word for what no caller is to blame for."""
+    """Internal failures of the engine, which it calls "Service runtime error"."""
     return call == "open" or ("service runtime error" in text and call != "create_collection")
 
 
@@ -209,7 +209,7 @@ def _sparse(given: models.SparseVectorParams) -> edge.EdgeSparseVectorParams:
 
 
 def layout(params: CollectionParams, *, quantised: bool) -> str:
-    """What `optimize_child` has to know of a collection, as JSON."""
+    """Return the collection's configuration for `optimize_child`, as JSON."""
     dense = {name: [given.size, given.distance.value] for name, given in params.vectors.items()}
     sparse = {name: name in params.idf_vectors for name in params.sparse_vectors}
     return json.dumps({"dense": dense, "sparse": sparse, "quantised": quantised})
@@ -335,7 +335,7 @@ def _check_finite(values: Sequence[Any], point: Any) -> None:
 
 
 def to_payload_selector(given: Any) -> Any:
-    """What of the payload to return: all, nothing, some keys, or all but some."""
+    """Return the payload selector: all, nothing, some keys, or all but some."""
     if isinstance(given, models.PayloadSelectorInclude):
         return edge.PayloadSelector.Include(given.include)
     if isinstance(given, models.PayloadSelectorExclude):

@@ -1,4 +1,4 @@
-"""How a collection lies on disk, and how it comes back after a crash.
+"""The layout of a collection on disk, and its recovery after a crash.
 
     <root>/<name>/collection.json   its parameters
     <root>/<name>/current.json      which shard folder is live, and how many points its index covers

@@ -1,7 +1,7 @@
 """Build the indexes of a copied shard: `python -m rag.store.qdrant.edge.optimize_child PATH LAYOUT`.
 
 The engine holds Python's lock for the whole of `optimize()`, seconds to minutes, so it runs in a
-process of its own. Nothing of the project is imported, which keeps the start short. LAYOUT is what
+separate process. Nothing of the project is imported, which keeps the start short. LAYOUT is what
 `rag.store.qdrant.edge.config.layout` gives. What is built is read through the page cache, so that a process's
 own memory holds only what came since; quantised vectors are searched by one byte a dimension and
 scored again by themselves.

@@ -116,7 +116,7 @@ def _params(given: models.SearchParams | None, with_idf: bool, ghosts: bool) -> 
 def _idf(ghosts: bool) -> edge.IdfParams | None:
     """The points whose terms are counted for IDF: all that are there.
 
-    By itself the engine goes on counting deleted points until the shard is opened again, so that the
+    The engine keeps counting deleted points until the shard is opened again, so that the
     same query would score differently after a restart. Once they are many, those that are there are
     counted for each query, which grows with the library: 0.9 ms at 100 000 chunks.
     """

@@ -32,10 +32,10 @@ _FEW = 0.005  # of the points; so many more in a count of terms change a score i
 class Shard:
     """Reads and writes of one collection.
 
-    The engine serialises its calls by itself (it holds Python's lock), so the two locks only order
+    The engine serialises its calls (it holds Python's lock), so the two locks only order
     them against an exchange: `_writing` keeps writers out while files are copied and the journal is
     replayed, `_engine` is held for one call, or for the instant of the exchange. A shard that rests
-    holds no engine; the next call loads one.
+    has no engine; the next call loads one.
     """
 
     def __init__(self, folder: CollectionFolder) -> None:
@@ -80,7 +80,7 @@ class Shard:
         return self.read("count", lambda shard: shard.info().points_count)
 
     def has_ghosts(self) -> bool:
-        """Whether the engine counts many points that are gone, as it does until the shard is opened again."""
+        """Return whether the engine still counts many deleted points, which lasts until the shard is reopened."""
         if self._has_ghosts is None:
             self._has_ghosts = self.read("count", self._count_ghosts)
         return self._has_ghosts
@@ -234,7 +234,7 @@ class IndexBuilder:
                 self.start()
 
     def due(self) -> bool:
-        """Whether so many points came or went since the last build that another one pays."""
+        """Return whether enough points changed since the last build to justify another."""
         if self._held or not self._shard.folder.params.vectors:
             return False
         indexed = self._shard.folder.indexed
@@ -248,7 +248,7 @@ class IndexBuilder:
             self._thread.start()
 
     def hold(self) -> None:
-        """Build nothing by itself from here on; `build` still does."""
+        """Build nothing automatically from here on; `build` still does."""
         self._held = True
 
     def wait(self, timeout: float | None = None) -> None:

@@ -1,0 +1,70 @@
+"""What survives on the way from a file to its text: constructed files, with facts that must and must not be readable.
+
+    python -m benchmarks.fidelity [SET ...] [--only WORD] [--faults] [--json]
+
+Every file is read as an import reads it, in the parser's child. Prints how many spellings of each construct are read
+right; --faults prints what is wrong with the others, and --text what was read of each.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+
+from benchmarks.fidelity import office, pages, pdf
+from benchmarks.fidelity.case import Case, faults
+from benchmarks.report import table
+from rag.reading.parser import Parser
+
+SETS: dict[str, Callable[[], Iterable[Case]]] = {"html": pages.cases, "pdf": pdf.cases, "office": office.cases}
+Result = tuple[Case, list[str]]
+
+
+def main(arguments: list[str] | None = None) -> int:
+    options = _options(arguments)
+    for name in options.sets or SETS:
+        cases = [case for case in SETS[name]() if options.only in f"{case.construct}: {case.spelling}"]
+        results = measure(cases)
+        if options.json:
+            print(json.dumps({"set": name, "wrong": wrong(results), "cases": len(results)}, ensure_ascii=False))
+            continue
+        print(f"\n{name}\n\n{by_construct(results)}")
+        for case, said in wrong(results).items() if options.faults else ():
+            print("\n".join([case, *(f"    {fault}" for fault in said)]))
+    return 0
+
+
+def measure(cases: Iterable[Case]) -> list[Result]:
+    """Each case with what is wrong with it."""
+    with Parser() as parser:
+        return [(case, faults(case, parser)) for case in cases]
+
+
+def wrong(results: Sequence[Result]) -> dict[str, list[str]]:
+    """The cases that are read wrong, by `construct: spelling`, with their faults."""
+    return {f"{case.construct}: {case.spelling}": said for case, said in results if said}
+
+
+def by_construct(results: Sequence[Result]) -> str:
+    """A table: spellings, and those that are read right, of each construct and of all."""
+    rights: dict[str, list[bool]] = defaultdict(list)
+    for case, said in results:
+        rights[case.construct].append(not said)
+    rights["all"] = [not said for _, said in results]
+    rows = [[construct, str(len(own)), str(sum(own))] for construct, own in rights.items()]
+    return table(["construct", "spellings", "right"], rows)
+
+
+def _options(arguments: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.fidelity", description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("sets", nargs="*", choices=[*SETS, []], help="kinds of files; all where none is named")
+    parser.add_argument("--only", default="", metavar="WORD", help="cases whose name holds this")
+    parser.add_argument("--faults", action="store_true", help="what is wrong with each case that is not right")
+    parser.add_argument("--json", action="store_true")
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

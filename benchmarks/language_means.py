@@ -1,0 +1,63 @@
+"""Compute the means that `rag.models.language_means` takes off the built-in model's vectors.
+
+    python -m benchmarks.language_means [--data FOLDER] [--write]
+
+The mean vector of passages and of questions, in English and in Chinese, over xquad-en and xquad-zh: the same articles
+and questions in both languages, so that what differs is the language. What is printed is how near the means of one
+half of the articles are to those of the other: cosines.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.datasets import DEFAULT_FOLDER, find, load
+from benchmarks.plain import pieces_of
+from rag.models import e5
+from rag.models.embedding import FlagEncoder
+from rag.models.families import family_of
+from rag.models.hub import find_model
+from rag.models.plain_bert import read_bert
+
+TARGET = Path(e5.__file__).with_name(e5.MEANS)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, default=DEFAULT_FOLDER, metavar="FOLDER")
+    parser.add_argument("--write", action="store_true", help=f"write them into {TARGET.name}")
+    options = parser.parse_args()
+    folders = find(options.data, ["xquad-en", "xquad-zh"])
+    if len(folders) < 2:
+        print(f"xquad-en and xquad-zh are not in {options.data}", file=sys.stderr)
+        return 2
+    found = find_model(e5.NAME)
+    model = FlagEncoder(read_bert(found.folder), family_of(found.origin, found.folder), name=e5.NAME, device="cpu")
+    means: dict[str, NDArray[np.float32]] = {}
+    for folder in folders:
+        data, language = load(folder), folder.name[-2:]
+        passages = [f"{piece.title}\n{piece.text}" for piece in pieces_of(data.pages)]
+        vectors = {
+            f"passage.{language}": model.encode_passages(passages),
+            f"query.{language}": np.stack([model.encode_query(row["question"]) for row in data.questions]),
+        }
+        for name, rows in vectors.items():
+            one, other = (half.mean(axis=0) for half in np.array_split(rows, 2))
+            cosine = float(one @ other / np.linalg.norm(one) / np.linalg.norm(other))
+            print(json.dumps({"mean": name, "texts": len(rows), "halves": round(cosine, 4)}))
+            means[name] = rows.mean(axis=0)
+    if options.write:
+        from safetensors.numpy import save_file
+
+        save_file(means, TARGET)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

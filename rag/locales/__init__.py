@@ -1,0 +1,67 @@
+"""Every sentence that a person reads, by key: one file a language in this folder.
+
+A sentence has `{name}` places; `{count:page|pages}` becomes `1 page` or `2 pages`. A file that is added here is one
+more language of the screens; what it lacks is said in English.
+"""
+
+from __future__ import annotations
+
+import functools
+import string
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rag.types import Notice
+
+Language = str
+FOLDER = Path(__file__).resolve().parent
+
+
+def found(folder: Path) -> tuple[Language, ...]:
+    """Return the languages that have a file in `folder`."""
+    return tuple(sorted(file.stem for file in folder.glob("*.toml")))
+
+
+LANGUAGES = found(FOLDER)
+
+
+@functools.cache
+def sentences(language: Language) -> Mapping[str, str]:
+    """Return the sentences of `language` by key, English ones where it has no file or lacks some."""
+    if language not in LANGUAGES:
+        return sentences("en")
+    sections = tomllib.loads((FOLDER / f"{language}.toml").read_text(encoding="utf-8"))
+    own = {key: sentence for section in sections.values() for key, sentence in section.items()}
+    return own if language == "en" else {**sentences("en"), **own}
+
+
+def preferred(accepted: str) -> Language:
+    """Return the first language of an Accept-Language header that has a file, else English."""
+    tags = (tag.split(";")[0].split("-")[0].strip().lower() for tag in accepted.split(","))
+    return next((tag for tag in tags if tag in LANGUAGES), "en")
+
+
+def say(notice: Notice, language: Language) -> str:
+    """Put `notice` into a sentence of `language`."""
+    stored = {"reason": notice.params.get(f"why_{language}")}  # imports of before a reason was a code have it in words
+    return fill(sentences(language)[notice.code], {**stored, **notice.params}, language)
+
+
+def fill(sentence: str, values: Mapping[str, Any], language: Language = "en") -> str:
+    """Put `values` into the places of `sentence`. A value of `rag.types.because` is said in `language`."""
+    return _Filling(language).vformat(sentence, (), values)
+
+
+class _Filling(string.Formatter):
+    def __init__(self, language: Language) -> None:
+        self._language = language
+
+    def format_field(self, value: Any, spec: str) -> str:
+        if isinstance(value, Mapping):
+            return say(Notice(value["code"], value["params"]), self._language)
+        one, is_count, many = spec.partition("|")
+        if not is_count:
+            return str(super().format_field(value, spec))
+        return f"{value} {one if str(value) == '1' else many}"

@@ -1,0 +1,114 @@
+"""How much a chat server takes in at once, and how fast: learned from what it says of itself and from its calls."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from rag.models.failures import failures
+from rag.models.refusals import ServerKey, server_key
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+
+log = logging.getLogger(__name__)
+
+_WINDOW_FIELDS: Final = ("n_ctx", "max_model_len", "loaded_context_length", "context_length", "context_window")
+_OLLAMA_WINDOW: Final = 4_096  # tokens, where nothing else was set
+_ASK_SECONDS: Final = 2.0
+_LEAST_TOKENS: Final = 200  # of a prompt that tells a speed: shorter ones are mostly waiting
+_KEPT: Final = 5
+_MANY: Final = 100
+_SLOWEST_SHARE: Final = 0.8  # of the time that a request may be silent, for reading its prompt
+
+
+@dataclass(slots=True)
+class Pace:
+    """What is known of one model of one server, for as long as the process lives.
+
+    `window` is in tokens, `reads` and `writes` are tokens per second of the last calls; `slots` is how many requests
+    the server works on at a time.
+    """
+
+    window: int | None = None
+    slots: int | None = None
+    reads: list[float] = field(default_factory=list)
+    writes: list[float] = field(default_factory=list)
+    asked: bool = False
+    gates: dict[tuple[int, int], asyncio.Semaphore] = field(default_factory=dict)
+
+    def note(self, read: int, seconds: float, written: int, writing: float) -> None:
+        """Learn from a call that read so many tokens before its first one came, and then wrote so many."""
+        if read >= _LEAST_TOKENS and seconds > 0:
+            self.reads = [*self.reads, read / seconds][-_KEPT:]
+        if written >= 10 and writing > 0:
+            self.writes = [*self.writes, written / writing][-_KEPT:]
+
+    def seconds(self, read: int, written: int) -> float:
+        """About how long such a call takes; 0 where nothing is known. A prompt may be read faster a second time."""
+        reading = read / min(self.reads) if self.reads else 0.0
+        return reading + (written / min(self.writes) if self.writes else 0.0)
+
+    def room(self, tokens: int, silent: float) -> int:
+        """At most `tokens`, as many as fit the window and are read within the seconds that a request may be silent."""
+        window = tokens if self.window is None else min(tokens, self.window)
+        return min(window, int(min(self.reads) * silent * _SLOWEST_SHARE)) if self.reads else window
+
+    def gate(self) -> asyncio.Semaphore:
+        """Lets as many requests through at a time as the server works on."""
+        slots = self.slots or _MANY
+        return self.gates.setdefault((id(asyncio.get_running_loop()), slots), asyncio.Semaphore(slots))
+
+
+_paces: dict[ServerKey, Pace] = {}
+
+
+def pace_of(model: BaseChatModel) -> Pace:
+    return _paces.setdefault(server_key(model), Pace())
+
+
+async def learn(model: BaseChatModel) -> Pace:
+    """What is known of the model; the first time its server is asked what it tells of itself."""
+    pace = pace_of(model)
+    client = getattr(model, "root_async_client", None)
+    if pace.asked or client is None or not getattr(model, "openai_api_base", None):
+        return pace
+    pace.asked = True
+    try:
+        async with asyncio.timeout(_ASK_SECONDS):
+            await _ask(pace, client, str(getattr(model, "model_name", "")))
+    except failures() as error:  # a time-out is an OSError
+        log.info("a chat server tells nothing of its window (%s)", type(error).__name__)
+    return pace
+
+
+async def _ask(pace: Pace, client: Any, name: str) -> None:
+    quick = client.with_options(max_retries=0)
+    models = (await quick.models.list()).data or []
+    told = next((one for one in models if one.id == name), models[0] if len(models) == 1 else None)
+    fields = told.model_dump() if told is not None else {}
+    pace.window = pace.window or _window(fields.get("meta") or {}) or _window(fields)
+    root = quick.with_options(base_url=str(client.base_url).removesuffix("/").removesuffix("/v1"))
+    if fields.get("owned_by") == "llamacpp":
+        props = await root.get("/props", cast_to=object)
+        pace.window = _window(props.get("default_generation_settings") or {}) or pace.window
+        pace.slots = props.get("total_slots") or pace.slots
+    elif fields.get("owned_by") == "library":  # Ollama
+        shown = await root.post("/api/show", body={"model": name}, cast_to=object)
+        pace.window = pace.window or _ollama_window(shown)
+
+
+def _window(fields: dict[str, Any]) -> int | None:
+    return next((size for name in _WINDOW_FIELDS if isinstance(size := fields.get(name), int) and size > 0), None)
+
+
+def _ollama_window(shown: Any) -> int:
+    """What a model is loaded with: its own parameter, else the default, which is less than most models could take."""
+    words = str(shown.get("parameters", "")).split()
+    if "num_ctx" in words[:-1] and (size := words[words.index("num_ctx") + 1]).isdecimal():
+        return int(size)
+    told = shown.get("model_info", {}).items()
+    sizes = [int(size) for key, size in told if key.endswith(".context_length") and size]
+    return min([_OLLAMA_WINDOW, *sizes])

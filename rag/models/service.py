@@ -1,0 +1,206 @@
+"""Model services that the settings name by address: requests, repeats and batches of texts.
+
+Requests take the way of the settings' chat model (`environment.py`): its proxies and authorities, no redirects.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from functools import cache
+from typing import Any, Final, TypeVar
+
+import httpx2
+
+from rag.background import BACKGROUND
+from rag.errors import ModelError
+from rag.models.environment import environment_clients
+from rag.text import encodable, estimate_tokens
+
+MAX_REPLY_BYTES: Final = 64_000_000
+_TRIES: Final = 4
+_PAUSE, _LONGEST_PAUSE = 0.25, 8.0  # seconds before the first repeat, doubled for each more
+_REPEATABLE: Final = (429, 500, 502, 503, 504, 520, 529)
+_TOO_MUCH: Final = (400, 413, 422)
+_MOST_TEXTS, _MOST_TOKENS = 64, 16_000  # in a request, until a service refuses as many
+_SHORTEST: Final = 200  # characters; a text that is refused is cut in half down to here
+AWAY: Final = frozenset({"service_timeout", "service_unreachable", "service_busy", "service_failed"})
+"""Codes of failures that may pass."""
+
+Row = TypeVar("Row")
+Way = TypeVar("Way")
+Result = TypeVar("Result")
+
+
+class RefusedError(ModelError):
+    """A service does not understand a request, or its reply is of another kind. `status` is that of the reply."""
+
+    def __init__(self, code: str, status: int, **params: Any) -> None:
+        super().__init__(code, status=status, **params)
+        self.status = status
+
+
+class Service:
+    """JSON requests below one address. Safe to share between threads; must not be called in the loop of runs."""
+
+    def __init__(self, base_url: str, key: str, setting: str) -> None:
+        """`setting` names the address in errors, such as EMBEDDING_BASE_URL."""
+        self._base_url = base_url.rstrip("/")
+        self._headers = {"authorization": f"Bearer {key}"} if key else {}
+        self._named = {"host": httpx2.URL(base_url).netloc.decode(), "setting": setting}
+
+    @property
+    def host(self) -> str:
+        return self._named["host"]
+
+    def ask(self, path: str, body: Mapping[str, Any], seconds: float) -> Any:
+        """The JSON that a POST to `path` is answered with, after all repeats. Raises ModelError."""
+        url = self._base_url if self._base_url.endswith(path) else f"{self._base_url}{path}"
+        headers = {**self._headers, "content-type": "application/json", "accept": "application/json"}
+        try:
+            status, content = post(url, json.dumps(body).encode(), headers, seconds=seconds)
+        except TimeoutError as error:
+            raise self.late(seconds) from error
+        except ConnectionError as error:
+            raise ModelError("service_unreachable", **self._named) from error
+        if not 200 <= status < 300:
+            raise self._problem(status)
+        try:
+            return json.loads(content)
+        except (ValueError, RecursionError) as error:
+            raise self.unusable() from error
+
+    def late(self, seconds: float) -> ModelError:
+        """What to raise for a reply that did not come in time."""
+        return ModelError("service_timeout", seconds=f"{seconds:g}", **self._named)
+
+    def unusable(self) -> RefusedError:
+        """What to raise for a reply of another kind."""
+        return RefusedError("service_unusable", 200, **self._named)
+
+    def _problem(self, status: int) -> ModelError:
+        if status in (401, 403):
+            key = self._named["setting"].replace("BASE_URL", "API_KEY")
+            return ModelError("service_wrong_key", key=key, **self._named)
+        if status == 429:
+            return ModelError("service_busy", **self._named)
+        if 400 <= status < 500:
+            return RefusedError("service_wrong_address" if status == 404 else "service_refused", status, **self._named)
+        return ModelError("service_failed", status=status, **self._named)
+
+
+def post(url: str, content: bytes, headers: Mapping[str, str], *, seconds: float) -> tuple[int, bytes]:
+    """Status and body of the reply, repeated where that may help and there is time. Blocks.
+
+    Raises TimeoutError, ConnectionError, and ModelError for a proxy that is set up wrong.
+    """
+    try:
+        return BACKGROUND.wait(_posted(url, content, {**headers, "accept-encoding": "identity"}, seconds))
+    except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+        raise ConnectionError(type(error).__name__) from error
+
+
+async def _posted(url: str, content: bytes, headers: Mapping[str, str], seconds: float) -> tuple[int, bytes]:
+    now = asyncio.get_running_loop().time
+    ends = now() + seconds
+    for tried in range(1, _TRIES + 1):
+        asked_for, problem, reply = "", None, (0, b"")
+        try:
+            async with asyncio.timeout_at(ends):
+                reply, asked_for = await _replied(url, content, headers, seconds)
+        except httpx2.TimeoutException as error:
+            raise TimeoutError from error
+        except httpx2.TransportError as error:
+            problem = error
+        pause = _pause(tried, asked_for)
+        if tried == _TRIES or now() + pause >= ends or (problem is None and reply[0] not in _REPEATABLE):
+            break
+        await asyncio.sleep(pause)
+    if problem is not None:
+        raise problem
+    return reply
+
+
+async def _replied(
+    url: str, content: bytes, headers: Mapping[str, str], seconds: float
+) -> tuple[tuple[int, bytes], str]:
+    """The reply, and its Retry-After."""
+    headers = {"user-agent": "Pagelight", **headers}
+    async with _client().stream("POST", url, content=content, headers=headers, timeout=seconds) as response:
+        body = bytearray()
+        async for piece in response.aiter_raw():
+            body += piece
+            if len(body) > MAX_REPLY_BYTES:
+                raise httpx2.ReadError("the reply is too large")
+        return (response.status_code, bytes(body)), response.headers.get("retry-after", "")
+
+
+@cache
+def _client() -> httpx2.AsyncClient:
+    client: httpx2.AsyncClient = environment_clients()["http_async_client"]
+    return client
+
+
+def _pause(tried: int, asked_for: str) -> float:
+    """Seconds: those of Retry-After, a number or a date, and up to twice as many more with each try."""
+    more = random.uniform(0.0, min(_LONGEST_PAUSE, _PAUSE * 2.0 ** (tried - 1)))
+    try:
+        return max(0.0, float(asked_for)) + more
+    except ValueError:
+        pass
+    try:
+        return max(0.0, (parsedate_to_datetime(asked_for) - datetime.now(UTC)).total_seconds()) + more
+    except (ValueError, TypeError):
+        return more
+
+
+def first_understood(ways: Sequence[Way], ask: Callable[[Way], Result]) -> tuple[Way, Result]:
+    """The first way of asking that the service understands, and what it said. Raises ModelError."""
+    refused: list[RefusedError] = []
+    for way in ways:
+        try:
+            return way, ask(way)
+        except RefusedError as error:
+            refused.append(error)
+    raise min(refused, key=lambda error: error.status in (404, 405))
+
+
+class Batches:
+    """Texts sent several at a time: fewer once the service refuses as many, and cut where it refuses one."""
+
+    def __init__(self) -> None:
+        self._most = _MOST_TEXTS
+        self._cut = 0
+
+    def rows(self, texts: Iterable[str], ask: Callable[[Sequence[str]], Sequence[Row]]) -> list[Row]:
+        """One row a text, in their order. Raises what `ask` does."""
+        found: list[Row] = []
+        batch: list[str] = []
+        tokens = 0
+        for text in map(encodable, texts):
+            size = estimate_tokens(text)
+            if batch and (len(batch) >= self._most or tokens + size > _MOST_TOKENS):
+                found += self._asked(batch, ask)
+                batch, tokens = [], 0
+            batch.append(text)
+            tokens += size
+        return found + (self._asked(batch, ask) if batch else [])
+
+    def _asked(self, texts: Sequence[str], ask: Callable[[Sequence[str]], Sequence[Row]]) -> list[Row]:
+        try:
+            return list(ask(texts))
+        except RefusedError as error:
+            if error.status not in _TOO_MUCH or (len(texts) == 1 and len(texts[0]) <= _SHORTEST):
+                raise
+        if len(texts) == 1:
+            self._cut += 1
+            return self._asked([texts[0][: len(texts[0]) // 2]], ask)
+        half, cut = (len(texts) + 1) // 2, self._cut
+        found = [*self._asked(texts[:half], ask), *self._asked(texts[half:], ask)]
+        if self._cut == cut:  # it was their number, not one of them
+            self._most = min(self._most, half)
+        return found

@@ -1,0 +1,120 @@
+"""Numbers as they are written: in digits with any marks of thousands and decimals, in Chinese and in English words."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+from types import MappingProxyType
+from typing import Final
+
+DIGITS: Final = (
+    r"(?:\d{1,3}(?:,\d{2,3}){0,12},\d{3}(?!\d)(?:\.\d+)?"  # 1,234,567.8 and 12,34,567
+    r"|\d{1,3}(?:[ '’]\d{3}){1,12}(?!\d)(?:[.,]\d+)?"  # 1 234 567,8 and 1'234'567
+    r"|\d{1,3}(?:(?:\.\d{3}){2,12}(?!\d)(?:,\d+)?|(?:\.\d{3}){1,12},\d+)"  # 1.234.567 and 1.234,5
+    r"|0,\d+|\d+,\d{1,2}(?![\d,])|\d*\.\d+|\d+)"  # 3,5 and .5
+)
+"""A number in digits. Of no-break and thin spaces NFKC makes the plain ones that part thousands here."""
+HAN_DIGITS: Final = "〇零一二两三四五六七八九"
+HAN_PLACES: Final = MappingProxyType({"十": 10, "百": 100, "千": 1000, "万": 10_000, "亿": 100_000_000})
+_HAN_VALUES: Final = {sign: value for value, sign in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2}
+_SMALL: Final = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
+    "eighteen nineteen"
+).split()
+_TENS: Final = "twenty thirty forty fifty sixty seventy eighty ninety".split()
+WORDS: Final = MappingProxyType(
+    {word: value for value, word in enumerate(_SMALL)} | {word: 10 * place for place, word in enumerate(_TENS, 2)}
+)
+SCALES: Final = MappingProxyType(
+    {
+        "hundred": 10**2, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12, "dozen": 12,
+        "lakh": 10**5, "crore": 10**7, "k": 10**3, "mn": 10**6, "bn": 10**9, "tn": 10**12,
+    }
+)  # fmt: skip
+_IRREGULAR: Final = {"one": "first", "two": "second", "three": "third", "five": "fifth", "eight": "eighth"} | {
+    "nine": "ninth",
+    "twelve": "twelfth",
+}
+ORDINALS: Final = MappingProxyType(
+    {_IRREGULAR.get(word, re.sub("y$", "ie", word) + "th"): value for word, value in WORDS.items() if value}
+)
+_UNDER_100: Final = rf"(?:(?:{'|'.join(_TENS)})(?:[ -](?:{'|'.join(_SMALL[1:10])}))?|{'|'.join(_SMALL)})"
+_UNDER_1000: Final = rf"(?:(?:{_UNDER_100}|an?) hundred(?: (?:and )?{_UNDER_100})?|{_UNDER_100})"
+_LARGE: Final = r"(?:thousand|million|billion|trillion|dozen|lakh|crore)"
+ENGLISH: Final = (
+    rf"\b(?:(?:{_UNDER_1000}|an?) {_LARGE}(?:,? (?:and )?{_UNDER_1000} (?:thousand|million)){{0,2}}"
+    rf"(?:,? (?:and )?{_UNDER_1000})?|{_UNDER_1000})\b"
+)
+"""A whole number in English words: twenty-five, a hundred and five, two million three hundred thousand."""
+
+
+def number_in_digits(text: str) -> Decimal:
+    """Return the value of a match of DIGITS. A comma before three digits separates thousands; so do two points."""
+    bare = re.sub("[ '’]", "", text)
+    last = max(bare.rfind(","), bare.rfind("."))
+    mark, tail = bare[last : last + 1], bare[last + 1 :]
+    decimal = mark == "." or len(tail) != 3 or bare != text or "." in bare or bare.startswith("0,")
+    if last < 0 or bare.count(mark) > 1 or not decimal:
+        return Decimal(re.sub("[,.]", "", bare))
+    return Decimal(re.sub("[,.]", "", bare[:last]) + "." + tail)
+
+
+def chinese_number(text: str) -> Decimal:
+    """The number that Chinese numerals say, by places (三百二十, 3万5000, 三点五亿) or digits (二〇二五).
+
+    Raises ValueError for none.
+    """
+    whole, point, part = text.partition("点")
+    if point:
+        digits = "".join(str(_digit(one)) for one in part.rstrip("万亿"))
+        return (chinese_number(whole) + Decimal(f"0.{digits}")) * _scale(part)
+    if whole and not set(whole) & set(HAN_PLACES):
+        return Decimal(whole if whole[0].isascii() else "".join(str(_digit(one)) for one in whole))
+    return _by_places(whole)
+
+
+def _by_places(text: str) -> Decimal:
+    total = section = Decimal(0)
+    digit: Decimal | None = None
+    place = 0
+    for one in re.findall(r"[\d.]+|\D", text):
+        before, place = place, HAN_PLACES.get(one, 0)
+        if not place:
+            digit = Decimal(one) if one[0].isascii() else Decimal(_digit(one))
+            if before >= 100 and one == text[-1] and digit:  # 三万五 is 35,000
+                digit *= before // 10
+        elif place < 10_000:
+            section, digit = section + (1 if digit is None else digit) * place, None
+        else:
+            whole = section + (digit or 0)
+            total = total + whole * place if place == 10_000 else (total + whole) * place
+            section, digit = Decimal(0), None
+    if not text:
+        raise ValueError("no numeral")
+    return total + section + (digit or 0)
+
+
+def _digit(sign: str) -> int:
+    if sign not in _HAN_VALUES:
+        raise ValueError(sign)
+    return _HAN_VALUES[sign]
+
+
+def _scale(part: str) -> int:
+    scale = 1
+    for sign in part:
+        scale *= HAN_PLACES.get(sign, 1)
+    return scale
+
+
+def english_number(text: str) -> Decimal:
+    """Return the value of a match of ENGLISH."""
+    total = part = 0
+    for word in re.findall("[a-z]+", text.lower()):
+        if word == "hundred":
+            part = (part or 1) * 100
+        elif word in SCALES:
+            total, part = total + (part or 1) * SCALES[word], 0
+        elif word not in ("and", "a", "an"):
+            part += WORDS[word]
+    return Decimal(total + part)

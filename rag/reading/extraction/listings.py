@@ -1,0 +1,207 @@
+"""Listings of code as they are copied: whole lines with their indentation, without the numbers and buttons beside them.
+
+Each becomes one `pre` that holds its text alone, whatever a highlighter made of it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from itertools import accumulate, islice
+from textwrap import dedent
+from typing import Any, Final
+
+from rag.reading.extraction.visible import declarations
+
+_NUMBER_CLASS = re.compile(
+    r"(?:^|[\s_-])(?:(?:code)?line[_-]?n(?:o|os|um|umber|umbers|ums)|ln[tn]?|gutter|blob-num|linenodiv|ln-n\w*)(?:$|[\s_-])"
+    r"|linenumber",
+    re.IGNORECASE,
+)
+_NUMBER_ANCHOR = re.compile(r"^#?(?:[\w-]+-)?(?:L|line-?)\d+$", re.IGNORECASE)
+_LINE_CLASS = re.compile(r"line|row", re.IGNORECASE)
+_LINE_TAGS: Final = frozenset(["div", "p", "li", "tr", "ol", "ul", "table", "tbody", "pre"])
+_CODE_CLASS = re.compile(
+    r"(?:^|[\s_-])(?:code|blob|hljs|highlight\w*|syntaxhighlighter|line)(?:$|[\s_-])", re.IGNORECASE
+)
+_COPY = re.compile(
+    r"\W*(?:copy|copied|copy (?:code|to clipboard)|复制(?:代码)?|複製(?:程式碼)?|コピー)\W*", re.IGNORECASE
+)
+_LINE_DISPLAYS: Final = frozenset(["block", "flex", "grid", "table-row"])
+_PRE_SPACES: Final = frozenset(["pre", "pre-wrap", "break-spaces"])
+_MONOSPACE: Final = ("mono", "courier", "consolas", "menlo")
+_WRAPPERS = 3
+_MAX_BESIDE = 120
+_CONTROLS: Final = (
+    ".//button|.//*[@role='button' or contains(@class,'copy') or contains(@class,'gutter') or contains(@class,'line')]"
+)
+_CODE_CELLS: Final = "//td[.//pre or .//code or contains(@class,'code')][not(ancestor::pre)]"
+_LISTINGS: Final = "//*[contains(@style,'white-space')][not(self::pre)]|//code[br][not(ancestor::pre)]"
+
+
+def write_listings(tree: Any) -> None:
+    """Make each listing of code in `tree` one `pre` of plain text."""
+    for table in dict.fromkeys(
+        one for cell in tree.xpath(_CODE_CELLS) for one in islice(cell.iterancestors("table"), 1)
+    ):
+        _unwrap(table)
+    for node in tree.xpath(_LISTINGS):
+        if _is_listing(node):
+            node.tag = "pre"
+    for pre in tree.xpath("//pre[not(ancestor::pre)]"):
+        _drop_controls(pre)
+        code = code_of(pre)
+        for child in list(pre):
+            pre.remove(child)
+        pre.text = code
+        previous = pre.getprevious()
+        if previous is not None and _goes_on(previous, pre):
+            pre.text = f"{previous.text}\n{code}"
+            previous.drop_tree()
+        for figure in islice(pre.iterancestors("figure"), 1):
+            figure.tag = "div"  # pictures have captions, of which little is text
+            figure.attrib.pop("class", None)
+
+
+def _goes_on(before: Any, pre: Any) -> bool:
+    """Whether a line of code that is a `pre` by itself follows on one like it."""
+    is_alike = before.tag == "pre" and before.get("class") == pre.get("class") and pre.get("class")
+    return bool(is_alike and "\n" not in pre.text.strip("\n") and not (before.tail or "").strip())
+
+
+@dataclass(slots=True)
+class _Code:
+    """The text of a listing while it is gathered; `lines` are the elements that are one line each."""
+
+    lines: frozenset[Any]
+    pieces: list[str] = field(default_factory=list)
+    size: int = 0
+    is_numbered: bool = False
+
+    def add(self, text: str | None) -> None:
+        if text:
+            self.pieces.append(text)
+            self.size += len(text)
+
+    def end_line(self) -> None:
+        if self.pieces and not self.pieces[-1].endswith("\n"):
+            self.add("\n")
+
+
+def code_of(node: Any) -> str:
+    """The text of a listing, line by line."""
+    code = _Code(_lines_in(node))
+    _gather(node, code)
+    text = "".join(code.pieces)
+    return dedent(text.expandtabs(4)) if code.is_numbered else text
+
+
+def _gather(node: Any, code: _Code) -> None:
+    code.add(node.text)
+    for child in node:
+        is_line = _is_line(child, code.lines)
+        if child.tag == "br":
+            code.add("\n")
+        elif _is_number(child):
+            code.is_numbered = True
+        elif isinstance(child.tag, str) and child.tag != "button":
+            if is_line:
+                code.end_line()
+            before = code.size
+            _gather(child, code)
+            if is_line and code.size == before:
+                code.add("\n")  # an empty line
+            elif is_line:
+                code.end_line()
+        if not is_line or (child.tail or "").strip():
+            code.add(child.tail)
+
+
+def _lines_in(node: Any) -> frozenset[Any]:
+    """The elements that a stylesheet alone draws as a line each: alike, side by side, without a line end anywhere."""
+    if "\n" in node.text_content().strip() or node.find(".//br") is not None:
+        # What stands between lines is a line end by itself.
+        return frozenset()
+    box = node
+    while len(box) == 1 and not (box.text or "").strip():
+        box = box[0]
+    names = {(child.tag, (child.get("class") or "").partition(" ")[0]) for child in box}
+    alike = len(box) > 1 and len(names) == 1 and not any((child.tail or "").strip() for child in box)
+    return frozenset(box) if alike and (box[0].tag == "code" or _LINE_CLASS.search(names.pop()[1])) else frozenset()
+
+
+def _is_line(node: Any, lines: frozenset[Any]) -> bool:
+    return node in lines or node.tag in _LINE_TAGS or declarations(node).get("display") in _LINE_DISPLAYS
+
+
+def _is_number(node: Any) -> bool:
+    """Whether an element is the number of a line, by what it is called and holds."""
+    return _named_number(node) and all(map(str.isdigit, node.text_content().split()))
+
+
+def _named_number(node: Any) -> bool:
+    return bool(
+        _NUMBER_CLASS.search(node.get("class") or "")
+        or (node.get("data-line-number") and node.tag != "tr")
+        or declarations(node).get("user-select") == "none"
+        or (node.tag == "a" and _NUMBER_ANCHOR.match(node.get("href") or node.get("id") or node.get("name") or ""))
+    )
+
+
+def _unwrap(table: Any) -> None:
+    """Make a table that sets numbers beside the lines of a listing a listing."""
+    rows = [[cell for cell in row if cell.tag in ("td", "th")] for row in table.iter("tr")]
+    rows = [cells for cells in rows if cells]
+    if any(len(cells) < 2 or not all(map(_is_number_cell, cells[:-1])) for cells in rows):
+        return
+    if not all(_is_code_cell(cells[-1]) for cells in rows):
+        return
+    listing = table.makeelement("pre")
+    listing.text = "\n".join(code_of(cells[-1]).strip("\n") for cells in rows)
+    listing.tail = table.tail
+    table.tail = None
+    table.getparent().replace(table, listing)
+
+
+def _is_number_cell(cell: Any) -> bool:
+    if not all(map(str.isdigit, cell.text_content().split())):
+        return False
+    return _named_number(cell) or any(map(_named_number, cell.iterdescendants()))
+
+
+def _is_code_cell(cell: Any) -> bool:
+    return (
+        bool(_CODE_CLASS.search(cell.get("class") or ""))
+        or cell.find(".//pre") is not None
+        or (len(cell) == 1 and cell[0].tag == "code")
+    )
+
+
+def _is_listing(node: Any) -> bool:
+    """Whether an element that is no `pre` is drawn as one."""
+    if node.tag == "code" and node.find("br") is not None:
+        return bool(node.getparent().text_content().strip() == node.text_content().strip())
+    style = declarations(node)
+    fonts = style.get("font", "") + style.get("font-family", "")
+    is_code = node.tag == "code" or any(name in fonts for name in _MONOSPACE)
+    is_code = is_code or bool(_CODE_CLASS.search(node.get("class") or ""))
+    is_kept = style.get("white-space", "").partition(" ")[0] in _PRE_SPACES
+    return is_code and is_kept and node.find(".//pre") is None and "\n" in node.text_content()
+
+
+def _drop_controls(pre: Any) -> None:
+    """Take away what stands around a listing to use it: buttons, and numbers in elements of their own."""
+    size = len(pre.text_content())
+    for box in islice(pre.iterancestors(), _WRAPPERS):
+        if box.tag in ("body", "main", "article") or _is_longer(box, size + _MAX_BESIDE + size // 2):
+            break
+        for node in box.xpath(_CONTROLS):
+            is_control = node.tag == "button" or _COPY.fullmatch(node.text_content()) or _is_number(node)
+            if is_control and node is not pre and pre not in node.iterdescendants():
+                node.drop_tree()
+        if not "".join(box.xpath(".//text()[not(ancestor::pre)]")).strip():
+            box.attrib.pop("class", None)  # a box named for its toolbar would pass for controls
+
+
+def _is_longer(node: Any, limit: int) -> bool:
+    return any(size > limit for size in accumulate(map(len, node.itertext())))

@@ -1,0 +1,60 @@
+"""Notebooks (.ipynb): their texts, their code with its language, and what it printed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from rag.errors import IngestError
+from rag.reading.extract import html_markdown
+from rag.reading.extraction.clean import without_targets
+from rag.reading.extraction.render import fenced
+from rag.reading.parser import Extracted
+from rag.reading.properties import described
+from rag.web.guard import shown
+
+
+def read_notebook(body: bytes, url: str) -> Extracted:
+    """The cells of a notebook of format 3 or 4.
+
+    Raises IngestError: "office_broken", "document_too_long", "document_no_text".
+    """
+    try:
+        book = json.loads(body)
+        about = book.get("metadata", {})
+        language = str(about.get("kernelspec", {}).get("language") or about.get("language_info", {}).get("name", ""))
+        cells = [cell for sheet in (book, *book.get("worksheets", ())) for cell in sheet.get("cells", ())]
+        text = "\n\n".join(part for cell in cells for part in _parts(cell, language))
+    except (AttributeError, TypeError, ValueError) as error:
+        raise IngestError("office_broken", url=shown(url)) from error
+    return described(text, url, title=str(about.get("title") or ""))
+
+
+def _parts(cell: dict[str, Any], language: str) -> Iterator[str]:
+    source = _joined(cell.get("source") or cell.get("input") or "")
+    if cell.get("cell_type") == "heading":
+        yield f"{'#' * int(cell.get('level', 1))} {source}"
+    elif cell.get("cell_type") != "code":
+        yield without_targets(source)
+    elif source.strip():
+        yield fenced(source, language)
+        for output in cell.get("outputs", ()):
+            yield _printed(output)
+
+
+def _printed(output: dict[str, Any]) -> str:
+    """What a cell printed, in the richest form that is text."""
+    if "ename" in output:
+        return fenced(f"{output['ename']}: {output.get('evalue', '')}")
+    forms = {name.rpartition("/")[2]: _joined(form) for name, form in output.get("data", output).items()}
+    if "<table" in forms.get("html", ""):
+        return html_markdown(forms["html"])
+    text = next((forms[name] for name in ("markdown", "latex") if name in forms), "")
+    return without_targets(text) or (
+        fenced(printed) if (printed := forms.get("plain") or forms.get("text", "")) else ""
+    )
+
+
+def _joined(value: object) -> str:
+    return ("".join(map(str, value)) if isinstance(value, list) else str(value)).rstrip()

@@ -1,0 +1,218 @@
+"""Arithmetic in words, in English and Chinese, written with signs: "240 的 15%" as `240 * 15%`.
+
+The words are those of the four operations, of parts, powers and changes, in the forms that each language has for them.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable
+from typing import Final
+
+from rag.quantities.numerals import SCALES, WORDS
+
+HAN_NUMERALS: Final = "〇零一二两三四五六七八九十百千万亿"
+_NUMBER: Final = (
+    rf"(?:\([^()]*\)|(?<![\d.,])(?:\d{{1,3}}(?:,\d{{3}})++(?!\d)|\d++)(?:\.\d++)?(?: ?%|[万亿])?"
+    rf"|(?<![点{HAN_NUMERALS}])[{HAN_NUMERALS}]++(?:点[{HAN_NUMERALS}]++)?%?)"
+)
+_SCALES: Final = {word: SCALES[word] for word in ("hundred", "thousand", "million", "billion", "trillion")}
+_NUMERAL: Final = rf"(?:{'|'.join(sorted((*WORDS, *_SCALES), key=len, reverse=True))})"
+_NUMERALS: Final = re.compile(
+    rf"(?<![\w-]){_NUMERAL}(?:(?:[ -]| and ){_NUMERAL}\b)*"
+    rf"(?: point(?P<digits>(?: (?:{'|'.join(WORDS)})\b)+))?(?![\w-])",
+    re.IGNORECASE,
+)
+_FRACTIONS: Final = {
+    "half": 2, "halve": 2, "third": 3, "quarter": 4, "fourth": 4, "fifth": 5, "sixth": 6, "seventh": 7, "eighth": 8,
+    "ninth": 9, "tenth": 10, "hundredth": 100,
+}  # fmt: skip
+_SIMPLIFIED: Final = str.maketrans(
+    "減負幾個換計請萬億兩點與總積為於塊漲價攝華氏數", "减负几个换计请万亿两点与总积为于块涨价摄华氏数"
+)
+_MONEY: Final = re.compile(
+    r"[$€£¥]|(?<=[\d万亿])(?:(?:美|欧|日|港)?元|英镑|人民币|块钱?)|(?<=\d) (?:dollar|euro|usd|eur|gbp|cny|rmb)s?\b",
+    re.IGNORECASE,
+)
+_RISE: Final = "(?:增长|增加|增多|上涨|上升|上浮|上调|提高|加价|涨价|涨)"
+_FALL: Final = "(?:减少|下降|下跌|下浮|下调|降低|降价|减价|跌|降)"
+_SHARE: Final = "(?:百分之(?:几|多少)?|百分比|多少百分比)"
+
+
+def _read(form: str) -> re.Pattern[str]:
+    """The pattern of a form, in which A and B stand for numbers."""
+    numbers = {"A": f"(?P<a>{_NUMBER})", "B": f"(?P<b>{_NUMBER})"}
+    return re.compile(re.sub(r"\b[AB]\b|(?<![A-Za-z])[AB](?![A-Za-z])", lambda one: numbers[one[0]], form), re.I)
+
+
+# A whole message that asks what part one number is of another, or how much it has changed.
+RATIOS: Final = tuple(
+    (_read(form.replace("SHARE", _SHARE).replace("RISE", _RISE).replace("FALL", _FALL)), signs)
+    for form, signs in (
+        (r"A is what per ?cent(?:age)? of B", r"\g<a> / \g<b>"),
+        (r"what per ?cent(?:age)? of B is A", r"\g<a> / \g<b>"),
+        (r"what per ?cent(?:age)? is A of B", r"\g<a> / \g<b>"),
+        (r"A as an? per ?cent(?:age)? of B", r"\g<a> / \g<b>"),
+        (r"(?:the )?per ?cent(?:age)? (?:increase|rise|growth|change) from A to B", r"(\g<b> - \g<a>) / \g<a>"),
+        (r"(?:the )?per ?cent(?:age)? (?:decrease|drop|fall|reduction) from A to B", r"(\g<a> - \g<b>) / \g<a>"),
+        (r"A[占是]B的?SHARE", r"\g<a> / \g<b>"),
+        (r"A比B[多高大][了出]?SHARE", r"(\g<a> - \g<b>) / \g<b>"),
+        (r"A比B[少低小]了?SHARE", r"(\g<b> - \g<a>) / \g<b>"),
+        (r"从?A(?:RISE)?[到至]B,?RISE了?SHARE", r"(\g<b> - \g<a>) / \g<a>"),
+        (r"从?A(?:FALL)?[到至]B,?FALL了?SHARE", r"(\g<a> - \g<b>) / \g<a>"),
+    )
+)
+
+Write = Callable[[re.Match[str]], str]
+
+
+def _fraction(found: re.Match[str]) -> str:
+    return f"({found[1] or 1}/{_FRACTIONS[found[2].lower()]})"
+
+
+def _discount(found: re.Match[str]) -> str:
+    """八折 is eight tenths, 八五折 and 85折 are 85 hundredths."""
+    digits = "".join(
+        str(HAN_NUMERALS[1:].replace("两", "").find(one)) if one in HAN_NUMERALS else one for one in found[1]
+    )
+    return f" * 0.{digits}"
+
+
+def _listed(sign: str) -> Write:
+    """The numbers of a list between signs; without a sign, their mean."""
+
+    def write(found: re.Match[str]) -> str:
+        numbers = re.findall(_NUMBER, found[1])
+        joined = f" {sign or '+'} ".join(numbers)
+        return f"({joined})" if sign else f"(({joined}) / {len(numbers)})"
+
+    return write
+
+
+def _changed(sign: str) -> Write:
+    """One number more or less another; a part is a part of the first, as per cent are."""
+
+    def write(found: re.Match[str]) -> str:
+        by = f"{found['a']} * {found['b']}" if found["b"].startswith("(") else found["b"]
+        return f"{found['a']} {sign} {by}"
+
+    return write
+
+
+def _series(found: re.Match[str]) -> str:
+    """The sum of all whole numbers from one to another."""
+    first, last = found["a"], found["b"]
+    return f"(({first} + {last}) * ({last} - {first} + 1) / 2)"
+
+
+_SEVERAL: Final = (
+    ("sum|total", "总?和", "+"),
+    ("product", "乘?积", "*"),
+    ("quotient|ratio", "商|比值", "/"),
+    ("average|avg|mean", "平均[数值]?|均值", ""),
+)
+_FORMS: Final[tuple[tuple[str, str | Write], ...]] = (
+    (rf"百分之({_NUMBER})", r"\1%"),
+    (rf"({_NUMBER})分之({_NUMBER})", r"(\2/\1)"),
+    (r" ?\bper ?cent\b", "%"),
+    (rf"\b(?:({_NUMBER})|an?) ({'|'.join(_FRACTIONS)})s?\b(?! (?:an?|past)\b)", _fraction),
+    (r"\bhalf of\b", "0.5 * "),
+    (rf"({_NUMBER})个半", r"(\1 + 0.5)"),
+    (rf"({_NUMBER})([米斤克升吨磅码天周]|公[里斤]|英[里尺寸]|小时)半", r"(\1 + 0.5) \2"),
+    (r"半(?=[个公千平立]?[米斤克里升吨磅码时分天周小])", "0.5 * "),
+    (rf"([华摄]氏)([零负]?下?-?{_NUMBER})度", r"\2\1度"),
+    (rf"(?:零下|负)(?={_NUMBER})", "-"),
+    (rf"({_NUMBER})开(?:平方|根号)", r"sqrt \1"),
+    (r"的一半", " * 0.5"),
+    *(
+        (rf"\b(?:the )?(?:{english}) of ({_NUMBER}(?:(?:, ?|,? and ){_NUMBER})++)", _listed(sign))
+        for english, _, sign in _SEVERAL
+    ),
+    *(
+        (
+            rf"(?<![、,])({_NUMBER}(?:(?:[、,]{_NUMBER})++(?:[和与跟及]{_NUMBER})?|[和与跟及]{_NUMBER}))"
+            rf"(?:这[{HAN_NUMERALS}几]个数)?的(?:{chinese})",
+            _listed(sign),
+        )
+        for _, chinese, sign in _SEVERAL
+    ),
+    (r"\b(?:the )?difference between A and B", r"(\g<a> - \g<b>)"),
+    (r"A[和与跟]B的差值?", r"(\g<a> - \g<b>)"),
+    (rf"\badd(?: up)? ({_NUMBER}(?:, ?{_NUMBER})*,? (?:and|to|with) {_NUMBER})", _listed("+")),
+    (r"\b(?:the )?sum of (?:all )?(?:the )?(?:(?:whole )?numbers |integers )?(?:from )?A to B", _series),
+    (r"从?A(?:一直)?加?[到至]B(?:的总?和)?", _series),
+    (r"\b(?:subtract|deduct|take(?: away)?) A (?:from|off) B", r"\g<b> - \g<a>"),
+    (r"\bmultiply A (?:by|with|and) B", r"\g<a> * \g<b>"),
+    (r"\bdivide A (?:by|into) B(?: (?:equal )?parts)?", r"\g<a> / \g<b>"),
+    (r"\b(?:increase|raise) A by B", _changed("+")),
+    (r"\b(?:decrease|reduce|lower|cut) A by B", _changed("-")),
+    (r"A (?:is )?(?:increased|raised) by B", _changed("+")),
+    (r"A (?:is )?(?:decreased|reduced|lowered|cut) by B", _changed("-")),
+    (r"A off(?: of)? B", r"\g<b> - \g<a>"),
+    (r"从A[里中]?减[去掉]?B", r"\g<a> - \g<b>"),
+    (r"\bsplit A (?:by|between|among) B(?: ways| people)?", r"\g<a> / \g<b>"),
+    (r"A(?:平均|平)?分(?:成|给)B(?:个人|[份个人])", r"\g<a> / \g<b>"),
+    (r"A除(?!以)B", r"\g<b> / \g<a>"),
+    (rf"A{_RISE}了?B(?:之?后)?", _changed("+")),
+    (rf"A{_FALL}了?B(?:之?后)?", _changed("-")),
+    (rf"打([{HAN_NUMERALS[2:11]}\d]{{1,2}})折(?:之?后)?", _discount),
+    (rf"的({_NUMBER})次[方幂]", r"**\1"),
+    (rf"({_NUMBER})的平方根", r"sqrt \1"),
+    (rf"({_NUMBER})的立方根", r"cbrt \1"),
+    (r"\b(?:the )?square root of\b|根号下?|√", "sqrt "),
+    (r"\b(?:the )?cube root of\b", "cbrt "),
+    (rf"\b(?:the )?(\d+)(?:st|nd|rd|th) power of ({_NUMBER})", r"\2**\1"),
+    (r" ?\bto the (?:power of )?(\d+)(?:st|nd|rd|th)?(?: power)?\b", r"**\1"),
+    (r" ?\bto the power(?: of)?\b|\^", "**"),
+    (r"\b(?:twice|double)\b", "2 *"),
+    (r"\bthrice|triple\b", "3 *"),
+    (r"\ban? (?=[a-z])", "1 "),
+    (r" ?\bsquared\b|的平方", "**2"),
+    (r" ?\bcubed\b|的立方", "**3"),
+    (r" ?\bfactorial\b|的?阶乘", "!"),
+    (r"(?:\b(?:an?|the) )?(?<![\d.,])(\d[\d.,]*+%) (?:\w+ on|of|on)\b", r"\1 *"),
+    (r"%的", "% *"),
+    (r"(?<=\)) ?of\b", " *"),
+    (rf"[里中]?的(?={_NUMBER}(?:%|倍)|\(|\d[\d.,]*%|百分之)", " *"),
+    (r"倍(?!的)|再(?=[加减乘除])", ""),
+    (r"\b(?:multiplied by|times)\b|乘以|乘上|乘|倍的|[×·✕]|(?<=\d) ?x ?(?=\d)", "*"),
+    (r"\bdivided by\b|除以|[÷⁄]|(?<=[米里])每", "/"),
+    (r"\bplus\b|加上|加(?!仑)", "+"),
+    (r"\bminus\b|减去|减|[−–]", "-"),
+)
+_RULES: Final = tuple((_read(form), signs) for form, signs in _FORMS)
+_NEEDLESS: Final = re.compile(r"(?<=[\u4e00-\u9fff]) (?!in )|(?<! in) (?=[\u4e00-\u9fff])|(?<=\d) (?=%)")
+
+
+def tidied(text: str) -> str:
+    """Characters in their plain forms, without needless spaces, and without the currency where there is but one."""
+    text = unicodedata.normalize("NFKC", text.replace("²", "^2").replace("³", "^3").replace("’", "'"))
+    text = text.translate(_SIMPLIFIED)
+    text = _NEEDLESS.sub("", " ".join(text.split()))
+    text = re.sub(r"\bas an? per ?cent(?:age)?$", "in %", text.rstrip(" ?."), flags=re.IGNORECASE)
+    if len(kinds := {one.strip().lower() for one in _MONEY.findall(text)}) == 1 or not kinds:
+        text = _MONEY.sub("", text)
+    return _NUMERALS.sub(lambda one: _numeral(one[0], one["digits"] or ""), text)
+
+
+def in_signs(text: str) -> str:
+    """A tidied text with signs in the place of the words of arithmetic."""
+    for form, signs in _RULES:
+        text = form.sub(signs, text)
+    return text
+
+
+def _numeral(said: str, digits: str) -> str:
+    """An English number in digits."""
+    whole = section = 0.0
+    for word in re.findall(r"[a-z]+", said.lower().removesuffix(digits.lower()).removesuffix(" point")):
+        scale = _SCALES.get(word, 0)
+        if scale == 100:
+            section = max(section, 1) * 100
+        elif scale:
+            whole, section = whole + max(section, 1) * scale, 0
+        else:
+            section += WORDS.get(word, 0)
+    part = "".join(f"{WORDS[word.lower()]}" for word in digits.split())
+    return f"{whole + section:.0f}{f'.{part}' if part else ''}"

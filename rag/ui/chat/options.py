@@ -1,0 +1,253 @@
+"""Answer options: strategy, model parameters, the way to combine passages, memory, and limits."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+import streamlit as st
+
+from rag.errors import RagError
+from rag.locales import say
+from rag.reasoning.composing import COMPOSE
+from rag.reasoning.history import MEMORIES, WINDOW
+from rag.ui.chat.filters import draw_strategy
+from rag.ui.kit.choices import Choices
+from rag.ui.kit.escape import escape_line
+from rag.ui.kit.session import browser, chat_in_use, keep_chat, recall_chat, session
+from rag.ui.kit.strings import Language, counted, label
+
+if TYPE_CHECKING:
+    from rag.app import App, ChatOptions
+
+_LIMITS = {"calls": (1, 100, 1), "tokens": (100, 10_000_000, 500), "seconds": (1, 600, 5)}
+_SAMPLING: Final = {
+    "max_tokens": (1, 100_000, 100),
+    "top_p": (0.01, 1.0, 0.05),
+    "presence_penalty": (-2.0, 2.0, 0.1),
+    "frequency_penalty": (-2.0, 2.0, 0.1),
+    "seed": (0, 2**31 - 1, 1),
+}
+_MOST_STOPS: Final = 4  # as many as OpenAI's protocol takes
+_MODEL_NEEDED = ("calls", "tokens")
+OPTIONS, _WISH, _PROBLEM, _SERVED = "options", "option-wish", "option-problem", "model-served"
+
+
+def draw_options(app: App, language: Language) -> None:
+    """Draw the button that opens the choices, and count those that were changed."""
+    choices = st.popover(
+        label("options", language),  # another label would close it
+        icon=":material/tune:",
+        key=OPTIONS,
+        on_change="rerun",
+    )
+    # The room they will take is there from the start: the popover finds its place before they are drawn.
+    with choices, st.container(key="option-choices", height=_height(app), border=False):
+        st.caption(label("options_lead", language))
+        if choices.open:
+            draw_strategy(app, language)
+            chat = chat_in_use(app)
+            if chat is not None:
+                _draw_model(chat, app, language)
+                _draw_sampling(language)
+                _draw_compose(language)
+            _draw_memory(language)
+            if session().mode == "research":
+                _draw_research(language)
+            if session().mode == "judge":
+                _draw_judge(language, with_model=chat is not None)
+            _draw_limits(app, language, with_model=chat is not None)
+    if count := len(session().choices.options()):
+        st.caption(counted("options_chosen_one", "options_chosen", count, language), width="content")
+
+
+def _height(app: App) -> int:
+    height = 560 if chat_in_use(app) else 330
+    return height + {"research": 60, "judge": 120}.get(session().mode, 0)
+
+
+def _draw_model(chat: ChatOptions, app: App, language: Language) -> None:
+    if app.chats.own_allowed:
+        draw_model_name("fast_model", chat.fast_model, label("chat_fast_hint", language), app, language)
+        draw_problem(language)
+    temperature = app.settings.llm_temperature if chat.temperature is None else chat.temperature
+    st.session_state["option-temperature"] = float(temperature)
+    st.slider(
+        label("option_temperature", language),
+        0.0,
+        2.0,
+        step=0.1,
+        key="option-temperature",
+        on_change=_take_chat,
+        args=("temperature", app),
+    )
+
+
+def _draw_sampling(language: Language) -> None:
+    """The model's other parameters, each as its service has it until one is chosen; they are called as there."""
+    with st.expander(label("option_sampling", language), icon=":material/tune:", type="compact"):
+        st.caption(label("option_sampling_hint", language))
+        columns = st.columns(2)
+        for place, (name, bounds) in enumerate(_SAMPLING.items()):
+            with columns[place % 2]:
+                _draw_number(name, bounds, label("option_standard", language), language)
+        st.session_state["option-stop"] = "\n".join(session().choices.stop)
+        st.text_area(label("option_stop", language), key="option-stop", height=68, on_change=_take_stops)
+
+
+def _take_stops() -> None:
+    lines = str(st.session_state["option-stop"] or "").splitlines()
+    stops = tuple(dict.fromkeys(line for line in lines if line.strip()))[:_MOST_STOPS]
+    session().choices = replace(session().choices, stop=stops)
+
+
+def draw_model_name(name: str, value: str, hint: str, app: App, language: Language) -> None:
+    """A field for the name of a model, which is tried before it is taken."""
+    key = f"option-{name}"
+    st.session_state[key] = value
+    st.text_input(label(f"option_{name}", language), key=key, placeholder=hint, on_change=_take_chat, args=(name, app))
+
+
+def forget_problem() -> None:
+    """Say it no more."""
+    st.session_state.pop(_PROBLEM, None)
+
+
+def draw_problem(language: Language) -> None:
+    """Say why the model that was named last is not taken."""
+    if problem := st.session_state.get(_PROBLEM):
+        st.error(escape_line(say(problem, language)), icon=":material/error:")
+
+
+def _take_chat(name: str, app: App) -> None:
+    """Keep the choice for this browser, a model once it was tried; one without a name is no choice."""
+    value: Any = st.session_state[f"option-{name}"]
+    value = value.strip() if isinstance(value, str) else value
+    if name == "model" and not value:
+        return
+    chat = chat_in_use(app)
+    if chat is None:
+        return
+    chosen = replace(chat, **{name: value})
+    chosen = chosen if chosen.service == chat.service else replace(chosen, api_key="", holder=None)
+    if name == "temperature":
+        keep_chat(app, chosen)
+    else:
+        st.session_state[_WISH] = chosen
+
+
+def wish_model(chat: ChatOptions) -> None:
+    """For callbacks: have `try_model` try this one."""
+    st.session_state[_WISH] = chat
+
+
+def try_model(app: App, language: Language) -> bool:
+    """Ask a model that was just chosen for a word, and take it if it answers; else the reason is kept."""
+    wish = st.session_state.pop(_WISH, None)
+    if wish is None:
+        return False
+    forget_problem()
+    try:
+        with st.spinner(label("chat_testing", language)):
+            app.chats.connect(wish, browser(), session().owner)
+    except RagError as error:
+        st.session_state[_PROBLEM] = error.notice
+        return False
+    recall_chat(app)
+    return True
+
+
+def served_models(app: App, chat: ChatOptions, language: Language) -> list[str]:
+    """Return the models of the service, asked for once in a tab; none where it does not say."""
+    known: Any = st.session_state.get(_SERVED)
+    if known is None or known[0] != chat.service:
+        try:
+            with st.spinner(label("model_listing", language)):
+                known = (chat.service, app.chats.served(chat))
+        except RagError:
+            return []
+        st.session_state[_SERVED] = known
+    return list(known[1])
+
+
+def _draw_compose(language: Language) -> None:
+    st.session_state["option-compose"] = session().choices.compose
+    st.selectbox(
+        label("option_compose", language),
+        COMPOSE,
+        key="option-compose",
+        format_func=lambda name: label(f"compose_{name}", language),
+        on_change=_take,
+        args=("compose",),
+    )
+    st.caption(label(f"compose_{session().choices.compose}_hint", language))
+
+
+def _draw_memory(language: Language) -> None:
+    """Draw the choice of conversation memory, and the size of a window."""
+    left, right = st.columns([3, 1], vertical_alignment="bottom")
+    st.session_state["option-memory"] = session().choices.memory
+    with left:
+        st.selectbox(
+            label("option_memory", language),
+            MEMORIES,
+            key="option-memory",
+            format_func=lambda name: label(f"memory_{name}", language),
+            on_change=_take,
+            args=("memory",),
+        )
+    if session().choices.memory == "window":
+        with right:
+            _draw_number("window", (1, 50, 1), str(WINDOW), language)
+
+
+def _draw_research(language: Language) -> None:
+    """Draw the choice to approve the plan first."""
+    st.session_state["option-approve"] = session().choices.approve
+    st.toggle(label("option_approve", language), key="option-approve", on_change=_take, args=("approve",))
+
+
+def _draw_judge(language: Language, *, with_model: bool) -> None:
+    st.session_state["option-tree_order"] = session().choices.tree_order
+    st.selectbox(
+        label("option_tree_order", language),
+        ("breadth", "best"),
+        key="option-tree_order",
+        format_func=lambda name: label(f"tree_order_{name}", language),
+        on_change=_take,
+        args=("tree_order",),
+    )
+    if with_model:
+        st.session_state["option-judge_each"] = session().choices.judge_each
+        st.toggle(label("option_judge_each", language), key="option-judge_each", on_change=_take, args=("judge_each",))
+
+
+def _draw_limits(app: App, language: Language, *, with_model: bool) -> None:
+    names = [name for name in _LIMITS if with_model or name not in _MODEL_NEEDED]
+    for column, name in zip(st.columns(len(names)), names, strict=True):
+        with column:
+            standard = getattr(app.settings, f"answer_max_{name}")
+            shown = label("option_standard", language) if standard is None else f"{standard:g}"
+            _draw_number(name, _LIMITS[name], shown, language)
+
+
+def _draw_number(name: str, bounds: tuple[float, float, float], standard: str, language: Language) -> None:
+    """A number field that may be empty; `standard` then applies."""
+    lowest, highest, step = bounds
+    st.session_state[f"option-{name}"] = getattr(session().choices, name)
+    st.number_input(
+        label(f"option_{name}", language),
+        min_value=lowest,
+        max_value=highest,
+        value=None,
+        step=step,
+        key=f"option-{name}",
+        placeholder=standard,
+        on_change=_take,
+        args=(name,),
+    )
+
+
+def _take(name: str) -> None:
+    value = st.session_state[f"option-{name}"]
+    session().choices = replace(session().choices, **{name: getattr(Choices(), name) if value is None else value})

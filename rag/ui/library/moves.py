@@ -1,0 +1,78 @@
+"""A library moves to another embedding model: the buttons for there and back, and how far it is."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from rag.locales import say
+from rag.models.hub import stored_model
+from rag.ui.kit.attempt import attempt
+from rag.ui.kit.escape import escape_line
+from rag.ui.kit.parts import moment
+from rag.ui.kit.strings import Language, label
+
+if TYPE_CHECKING:
+    from rag.app import App
+    from rag.app.moves import LibraryMove
+
+_POLL_SECONDS = 0.7
+
+
+def draw_move_buttons(app: App, library: str, language: Language) -> None:
+    """Nothing while the library moves, or where it has the app's model and no other to go back to."""
+    found = next((info for info in app.libraries.infos() if info.name == library and info.embedding_model), None)
+    move = app.moves.move(library)
+    if found is None or (move and move.is_running):
+        return
+    current = app.libraries.current_model()
+    if current and found.embedding_model != current:
+        text = label("move_go", language, model=stored_model(current))
+        if st.button(text, icon=":material/upgrade:", key="move-go", help=label("move_go_help", language)):
+            attempt(lambda: app.moves.begin(library, current))
+            st.rerun()
+    until = found.back_until
+    if until and datetime.now(UTC) < until and found.previous_model != current:
+        text = label("move_back", language, model=stored_model(found.previous_model))
+        shown = {"model": stored_model(found.embedding_model), "previous": stored_model(found.previous_model)}
+        kept = label("move_kept", language, until=moment(until.isoformat()), **shown)
+        if st.button(text, icon=":material/undo:", type="tertiary", key="move-back", help=kept):
+            attempt(lambda: app.moves.go_back(library))
+            st.rerun()
+
+
+def follow_move(app: App, library: str, language: Language) -> None:
+    """The library's move: how far it is, then how the two models compare."""
+    move = app.moves.move(library)
+    if move is not None:
+        every = _POLL_SECONDS if move.is_running else None
+        st.fragment(_draw_move, run_every=every)(app, library, language, live=move.is_running)
+
+
+def _draw_move(app: App, library: str, language: Language, *, live: bool) -> None:
+    move = app.moves.move(library)
+    if move is None or (live and not move.is_running):
+        st.rerun()
+    with st.container(border=True, key="move", gap="small"):
+        title = "move_done" if move.state == "done" else "move_title"
+        st.markdown(f"**{label(title, language, model=escape_line(stored_model(move.model)))}**")
+        if move.is_running:
+            st.progress(move.done / move.total if move.total else 0.0, _progress(move, language))
+            return
+        if move.notice:
+            st.error(escape_line(say(move.notice, language)), icon=":material/error:")
+        if move.state == "done" and move.asked:
+            st.markdown(label("move_compared", language, found=move.found, asked=move.asked))
+        if st.button(label("job_close", language), icon=":material/close:", type="tertiary", key="move-close"):
+            app.moves.forget(library)
+            st.rerun()
+
+
+def _progress(move: LibraryMove, language: Language) -> str:
+    if move.state == "comparing":
+        return label("move_comparing", language)
+    if not move.total:
+        return label("transfer_begins", language)
+    return label("move_building", language, done=f"{move.done:,}", total=f"{move.total:,}")

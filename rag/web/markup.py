@@ -1,0 +1,71 @@
+"""The tags in a page's bytes, for what must be known before the page goes to the child that parses it.
+
+Tags are found as in the WHATWG's prescan (HTML, section 13.2.3.2), in time proportional to the length: comments and
+declarations are passed over as such, and reading ends at what is cut off.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+OPAQUE = frozenset(
+    [b"script", b"style", b"title", b"textarea", b"template", b"iframe", b"noembed", b"noframes", b"xmp"]
+)
+"""Elements whose content is not parsed for tags."""
+
+_SPACE = rb"[\t\n\f\r ]"
+_TAG = re.compile(rb"<(?:(?P<comment>!--)|(?P<name>/?[a-z][^\t\n\f\r />]*+)|[!/?])", re.IGNORECASE)
+_NAME = re.compile(
+    rb"[\t\n\f\r /]*+(?P<end>>)?(?P<name>[^\t\n\f\r />][^\t\n\f\r />=]*+)?" + _SPACE + rb"*+(?P<equals>=)?"
+)
+_VALUE = re.compile(_SPACE + rb"*+(?:\"(?P<a>[^\"]*+)\"|'(?P<b>[^']*+)'|(?P<c>(?![\"'])[^\t\n\f\r >]*+))")
+_ENDS = {name: re.compile(rb"</" + name + rb"(?=[\t\n\f\r />])", re.IGNORECASE) for name in OPAQUE}
+
+
+class Tag(NamedTuple):
+    """A tag, from `start` to before `end`.
+
+    `name` is in lower case, with a slash before that of an end tag, and "!" for comments and declarations.
+    `attributes` have names in lower case, and values as they are written.
+    """
+
+    name: bytes
+    attributes: dict[bytes, bytes]
+    start: int
+    end: int
+
+
+def tags(markup: bytes, *, opaque: bool = False) -> Iterator[Tag]:
+    """Yield the tags of `markup` in order; with `opaque`, none from inside the elements of OPAQUE."""
+    place = 0
+    while match := _TAG.search(markup, place):
+        name, attributes = (match["name"] or b"!").lower(), dict[bytes, bytes]()
+        if match["comment"]:
+            last = markup.find(b"-->", match.start() + 2) + 2
+        elif match["name"]:
+            attributes, last = _attributes(markup, match.end())
+        else:
+            last = markup.find(b">", match.end())
+        if last < match.start() + 2:
+            return
+        place = last + 1
+        yield Tag(name, attributes, match.start(), place)
+        if opaque and name in OPAQUE:
+            end = _ENDS[name].search(markup, place)
+            place = end.start() if end else len(markup)
+
+
+def _attributes(markup: bytes, place: int) -> tuple[dict[bytes, bytes], int]:
+    """Return the attributes of a tag from `place` on, and the place of its last byte: -1 where it is cut off."""
+    found: dict[bytes, bytes] = {}
+    while (match := _NAME.match(markup, place)) and not match["end"] and match["name"]:
+        place, text = match.end(), b""
+        if match["equals"]:
+            value = _VALUE.match(markup, place)
+            if not value or value.end() == len(markup):
+                return found, -1
+            place, text = value.end(), value["a"] or value["b"] or value["c"] or b""
+        found.setdefault(match["name"].lower(), text)
+    return found, match.start("end") if match and match["end"] else -1

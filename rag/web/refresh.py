@@ -1,0 +1,111 @@
+"""Refreshes: the header and the meta element by which a page sends its reader on after some seconds."""
+
+from __future__ import annotations
+
+import codecs
+import html
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from rag.web.declared_charset import codec_of, declared_in
+from rag.web.markup import OPAQUE, tags
+from rag.web.url_key import join_location, web_address
+
+MAX_DELAY = 15.0
+"""Seconds: a page that stays for longer is there to be read."""
+
+_SHORT = 500  # bytes of text: what a page says that only redirects
+_HEAD = 8192
+_HINT = re.compile(rb"http-equiv\s*+=\s*+[\"']?refresh", re.IGNORECASE)
+_SPACE = r"[\t\n\f\r ]*+"
+_REFRESH = re.compile(
+    _SPACE
+    + r"(?P<seconds>[0-9]++|(?=\.))[0-9.]*+(?:(?=[\t\n\f\r ;,])"
+    + _SPACE
+    + r"[;,]?+"
+    + _SPACE
+    + r"(?P<rest>.*+))?+",
+    re.DOTALL,
+)
+_REFERENCE = re.compile(
+    r"(?:url" + _SPACE + "=" + _SPACE + r")?+(?P<quote>[\"'])?+(?P<url>.*+)", re.IGNORECASE | re.DOTALL
+)
+_ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#x[0-9a-f]{1,6}|[a-z][a-z0-9]{1,30});", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Refresh:
+    """The target of a page's refresh (`reference`, "" for the page itself) and its delay in seconds."""
+
+    seconds: float
+    reference: str
+
+
+def parse_refresh(value: str) -> Refresh | None:
+    """Read a refresh as the HTML standard does (shared declarative refresh steps); None for what is none."""
+    match = _REFRESH.fullmatch(value)
+    if not match:
+        return None
+    found = _REFERENCE.fullmatch(match["rest"] or "")
+    reference = "" if not found else found["url"].partition(found["quote"])[0] if found["quote"] else found["url"]
+    return Refresh(float(match["seconds"] or 0), reference.strip("\t\n\f\r "))
+
+
+def target_of(refresh: Refresh | None, base: str) -> str:
+    """Return the web address that a page at `base` soon sends its reader to; "" where it does not."""
+    if refresh is None or refresh.seconds > MAX_DELAY:
+        return ""
+    target = join_location(base, refresh.reference)
+    return target if target.lower().startswith(("http:", "https:")) else ""
+
+
+def meta_target(page: bytes, charset: str | None, url: str) -> str:
+    """Return the address that the meta elements of an HTML page at `url` soon send its reader to; "" for none.
+
+    `charset` is the one of its header. An element for browsers without scripts counts where a page has hardly any
+    other text: then its script would do the same.
+    """
+    if page.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        page, charset = page.decode("utf-16", "replace").encode(), "utf-8"
+    if not _HINT.search(page):
+        return ""
+    codec = codec_of(charset or declared_in(page[:_HEAD]) or "") or "utf-8"
+    spare = ""
+    for content, base, is_spare in _refreshes(page, url):
+        refresh = parse_refresh(_text(content, codec))
+        if refresh and not is_spare:
+            return target_of(refresh, base)
+        spare = spare or target_of(refresh, base)
+    return spare if spare and _length(page) < _SHORT else ""
+
+
+def _refreshes(page: bytes, url: str) -> Iterator[tuple[bytes, str, bool]]:
+    """Yield the content of each meta refresh, the base of its address, and whether it is inside a noscript."""
+    base, is_spare = url, False
+    for tag in tags(page, opaque=True):
+        if tag.name in (b"noscript", b"/noscript"):
+            is_spare = tag.name == b"noscript"
+        elif tag.name == b"base" and b"href" in tag.attributes and base == url:
+            base = web_address(url, _text(tag.attributes[b"href"], "utf-8").strip()) or url
+        elif tag.name == b"meta" and tag.attributes.get(b"http-equiv", b"").lower() == b"refresh":
+            yield tag.attributes.get(b"content", b""), base, is_spare
+
+
+def _length(page: bytes) -> int:
+    """Count the bytes of text between the tags of a page, without outer blanks."""
+    total, end, is_read = 0, 0, True
+    for tag in tags(page, opaque=True):
+        total += len(page[end : tag.start].strip()) if is_read else 0
+        is_read = tag.name not in OPAQUE and tag.name != b"noscript"
+        end = tag.end
+    return total + (len(page[end:].strip()) if is_read else 0)
+
+
+def _text(value: bytes, codec: str) -> str:
+    """Decode the value of an attribute, in which a name without its semicolon is part of an address."""
+    try:
+        text = value.decode(codec)
+    except UnicodeDecodeError:
+        text = value.decode("latin-1")
+    return _ENTITY.sub(lambda match: html.unescape(match[0]), text)

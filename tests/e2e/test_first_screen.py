@@ -1,0 +1,49 @@
+"""The first screen, its keys, and what stands in place of Streamlit's own words."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import expect
+
+from rag.ui.kit.strings import Language, label
+from tests.e2e.conftest import OpenTab, settled
+
+BOTH = pytest.mark.parametrize("language", ["en", "zh"])
+
+
+@BOTH
+@pytest.mark.usefixtures("samples")
+def test_keys_lead_to_the_box_the_search_and_their_list(open_tab: OpenTab, language: Language) -> None:
+    page = open_tab(language)
+    settled(page)
+    expect(page.locator("#skeleton")).to_be_hidden()
+    page.locator("h1").first.click()
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog")).to_contain_text(label("keys", language).split("\n")[0])
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    page.keyboard.press("/")
+    box = page.get_by_test_id("stChatInputTextArea")
+    expect(box).to_be_focused()
+    page.keyboard.type("a/b?")
+    expect(box).to_have_value("a/b?")
+    page.keyboard.press("Control+k")
+    expect(page.locator(".st-key-search-text input")).to_be_focused()
+
+
+@BOTH
+def test_an_unknown_address_is_told_in_the_language_of_the_page(open_tab: OpenTab, language: Language) -> None:
+    page = open_tab(language, "/nowhere")
+    expect(page.locator("#notice")).to_have_text(label("page_unknown", language))
+    expect(page.get_by_role("dialog")).to_have_count(0)
+
+
+def test_a_bookmark_carries_the_address_of_the_app_and_a_link_adds_nothing(open_tab: OpenTab) -> None:
+    page = open_tab("en", "/?add=https%3A%2F%2Fexample.com%2Fa")
+    pasted = page.locator("[class*='st-key-pasted-'] textarea")
+    expect(pasted).to_have_value("https://example.com/a")
+    expect(page.locator("[class*='st-key-history-job']").filter(has_text="example.com")).to_have_count(0)
+    page.get_by_text(label("bookmarklet", "en")).click()
+    link = page.get_by_role("link", name=label("bookmarklet_name", "en"))
+    link.hover()
+    assert f"{page.url.partition('/add')[0]}/?add=" in (link.get_attribute("href") or "")

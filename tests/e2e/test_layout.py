@@ -1,0 +1,82 @@
+"""Nothing that is drawn lies on something else: pictures with any words in them, and the lines below steps."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Browser, Locator, expect
+
+from rag.conversations.trees import nodes_of
+from rag.ui.chat.research_picture import picture as plan_picture
+from rag.ui.chat.tree_picture import NARROW, WIDE, Layout
+from rag.ui.chat.tree_picture import picture as tree_picture
+from rag.ui.kit.strings import label
+from tests.e2e.conftest import OpenTab, ask, unfold
+from tests.e2e.test_hostile_answers import connect
+from tests.support.chat_server import ChatServer, rules
+from tests.support.tree_rows import row
+
+QUESTIONS = (
+    "WWW MMM WHO WOULD WIN WITH MANY MORE MEN AND WOMEN?",
+    "Why would Massachusetts mammoths swim?",
+    "Ｗｈｏ 图书馆的闭馆时间是几点钟呢，逾期还书罚款是多少？",
+    "Donaudampfschifffahrtsgesellschaftskapitänswitwe",
+    "illicit little tilt, it is",
+)
+
+_APART = """svg => {
+    const boxes = [...svg.querySelectorAll('rect')].map(box => box.getBoundingClientRect());
+    const circles = [...svg.querySelectorAll('circle')].map(one => one.getBoundingClientRect());
+    const bad = [];
+    for (const text of svg.querySelectorAll('text')) {
+        const at = text.getBoundingClientRect();
+        if (text.textContent.length < 3) continue;
+        const around = one => one.left <= at.left && at.left <= one.right && one.top <= at.top && at.top <= one.bottom;
+        const box = boxes.find(around);
+        if (box && at.right > box.right) bad.push(text.textContent);
+        for (const one of circles)
+            if (at.left < one.right && one.left < at.right && at.top < one.bottom && one.top < at.bottom)
+                bad.push(text.textContent);
+    }
+    return bad;
+}"""
+
+
+@pytest.mark.parametrize("layout", [WIDE, NARROW])
+def test_words_of_a_tree_stay_beside_its_signs(browser: Browser, layout: Layout) -> None:
+    drawn = [tree_picture(nodes_of([row(1, question=text)]), "en", layout) for text in QUESTIONS]
+    page = browser.new_page()
+    page.set_content("".join(drawn))
+    assert page.locator("svg").count() == len(QUESTIONS)
+    assert page.locator("svg").evaluate_all(f"all => all.flatMap({_APART})") == []
+    page.close()
+
+
+def test_words_of_a_plan_stay_in_their_boxes(browser: Browser) -> None:
+    steps = [
+        {"id": f"s{at}", "sub_question": text, "status": "done", "needs": [], "by": "plan", "round": 1}
+        for at, text in enumerate(QUESTIONS)
+    ]
+    page = browser.new_page()
+    page.set_content(plan_picture(QUESTIONS[0], steps, "en"))
+    assert page.locator("svg").evaluate_all(f"all => all.flatMap({_APART})") == []
+    page.close()
+
+
+@pytest.mark.usefixtures("samples")
+def test_what_the_model_was_given_is_read_line_by_line(open_tab: OpenTab) -> None:
+    with ChatServer(rules) as server:
+        page = open_tab("en", "/settings")
+        connect(page, server)
+        ask(page, "How long does a deleted file stay in the bilge?")
+        steps = page.locator("[class*='st-key-steps-']")
+        unfold(page.locator("[class*='st-key-how-'] details").first, steps.first)
+        prompts = steps.get_by_text(label("trace_prompts", "en", names="")[:8])
+        model = steps.get_by_text("temperature")
+        expect(model).to_be_visible()
+        assert below(prompts, model) and below(steps.locator("p").first, prompts)
+
+
+def below(one: Locator, other: Locator) -> bool:
+    first, second = one.bounding_box(), other.bounding_box()
+    assert first is not None and second is not None
+    return first["y"] + first["height"] <= second["y"] + 1

@@ -1,0 +1,240 @@
+"""Whose chat model a run asks, for how long, and how much: a typed key is spent by nobody but who typed it."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import pytest
+
+from rag.app import App, ChatOptions
+from rag.cli import main
+from rag.config import Settings, load_settings
+from rag.errors import RagError
+from rag.evaluation.settings import Setting
+from rag.locales import say
+from rag.runs.options import Question
+from tests.evaluation.test_app import asked, pages
+from tests.support.chat_rules import rules
+from tests.support.chat_server import ChatServer, Request
+from tests.support.hashed_model import HashedBuiltin
+
+
+@pytest.fixture(scope="module")
+def settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
+    """A library that holds the towns, and no chat model."""
+    base = tmp_path_factory.mktemp("keys")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("rag.app.models.load_embedding_model", lambda name, **more: HashedBuiltin())
+        (base / "pages.jsonl").write_text("".join(json.dumps(page) + "\n" for page in pages()))
+        assert main(["--data-dir", str(base / "data"), "import", str(base / "pages.jsonl")]) == 0
+        yield load_settings(None, rag_data_dir=base / "data", qdrant_url="", llm_model="", llm_base_url="")
+
+
+@pytest.fixture
+def app(settings: Settings) -> Iterator[App]:
+    opened = App(settings)
+    yield opened
+    opened.close()
+
+
+def until(happens: Callable[[], Any]) -> None:
+    end = time.monotonic() + 60
+    while not happens():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+class Gate:
+    """Answers as `rules` do; once `shut`, it waits with an answer until it is opened."""
+
+    def __init__(self) -> None:
+        self.shut, self.asked = False, 0
+
+    def __call__(self, request: Request) -> Any:
+        self.asked += 1
+        until(lambda: not self.shut)
+        return rules(request)
+
+
+def connect(app: App, server: ChatServer, key: str, browser: str, owner: str = "") -> ChatOptions:
+    app.chats.connected.keep(browser, owner, ChatOptions("test", server.base_url, key))
+    found = app.chats.connected.of(browser, owner)
+    assert found is not None
+    return found
+
+
+def begun(app: App, chat: ChatOptions | None, owner: str = "", count: int = 6, **how: Any) -> str:
+    """A run over so many questions."""
+    mine = app.evaluation.of(owner)
+    set_id = mine.sets.create("main", f"set {time.monotonic()}")
+    mine.sets.put(set_id, asked()[:count])
+    return mine.evaluate(set_id, [Setting()], chat=chat, **how)
+
+
+@pytest.mark.parametrize("left", ["pauses", "signs out", "goes to another service", "signs in as another"])
+def test_nobody_resumes_a_run_with_the_key_of_who_left_it(app: App, left: str) -> None:
+    gate = Gate()
+    with ChatServer(gate, key="ann's") as hers, ChatServer(rules, key="bob's") as his:
+        run_id = begun(app, connect(app, hers, "ann's", "browser 1"))
+        runs = app.evaluation.runs
+        until(lambda: runs.run(run_id).done)
+        if left == "pauses":
+            runs.pause(run_id)
+        elif left == "signs out":
+            app.chats.connected.forget("browser 1")
+        elif left == "goes to another service":
+            connect(app, his, "bob's", "browser 1")
+        else:
+            assert app.chats.connected.of("browser 1", "bob") is None
+        if left != "goes to another service":
+            until(lambda: runs.run(run_id).state == "paused" and not app.going_on())
+            spent = len(hers.requests)
+            runs.resume(run_id)
+            until(lambda: runs.run(run_id).state == "paused")
+            assert (notice := runs.run(run_id).notice) and notice.code == "evaluation_no_model"
+            runs.resume(run_id, connect(app, his, "bob's", "browser 2"))
+        else:
+            spent = len(hers.requests) + 10  # of the question that is in hand
+        until(lambda: runs.run(run_id).state == "done")
+        assert len(hers.requests) <= spent
+        assert his.requests and all(one.headers["authorization"] == "Bearer bob's" for one in his.requests)
+        assert all(one.headers["authorization"] == "Bearer ann's" for one in hers.requests)
+        assert runs.run(run_id).done == 6
+
+
+def test_what_is_written_without_the_model_is_no_answer_of_it(app: App) -> None:
+    """Signed out in the middle of an answer: its quotes are not scored as what the model said."""
+    gate = Gate()
+    with ChatServer(gate, key="ann's") as server:
+        run_id = begun(app, connect(app, server, "ann's", "browser"))
+        runs = app.evaluation.runs
+        until(lambda: runs.run(run_id).done == 1)
+        gate.shut = True
+        before = gate.asked
+        until(lambda: gate.asked > before)
+        app.chats.connected.forget("browser")
+        gate.shut = False
+        until(lambda: runs.run(run_id).state == "paused")
+        assert {row.answer.reasoner for row in runs.rows(run_id, "fast")} == {"test"}
+        assert not [row for row in runs.rows(run_id, "fast") if row.answer.notice]
+
+
+@pytest.mark.parametrize("end", ["pause", "cancel", "delete"])
+def test_whoever_ends_a_run_has_its_model_forgotten(app: App, end: str) -> None:
+    gate = Gate()
+    with ChatServer(gate, key="ann's") as server:
+        run_id = begun(app, connect(app, server, "ann's", "browser"))
+        until(lambda: gate.asked)
+        assert app.evaluation.runs._chats
+        getattr(app.evaluation.runs, end)(run_id)
+        assert not app.evaluation.runs._chats
+        until(lambda: not app.going_on())
+        spent = gate.asked
+        time.sleep(0.3)
+        assert gate.asked == spent
+
+
+def test_of_a_connected_model_a_run_keeps_whose_it_is_and_no_key(app: App) -> None:
+    gate = Gate()
+    gate.shut = True
+    with ChatServer(gate, key="a-typed-key") as server:
+        begun(app, connect(app, server, "a-typed-key", "browser"))
+        until(lambda: gate.asked)
+        assert "a-typed-key" not in repr(vars(app.evaluation.runs)["_chats"])
+        assert b"a-typed-key" not in b"".join(path.read_bytes() for path in app.settings.rag_data_dir.glob("app.*"))
+        gate.shut = False
+        until(lambda: not app.going_on())
+
+
+def with_model(settings: Settings, server: ChatServer, **more: Any) -> App:
+    return App(settings.model_copy(update={"llm_base_url": server.base_url, "llm_model": "test", **more}))
+
+
+def test_a_person_has_so_many_answers_of_the_operators_model_a_day(settings: Settings) -> None:
+    with ChatServer(rules) as server, ChatServer(rules, key="own") as other:
+        app = with_model(settings, server, evaluation_answers_per_day=5)
+        try:
+            anns, bobs = app.evaluation.of("ann").runs, app.evaluation.of("bob").runs
+            first = begun(app, None, "ann", 4, person="ann")
+            until(lambda: anns.run(first).state == "done")
+            judged = begun(app, None, "ann", 3, person="ann", judge=True)
+            until(lambda: anns.run(judged).state == "paused")
+            notice = anns.run(judged).notice
+            assert notice and notice.code == "evaluation_share_spent" and anns.run(judged).done == 0
+            assert "EVALUATION_ANSWERS_PER_DAY" in say(notice, "en") and "5" in say(notice, "zh")
+            anns.delete(first)
+            anns.resume(judged)
+            until(lambda: anns.run(judged).state == "paused")
+            assert anns.run(judged).done == 0, "what was asked is asked, though its run is gone"
+            beside = partial(app.evaluation.of("ann").side_by_side, "main", asked()[0], person="ann")
+            assert len(beside([Setting()])) == 1, "the fifth"
+            with pytest.raises(RagError) as caught:
+                beside([Setting()])
+            assert caught.value.code == "evaluation_share_spent"
+            theirs = begun(app, None, "bob", 3, person="bob")
+            until(lambda: bobs.run(theirs).state == "done")
+            assert len(beside([Setting(model="none")])) == 1, "quotes cost nothing"
+            spent = len(server.requests)
+            anns.resume(judged, connect(app, other, "own", "browser", "ann"))
+            until(lambda: anns.run(judged).state == "done")
+            assert len(server.requests) == spent and other.requests, "their own model is theirs"
+        finally:
+            app.close()
+
+
+def test_drafts_that_the_operators_model_writes_count_too(settings: Settings) -> None:
+    with ChatServer(lambda _: "nothing that can be read") as server:
+        app = with_model(settings, server, evaluation_answers_per_day=1)
+        try:
+            mine = app.evaluation.of("ann")
+            set_id = mine.sets.create("main", "drafts")
+            with pytest.raises(RagError):
+                list(mine.write(set_id, 5, person="ann"))
+            with pytest.raises(RagError) as caught:
+                list(mine.write(set_id, 5, person="ann"))
+            assert caught.value.code == "evaluation_share_spent"
+        finally:
+            app.close()
+
+
+def test_a_question_of_a_run_is_one_of_the_persons_answers_under_way(settings: Settings) -> None:
+    gate = Gate()
+    gate.shut = True
+    with ChatServer(gate) as server:
+        app = with_model(settings, server, answers_per_person=1)
+        try:
+            run_id = begun(app, None, "ann", 2, person="ann")
+            until(lambda: gate.asked)
+            with pytest.raises(RagError) as caught:
+                app.converse(Question("What was the toll?", ("main",)), owner="ann", person="ann")
+            assert caught.value.code == "too_many_answers"
+            app.converse(Question("What was the toll?", ("main",)), owner="bob", person="bob")
+            gate.shut = False
+            until(lambda: app.evaluation.of("ann").runs.run(run_id).state == "done")
+        finally:
+            app.close()
+
+
+def test_a_run_waits_for_its_turn_while_the_person_has_too_many_answers(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rag.evaluation.runs._SHARE_AGAIN", 0.02)
+    gate = Gate()
+    gate.shut = True
+    with ChatServer(gate) as server:
+        app = with_model(settings, server, answers_per_person=1)
+        try:
+            app.converse(Question("What was the toll?", ("main",)), owner="ann", person="ann")
+            until(lambda: gate.asked)
+            run_id, runs = begun(app, None, "ann", 2, person="ann"), app.evaluation.of("ann").runs
+            time.sleep(0.2)
+            assert (runs.run(run_id).state, runs.run(run_id).done, gate.asked) == ("running", 0, 1)
+            gate.shut = False
+            until(lambda: runs.run(run_id).state == "done")
+            assert runs.run(run_id).done == 2
+        finally:
+            app.close()

@@ -1,0 +1,184 @@
+"""Embedding models by address, against real servers with the faults that services have."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rag.errors import ModelError
+from rag.models.service import Service
+from rag.models.service_embedding import ServiceEncoder, is_same
+from rag.models.tokens import hashed_characters
+from tests.support.model_server import ModelServer, Shape, hashed
+
+TEXTS = [f"the bridge number {number} of the town" for number in range(150)]
+
+
+def encoder(server: ModelServer, model: str = "m", *, seconds: float = 2.0, key: str = "") -> ServiceEncoder:
+    service = Service(server.url, key, "EMBEDDING_BASE_URL")
+    return ServiceEncoder(service, model, seconds=seconds, static=hashed_characters)
+
+
+def unit(texts: list[str], **how: Any) -> np.ndarray:
+    rows = np.array(hashed(texts, **how), dtype=np.float32)
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("shape", ["openai", "tei"])
+def test_vectors_are_those_of_their_texts_in_any_order(shape: Shape) -> None:
+    with ModelServer(shape) as server:
+        model = encoder(server)
+        assert np.allclose(model.encode_passages(TEXTS), unit(TEXTS), atol=1e-6)
+        assert np.allclose(model.encode_query(TEXTS[0]), unit(TEXTS[:1])[0], atol=1e-6)
+        sent = len(server.requests)
+        assert (model.dimension, model.encode_query(TEXTS[0]).shape) == (64, (64,))
+        assert len(server.requests) == sent  # both are remembered
+        assert model.encode_passages([]).shape == (0, 64)
+
+
+@pytest.mark.parametrize("text", ["", "   ", "\x00", "broken \ud800", "🙂" * 50, "x" * 20_000])
+def test_odd_texts_have_vectors(text: str) -> None:
+    with ModelServer("openai", longest=8_000) as server:
+        assert np.linalg.norm(encoder(server).encode_passages([text])[0]) == pytest.approx(1.0, abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("model", "query", "passage"),
+    [
+        ("intfloat/multilingual-e5-small", "query: a", "passage: b"),
+        ("bge-m3:latest", "a", "b"),
+        ("BAAI/bge-small-zh-v1.5", "为这个句子生成表示以用于检索相关文章：a", "b"),
+        ("text-embedding-3-small", "a", "b"),
+    ],
+)
+def test_prefixes_are_those_of_the_family(model: str, query: str, passage: str) -> None:
+    with ModelServer("openai") as server:
+        asked = encoder(server, model)
+        asked.encode_query("a")
+        asked.encode_passages(["b"])
+        assert [request["input"] for request in server.requests[1:]] == [[query], [passage]]
+        assert server.requests[0]["model"] == model
+
+
+def test_batches_shrink_to_what_the_service_takes() -> None:
+    with ModelServer("tei", most=10) as server:
+        model = encoder(server)
+        assert np.allclose(model.encode_passages(TEXTS), unit(TEXTS), atol=1e-6)
+        server.requests.clear()
+        model.encode_passages(TEXTS)
+        assert max(len(request["inputs"]) for request in server.requests) <= 10
+
+
+def test_one_long_text_is_cut_and_others_stay_together() -> None:
+    with ModelServer("openai", longest=500) as server:
+        model = encoder(server)
+        found = model.encode_passages([*TEXTS[:20], "word " * 300, *TEXTS[20:40]])
+        assert np.allclose(np.delete(found, 20, axis=0), unit(TEXTS[:40]), atol=1e-6)
+        server.requests.clear()
+        model.encode_passages(TEXTS[:60])
+        assert [len(request["input"]) for request in server.requests] == [60]
+
+
+@pytest.mark.parametrize("fault", [429, 500, 503, (429, "0"), (503, "Wed, 21 Oct 2015 07:28:00 GMT")])
+def test_passing_failures_are_repeated(fault: int | tuple[int, str]) -> None:
+    with ModelServer("openai") as server:
+        model = encoder(server)
+        assert model.dimension == 64
+        server.faults = [fault, fault]
+        assert len(model.encode_passages(TEXTS[:2])) == 2
+        assert len(server.requests) == 4
+
+
+def test_a_service_that_asks_for_too_long_a_wait_is_not_waited_for() -> None:
+    with ModelServer("openai") as server:
+        model = encoder(server)
+        assert model.dimension == 64
+        server.faults, began = [(429, "60")], time.monotonic()
+        assert fails(lambda: model.encode_query("a")) == "service_busy"
+        assert time.monotonic() - began < 1.0
+
+
+def test_a_silent_service_is_waited_for_once() -> None:
+    with ModelServer("tei") as server:
+        model = encoder(server, seconds=0.4)
+        server.silence, began = 30.0, time.monotonic()
+        assert fails(lambda: model.encode_query("a")) == "service_timeout"
+        assert fails(lambda: model.encode_query("b")) == "service_timeout"
+        assert time.monotonic() - began < 1.0
+
+
+def fails(call: Callable[[], object]) -> str:
+    with pytest.raises(ModelError) as caught:
+        call()
+    return caught.value.code
+
+
+NOT_FINITE = [[float("nan")] * 64]
+
+
+@pytest.mark.parametrize(
+    ("reply", "code"),
+    [
+        ({"data": [{"index": 0, "embedding": NOT_FINITE[0]}]}, "service_not_finite"),
+        ({"data": [{"index": 0, "embedding": [0.0] * 64}]}, "service_not_finite"),
+        ({"data": [{"index": 0, "embedding": [1.0] * 32}]}, "service_dimension"),
+        ({"data": []}, "service_unusable"),
+        ({"data": [{"index": 7, "embedding": [1.0] * 64}]}, "service_unusable"),
+        ({"data": [{"index": 0, "embedding": "text"}]}, "service_unusable"),
+        ({"object": "list"}, "service_unusable"),
+        ("text", "service_unusable"),
+        ([], "service_unusable"),
+    ],
+)
+def test_a_reply_of_another_kind_is_refused(reply: Any, code: str) -> None:
+    with ModelServer("openai") as server:
+        model = encoder(server)
+        assert model.dimension == 64
+        server.change = lambda _: reply
+        assert fails(lambda: model.encode_passages(["a"])) == code
+
+
+def test_a_wrong_key_a_wrong_address_and_nobody_there() -> None:
+    with ModelServer("openai", key="secret") as server:
+        assert fails(lambda: encoder(server).dimension) == "service_wrong_key"
+        assert encoder(server, key="secret").dimension == 64
+    assert fails(lambda: encoder(server).dimension) == "service_unreachable"
+    with ModelServer("cohere") as server:
+        assert fails(lambda: encoder(server).dimension) == "service_wrong_address"
+
+
+def test_another_model_of_the_same_dimension_has_another_fingerprint() -> None:
+    with ModelServer("tei") as server:
+        first = encoder(server).fingerprint()
+        noise = np.random.default_rng(0).normal(0, 1e-4, 64)
+        server.encode = lambda texts: (np.array(hashed(texts)) + noise).tolist()
+        assert is_same(first, encoder(server).fingerprint())
+        server.encode = lambda texts: hashed(texts, seed=1)
+        assert not is_same(first, encoder(server).fingerprint())
+        server.encode = lambda texts: hashed(texts, dimension=48)
+        assert not is_same(first, encoder(server).fingerprint())
+
+
+def test_it_costs_little_beside_the_service() -> None:
+    with ModelServer("openai") as server:
+        model = encoder(server)
+        assert model.dimension == 64
+        bare = http.client.HTTPConnection("127.0.0.1", server.port)
+        ours, theirs = [], []
+        for number in range(40):
+            began = time.perf_counter()
+            model.encode_query(f"question {number}")
+            ours.append(time.perf_counter() - began)
+            began = time.perf_counter()
+            bare.request("POST", "/v1/embeddings", json.dumps({"model": "m", "input": [f"question {number}"]}))
+            assert bare.getresponse().read()
+            theirs.append(time.perf_counter() - began)
+        bare.close()
+        assert statistics.median(ours) - statistics.median(theirs) < 0.010

@@ -1,0 +1,41 @@
+"""Packages: bounds before they are opened, one dialect, and no parts that are not there."""
+
+from __future__ import annotations
+
+from io import BytesIO
+from zipfile import ZipFile
+
+import docx
+import pytest
+
+from rag.errors import IngestError
+from rag.reading.office.package import office_file, open_package
+from tests.support import office
+
+
+def test_a_package_is_bounded_by_what_it_says_that_it_unpacks_to() -> None:
+    body = office.zipped({"a.xml": b" " * 2_000, "picture.png": b" " * 5_000})
+    assert open_package(body, "x", limit=2_000).namelist() == ["a.xml", "picture.png"]
+    with pytest.raises(IngestError, match="more than 0 MB"):
+        open_package(body, "x", limit=1_999)
+    with pytest.raises(IngestError):
+        open_package(office.zipped({f"{n}.png": b"" for n in range(20_001)}), "x")
+
+
+def test_what_is_right_stays_as_it_is() -> None:
+    body = office.docx("<w:p/>")
+    assert office_file(body, "x").getvalue() == body
+
+
+def test_a_relation_to_nowhere_is_left_out() -> None:
+    relation = (
+        '<Relationship Id="r9" Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/image" '
+        'Target="../NULL"/></Relationships>'
+    )
+    body = office.docx("<w:p><w:r><w:t>Lit.</w:t></w:r></w:p>")
+    name = "word/_rels/document.xml.rels"
+    torn = office.with_part(body, name, office.part(body, name).replace(b"</Relationships>", relation.encode()))
+    with pytest.raises(KeyError):
+        docx.Document(BytesIO(torn))
+    assert docx.Document(office_file(torn, "x")).paragraphs[0].text == "Lit."
+    assert ZipFile(office_file(torn, "x")).testzip() is None

@@ -1,0 +1,136 @@
+"""A real model service on loopback: embeddings and rerankers in the shapes of several services, with their faults.
+
+    with ModelServer("tei") as server:
+        settings = load_settings(None, embedding_base_url=server.url, embedding_model="m")
+
+Vectors are hashed words and scores the share of a question's words in a text, unless `encode` or `score` are given.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+import time
+import zlib
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Literal, Self
+
+import numpy as np
+
+from rag.text import terms
+
+Shape = Literal["openai", "tei", "cohere", "voyage"]
+PATHS = {"openai": "/v1/embeddings", "tei": "/embed", "cohere": "/v1/rerank", "voyage": "/rerank"}
+
+
+def hashed(texts: Sequence[str], seed: int = 0, dimension: int = 64) -> list[list[float]]:
+    rows = np.full((len(texts), dimension), 1e-3)
+    for row, text in zip(rows, texts, strict=True):
+        for term in terms(text):
+            row[zlib.crc32(f"{seed}{term}".encode()) % dimension] += 2.0
+    return rows.tolist()  # type: ignore[no-any-return]
+
+
+def logits(question: str, texts: Sequence[str]) -> list[float]:
+    asked = set(terms(question))
+    return [20.0 * len(asked & set(terms(text))) / max(1, len(asked)) - 10.0 for text in texts]
+
+
+class ModelServer:
+    """`faults` are statuses for the next requests, one each, with a Retry-After where it is (status, seconds)."""
+
+    def __init__(
+        self,
+        shape: Shape,
+        *,
+        encode: Callable[[Sequence[str]], list[list[float]]] = hashed,
+        score: Callable[[str, Sequence[str]], list[float]] = logits,
+        most: int = 1000,
+        longest: int = 100_000,
+        key: str = "",
+        port: int = 0,
+    ) -> None:
+        self.shape, self.encode, self.score = shape, encode, score
+        self.most, self.longest, self.key = most, longest, key
+        self.faults: list[int | tuple[int, str]] = []
+        self.silence = 0.0
+        self.change: Callable[[Any], Any] = lambda reply: reply
+        self.requests: list[dict[str, Any]] = []
+        self.connections: list[socket.socket] = []
+        server = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+            disable_nagle_algorithm = True
+
+            def setup(self) -> None:
+                super().setup()
+                server.connections.append(self.connection)
+
+            def do_POST(self) -> None:
+                body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+                status, reply, after = server.answer(self.path, body, self.headers.get("authorization", ""))
+                content = json.dumps(reply).encode()
+                self.send_response(status)
+                self.send_header("content-length", str(len(content)))
+                if after:
+                    self.send_header("retry-after", after)
+                with suppress(OSError):
+                    self.end_headers()
+                with suppress(OSError):  # nobody waits any more
+                    self.wfile.write(content)
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+        self._http = ThreadingHTTPServer(("127.0.0.1", port), Handler)
+        self._http.daemon_threads = True
+        self.port = self._http.server_address[1]
+        self.url = f"http://127.0.0.1:{self.port}"
+
+    def answer(self, path: str, body: dict[str, Any], key: str) -> tuple[int, Any, str]:
+        paths = {PATHS[self.shape], *(["/rerank"] if self.shape == "tei" else [])}
+        if path not in paths:
+            return 404, {"error": "no such route"}, ""
+        if self.key and key != f"Bearer {self.key}":
+            return 401, {"error": "key"}, ""
+        self.requests.append({"path": path, **body})
+        time.sleep(self.silence)
+        if self.faults:
+            fault = self.faults.pop(0)
+            status, after = fault if isinstance(fault, tuple) else (fault, "")
+            return status, {"error": "fault"}, after
+        reranks = "query" in body
+        field = "texts" if self.shape == "tei" else "documents"
+        texts = body.get(field if reranks else {"tei": "inputs"}.get(self.shape, "input"))
+        if texts is None:
+            return 422, {"error": "missing field"}, ""
+        if len(texts) > self.most or any(len(text) > self.longest for text in texts):
+            return 413, {"error": "too large"}, ""
+        return 200, self.change(self._scored(body["query"], texts) if reranks else self._encoded(texts)), ""
+
+    def _encoded(self, texts: Sequence[str]) -> Any:
+        vectors = self.encode(texts)
+        if self.shape == "tei":
+            return vectors
+        return {"data": [{"index": place, "embedding": vector} for place, vector in enumerate(vectors)][::-1]}
+
+    def _scored(self, question: str, texts: Sequence[str]) -> Any:
+        name = "score" if self.shape == "tei" else "relevance_score"
+        rows = [{"index": place, name: score} for place, score in enumerate(self.score(question, texts))]
+        rows.sort(key=lambda row: -row[name])
+        return rows if self.shape == "tei" else {"data" if self.shape == "voyage" else "results": rows}
+
+    def __enter__(self) -> Self:
+        threading.Thread(target=self._http.serve_forever, args=(0.02,), daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._http.shutdown()
+        self._http.server_close()
+        for connection in self.connections:
+            with suppress(OSError):  # it is closed
+                connection.shutdown(socket.SHUT_RDWR)

@@ -1,0 +1,26 @@
+"""The quoter of the tests: real words and meaning, every term as rare as any other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+
+from rag.models.embedding import EmbeddingModel, load_embedding_model
+from rag.models.sentences import SentenceModel
+from rag.models.sparse import SparseEncoder
+from rag.reasoning.extractive import ExtractiveReasoner
+
+
+@cache
+def builtin_model() -> EmbeddingModel:
+    return load_embedding_model("builtin")
+
+
+SENTENCES = SentenceModel(builtin_model)
+
+
+def make_quoter(sparse: SparseEncoder | None = None, *, weight: float = 1.0) -> ExtractiveReasoner:
+    def weights(terms: Sequence[int]) -> dict[int, float]:
+        return dict.fromkeys(terms, weight)
+
+    return ExtractiveReasoner(sparse or SparseEncoder(), weights, meaning=SENTENCES)

@@ -1,0 +1,147 @@
+"""Texts in the database that are no longer what was stored: never quoted, named, and repaired by whoever reads it."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from rag.app import App
+from rag.config import load_settings
+from rag.doctor import examine
+from rag.locales import LANGUAGES, say
+from rag.runs.options import Question
+from rag.store.qdrant.records import page_id
+from rag.types import Answer, Notice
+from tests.support.page_server import ARTICLE, PageServer, Reply
+
+TEXT = (
+    "# Ferry to the island\n\n"
+    "The ferry to the island leaves the south quay at nine each morning of the winter.\n\n"
+    "## Fares\n\nA ticket for the ferry costs four crowns, and dogs travel free of charge.\n"
+)
+FORGED = "The ferry to the island leaves the north quay at midnight, and a ticket costs ninety crowns."
+ASKED = "When does the ferry to the island leave, and what does a ticket cost?"
+
+
+@pytest.fixture
+def app(tmp_path: Path) -> Iterator[App]:
+    """An app whose only page was changed behind its back."""
+    opened = App(load_settings(None, rag_data_dir=tmp_path, qdrant_url="", llm_model="", llm_base_url=""))
+    upload(opened)
+    yield opened
+    opened.close()
+
+
+def finished(app: App, job_id: str) -> str:
+    """What became of the job's only item."""
+    end = time.monotonic() + 60
+    while app.imports.jobs.job(job_id).state == "running":
+        assert time.monotonic() < end
+        time.sleep(0.02)
+    (item,) = app.imports.jobs.items(job_id)
+    assert item.result is not None
+    return item.result.status
+
+
+def upload(app: App) -> str:
+    return finished(app, app.imports.add_files([("ferry.md", TEXT.encode())], library="main"))
+
+
+def damage(app: App) -> None:
+    """Change every chunk, as a faulty disk or somebody else's hand would."""
+    library = app.library("main")
+    points, _ = app._client.scroll(library.chunks_collection, with_payload=False)  # type: ignore[attr-defined]
+    ids = [point.id for point in points]
+    app._client.set_payload(library.chunks_collection, {"page_content": FORGED}, ids)  # type: ignore[attr-defined]
+
+
+def ask(app: App, mode: str = "fast", question: str = ASKED, **how: object) -> Answer:
+    return app.wait(app.ask(Question(question, ("main",), mode, **how)), 120)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("mode", ["fast", "deep", "judge", "research", "tool"])
+def test_a_damaged_passage_is_not_quoted_and_its_page_is_named(app: App, mode: str) -> None:
+    damage(app)
+    answer = ask(app, mode)
+    assert "midnight" not in json.dumps([answer.text, *(one.text for one in answer.passages)])
+    assert not answer.citations and not answer.passages
+    assert answer.notice and answer.notice.code == "pages_damaged"
+    assert "“Ferry to the island”" in say(answer.notice, "en") and "Re-check" in say(answer.notice, "en")
+    assert not [one for one in answer.searches if one.candidates]
+
+
+def test_the_rest_of_a_library_is_quoted(app: App) -> None:
+    other = b"# Bus\n\nThe bus to the island leaves the market at ten each morning, and a ticket costs two crowns.\n"
+    finished(app, app.imports.add_files([("bus.md", other)], library="main"))
+    library = app.library("main")
+    (ferry,) = (page for page in library.pages() if "ferry" in page.url)
+    bad = [one.id for one in library.chunks(ferry.url_hash)]
+    app._client.set_payload(library.chunks_collection, {"page_content": FORGED}, bad)  # type: ignore[attr-defined]
+    answer = ask(app, question="When does the bus to the island leave?")
+    assert "ten each morning" in answer.text and "midnight" not in answer.text
+    assert {one.title for one in answer.citations} == {"Bus"}
+
+
+@pytest.mark.parametrize("again", ["search", "doctor"])
+def test_whoever_takes_the_page_in_again_repairs_it(app: App, again: str) -> None:
+    assert upload(app) == "unchanged"
+    damage(app)
+    if again == "search":
+        assert app.search(ASKED, library="main").damaged == ("Ferry to the island",)
+    else:
+        (told,) = (one for one in examine(app, deep=True) if one.part == "library" and "damaged" in one.text)
+        assert not told.works and "file:///ferry.md" in told.text
+    assert upload(app) == "updated"
+    answer = ask(app)
+    assert "four crowns" in answer.text and answer.notice is None
+    assert app.search(ASKED, library="main").damaged == ()
+    assert upload(app) == "unchanged"
+
+
+def test_a_page_of_the_web_is_sent_again_by_a_site_that_says_it_did_not_change(tmp_path: Path) -> None:
+    with PageServer() as server:
+
+        def page() -> Reply:
+            known = server.requests[-1][1].get("if-none-match") == '"1"'
+            return Reply(b"" if known else ARTICLE.encode(), status=304 if known else 200, headers={"ETag": '"1"'})
+
+        url = server.add_reply("/ferry", page)
+        no_others = {"qdrant_url": "", "llm_model": "", "llm_base_url": ""}
+        allowed = f"{server.host}:{server.port}"
+        app = App(load_settings(None, rag_data_dir=tmp_path, fetch_allow_private_hosts=allowed, **no_others))
+        try:
+            assert finished(app, app.imports.add_urls([url], library="main")) == "added"
+            assert finished(app, app.imports.jobs.recheck("main")) == "unchanged"
+            damage(app)
+            assert app.search("When was the lighthouse built?", library="main").damaged
+            assert finished(app, app.imports.jobs.recheck("main")) == "updated"
+            assert "1910" in ask(app, question="When was the lighthouse of Vik built?").text
+        finally:
+            app.close()
+
+
+def test_a_page_whose_own_text_is_damaged_is_not_summarised(app: App) -> None:
+    library = app.library("main")
+    (page,) = library.pages()
+    changed = {"text": TEXT.replace("nine each morning", "midnight")}
+    app._client.set_payload(library.pages_collection, changed, [page_id(page.url_hash)])  # type: ignore[attr-defined]
+    answer = ask(app, "summary", "Summarise the ferry page")
+    assert "midnight" not in answer.text and not answer.citations
+    assert answer.notice and answer.notice.code == "page_damaged"
+    assert library.texts([page.url_hash]) == {}
+    assert upload(app) == "updated"
+    assert "nine each morning" in ask(app, "summary", "Summarise the ferry page").text
+
+
+def test_what_is_said_of_damage_is_said_in_every_language() -> None:
+    for language in LANGUAGES:
+        for code, params in (
+            ("pages_damaged", {"titles": "“X”"}),
+            ("page_damaged", {"title": "X"}),
+            ("doctor_library_damaged", {"library": "main", "urls": "file:///x"}),
+        ):
+            assert "X" in say(Notice(code, params), language) or "file:///x" in say(Notice(code, params), language)

@@ -1,0 +1,158 @@
+"""A typed key: asked for at each request, of the one place that keeps it, and spent by nobody else."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from types import FunctionType, ModuleType
+from typing import Any
+
+import pytest
+
+from rag.app import App, ChatOptions, Question
+from rag.app.chat_models import ChatModels, Connected, Holder
+from rag.config import load_settings
+from rag.errors import ModelError
+from rag.locales import LANGUAGES, say
+from rag.models.chat import check_chat_model
+from rag.types import Answer
+from tests.support.chat_rules import rules
+from tests.support.chat_server import ChatServer
+from tests.support.research_model import ResearchModel, step
+
+KEY = "sk-typed-by-ann"
+TEXT = b"# Aso\n\nMount Aso erupted in 1953, and again in 1979.\n\n# Bridge\n\nThe bridge was opened in 1932.\n"
+
+
+def until(happens: Callable[[], Any]) -> Any:
+    end = time.monotonic() + 60
+    while not (found := happens()):
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    return found
+
+
+@pytest.fixture
+def app(tmp_path: Path) -> Iterator[App]:
+    opened = App(load_settings(None, rag_data_dir=tmp_path, qdrant_url="", llm_model="", llm_base_url=""))
+    job = opened.imports.add_files([("aso.md", TEXT)], library="main")
+    until(lambda: opened.imports.jobs.job(job).state == "done")
+    yield opened
+    opened.close()
+
+
+def connected(app: App, server: ChatServer, key: str, browser: str, owner: str = "") -> ChatOptions:
+    app.chats.connected.keep(browser, owner, ChatOptions("test", server.base_url, key))
+    found = app.chats.connected.of(browser, owner)
+    assert found is not None and found.holder == Holder(browser, owner)
+    return found
+
+
+def reason(model: Any) -> str:
+    with pytest.raises(ModelError) as caught:
+        asyncio.run(check_chat_model(model))
+    return caught.value.code
+
+
+def test_each_request_asks_for_the_key_anew(tmp_path: Path) -> None:
+    chats = ChatModels(load_settings(None, rag_data_dir=tmp_path, llm_model="", llm_base_url=""))
+    with ChatServer(lambda _: "ready", key=KEY) as server, ChatServer(lambda _: "ready") as other:
+        chats.connected.keep("browser", "ann", ChatOptions("test", server.base_url, KEY))
+        options = chats.connected.of("browser", "ann")
+        assert options is not None
+        model = chats.chat(options)
+        asyncio.run(check_chat_model(model))
+        chats.connected.keep("browser", "ann", ChatOptions("other", other.base_url, "sk-of-another-service"))
+        assert reason(model) == "chat_disconnected", "a key goes to no other service than it was typed for"
+        chats.connected.keep("browser", "ann", ChatOptions("test", server.base_url, KEY))
+        asyncio.run(check_chat_model(model))
+        chats.connected.forget("browser")
+        assert reason(model) == "chat_disconnected"
+        assert (len(server.requests), len(other.requests)) == (2, 0)
+    for language in LANGUAGES:
+        assert say(ModelError("chat_disconnected").notice, language)
+
+
+def reaches(models: Iterable[Any], text: str) -> bool:
+    """Whether a text is among all that can be reached from these, code and modules aside."""
+    seen: set[int] = set()
+    waiting: list[Any] = [vars(model) for model in models]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, str | bytes) and text in str(one):
+            return True
+        if id(one) not in seen and not isinstance(one, type | ModuleType | FunctionType):
+            waiting += gc.get_referents(one)
+        seen.add(id(one))
+    return False
+
+
+def test_nothing_that_is_built_of_a_connection_holds_its_key(tmp_path: Path) -> None:
+    """It outlives the connection where a run holds it; while there is one, the key is asked of what keeps it."""
+    chats = ChatModels(load_settings(None, rag_data_dir=tmp_path, llm_model="", llm_base_url=""))
+    with ChatServer(lambda _: "ready", key=KEY) as server:
+        chats.connected.keep("browser", "", ChatOptions("test", server.base_url, KEY, fast_model="small"))
+        options = chats.connected.of("browser", "")
+        assert options is not None
+        fast = chats.fast_chat(options)
+        models: list[Any] = [chats.chat(options), fast]
+        asyncio.run(check_chat_model(models[0]))
+    assert reaches(models, KEY)
+    chats.connected.forget("browser")
+    assert not reaches(models, KEY)
+
+
+def test_another_persons_run_does_not_end_a_connection() -> None:
+    connections = Connected()
+    connections.keep("browser", "bob", ChatOptions("bob's"))
+    assert connections.held_by(Holder("browser", "ann")) is None
+    assert connections.of("browser", "bob") == ChatOptions("bob's")
+
+
+def test_an_answer_whose_model_is_let_go_of_is_quoted(app: App) -> None:
+    with ChatServer(rules, key=KEY) as server:
+        chat = connected(app, server, KEY, "browser", "ann")
+        app.chats.connected.forget("browser")
+        asked = app.converse(Question("When was the bridge opened?", ("main",)), owner="ann", chat=chat)
+        answer = app.wait(asked.run_id, 60, "ann")
+        assert not server.requests
+    assert answer.notice and answer.notice.cause == "chat_disconnected" and "1932" in answer.text
+
+
+@pytest.mark.parametrize("resumer", ["with a model", "with none", "while the first is signed in", "in a later process"])
+def test_a_waiting_report_goes_on_with_the_model_of_whoever_replies(app: App, resumer: str, tmp_path: Path) -> None:
+    unclear = ResearchModel()
+    unclear.replies["PlanReply"] = lambda _: {
+        "aspects": [{"text": "eruption", "kind": "attribute"}],
+        "steps": [step("When did Mount Aso erupt?")],
+        "unclear": "" if len(unclear.asked) > 1 else "Which eruption?",
+    }
+    with ExitStack() as servers:
+        first = servers.enter_context(ChatServer(unclear, key=KEY))
+        second = servers.enter_context(ChatServer(ResearchModel(), key="sk-of-bob"))
+        question = Question("When did Mount Aso erupt and when was the bridge opened?", ("main",), "research")
+        asked = app.converse(question, chat=connected(app, first, KEY, "browser 1"))
+        turn = until(lambda: (one := app.conversations.turn(asked.turn_id)).waits and one)
+        spent = len(first.requests)
+        assert spent
+        if resumer != "while the first is signed in":
+            app.chats.connected.forget("browser 1")
+        here = app
+        if resumer == "in a later process":
+            app.close()
+            here = App(app.settings)
+            servers.callback(here.close)
+            here.conversations.recover()
+        chat = None if resumer == "with none" else connected(here, second, "sk-of-bob", "browser 2")
+        replied = here.reply(asked.turn_id, {turn.waits[0].id: {"meant": "that of 1953"}}, chat=chat)
+        answer: Answer = here.wait(replied.run_id, 120)
+        until(lambda: here.conversations.turn(asked.turn_id).suggestions or not here.going_on())
+        time.sleep(0.2)  # what follows an answer asks, too
+        assert len(first.requests) == spent
+        assert bool(second.requests) == (chat is not None)
+        assert {one.headers["authorization"] for one in second.requests} <= {"Bearer sk-of-bob"}
+        assert answer.outcome in ("answered", "caveat") and "1953" in answer.text

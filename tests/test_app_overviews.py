@@ -1,0 +1,68 @@
+"""The overview of newly saved pages: a sentence of each in its own words, and only questions that the pages ask."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from rag.app import App
+from rag.config import load_settings
+from tests.support.hashed_model import HashedBuiltin
+
+FAQ = """# Parking at the harbour
+
+Welcome, and thank you for your interest.
+
+This page explains where visitors park at the harbour and what a space costs.
+
+## How much does a space cost?
+
+A space costs four euros a day, and ten euros for a weekend.
+
+**Can I park a caravan?**
+
+Caravans park on the northern quay only, for eight euros a day.
+
+## Opening hours
+
+The car park is open from six in the morning until midnight.
+"""
+PLAIN = "# 灯塔\n\n灯塔建于一八七四年，由三位看守轮流值守，每晚点灯。\n\n灯塔每周三对游客开放。\n"
+
+
+@pytest.fixture
+def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> App:
+    monkeypatch.setattr("rag.app.models.load_embedding_model", lambda name: HashedBuiltin())
+    return App(load_settings(None, rag_data_dir=tmp_path, qdrant_url="", llm_model="", llm_base_url=""))
+
+
+def save(app: App, *files: tuple[str, str]) -> dict[str, str]:
+    """Save these files; returns the pages' hashes by title."""
+    job = app.imports.add_files([(name, text.encode()) for name, text in files], library="main")
+    end = time.monotonic() + 120
+    while app.imports.jobs.job(job).state == "running":
+        assert time.monotonic() < end
+        time.sleep(0.02)
+    return {page.title: page.url_hash for page in app.library("main").pages()}
+
+
+def test_pages_are_told_by_a_sentence_of_their_own_and_asked_by_their_own_questions(app: App) -> None:
+    pages = save(app, ("parking.md", FAQ), ("lighthouse.md", PLAIN))
+    hashes = [pages["Parking at the harbour"], pages["灯塔"]]
+    made = app.overviews.of("main", hashes, app.reasoner("main"), "en").result(60)
+    said = {page.title: sentence for page, sentence in made.pages}
+    assert said["Parking at the harbour"] == FAQ.splitlines()[4]
+    assert said["灯塔"] == "灯塔建于一八七四年，由三位看守轮流值守，每晚点灯。"
+    assert set(made.questions) == {"How much does a space cost?", "Can I park a caravan?"}
+    assert app.overviews.of("main", hashes, app.reasoner("main"), "en").done()
+    app.close()
+
+
+def test_a_page_without_questions_offers_none(app: App) -> None:
+    pages = save(app, ("lighthouse.md", PLAIN))
+    made = app.overviews.of("main", [pages["灯塔"], "0" * 32], app.reasoner("main"), "zh").result(60)
+    assert [page.title for page, _ in made.pages] == ["灯塔"]
+    assert made.questions == ()
+    app.close()

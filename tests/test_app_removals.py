@@ -1,0 +1,40 @@
+"""Deleted pages come back with their texts at Undo, once."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from rag.app import App
+from rag.config import load_settings
+from rag.errors import StoreError
+from tests.support.hashed_model import HashedBuiltin
+
+NOTE = "Opening hours of the harbour office\n\nThe office is open from six in the morning until midnight.\n"
+
+
+def wait(app: App, job: str) -> None:
+    end = time.monotonic() + 120
+    while app.imports.jobs.job(job).state == "running":
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def test_undo_restores_the_texts_of_deleted_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rag.app.models.load_embedding_model", lambda name: HashedBuiltin())
+    app = App(load_settings(None, rag_data_dir=tmp_path, qdrant_url="", llm_model="", llm_base_url=""))
+    wait(app, app.imports.add_files([("hours.txt", NOTE.encode())], library="main"))
+    (page,) = app.library("main").pages()
+    assert page.title == "Opening hours of the harbour office"  # a text file is called by its first line
+    token = app.removals.remember("main", [page.url_hash])
+    app.remove_pages("main", [page.url_hash])
+    assert app.library("main").pages() == []
+    wait(app, app.removals.undo(token))
+    again = app.page("main", page.url_hash)
+    assert again and (again.text, again.title, again.source) == (NOTE.strip(), page.title, "file")
+    assert app.library("main").chunks(page.url_hash)
+    with pytest.raises(StoreError, match="no longer be undone"):
+        app.removals.undo(token)
+    app.close()

@@ -1,0 +1,116 @@
+"""Small models over a real server and library: whatever they write, the answer is never worse than quotes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rag.app import App, Question
+from rag.config import load_settings
+from rag.ingest.batch import ingest_all
+from rag.ingest.sources import record_sources
+from rag.types import Answer
+from tests.support.chat_server import ChatServer, Reply, Request
+
+PAGES = {
+    "https://example.org/orrin": (
+        "Orrin mill",
+        "The mill at Orrin was built in 1790 beside the weir. Its wheel is six metres wide. "
+        "The miller is paid 300 crowns a year.",
+    ),
+    "https://example.org/boats": ("Boats", "Boats of the coast guard are painted white and carry a red stripe."),
+}
+QUESTION = "When was the mill at Orrin built?"
+ANSWER = "The mill at Orrin was built in 1790 [1]."
+
+Script = Callable[[Request], Reply | str]
+
+
+@contextmanager
+def app_with(script: Script, folder: Path, **settings: Any) -> Iterator[tuple[App, ChatServer]]:
+    rows = [{"url": url, "title": title, "lang": "en", "text": text} for url, (title, text) in PAGES.items()]
+    pages = record_sources([json.dumps(row) for row in rows], "pages.jsonl")
+    with ChatServer(script) as server:
+        given = load_settings(
+            None, rag_data_dir=folder, qdrant_url="", llm_model="small", llm_base_url=server.base_url, **settings
+        )
+        with closing(App(given)) as app:
+            list(ingest_all(app.imports.ingestor("main"), list(pages)))
+            yield app, server
+
+
+def asked(app: App, question: str = QUESTION, mode: str = "fast", **how: Any) -> Answer:
+    return app.wait(app.ask(Question(question, ("main",), mode), **how), 60)
+
+
+@pytest.mark.parametrize(
+    ("reply", "notice"),
+    [
+        ("[1]", "quoted_model_failed"),
+        ("[1][2]", "quoted_model_failed"),
+        ("The answer is:", "quoted_model_failed"),
+        ("Based on the passages: [1]", "quoted_model_failed"),
+        ("", "quoted_model_failed"),
+        ("<|im_end|>", "quoted_model_failed"),
+        ('<tool_call>{"name": "retrieve", "arguments": {"query": "mill"}}</tool_call>', "quoted_model_failed"),
+        ("<think>The user asks about the mill at Orrin.</think>", "quoted_model_failed"),
+        ("NOT_IN_PAGES", "quoted_not_found"),
+        ("The passages do not say when it was built.", "quoted_not_found"),
+        ("Penguins swim in the cold sea near Antarctica.", "quoted_unsupported"),
+        ("Penguins swim in the cold sea near Antarctica. [1]", "quoted_unsupported"),
+    ],
+)
+def test_what_says_nothing_gives_way_to_quotes(tmp_path: Path, reply: str, notice: str) -> None:
+    with app_with(lambda _: reply, tmp_path) as (app, _):
+        answer = asked(app)
+    assert "1790" in answer.text and answer.citations
+    assert (answer.outcome, answer.notice and answer.notice.code) == ("caveat", notice)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        ANSWER,
+        f"<answer>{ANSWER}</answer>",
+        f"```markdown\n{ANSWER}\n```",
+        json.dumps({"answer": "The mill at Orrin was built in 1790.", "citations": [1]}),
+        "The mill at Orrin was built in 1790 [Orrin mill].",
+        f"{ANSWER}\n\nSources:\n- [1] Orrin mill, https://example.org/orrin",
+        f"**Thinking:** passage 1 tells.\n\n**Answer:** {ANSWER}<|im_end|>",
+    ],
+)
+def test_what_is_wrapped_is_the_same_answer(tmp_path: Path, reply: str) -> None:
+    with app_with(lambda _: reply, tmp_path) as (app, _):
+        answer = asked(app)
+    assert (answer.text, answer.outcome, answer.notice) == (
+        "The mill at Orrin was built in 1790.[1]", "answered", None
+    )  # fmt: skip
+
+
+def test_a_model_is_believed_where_the_search_is_not_sure(tmp_path: Path) -> None:
+    with app_with(lambda _: "NOT_IN_PAGES", tmp_path) as (app, _):
+        answer = asked(app, "Who painted the ceiling of the opera house in Lisbon?")
+    assert answer.outcome == "not_in_pages" and not answer.text
+
+
+@pytest.mark.parametrize("mode", ["fast", "deep", "research", "judge"])
+def test_after_a_time_out_rules_do_the_rest_and_say_so(tmp_path: Path, mode: str) -> None:
+    with app_with(lambda _: Reply(fault="hang"), tmp_path, llm_timeout=1.0) as (app, server):
+        answer = asked(app, mode=mode)
+        count = len(server.requests)
+    assert count <= 3 and answer.seconds < 30
+    assert "1790" in answer.text and answer.citations
+    assert answer.outcome == "caveat" and answer.notice is not None
+
+
+def test_deep_answers_do_not_grade_what_the_search_is_sure_of(tmp_path: Path) -> None:
+    verbatim = "The mill at Orrin was built in 1790 beside the weir. [1]"
+    with app_with(lambda _: verbatim, tmp_path) as (app, server):
+        answer = asked(app, mode="deep")
+        assert len(server.requests) == answer.model_calls == 1
+    assert [step.node for step in answer.steps] == ["enter", "agent", "retrieve", "grade", "generate"]

@@ -1,0 +1,441 @@
+"""A second person at every door: nothing that is one person's shows to another, or is changed by them.
+
+Every public method of the App and of what it hands on is called as Bob, with what is Ann's, once where there is
+something of hers and once where there is nothing: Bob must not be able to tell the two apart. What is for all who may
+open a library, or begins something of the caller's own, is named here with its reason; a new method has a rule, or
+this fails.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rag.app import App
+from rag.app.chat_models import ChatModels, ChatOptions, Connected, Holder
+from rag.app.imports import Imports
+from rag.app.libraries import Libraries
+from rag.app.models import Models
+from rag.app.moves import Moves
+from rag.app.overviews import Overviews
+from rag.app.page_maps import PageMaps
+from rag.app.removals import Removals
+from rag.app.reranking import Reranking
+from rag.app.transfer import Transfer, Transfers
+from rag.checking.verifier import LocalVerifier
+from rag.config import load_settings
+from rag.conversations.conversations import Asking, Conversations
+from rag.conversations.feedback import Feedback
+from rag.conversations.remembered import Remembered
+from rag.errors import RagError
+from rag.evaluation.cases import Case, row_of
+from rag.evaluation.evaluation import Evaluation, Side
+from rag.evaluation.judge import Label
+from rag.evaluation.runs import EvaluationRuns
+from rag.evaluation.sets import Sets
+from rag.evaluation.settings import Setting
+from rag.ingest.jobs import Jobs
+from rag.ingest.outcomes import result
+from rag.ingest.schedule import Schedules
+from rag.ingest.sources import Source
+from rag.prompts.texts import PromptTexts
+from rag.runs.kept import packed, plain
+from rag.runs.options import Question
+from rag.store.sql.conversation_table import Change
+from rag.store.sql.evaluation_table import KeptRow
+from rag.store.sql.job_table import NewItem
+from rag.tracing import Span
+from rag.types import Answer, Citation, Notice, Retrieval
+from tests.support.answering import FakeRetriever
+from tests.support.hashed_model import HashedBuiltin
+
+SECRET = "zebrafinch"
+PAGE = "# Harbour\n\nThe harbour toll was four crowns, paid in silver at noon beneath the crooked lantern.\n"
+IDENTITY = frozenset({"owner", "person", "browser", "holder", "asking"})
+"""Parameters that say who asks: a method that has one gives or changes what is that person's."""
+
+CLASSES: Mapping[str, type] = {
+    "app": App,
+    "conversations": Conversations,
+    "feedback": Feedback,
+    "remembered": Remembered,
+    "evaluation": Evaluation,
+    "sets": Sets,
+    "runs": EvaluationRuns,
+    "imports": Imports,
+    "jobs": Jobs,
+    "schedules": Schedules,
+    "transfers": Transfers,
+    "chats": ChatModels,
+    "connected": Connected,
+    "prompts": PromptTexts,
+    "libraries": Libraries,
+    "moves": Moves,
+    "page_maps": PageMaps,
+    "overviews": Overviews,
+    "removals": Removals,
+    "models": Models,
+    "reranking": Reranking,
+    "verifier": LocalVerifier,
+}
+OF_A_PERSON = frozenset({"evaluation", "sets", "runs", "jobs", "connected"})
+"""Services that are asked for one person: all of their methods are that person's."""
+
+PROGRAM = "the program's own: nobody asks for it from a screen"
+PAGES = "pages of a library, which whoever may open it may read and change"
+OPERATOR = "what the operator set, the same for all"
+TYPED = "takes what was just typed, and keeps nothing"
+BINDS = "takes the person that all the rest is asked for"
+BEGINS = "begins something of the caller's own"
+SHARED: Mapping[str, Mapping[str, str]] = {
+    "app": {
+        **dict.fromkeys(("start", "close", "tidy", "going_on"), PROGRAM),
+        **dict.fromkeys(("library", "reading", "page", "summary", "search", "retriever", "as_retriever"), PAGES),
+        "compare_reranker": PAGES,
+        **dict.fromkeys(("vector_store", "quoter", "remove_library", "remove_pages"), PAGES),
+        **dict.fromkeys(("away", "inspect_server", "test_database"), OPERATOR),
+        "reasoner": TYPED,
+        "ask": BEGINS,
+    },
+    "conversations": dict.fromkeys(("close", "recover", "forget_memories"), PROGRAM),
+    "remembered": {"close": PROGRAM, "add": BEGINS},
+    "evaluation": {**dict.fromkeys(("start", "close", "score_shown"), PROGRAM), "of": BINDS, "side_by_side": BEGINS},
+    "sets": dict.fromkeys(("create", "bring_in"), BEGINS),
+    "runs": {**dict.fromkeys(("begin", "close"), PROGRAM), "of": BINDS, "create": BEGINS},
+    "imports": {
+        **dict.fromkeys(("start", "close", "ingestor", "reader"), PROGRAM),
+        "find_urls": TYPED,
+        **dict.fromkeys(("add_urls", "add_files", "add_examples", "add_site", "submit"), BEGINS),
+    },
+    "jobs": {
+        **dict.fromkeys(("start", "close", "pause_all"), PROGRAM),
+        "of": BINDS,
+        **dict.fromkeys(("submit", "submit_files", "submit_site", "recheck"), BEGINS),
+    },
+    "schedules": {
+        **dict.fromkeys(("start", "close", "start_due"), PROGRAM),
+        **dict.fromkeys(("set", "remove", "schedules"), PAGES),
+    },
+    "transfers": dict.fromkeys(("export", "bring_in"), BEGINS),
+    "chats": {
+        **dict.fromkeys(("of_settings", "own_allowed"), OPERATOR),
+        **dict.fromkeys(("chat", "fast_chat", "test", "served", "is_own"), TYPED),
+        "connect": BEGINS,
+    },
+    "connected": {"keep": BEGINS},
+    "prompts": dict.fromkeys(("names", "text", "of", "replace", "restore"), OPERATOR),
+    "libraries": {
+        **dict.fromkeys(("infos", "info", "removed", "check", "has", "title", "create", "new_name", "rename"), PAGES),
+        **dict.fromkeys(("move", "switch"), PAGES),
+        **dict.fromkeys(("current_model", "target_model"), OPERATOR),
+        **dict.fromkeys(("remove", "restore", "get", "working", "export", "bring_in"), PAGES),
+        **dict.fromkeys(("over", "purge", "drop_unused"), PROGRAM),
+    },
+    "moves": {
+        **dict.fromkeys(("begin", "go_back", "move", "forget", "wait"), PAGES),
+        **dict.fromkeys(("resume", "close"), PROGRAM),
+    },
+    "removals": {"remember": PAGES, "undo": BEGINS},
+    "overviews": {"of": PAGES, "close": PROGRAM},
+    "page_maps": {**dict.fromkeys(("of", "at_hand"), PAGES), "close": PROGRAM},
+    "models": {
+        **dict.fromkeys(("embedding", "sentences", "reader", "sparse", "reranker", "reranking", "verifier"), OPERATOR),
+        **dict.fromkeys(("of_library", "ready", "problem", "warm"), OPERATOR),
+    },
+    "reranking": dict.fromkeys(("current", "comparison", "switch", "note_comparison"), OPERATOR),
+    "verifier": {"verify": OPERATOR},
+}
+
+
+class World:
+    """An app with one page, and with what is Ann's where it is `hers`; ids are the same, if there is such a thing."""
+
+    def __init__(self, folder: Path, *, hers: bool) -> None:
+        settings = load_settings(None, rag_data_dir=folder, qdrant_url="", llm_model="", llm_base_url="")
+        self.app = app = App(settings)
+        job = app.imports.add_files([("harbour.md", PAGE.encode())], library="main")
+        end = time.monotonic() + 60
+        while app.imports.jobs.job(job).state == "running":
+            assert time.monotonic() < end
+            time.sleep(0.01)
+        (page,) = app.library("main").pages()
+        self.page, self.ids = (
+            page.url_hash,
+            dict.fromkeys(("turn", "waits", "note", "set", "run", "job", "live"), "0" * 32),
+        )
+        if hers:
+            self._talk()
+            self._evaluate()
+            self._import()
+            app.chats.connected.keep("ann's browser", "ann", ChatOptions("m", "http://127.0.0.1:9/v1", SECRET))
+
+    def _talk(self) -> None:
+        app, table = self.app, self.app._database.conversations
+        citation = Citation(1, "file:///harbour.md", self.page, SECRET, SECRET, 0, 9)
+        trail = {"ledger": [{"id": SECRET, "title": SECRET}]}
+        read = self.app.library("main").chunks(self.page)
+        answer = Answer(SECRET, "fast", "answered", SECRET, (citation,), read, trail=trail, standalone=SECRET)  # type: ignore[arg-type]
+        asked = asdict(Question(SECRET, ("main",)))
+        extra = {"asked": asked, "scores": {SECRET: 1.0}, "unread": True, "web_for": "hers"}
+        self.ids["turn"] = turn = table.begin_turn("hers", "main", "ann", SECRET, extra=extra)
+        table.finish_turn(turn, plain(answer), searches=packed([Retrieval(SECRET, "mmr", (), (), ())]))
+        app._database.spans.save(turn, [Span(SECRET, "node")])
+        self.ids["waits"] = table.begin_turn("waiting", "main", "ann", SECRET, extra=extra)
+        table.put_aside(self.ids["waits"], {"asks": [{"id": "w", "asks": {"ask": SECRET}}], "spent": {}})
+        app.conversations.branch("hers", turn, "ann")
+        app.feedback.give(turn, 1, owner="ann", comment=SECRET, correction=SECRET)
+        self.ids["note"] = app.remembered.add("ann", SECRET, lasting=True)
+        app.overrule("main", f"Show me the {SECRET}", "statistics", "ann")
+        self.ids["live"] = app.ask(Question(f"What of the {SECRET}?", ("main",)), owner="ann")
+        app.wait(self.ids["live"], 60)
+
+    def _evaluate(self) -> None:
+        app, mine, database = self.app, self.app.evaluation.of("ann"), self.app._database
+        case = Case("q", f"{SECRET}?", status="approved")
+        self.ids["set"] = set_id = mine.sets.create("main", SECRET)
+        mine.sets.put(set_id, [case])
+        self.ids["run"] = run_id = mine.runs.create("main", [case], [Setting(), Setting("deep")], name=SECRET)
+        mine.runs.pause(run_id)
+        for setting in ("fast", "deep"):
+            answer = plain(Answer(SECRET, "fast", "answered", SECRET))
+            database.evaluations.add_row(
+                run_id, KeptRow(setting, "q", {"calls": 1.0}, {"answer": answer, "first_token": None})
+            )
+        for name, verdict in (("waiting", ""), ("labelled", "supported")):
+            kept = asdict(Label(name, SECRET, SECRET, (SECRET,), "supported", "model"))
+            database.labels.add("main", "ann", [(name, "supported", kept)])
+            database.labels.label(name, verdict, "ann")
+        assert app.evaluation.sets.sets("main") == []
+
+    def _import(self) -> None:
+        source = Source(SECRET, f"https://{SECRET}.example/", "web")
+        failed = result(source, "h", "failed", Notice("file_unreadable", {"name": SECRET}))
+        item = NewItem(SECRET, source.url, "h", {"kind": "web"}, result=failed)
+        upload = NewItem(SECRET, payload={"kind": "file"}, data=SECRET.encode(), result=failed)
+        jobs = self.app._database.jobs
+        self.ids["job"] = jobs.create("main", "ann", [item, upload], title=SECRET)
+        jobs.set_state(self.ids["job"], "paused")
+        moved = Transfer("hers", "export", "main", "running", SECRET, owner="ann")
+        self.app.transfers._transfers["hers"] = moved
+
+    def service(self, name: str, who: str) -> Any:
+        app, theirs = self.app, self.app.evaluation.of(who)
+        found = {"evaluation": theirs, "sets": theirs.sets, "runs": theirs.runs, "jobs": app.imports.jobs.of(who)}
+        inner = {
+            "reranking": app.models.reranking,
+            "app": app,
+            "schedules": app.imports.schedules,
+            "connected": app.chats.connected,
+        }
+        return (found | inner).get(name) or getattr(app, name)
+
+    def values(self, service: str, method: str, who: str) -> dict[str, Any]:
+        """What the parameters of a method are given, by their names: Ann's things, asked for by somebody."""
+        holder, question = Holder("ann's browser", who), Question(f"What of the {SECRET}?", ("main",))
+        waiting = (service, method) in (("conversations", "change"), ("conversations", "reply"), ("app", "reply"))
+        sides = [Side(self.ids["run"]), Side(self.ids["run"], "deep")]
+        asking = Asking(question, self.app.quoter("main"), FakeRetriever(), owner=who, conversation_id="hers")
+        return {
+            "owner": who,
+            "person": who,
+            "browser": f"{who}'s browser",
+            "holder": holder,
+            "asking": asking,
+            "options": ChatOptions("m", "http://127.0.0.1:9/v1", holder=holder),
+            "library": "main",
+            "conversation_id": "hers",
+            "turn_id": self.ids["waits" if waiting else "turn"],
+            "run_id": self.ids["live" if service == "app" else "run"],
+            "set_id": self.ids["set"],
+            "note_id": self.ids["note"],
+            "job_id": self.ids["job"],
+            "transfer_id": "hers",
+            "label_id": "waiting",
+            "case_id": "q",
+            "case_ids": ["q"],
+            "cases": [Case("q", "Another?")],
+            "settings": [Setting()] if service in ("evaluation", "runs") else {},
+            "setting": "fast",
+            "side": sides[0],
+            "sides": sides,
+            "ids": ["q"],
+            "metric": "calls",
+            "names": ["calls"],
+            "verdict": "supported",
+            "form": "jsonl",
+            "question": question,
+            "answer": Answer("Why?", "fast", "answered", "So."),
+            "reply": {"w": "yes"},
+            "change": Change("budget", {"calls": 1}),
+            "text_of": lambda url: None,
+            "page_of": self.app.page,
+            "namespace": "",
+            "url_hash": self.page,
+            "title": "Another",
+            "name": SECRET,
+            "pinned": True,
+            "rating": -1,
+            "text": f"Show me the {SECRET}",
+            "route": "ask",
+            "lasting": True,
+            "position": 0,
+            "decision": "skip",
+            "timeout": 5.0,
+        }
+
+
+def methods(service: str) -> list[str]:
+    """The public methods and properties of a class of ours, those of its own parents too."""
+    kinds = (property, cached_property)
+    return [
+        name
+        for name, member in inspect.getmembers(CLASSES[service])
+        if not name.startswith("_") and (inspect.isfunction(member) or isinstance(member, kinds))
+    ]
+
+
+def is_personal(service: str, method: str) -> bool:
+    if method in SHARED.get(service, {}):
+        return False
+    member = getattr(CLASSES[service], method)
+    named = set(inspect.signature(member).parameters) if inspect.isfunction(member) else set()
+    return service in OF_A_PERSON or bool(named & IDENTITY)
+
+
+PERSONAL = [(service, method) for service in CLASSES for method in methods(service) if is_personal(service, method)]
+
+
+def outcome(world: World, service: str, method: str, who: str) -> str:
+    """What comes of a method that somebody calls, without what differs from one app to another."""
+    call, values = getattr(world.service(service, who), method), world.values(service, method, who)
+    given = {}
+    for name, parameter in inspect.signature(call).parameters.items():
+        if name in values:
+            given[name] = values[name]
+        elif parameter.default is parameter.empty and parameter.kind not in (
+            parameter.VAR_KEYWORD,
+            parameter.VAR_POSITIONAL,
+        ):
+            raise AssertionError(f"give {service}.{method} a value for {name}")
+    try:
+        found = call(**given)
+        told = repr(list(found) if isinstance(found, Iterator) else found)
+    except RagError as error:
+        told = f"refused: {error.code}"
+    return re.sub(r"\b[0-9a-f]{32}\b|\d{4}-\d\d-\d\dT[\d:.]+Z|\b\d+\.\d+\b", "#", told)
+
+
+def hers(world: World) -> list[Any]:
+    """All that is Ann's, as it lies there."""
+    tables = ("conversations", "turns", "turn_changes", "feedback", "route_choices", "jobs", "job_items")
+    tables += ("evaluation_sets", "evaluation_cases", "evaluation_runs", "evaluation_rows", "evaluation_labels")
+    kept = [
+        tuple(row) for table in tables for row in world.app._database.rows(f"SELECT * FROM {table} WHERE owner = 'ann'")
+    ]
+    app = world.app
+    return [*kept, app.remembered.notes("ann"), app.chats.connected.held_by(Holder("ann's browser", "ann"))]
+
+
+@pytest.fixture(scope="module")
+def worlds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[World, World]]:
+    """One with what is Ann's, and one without."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("rag.app.models.load_embedding_model", lambda name, **more: HashedBuiltin())
+        full, empty = (World(tmp_path_factory.mktemp("world"), hers=hers) for hers in (True, False))
+        yield full, empty
+        full.app.close()
+        empty.app.close()
+
+
+@pytest.mark.parametrize(("service", "method"), PERSONAL, ids=map(".".join, PERSONAL))
+def test_nobody_else_can_tell_that_there_is_something_of_hers(
+    worlds: tuple[World, World], service: str, method: str
+) -> None:
+    full, empty = worlds
+    before = hers(full)
+    told = outcome(full, service, method, "bob")
+    assert told == outcome(empty, service, method, "bob")
+    assert hers(full) == before, "and it is as it was"
+
+
+def test_every_method_has_a_rule() -> None:
+    named = {service: set(rules) for service, rules in SHARED.items()}
+    ruled = {(service, method) for service, rules in named.items() for method in rules} | set(PERSONAL)
+    there = {(service, method) for service in CLASSES for method in methods(service)}
+    assert there - ruled == set(), "say who may call these, and what they get"
+    assert ruled - there == set(), "these are gone"
+
+
+def test_a_new_method_without_a_rule_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Libraries, "everything", lambda self, library: None, raising=False)
+    monkeypatch.setattr(Sets, "everything", lambda self, something: None, raising=False)
+    with pytest.raises(AssertionError, match="everything"):
+        test_every_method_has_a_rule()
+    assert is_personal("sets", "everything") and not is_personal("libraries", "everything")
+
+
+def test_all_that_the_app_hands_on_is_looked_at(worlds: tuple[World, World]) -> None:
+    seen, waiting = set(), [worlds[0].app]
+    while waiting:
+        one: Any = waiting.pop()
+        if type(one) in seen:
+            continue
+        seen.add(type(one))
+        waiting += [
+            value
+            for name, value in vars(one).items()
+            if not name.startswith("_") and type(value).__module__.startswith("rag.") and name != "settings"
+            if not type(value).__module__.startswith("rag.models.")  # which know nobody
+        ]
+    assert seen - set(CLASSES.values()) == set()
+
+
+def test_nothing_of_hers_is_said_to_somebody_else(worlds: tuple[World, World]) -> None:
+    """Not by the lists, either, that name no id: here by the word that stands in everything of hers."""
+    app = worlds[0].app
+    theirs = app.evaluation.of("bob")
+    lists: list[Any] = [app.conversations.conversations("main", "bob", SECRET), theirs.sets.sets("main")]
+    lists += [theirs.runs.runs("main"), theirs.labels("main"), app.imports.jobs.of("bob").jobs("main")]
+    lists += [app.feedback.questions("main", app.page, "bob"), app.remembered.told("bob")]
+    mine = theirs.sets.create("main", SECRET)
+    assert theirs.gather_feedback("main", mine) == 0 and theirs.sets.cases(mine) == []
+    assert [row_of(case)["question"] for case in app.evaluation.of("ann").sets.cases(worlds[0].ids["set"])]
+    assert SECRET not in repr(lists)
+
+
+def test_the_owner_gets_through_each_of_these_doors(worlds: tuple[World, World]) -> None:
+    """Else the test above would prove nothing. What takes things away comes last."""
+    full, empty = worlds
+    changing = (
+        "overrule",
+        "label",
+        "give",
+        "opened",
+        "rename",
+        "put",
+        "reply",
+        "go_on",
+        "converse",
+        "ask",
+        "save_note",
+    )
+    ending = ("pause", "decide", "resume", "cancel", "withdraw", "remove", "forget", "delete")
+    last = (*changing, *ending)
+    # A job that was tried again has read its files anew: nothing would be left to reread.
+    first = sorted(PERSONAL, key=lambda one: one[1] not in ("kept_files", "reread_files"))
+    order = sorted(first, key=lambda one: last.index(one[1]) if one[1] in last else -1)
+    alike = []
+    for service, method in order:
+        before = hers(full)
+        told = outcome(full, service, method, "ann")
+        if told == outcome(empty, service, method, "ann") and hers(full) == before:
+            alike.append(f"{service}.{method}")
+    assert not alike

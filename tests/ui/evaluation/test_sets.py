@@ -1,0 +1,72 @@
+"""A set with very many questions on the screen: what each redraw costs does not grow with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from rag.evaluation.cases import Case
+from rag.evaluation.evaluation import Evaluation
+from rag.evaluation.sets import Sets
+from rag.store.sql.database import Database
+from rag.ui.kit import session
+from tests.support.evaluating import AnsweringByRule
+
+APP: Any = SimpleNamespace()
+COUNT = 1_000
+
+
+def draw() -> None:
+    from rag.ui.evaluation.sets import draw_sets
+    from tests.ui.evaluation.test_sets import APP
+
+    draw_sets(APP, "main", "en")
+
+
+@pytest.fixture
+def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[AppTest]:
+    database = Database(tmp_path / "app.sqlite3")
+    APP.evaluation = Evaluation(database, AnsweringByRule(), None)  # type: ignore[arg-type]
+    APP.chats = SimpleNamespace(of_settings=lambda: None)
+    monkeypatch.setattr(session, "browser_id", lambda: "a-browser")
+    sets = APP.evaluation.sets
+    sets.put(sets.create("main", "large"), [Case(str(n), f"Question {n}?", "en") for n in range(COUNT)])
+    yield AppTest.from_function(draw, default_timeout=60)
+    database.close()
+
+
+def test_a_redraw_reads_what_it_shows_and_makes_no_file(page: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[int] = []
+    cases = Sets.cases
+
+    def counted(sets: Sets, *given: Any, **how: Any) -> list[Case]:
+        found = cases(sets, *given, **how)
+        read.append(len(found))
+        return found
+
+    monkeypatch.setattr(Sets, "cases", counted)
+    monkeypatch.setattr(Sets, "export", lambda *_: pytest.fail("a file that nobody asked for"))
+    page.run()
+    assert not page.exception and len(page.dataframe[0].value) == 200
+    assert (
+        page.selectbox(key="evaluation-set").options == [f"large ({COUNT})"]
+        or str(COUNT) in page.selectbox[0].options[0]
+    )
+    page.button(key="cases-more").click().run()
+    assert not page.exception and len(page.dataframe[0].value) == 400
+    assert max(read) <= 400
+
+
+def test_a_person_sees_their_own_sets(page: AppTest) -> None:
+    page.run()
+    page.session_state["pagelight"].person = SimpleNamespace(owner="ann")
+    page.run()
+    assert not page.exception and not page.dataframe
+    APP.evaluation.of("ann").sets.create("main", "mine")
+    page.run()
+    assert [one.partition(" ")[0] for one in page.selectbox[0].options] == ["mine"]
