@@ -211,7 +211,7 @@ def test_doctor_names_the_services_and_what_is_wrong_with_them(tmp_path: Path) -
 
     with ModelServer("openai") as server, app_of(tmp_path, server, reranker_base_url="http://127.0.0.1:9") as app:
         add(app)
-        assert found(app, "embedding model") == (True, f"m@service, 64 dimensions, by 127.0.0.1:{server.port}.")
+        assert found(app, "embedding model") == (True, f"m@service, 64 dimensions, served by 127.0.0.1:{server.port}.")
         assert found(app, "reranker")[0] is False
     other = ModelServer("openai", encode=lambda texts: hashed(texts, seed=1), port=server.port)
     with other, app_of(tmp_path, other) as app:

@@ -47,11 +47,11 @@ _TAIL: Final = re.compile(
     re.IGNORECASE,
 )
 _ENTRY: Final = re.compile(r"\s*(?:[-*•–]|\[\^?\d|\(?\d{1,3}[.)\]]|https?:|【|<http)|\s*\Z")
-_LINK_LINES: Final = re.compile(r"\n\s*\n(?:[ \t]*(?:\[\^?\d{1,2}\]|\d{1,2}\.):?[^\n]*https?://[^\n]*(?:\n|\Z))+\s*\Z")
+_LINK_LINE: Final = re.compile(r"[ \t]*+(?:\[\^?\d{1,2}\]|\d{1,2}\.)")
 _BEGUN: Final = re.compile(r"(?:<(?:[/|｜a-z_][^<>\n]{0,60})?|\[/?[A-Z_]{0,20}|◁[^▷\n]{0,20})\Z", re.IGNORECASE)
 _OPENERS: Final = tuple("\"'“‘「『《`*(（[【")
 _ENDINGS: Final = tuple("\r\n.!?…。！？")
-_ENDED: Final = re.compile(r"(?:\A|[.!?…。！？\]】)）}>\"”’*_\n])\s*\Z")
+_CLOSERS: Final = tuple('.!?…。！？]】)）}>"”’*_')
 _NAMES_IT: Final = re.compile(
     r"(?:标[签记志识]|符号|字[样符]|[和与及或以用由到在是为的叫写现])$"
 )  # no space tells in Chinese
@@ -138,6 +138,12 @@ def _is_quoted(before: str) -> bool:
     return before.rstrip(" \t").endswith(_OPENERS) or before.rpartition("\n")[2].count("`") % 2 == 1
 
 
+def _is_ended(text: str) -> bool:
+    """Whether an answer can end behind this text: behind a sentence, or a line."""
+    shown = text.rstrip()
+    return not shown or shown.endswith(_CLOSERS) or "\n" in text[len(shown) :]
+
+
 def _within_turn(text: str) -> str:
     """The text up to the token that ends its turn."""
     begin = 0
@@ -145,7 +151,7 @@ def _within_turn(text: str) -> str:
         before = text[begin : token.start()]
         if not before.strip():
             begin = token.end()
-        elif not _is_quoted(before) and (_ENDED.search(before) or not text[token.end() :].strip()):
+        elif not _is_quoted(before) and (_is_ended(before) or not text[token.end() :].strip()):
             return before
     return text[begin:]
 
@@ -209,4 +215,14 @@ def _without_sources(text: str) -> str:
     for tail in _TAIL.finditer(text):
         if all(_ENTRY.match(line) for line in tail["entries"].split("\n")) and _WORD.search(text[: tail.start()]):
             return text[: tail.start()]
-    return _LINK_LINES.sub("", text)
+    return _without_link_lines(text)
+
+
+def _without_link_lines(text: str) -> str:
+    """Without a last paragraph of numbered links."""
+    lines = text.rstrip().split("\n")
+    begin = len(lines)
+    while begin and _LINK_LINE.match(lines[begin - 1]) and re.search("https?://", lines[begin - 1]):
+        begin -= 1
+    behind_blank = 2 <= begin < len(lines) and not lines[begin - 1].strip()
+    return "\n".join(lines[:begin]).rstrip() if behind_blank else text

@@ -29,6 +29,7 @@ from rag.web.guard import shown
 from rag.web.media import KINDS
 
 _LONGEST_LINE = 80  # characters of a first line that is a title
+_SENTENCE_ENDS = tuple(".!?:;,…。！？：；，|")
 _WORD_CHARACTER = re.compile(r"\w")
 
 
@@ -102,13 +103,21 @@ def extract_markdown(source: str, url: str) -> Extracted:
 
 
 def extract_plain(source: str, url: str) -> Extracted:
-    """Plain text as it is, cleaned; its title is its first line, or its name if that is long. Raises
-    IngestError("empty")."""
+    """Plain text as it is, cleaned; its title is a first line that stands alone, else its name.
+
+    Raises IngestError("empty").
+    """
     text = clean_text(source)
     _check_not_empty(text, url)
-    first = text.strip().partition("\n")[0].strip()
-    title = first if len(first) <= _LONGEST_LINE and _WORD_CHARACTER.search(first) else name_of(url)
-    return _extracted(Head(site=site_of(url)), title, text)
+    return _extracted(Head(site=site_of(url)), _first_line_alone(text) or name_of(url), text)
+
+
+def _first_line_alone(text: str) -> str:
+    """A short first line before a blank one that is no sentence; empty if there is none."""
+    first, _, rest = text.strip().partition("\n")
+    title = clean_line(first)
+    alone = rest.startswith("\n") and len(title) <= _LONGEST_LINE and not title.endswith(_SENTENCE_ENDS)
+    return title if alone and _WORD_CHARACTER.search(title) else ""
 
 
 def as_mapping(extracted: Extracted) -> Mapping[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
@@ -80,14 +80,12 @@ class Retriever:
         pool = max(k, round(POOL * len(hits)))
         candidates = _diverse(hits, pool, lambda_mult) if found.diversify else _in_order(hits, pool)
         picked = [candidate.passage for candidate in candidates if candidate.place is not None]
-        terms = [self._idf(one, before) for one in (question, *found.asked)]
+        asked = (question, *found.asked)
+        terms = [self._idf(one, before) for one in asked]
         sought = {term: idf for each in terms for term, idf in each.items()}
         context = assemble(picked, sought, self._engine.sparse, k, self._tuning.characters)
         chosen = time.perf_counter()
-        asked = (question, *found.asked)
-        likely = max(
-            self._likely(one, idf, context.passages, found.legs) for one, idf in zip(asked, terms, strict=True)
-        )
+        likely = self._likeliest(zip(asked, terms, strict=True), context.passages, found.legs)
         judged = time.perf_counter()
         return Retrieval(
             question,
@@ -101,10 +99,17 @@ class Retriever:
             tuple(dict.fromkeys(one.title or one.url for one in damaged)),
         )
 
-    def _likely(self, question: str, idf: dict[int, float], passages: Sequence[Passage], legs: Sequence[str]) -> float:
-        features = features_of(idf, passages, self._engine.sparse)
-        across = is_across(question, passages)
-        return probability(features, self._engine.model.name, "dense" in legs, across=across)
+    def _likeliest(
+        self, asked: Iterable[tuple[str, dict[int, float]]], passages: Sequence[Passage], legs: Sequence[str]
+    ) -> float:
+        """The highest probability that the passages answer one of the questions, each with its terms by IDF."""
+        name, dense = self._engine.model.name, "dense" in legs
+        return max(
+            probability(
+                features_of(idf, passages, self._engine.sparse), name, dense, across=is_across(question, passages)
+            )
+            for question, idf in asked
+        )
 
     def evidence(self, question: str) -> Evidence:
         """What `answerable` is computed from, for calibration."""

@@ -118,4 +118,4 @@ def test_an_address_makes_no_library_and_one_that_is_removed_comes_back(open_tab
     assert "my-second" not in page.url
     restore.click()
     page.wait_for_url("**/library?library=my-second-library")
-    expect(page.get_by_text(label("empty_lead", "en"))).to_be_visible()
+    expect(page.get_by_text(label("empty_title", "en"))).to_be_visible()

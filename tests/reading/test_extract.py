@@ -281,7 +281,7 @@ class TestOtherKinds:
 
     def test_plain_text_keeps_its_shape(self) -> None:
         found = extract_plain("One  two\r\n\r\n\r\n\r\n    indented\n# not a heading \n", "report.txt")
-        assert found == Extracted("report", "en", "", "", "One  two\n\n    indented\n# not a heading")
+        assert found == Extracted("One two", "en", "", "", "One  two\n\n    indented\n# not a heading")
 
     def test_dispatch(self) -> None:
         assert extract(b"<p>Hello there.</p>", "text/html; charset=x", None, "x").text == "Hello there."

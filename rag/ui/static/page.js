@@ -145,6 +145,7 @@
   /* The list of keys: a title, lines of a key and what it does, and the word on the button. */
   function showKeys() {
     const [title, ...lines] = (window.words?.keys ?? "").split("\n"), close = lines.pop();
+    window.keysWanted = !close; // pressed before the words are here
     if (!close || find("#keys")) return;
     const dialog = make("dialog", { id: "keys" }), list = make("dl"), button = make("button", { textContent: close });
     dialog.setAttribute("aria-label", title);
@@ -293,6 +294,7 @@
     if (told.copied) window.copiedWord = told.copied;
     if (told.keys) window.words = { ...told };
     if (told.keys) replaceDialogs();
+    if (told.keys && window.keysWanted) showKeys();
     if (told.language) document.documentElement.lang = told.language;
     if (told.skip) skipLink(told.skip);
     if (told.upload) document.documentElement.style.setProperty("--upload", JSON.stringify(told.upload));
