@@ -123,7 +123,7 @@
     if (event.key === "Escape") return onEscape();
     const search = event.key.toLowerCase() === "k" && (event.ctrlKey || event.metaKey);
     const types = event.target.closest?.("input, textarea, select, [contenteditable]");
-    const does = search ? goSearch : types || event.ctrlKey || event.metaKey || event.altKey ? null : { "/": () => find(BOX)?.focus(), "?": showKeys }[event.key];
+    const does = search ? goSearch : types || event.ctrlKey || event.metaKey || event.altKey ? null : { "/": () => focusOn(BOX), "?": showKeys }[event.key];
     if (!does) return;
     event.preventDefault();
     does();
@@ -135,11 +135,17 @@
     else if (!find(OPEN)) find('[class*="st-key-stop-"] button')?.click();
   }
 
-  function goSearch(tries = 300) {
-    const box = find(".st-key-search-text input");
+  const SEARCH = ".st-key-search-text input";
+  function goSearch() {
+    if (!find(SEARCH)) find('[data-testid="stSidebarNavLink"][href*="/search"]')?.click();
+    focusOn(SEARCH);
+  }
+
+  /* Now, or as soon as it is drawn. */
+  function focusOn(selector, tries = 300) {
+    const box = find(selector);
     if (box) return box.focus();
-    if (tries === 300) find('[data-testid="stSidebarNavLink"][href*="/search"]')?.click();
-    if (tries) requestAnimationFrame(() => goSearch(tries - 1));
+    if (tries) requestAnimationFrame(() => focusOn(selector, tries - 1));
   }
 
   /* The list of keys: a title, lines of a key and what it does, and the word on the button. */
