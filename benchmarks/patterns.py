@@ -34,7 +34,7 @@ SECONDS = 0.05
 GROWTH = 15.0
 _MAX_SECONDS = 4 * SECONDS
 _FIRST = 4_000  # so long that n²/2 steps of a nanosecond stand out
-_UNSUSPICIOUS = 0.002
+_UNSUSPICIOUS = 0.0005
 _MEASURED = 3
 _MOST = 0.02
 # Where each function's flags stand among its arguments.
