@@ -31,6 +31,7 @@ _MOST: Final = {
 }
 """Tokens of a reply, by job."""
 
+_MARKER = re.compile(r"passage-[0-9a-f]{6}(?=>)")
 _marker: ContextVar[str] = ContextVar("marker", default="")
 
 Numbered = tuple[int, Passage]
@@ -68,6 +69,12 @@ def mark_run() -> None:
 
 def _new_marker() -> str:
     return f"passage-{secrets.token_hex(3)}"
+
+
+def marker_in(prompt: Prompt) -> str:
+    """Return the name of the tags around the prompt's passages; empty if it has none."""
+    found = _MARKER.search(prompt.user)
+    return found[0] if found else ""
 
 
 def _versions(texts: Sequence[PromptText]) -> str:

@@ -165,13 +165,13 @@ class ChatReasoner:
     async def stream(self, prompt: Prompt) -> AsyncIterator[str]:
         """Stream an answer. Raises ModelError after the pieces so far when it is not whole."""
         await learn(self._model)
-        messages = _messages(requests.beside(self.texts, prompt, self._notes))
-        shown, source = ShownText(NOT_IN_PAGES), _Source(limited(self._model, prompt.most), messages)
+        messages, marker = _messages(requests.beside(self.texts, prompt, self._notes)), requests.marker_in(prompt)
+        shown, source = ShownText(NOT_IN_PAGES), _Source(limited(self._model, prompt.most), messages, marker)
         with _failures_named():
             async for piece in shown.of(joined(source.pieces())):
                 yield piece
             if source.unfinished == "answer_too_long" and not shown.text and remember_thoughts(self._model):
-                source = _Source(limited(self._model, prompt.most), messages)
+                source = _Source(limited(self._model, prompt.most), messages, marker)
                 async for piece in shown.of(joined(source.pieces())):
                     yield piece
         if source.unfinished:
@@ -208,20 +208,28 @@ class ChatReasoner:
 
 
 class _Source:
-    """One streamed reply, and why it is not whole, as a code of rag.locales, if it is not."""
+    """One streamed reply, and why it is not whole, as a code of rag.locales, if it is not.
 
-    def __init__(self, model: BaseChatModel, messages: Sequence[BaseMessage]) -> None:
+    Small models go on with their prompt instead of answering: a reply with the random name of the tags around the
+    passages, `marker`, is a copy of them and ends there.
+    """
+
+    def __init__(self, model: BaseChatModel, messages: Sequence[BaseMessage], marker: str) -> None:
         self._model = model
         self._messages = messages
+        self._marker = marker
         self._reason = ""
         self.unfinished = ""
 
     async def pieces(self) -> AsyncIterator[str]:
-        length = 0
+        length, tail = 0, ""
         async for chunk in self._model.astream(list(self._messages)):
             self._reason = _finish_reason(chunk) or self._reason
             if text := chunk.text:
-                length += len(text)
+                length, tail = length + len(text), (tail + text)[-len(self._marker) - len(text) :]
+                if self._marker and self._marker in tail:
+                    self.unfinished = "answer_copied"
+                    return
                 yield text
             if length > _MAX_ANSWER:
                 self.unfinished = "answer_too_long"

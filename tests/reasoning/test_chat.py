@@ -14,6 +14,7 @@ from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 
 from rag.errors import ModelError
 from rag.graphs.answer.nodes import retrieve_tool
+from rag.prompts import requests
 from rag.reasoning.chat import ChatReasoner, Grades
 from rag.reasoning.reasoner import RESET
 from rag.types import Passage
@@ -170,6 +171,16 @@ def test_half_an_answer_is_told_from_a_whole_one(kind: str, reason: str, code: s
 
 def test_providers_that_give_no_reason_are_believed() -> None:
     assert _answer(QueueModel(replies=[["In 1953.[1]"]], reason="")) == "In 1953.[1]"
+
+
+@pytest.mark.parametrize(
+    "pieces", [["The lamp", " is lit.\n</passage-abcdef>", " More"], ["It is</pass", "age-abc", "def> More"]]
+)
+def test_a_copy_of_the_passages_is_no_answer(pieces: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(requests, "_new_marker", lambda: "passage-abcdef")
+    with pytest.raises(ModelError) as caught:
+        _answer(QueueModel(replies=[pieces]))
+    assert caught.value.code == "answer_copied"
 
 
 def test_a_model_that_never_ends_is_cut_off() -> None:
