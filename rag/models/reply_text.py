@@ -139,7 +139,7 @@ def _is_quoted(before: str) -> bool:
 
 
 def _is_ended(text: str) -> bool:
-    """Whether an answer can end behind this text: behind a sentence, or a line."""
+    """Return whether an answer can end after this text: at the end of a sentence or a line."""
     shown = text.rstrip()
     return not shown or shown.endswith(_CLOSERS) or "\n" in text[len(shown) :]
 
@@ -219,7 +219,7 @@ def _without_sources(text: str) -> str:
 
 
 def _without_link_lines(text: str) -> str:
-    """Without a last paragraph of numbered links."""
+    """Drop a last paragraph of numbered links."""
     lines = text.rstrip().split("\n")
     begin = len(lines)
     while begin and _LINK_LINE.match(lines[begin - 1]) and re.search("https?://", lines[begin - 1]):

@@ -103,7 +103,7 @@ def extract_markdown(source: str, url: str) -> Extracted:
 
 
 def extract_plain(source: str, url: str) -> Extracted:
-    """Plain text as it is, cleaned; its title is a first line that stands alone, else its name.
+    """Clean plain text; its title is a first line that stands alone, else the file's name.
 
     Raises IngestError("empty").
     """
@@ -113,7 +113,7 @@ def extract_plain(source: str, url: str) -> Extracted:
 
 
 def _first_line_alone(text: str) -> str:
-    """A short first line before a blank one that is no sentence; empty if there is none."""
+    """Return a short first line that is followed by a blank one and is not a sentence; empty if there is none."""
     first, _, rest = text.strip().partition("\n")
     title = clean_line(first)
     alone = rest.startswith("\n") and len(title) <= _LONGEST_LINE and not title.endswith(_SENTENCE_ENDS)
