@@ -210,8 +210,8 @@ class ChatReasoner:
 class _Source:
     """One streamed reply, and why it is not whole, as a code of rag.locales, if it is not.
 
-    Small models sometimes continue their prompt instead of answering: a reply that contains `marker`, the random name of
-    the tags around the passages, is a copy of them and ends there.
+    Small models sometimes continue their prompt instead of answering: a reply that contains `marker`, the random
+    name of the tags around the passages, is a copy of them and ends there.
     """
 
     def __init__(self, model: BaseChatModel, messages: Sequence[BaseMessage], marker: str) -> None:
