@@ -1,6 +1,6 @@
 """Fine-tune the answer reader: writes rag/models/answer_reader.safetensors.
 
-    python -m benchmarks.answer_reader [--data FOLDER] [--minutes 20 32] [--out FILE]
+    python -m benchmarks.answer_reader [--data FOLDER] [--minutes 20 32] [--start FILE] [--out FILE]
 
 First on half of xquad's paragraphs in both languages and on chroma, then on the same of xquad and, twice, on
 answer_reader_questions.jsonl: questions in people's own words about pages of wcxb, aeb and xquad-zh, a third of which
@@ -24,7 +24,7 @@ from typing import Any, Final
 
 import numpy as np
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 from torch import nn
 
 from benchmarks.datasets import DEFAULT_FOLDER, Dataset, is_trained_on, load, spread
@@ -67,9 +67,10 @@ def main() -> int:
         few = Dataset("chroma", chroma.pages, spread(chroma.questions, _CHROMA))
         first = [*xquad, *_searched(app, few, tokens)]
         own = list(_on_their_page(app, options.data, tokens))
-    reader = Reader()
+    reader = Reader(options.start)
     for examples, minutes in zip((first, [*xquad, *own, *own]), options.minutes, strict=True):
-        _fit(reader, examples, 60 * minutes)
+        if minutes:
+            _fit(reader, examples, 60 * minutes)
     save_file(reader.differences(), options.out)
     return 0
 
@@ -78,6 +79,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Fine-tune the answer reader.")
     parser.add_argument("--data", type=Path, default=DEFAULT_FOLDER)
     parser.add_argument("--minutes", type=float, nargs=2, default=[20.0, 32.0])
+    parser.add_argument("--start", type=Path, help="differences to go on from, as an earlier run wrote them")
     parser.add_argument("--out", type=Path, default=WEIGHTS)
     return parser.parse_args()
 
@@ -105,9 +107,9 @@ def _on_their_page(app: MeasuredApp, folder: Path, tokens: Tokens) -> Iterator[E
     """The questions that ship with this command, each beside the sentences of the page that it is about."""
     pages = {page["url"]: page for page in load(folder / "xquad-zh").pages}
     for name in ("wcxb", "aeb"):
-        rows = map(json.loads, (folder / name / "truth.jsonl").read_text("utf-8").splitlines())
-        pages.update({row.get("url") or row["id"]: row for row in rows})
-    for row in map(json.loads, QUESTIONS.read_text("utf-8").splitlines()):
+        with (folder / name / "truth.jsonl").open(encoding="utf-8") as lines:
+            pages.update({row.get("url") or row["id"]: row for row in map(json.loads, lines)})
+    for row in map(json.loads, QUESTIONS.open(encoding="utf-8")):
         page = pages[row["url"]]
         parts = [part for part in quotables(page["text"]) if squash(part.text)]
         title = page.get("title") or page["text"].partition("\n")[0][:60]
@@ -137,7 +139,8 @@ def _example(
 class Reader(nn.Module):
     """The model as it is trained; `AnswerReader` runs it."""
 
-    def __init__(self) -> None:
+    def __init__(self, start: Path | None = None) -> None:
+        """Without `start`, the built-in model and a head of random weights."""
         from transformers import AutoModel
 
         super().__init__()
@@ -147,6 +150,19 @@ class Reader(nn.Module):
         self.wide, self.narrow = nn.Linear(2 * width, 256), nn.Linear(256, 1)
         self.drop = nn.Dropout(0.1)
         self._built_in = {name: weight.detach().clone() for name, weight in self.body.encoder.named_parameters()}
+        if start:
+            self._add(load_file(start))
+
+    @torch.no_grad()
+    def _add(self, changes: dict[str, torch.Tensor]) -> None:
+        for name, weight in self.body.encoder.named_parameters():
+            if f"{name}:up" in changes:
+                weight += changes[f"{name}:up"].float() @ changes[f"{name}:down"].float()
+            else:
+                weight += changes[f"{name}:add"].float()
+        for name, layer in (("wide", self.wide), ("narrow", self.narrow)):
+            layer.weight.copy_(changes[f"head.{name}"])
+            layer.bias.copy_(changes[f"head.{name}_bias"])
 
     def forward(self, examples: Sequence[tuple[Coded, Sequence[Sequence[int]]]]) -> list[torch.Tensor]:
         """For each example the logits of the lines of its stretches, after each other."""

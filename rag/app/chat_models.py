@@ -16,6 +16,7 @@ from rag.background import BACKGROUND
 from rag.config import Settings
 from rag.errors import FetchError, ModelError
 from rag.models.chat import build_chat_model, build_fast_model, build_own_model, check_chat_model, served_models
+from rag.models.pace import Pace, pace_of
 from rag.prompts.texts import PromptTexts
 from rag.types import Notice
 from rag.web.guard import allow_list, check_addresses, check_url
@@ -143,6 +144,10 @@ class ChatModels:
         if not names:
             raise ModelError("connect_no_list", address=_shown(options))
         return names
+
+    def pace(self, options: ChatOptions) -> Pace:
+        """Return what is known of the model's window and speed; nothing before its first call."""
+        return pace_of(self.chat(options))
 
     @property
     def own_allowed(self) -> bool:

@@ -21,6 +21,8 @@ _ASK_SECONDS: Final = 2.0
 _LEAST_TOKENS: Final = 200  # of a prompt that tells a speed: shorter ones are mostly waiting
 _KEPT: Final = 5
 _MANY: Final = 100
+_PASSAGES_TOKENS: Final = 1_000  # of a question with its passages
+_PATIENCE: Final = 5.0  # seconds
 _SLOWEST_SHARE: Final = 0.8  # of the time that a request may be silent, for reading its prompt
 
 
@@ -55,6 +57,10 @@ class Pace:
         """At most `tokens`, as many as fit the window and are read within the seconds that a request may be silent."""
         window = tokens if self.window is None else min(tokens, self.window)
         return min(window, int(min(self.reads) * silent * _SLOWEST_SHARE)) if self.reads else window
+
+    def is_slow(self) -> bool:
+        """Return whether calls besides the answer itself would take longer than people wait."""
+        return self.seconds(_PASSAGES_TOKENS, 0) > _PATIENCE
 
     def gate(self) -> asyncio.Semaphore:
         """Lets as many requests through at a time as the server works on."""

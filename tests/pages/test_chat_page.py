@@ -201,6 +201,16 @@ def test_the_model_menu_lists_the_models_of_the_service(open_page: Open, app: Fa
     assert page.session_state["model-menu"] is False
 
 
+def test_the_model_menu_tells_the_window_and_speed_of_the_model(open_page: Open, app: FakeApp) -> None:
+    app.filled()
+    app.chats = connected_chats(app)
+    pace = app.chats.pace(app.chats.of_settings())
+    pace.window, pace.reads, pace.writes = 8192, [90.0], [20.0, 28.0]
+    shown = [one.value for one in opened(open_page("chat"), "model-menu").caption]
+    assert "Context window: 8,192 tokens · 24 tokens per second" in shown
+    assert label("model_slow_here", "en") in shown
+
+
 def popovers(page: AppTest) -> list[str]:
     """The labels of the menus that are drawn."""
     return [one.proto.popover.label for one in page.get("popover")]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from statistics import mean
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -32,6 +33,7 @@ from rag.ui.kit.strings import Language, label
 if TYPE_CHECKING:
     from rag.app import App, ChatOptions
     from rag.conversations.conversations import TurnView
+    from rag.models.pace import Pace
 
 _LONGEST_QUESTION, _LONGEST_MODEL = 10_000, 28
 _CONNECT = "connect"
@@ -122,9 +124,23 @@ def _draw_models(app: App, language: Language) -> None:
         with menu, st.container(key="model-choices", gap="xsmall"):
             _draw_served(chat, served_models(app, chat, language), language)
             draw_model_name("model", chat.model, "", app, language)
+            _draw_pace(app.chats.pace(chat), language)
             draw_problem(language)
             if st.button(label("model_manage", language), icon=":material/tune:", type="tertiary", key="model-manage"):
                 go("settings")
+
+
+def _draw_pace(pace: Pace, language: Language) -> None:
+    """Draw the window and the speed of the model in use, as far as its calls have shown them."""
+    known = []
+    if pace.window:
+        known.append(label("model_window", language, count=f"{pace.window:,}"))
+    if pace.writes:
+        known.append(label("model_writes", language, count=round(mean(pace.writes))))
+    if known:
+        st.caption(" · ".join(known))
+    if pace.is_slow():
+        st.caption(label("model_slow_here", language))
 
 
 def _draw_served(chat: ChatOptions, names: list[str], language: Language) -> None:
