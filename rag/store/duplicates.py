@@ -87,7 +87,7 @@ class Signature:
 
 
 def signature_from(payload: Mapping[str, Any]) -> Signature:
-    """The signature in a page's record; an empty one for records that were made before there were any."""
+    """Return the signature in a page's record, or an empty one if it has none."""
     return Signature(base64.b64decode(payload.get("signature", "")))
 
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import sqlite3
 import time
 from pathlib import Path
 
 import pytest
 
-from rag.store.sql import schema
 from rag.store.sql.conversation_table import ConversationTable, SpanTable
 from rag.store.sql.database import Change, Database
 from rag.tracing import Span, end
@@ -98,20 +96,6 @@ def test_deleting_takes_turns_along_and_only_ones_own(table: ConversationTable) 
     save_turn(table, "c1", "main", "li", {"question": "q"})
     assert not table.delete("c1", "ada") and not table.rename("c1", "ada", "Mine")
     assert table.delete("c1", "li") and table.turns("c1") == []
-
-
-def test_conversations_of_an_older_file_are_taken_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "old.db"
-    with monkeypatch.context() as patch, sqlite3.connect(path) as db:
-        patch.setattr(schema, "VERSIONS", schema.VERSIONS[:1])
-        schema.migrate(db, path)
-        db.execute("INSERT INTO conversations VALUES ('c', 'main', '', 'q', '2025', '2025')")
-        db.execute("""INSERT INTO turns VALUES ('t', 'c', 'main', '', '2025', '{"question": "q", "text": "a"}')""")
-    database = Database(path)
-    (turn,) = database.conversations.turns("c")
-    assert (turn.question, turn.text, turn.state) == ("q", "a", "done")
-    assert [one.id for one in database.conversations.conversations("main", "", "a")] == ["c"]
-    database.close()
 
 
 def _spans(count: int, start: float = 0.0) -> list[Span]:

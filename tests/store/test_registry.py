@@ -11,7 +11,7 @@ from rag.errors import StoreError
 from rag.store.qdrant import registry
 from rag.store.qdrant.edge.client import EdgeClient
 from rag.store.qdrant.library import open_library
-from rag.store.qdrant.records import KEPT, LIBRARIES, LibraryInfo, library_from, library_id
+from rag.store.qdrant.records import FORMAT, KEPT, LIBRARIES, LibraryInfo, library_from, library_id
 from rag.store.qdrant.registry import (
     check_present,
     check_title,
@@ -163,3 +163,12 @@ def test_there_are_so_many_and_no_more(client: QdrantClient, monkeypatch: pytest
 def test_a_name_that_no_library_can_have_is_not_said_in_full(client: QdrantClient) -> None:
     with pytest.raises(StoreError, match=r"There is no library “x{40}…”"):
         check_present(client, "x" * 100_000)
+
+
+@pytest.mark.parametrize(("form", "code"), [(FORMAT + 1, "library_newer"), (FORMAT - 1, "library_older")])
+def test_a_library_of_another_version_is_not_opened(client: QdrantClient, form: int, code: str) -> None:
+    made(client, "notes")
+    client.set_payload(LIBRARIES, {"format": form}, [library_id("notes")])
+    with pytest.raises(StoreError) as told:
+        open_library(client, "notes", MODEL, DIMENSION)
+    assert told.value.code == code

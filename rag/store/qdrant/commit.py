@@ -106,7 +106,7 @@ class _Attempt:
 
     def swap(self) -> _Swap:
         mark = Mark(_next_rev(self.before), _recent(self.before, self.token))
-        settled = bool(self.page.chunks and (self.before is None or self.before.rev))  # else `settle` is still to come
+        settled = bool(self.page.chunks)  # else `settle` is still to come
         point = page_point(
             self.page, sign(self.page.text), mark, left_out=self.left_out, settled=settled, claim=self.draft.claim
         )
@@ -187,7 +187,7 @@ class Committer:
                 self._flag([i for one in won if one.left_out == left_out for i in one.ids()], left_out)
             self.versions.settle_new([(one.page.url_hash, one.page.version - 1) for one in won if one.makes_version])
             for one in won:
-                if not one.page.chunks or (one.before and not one.before.rev):
+                if not one.page.chunks:
                     self.settle(one.page.url_hash)
         return won
 
@@ -341,10 +341,8 @@ def _is(url_hash: str) -> models.HasIdCondition:
 
 
 def _still(before: Stored) -> models.Condition:
-    """Holds while the record has the revision that it was read at; records of before there were any have none."""
-    if before.rev:
-        return models.FieldCondition(key="rev", match=models.MatchValue(value=before.rev))
-    return models.IsEmptyCondition(is_empty=models.PayloadField(key="rev"))
+    """Holds while the record has the revision that it was read at."""
+    return models.FieldCondition(key="rev", match=models.MatchValue(value=before.rev))
 
 
 def _replacing(point: models.PointStruct, before: Stored | None) -> models.UpsertOperation:
@@ -374,8 +372,7 @@ def _clearing(stored: Stored) -> list[Any]:
         match("metadata.generation", stored.page.generation),
     )
     before = models.FieldCondition(key="metadata.base_rev", range=models.Range(lt=stored.rev))
-    unmarked = models.IsEmptyCondition(is_empty=models.PayloadField(key="metadata.base_rev"))
-    dead = models.Filter(must=[ours], must_not=[current], should=[before, unmarked])
+    dead = models.Filter(must=[ours, before], must_not=[current])
     operations: list[Any] = [models.DeleteOperation(delete=models.FilterSelector(filter=dead))]
     if not stored.removed:
         here = models.Filter(must=[ours, current])
@@ -394,7 +391,7 @@ def _tokens(stored: Stored | None) -> Sequence[str]:
 
 def _next_rev(before: Stored | None) -> int:
     """The first revision is taken from the clock: if a record was lost altogether, it keeps growing."""
-    return before.rev + 1 if before and before.rev else time.time_ns() // 1_000_000
+    return before.rev + 1 if before else time.time_ns() // 1_000_000
 
 
 def _recent(before: Stored | None, token: str) -> tuple[str, ...]:
@@ -403,8 +400,8 @@ def _recent(before: Stored | None, token: str) -> tuple[str, ...]:
 
 
 def _dead_ids(attempt: _Attempt) -> list[str]:
-    """The chunks of the generation that the attempt has replaced; not of one from before there were revisions."""
-    if attempt.before is None or not attempt.before.rev:
+    """Return the chunks of the generation that the attempt has replaced."""
+    if attempt.before is None:
         return []
     before = attempt.before.page
     return [chunk_id(before.url_hash, before.generation, index) for index in range(before.chunks)]

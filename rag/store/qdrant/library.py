@@ -40,7 +40,7 @@ from rag.store.qdrant.records import (
     walk,
     within,
 )
-from rag.store.qdrant.registry import carry_over, check_present, create_library
+from rag.store.qdrant.registry import check_format, check_present, create_library
 from rag.store.qdrant.search import Searcher, dense_of
 from rag.store.qdrant.sweep import sweep
 from rag.store.qdrant.versions import Versions
@@ -85,7 +85,7 @@ def open_library(
         )
     with library_locks(client, name).everything():
         ensure_library(client, name, embedding_model, dimension)
-        carry_over(client, info)
+        check_format(info)
     library = Library(client, info)
     library.sweep()
     if is_shared(client):

@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Collection, Mapping
-from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import count
 from typing import Any
@@ -106,13 +105,10 @@ def create_library(client: QdrantClient, info: LibraryInfo) -> LibraryInfo:
         return check_present(client, info.name)
 
 
-def carry_over(client: QdrantClient, info: LibraryInfo) -> None:
-    """Have the record say how the library is written from now on. Raises StoreError for one of a newer program."""
-    if info.format > FORMAT:
-        raise StoreError("library_newer", library=info.shown)
-    if info.format < FORMAT:
-        payload = library_payload(replace(info, format=FORMAT))
-        client.set_payload(LIBRARIES, payload, [library_id(info.name)], ordering=ORDER)
+def check_format(info: LibraryInfo) -> None:
+    """Raise StoreError for a library of an older or newer program."""
+    if info.format != FORMAT:
+        raise StoreError("library_newer" if info.format > FORMAT else "library_older", library=info.shown)
 
 
 def note_fingerprint(client: QdrantClient, info: LibraryInfo, model: str, fingerprint: str) -> None:

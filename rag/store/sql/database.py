@@ -27,7 +27,7 @@ class Database(SqliteFile):
     """The file with its tables. Safe to share between threads and processes."""
 
     def __init__(self, path: Path) -> None:
-        """Open or create the file at `path`. StoreError when a newer program wrote it."""
+        """Open or create the file at `path`. StoreError when another version of the program wrote it."""
         super().__init__(path)
         self.items = ItemTable(self)
         self.jobs = JobTable(self, self.items)

@@ -1,4 +1,4 @@
-"""One SQLite file, opened, brought up to date and shared between threads; the tables stand beside it."""
+"""One SQLite file, opened, given its tables and shared between threads; who reads and writes them is next door."""
 
 from __future__ import annotations
 
@@ -11,9 +11,12 @@ from threading import RLock
 from typing import Any
 
 from rag.errors import StoreError
-from rag.store.sql.schema import migrate
 from rag.text import without_surrogates
 
+VERSION = 12
+"""Raise it with every change of tables.sql: a file with another version is refused."""
+
+_TABLES = Path(__file__).with_name("tables.sql")
 _BUSY_MS = 10_000
 
 
@@ -21,7 +24,7 @@ class SqliteFile:
     """Safe to share between threads and processes; every method raises StoreError when the file fails."""
 
     def __init__(self, path: Path) -> None:
-        """Open or create the file at `path`. StoreError when a newer program wrote it."""
+        """Open or create the file at `path`. StoreError when another version of the program wrote it."""
         self.path = path
         self._lock = RLock()
         self._depth = 0
@@ -31,9 +34,8 @@ class SqliteFile:
             self._db.row_factory = sqlite3.Row
             self._db.execute("PRAGMA journal_mode=WAL")
             self._db.execute("PRAGMA synchronous=NORMAL")
-            migrate(self._db, path)
-            # Only now: a table that is made anew must not take the rows that refer to it along.
             self._db.execute("PRAGMA foreign_keys=ON")
+            _ensure_tables(self._db, path)
 
     def close(self) -> None:
         with self._lock:
@@ -68,6 +70,17 @@ class Table:
 
     def __init__(self, file: SqliteFile) -> None:
         self._file = file
+
+
+def _ensure_tables(db: sqlite3.Connection, path: Path) -> None:
+    """Create the tables in an empty file; StoreError for a file of an older or newer version."""
+    version = db.execute("PRAGMA user_version").fetchone()[0]
+    if version == 0:
+        # IMMEDIATE keeps two processes from creating the tables at once; the second finds them there.
+        tables = _TABLES.read_text("utf-8")
+        db.executescript(f"BEGIN IMMEDIATE; {tables} PRAGMA user_version = {VERSION}; COMMIT;")
+    elif version != VERSION:
+        raise StoreError("database_newer" if version > VERSION else "database_older", path=str(path))
 
 
 @contextmanager
