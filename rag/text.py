@@ -55,6 +55,8 @@ _ABBREVIATIONS = frozenset(
     "approx gen col lt sgt capt rev hon gov sen rep jan feb mar apr jun jul aug sep sept oct nov dec u.s u.k "
     "u.n a.m p.m ca".split()
 )
+_NEVER_BEGINS = frozenset("–—,;:)%")
+"""What no sentence begins with after a full stop on its line."""
 _BLOCK_LINE = re.compile(r"[ \t]*(?:#{1,6} |[-*+•] |\d{1,3}[.)、] |[|>]|```|~~~)")
 _FENCE = re.compile(r"^[ \t]*+(?P<marks>`{3,}+(?=[^`\n]*+$)|~{3,}+)(?P<info>[^\n]*+)$", re.MULTILINE)
 _NEWLINE = re.compile(r"\n")
@@ -298,7 +300,7 @@ def _is_inner_period(text: str, start: int, match: re.Match[str], cased: bool) -
     word = re.search(r"[^\s(\[\"“']*$", text[max(start, match.start() - 24) : match.start()])
     before = word.group() if word else ""
     following = text[match.end() : match.end() + 3].lstrip()
-    if cased and following[:1].islower():
+    if (cased and following[:1].islower()) or following[:1] in _NEVER_BEGINS:
         return True
     if before.isdigit() and _begins_line(text, start, match.start() - len(before)):
         return True

@@ -98,6 +98,13 @@ def test_a_model_is_believed_where_the_search_is_not_sure(tmp_path: Path) -> Non
     assert answer.outcome == "not_in_pages" and not answer.text
 
 
+def test_what_cites_nothing_is_no_answer_where_the_search_doubts_that_there_is_one(tmp_path: Path) -> None:
+    headings = "Orrin mill › Orrin mill (2026-01-01) Boats › Boats (2026-01-01)"  # as a model of 0.5B wrote it
+    with app_with(lambda _: headings, tmp_path) as (app, _):
+        answer = asked(app, "Who painted the ceiling of the opera house in Lisbon?")
+    assert (answer.outcome, answer.notice and answer.notice.code) == ("not_in_pages", "not_in_pages")
+
+
 @pytest.mark.parametrize("mode", ["fast", "deep", "research", "judge"])
 def test_after_a_time_out_rules_do_the_rest_and_say_so(tmp_path: Path, mode: str) -> None:
     with app_with(lambda _: Reply(fault="hang"), tmp_path, llm_timeout=1.0) as (app, server):

@@ -44,6 +44,7 @@ def sentences(text: str) -> list[str]:
             "Dr. Smith met J. Doe at 3.5 p.m. on the U.S. coast.",
             ["Dr. Smith met J. Doe at 3.5 p.m. on the U.S. coast."],
         ),
+        ("Born in Chicago, Ill. – a big city. He left.", ["Born in Chicago, Ill. – a big city.", "He left."]),
         ("See e.g. Table 3. It is short.", ["See e.g. Table 3.", "It is short."]),
         ("Wait... what? Yes.", ["Wait... what?", "Yes."]),
         ("# Title\nFirst line.\n\nSecond.", ["# Title", "First line.", "Second."]),

@@ -122,7 +122,7 @@ def judged(
     """Say how the question ended, and why it did not end simply well."""
     if error and not (error.code == SHORTENED and text):
         return failed(error.notice)
-    if not text.strip() or (not citations and declines(text)):
+    if not text.strip() or (not citations and (likely < DOUBT or declines(text))):
         return missing(state, Notice("not_in_pages"))
     if error:
         return caveat(error.notice)
