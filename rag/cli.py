@@ -216,7 +216,7 @@ def _add_inspection(actions: argparse._SubParsersAction[argparse.ArgumentParser]
     feedback = _command(actions, "feedback", "pages.feedback", "Write rated answers as test cases.")
     feedback.add_argument("folder", metavar="FOLDER", help="receives questions.jsonl and pages.jsonl")
     doctor = _command(actions, "doctor", "inspection.doctor", "Test the database and models, and show what is in use.")
-    doctor.add_argument("--deep", action="store_true", help="also find and repair pages with missing passages")
+    doctor.add_argument("--deep", action="store_true", help="also repair pages that lack passages, and replicas")
 
 
 def _add_chunker(parser: argparse.ArgumentParser) -> None:

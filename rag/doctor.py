@@ -34,7 +34,7 @@ def examine(app: App, *, deep: bool = False) -> Iterator[Finding]:
     settings = app.settings
     yield Finding("settings", True, False, f"data folder {settings.rag_data_dir}, library {settings.rag_library}")
     yield (database := _database(app))
-    yield from _server(app) if database.works else ()
+    yield from _server(app, database)
     yield from _libraries(app) if database.works and deep else ()
     yield _embedding(app)
     yield from _reranker(app)
@@ -51,13 +51,16 @@ def examine(app: App, *, deep: bool = False) -> Iterator[Finding]:
         yield Finding("LangSmith", True, False, say(app.langsmith, "en"))
 
 
-def _server(app: App) -> Iterator[Finding]:
-    """What the server tells of itself, a finding for each sentence; nothing of the embedded engine."""
+def _server(app: App, database: Finding) -> Iterator[Finding]:
+    """What the server tells of itself, a finding for each sentence; nothing of the embedded engine.
+
+    A cluster tells it even while what the database is asked for lies on a node that is down.
+    """
     try:
         for well, notice in app.inspect_server():
             yield Finding("server", well, False, say(notice, "en"))
     except RagError as error:
-        yield Finding("server", False, False, str(error))
+        yield from [Finding("server", False, False, str(error))] if database.works else ()
 
 
 def _libraries(app: App) -> Iterator[Finding]:
@@ -71,6 +74,9 @@ def _libraries(app: App) -> Iterator[Finding]:
         if found.damaged:
             told = {"library": info.name, "urls": ", ".join(found.damaged)}
             yield Finding("library", False, False, say(Notice("doctor_library_damaged", told), "en"))
+        if found.forked:
+            forked = Notice("doctor_library_forked", {"library": info.name, "forked": found.forked})
+            yield Finding("library", False, False, say(forked, "en"))
         params = {"library": info.name, "lacking": found.lacking, "surplus": found.surplus}
         well = not found.lacking and not found.surplus
         notice = Notice("doctor_library_whole" if well else "doctor_library_broken", params)

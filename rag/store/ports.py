@@ -117,12 +117,14 @@ class Audit:
     """Counts of pages with missing chunks and with extra chunks, both repaired.
 
     A page without its chunks keeps its text and is found by no search until it is imported again. `damaged` are
-    the addresses of those that lack some because their text was no longer what was stored.
+    the addresses of those that lack some because their text was no longer what was stored. `forked` is the number
+    of pages of which replicas of the database kept different records.
     """
 
     lacking: int = 0
     surplus: int = 0
     damaged: tuple[str, ...] = ()
+    forked: int = 0
 
 
 class PageLookup(Protocol):

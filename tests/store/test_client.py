@@ -105,7 +105,7 @@ AGAIN = {
     "just after losing the race to create": says(500, "Service internal error: 0 of 0 read operations failed"),
     "consensus is slow": says(500, "Waiting for consensus operation commit failed. Timeout set at: 10 seconds"),
     "no replica": says(500, "The replica set for shard 0 on peer 1 has no active replica"),
-    "the strong leader is down": says(500, "Failed to apply update with `Strong` ordering via leader peer 3"),
+    "the leader is down": says(500, "Failed to apply update with `Medium` ordering via leader peer 3"),
     "a snapshot is restored": says(503, "Shard temporarily unavailable: the shard is being restored"),
     "a read timed out": says(408, "Timeout: Operation timed out"),
     "a rate limit": says(429, "Rate limiting exceeded: Write rate limit exceeded"),

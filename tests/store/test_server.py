@@ -9,8 +9,11 @@ import pytest
 
 from rag.config import load_settings
 from rag.locales import say
+from rag.store.ports import Audit, patience
 from rag.store.qdrant.client import Server
 from rag.store.qdrant.library import open_library
+from rag.store.qdrant.records import page_id
+from rag.store.qdrant.registry import remove_library
 from rag.store.qdrant.server import inspect
 from tests.store.support import DIMENSION, MODEL, draft
 from tests.support.qdrant_server import QdrantServer
@@ -62,12 +65,15 @@ def test_a_server_tells_what_there_is(server: QdrantServer) -> None:
     client.close()
 
 
-def test_what_is_dead_or_made_otherwise_is_named(server: QdrantServer) -> None:
-    client = connected(server, qdrant_replicas=2, qdrant_on_disk=True)
-    shard = {"shard_id": 0, "points_count": 3, "state": "Active"}
-    dead = {"shard_id": 0, "peer_id": 2, "state": "Dead"}
-    cluster = {"peer_id": 1, "shard_count": 1, "local_shards": [shard], "remote_shards": [dead], "shard_transfers": []}
-    server.rule("GET /collections/pagelight.told.pages/cluster", status=200, body=json.dumps({"result": cluster}))
+def copies(*states: str) -> dict[str, object]:
+    """What the first of as many nodes as there are states tells of a collection of one shard."""
+    local = [{"shard_id": 0, "points_count": 3, "state": states[0]}] if states[0] else []
+    remote = [{"shard_id": 0, "peer_id": node, "state": state} for node, state in enumerate(states[1:], 2)]
+    told = {"peer_id": 1, "shard_count": 1, "local_shards": local, "remote_shards": remote, "shard_transfers": []}
+    return {"status": 200, "body": json.dumps({"result": told})}
+
+
+def second_node_dies(server: QdrantServer) -> None:
     status = {
         "status": "enabled",
         "peer_id": 1,
@@ -77,6 +83,12 @@ def test_what_is_dead_or_made_otherwise_is_named(server: QdrantServer) -> None:
         "message_send_failures": {"http://n2:6335": {"count": 3}},
     }
     server.rule("GET /cluster$", status=200, body=json.dumps({"result": status}))
+
+
+def test_what_is_dead_or_made_otherwise_is_named(server: QdrantServer) -> None:
+    client = connected(server, qdrant_replicas=2, qdrant_on_disk=True)
+    server.rule("GET /collections/pagelight.told.pages/cluster", **copies("Active", "Dead"))
+    second_node_dies(server)
     server.rule("GET /$", status=200, body=json.dumps({"title": "qdrant", "version": "1.18.3"}), times=2)
     findings = told(client)
     assert [well for well, _ in findings] == [True, True, False, True]
@@ -85,4 +97,63 @@ def test_what_is_dead_or_made_otherwise_is_named(server: QdrantServer) -> None:
     assert "http://n2:6335; pagelight.told.pages, shard 0 on node 2: Dead" in findings[2][1]
     assert "pagelight.told.pages: replication_factor 1 (wanted 2)" in findings[3][1]
     assert "on_disk False (wanted True)" in findings[3][1]
+    client.close()
+
+
+def test_what_a_node_that_is_down_holds_up_is_named(server: QdrantServer) -> None:
+    client = connected(server)
+    open_library(client, "held", MODEL, DIMENSION)
+    held = "pagelight.held."
+    server.rule(f"GET /collections/{held}pages/cluster", **copies("", "Active"))
+    server.rule(f"GET /collections/{held}versions/cluster", **copies("Active", "Active"))
+    server.rule(f"GET /collections/{held}pages$", times=-1, status=500)
+    config = client.get_collection(f"{held}versions").model_dump(mode="json")
+    config["config"]["params"]["write_consistency_factor"] = 2
+    server.rule(f"GET /collections/{held}versions$", times=-1, status=200, body=json.dumps({"result": config}))
+    second_node_dies(server)
+    sentences = [sentence for well, sentence in told(client) if not well]
+    assert sentences[1:] == [
+        f"Can't be read or written until those nodes are back: {held}pages.",
+        f"Can't be written until those nodes are back (QDRANT_WRITE_CONSISTENCY): {held}versions.",
+    ]
+    server.forget()
+    client.close()
+
+
+def test_writes_go_on_when_the_node_that_orders_them_is_gone(
+    server: QdrantServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    client = connected(server)
+    library = open_library(client, "leader", MODEL, DIMENSION)
+    first = draft("a").commit(library)
+    server.leader_dies()
+    with patience(5):
+        draft("a", version=1).commit(library)
+        library.update_record(first)
+        library.set_left_out([first.url_hash], True)
+        library.remove([first.url_hash])
+        library.sweep()
+        remove_library(client, "leader")
+    assert "(a node of the cluster is down)" in caplog.text
+    assert "transport" not in caplog.text and "code:" not in caplog.text
+    server.forget()
+    client.close()
+
+
+def test_a_record_that_differs_between_replicas_is_written_again(server: QdrantServer) -> None:
+    """What the replicas of a server do not agree on is left out of an answer for which all are asked."""
+    client = connected(server)
+    library = open_library(client, "forked", MODEL, DIMENSION)
+    pages = [draft(key).commit(library) for key in ("a", "b")]
+    before = client.retrieve(library.pages_collection, [page_id(pages[0].url_hash)])[0].payload
+    server.rule(f"GET /collections/{library.pages_collection}/cluster", times=2, **copies("Active", "Active"))
+    lacking = {"result": [{"id": page_id(pages[1].url_hash), "payload": {}}]}
+    asked = f"POST /collections/{library.pages_collection}/points$"
+    server.rule(asked, times=2, query="consistency=all", status=200, body=json.dumps(lacking))
+    assert library.audit(deep=True) == Audit(forked=1)
+    (record,) = client.retrieve(library.pages_collection, [page_id(pages[0].url_hash)])
+    assert before and record.payload and record.payload["rev"] > before["rev"]
+    assert {**record.payload, "rev": 0} == {**before, "rev": 0}
+    assert library.audit(deep=True) == Audit()
+    assert len(library.chunks(pages[0].url_hash)) == pages[0].chunks
     client.close()

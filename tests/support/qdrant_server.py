@@ -4,6 +4,7 @@
         client = connect(load_settings(None, qdrant_url=server.url))
         server.rule("PUT .*/points", times=2, status=503)     # the next two writes are refused
         server.rule("PUT .*/points", times=1, drop=True)      # the next one is applied, its answer lost
+        server.leader_dies()                                  # of three nodes, the one that orders the writes
         server.kill(), server.start()                         # its data are still there
 
 `python -m tests.support.qdrant_server --folder F [--port N] [--key K] [--strict]` is that process. As on a server, one
@@ -53,6 +54,12 @@ _ERRORS = {
     500: "Service internal error: 0 of 0 read operations failed",
     503: "Shard temporarily unavailable: the shard is being restored",
 }
+_LEADER_GONE = (
+    "Service internal error: Failed to apply update with {} ordering via leader peer 7: Service internal error: "
+    "Tonic status error: code: 'The service is currently unavailable', message: \"tcp connect error\", source: "
+    'tonic::transport::Error(Transport, ConnectError(Os {{ code: 111, message: "Connection refused" }})): '
+    "transport error"
+)
 _STATUSES = {"collection_exists": 409, "collection_missing": 404}
 _SAID = {
     "collection_exists": "Wrong input: Collection `{name}` already exists!",
@@ -249,11 +256,12 @@ class _Rules:
                 self._rules, self._called = [], []
             return {"calls": list(self._called), "rules": list(self._rules)}
 
-    def of(self, call: str) -> dict[str, Any]:
+    def of(self, call: str, query: str) -> dict[str, Any]:
         """The first rule for the call, which has happened once more by then; empty for none."""
         with self._lock:
             for rule in self._rules:
-                if rule.get("times", 1) != 0 and re.search(rule["match"], call):
+                fits = re.search(rule["match"], call) and rule.get("query", "") in query
+                if rule.get("times", 1) != 0 and fits:
                     rule["times"] = rule.get("times", 1) - 1
                     return rule
         return {}
@@ -278,7 +286,7 @@ class _Handler(BaseHTTPRequestHandler):
         if path == _CONTROL:
             return self._say(200, to_json(self.rules.control(self.command, from_json(body or b"null"))))
         call = f"{self.command} {path}"
-        rule = self.rules.of(call)
+        rule = self.rules.of(call, urlsplit(self.path).query)
         time.sleep(rule.get("delay", 0))
         status, said = self._answer(path, body) if rule.get("apply", "status" not in rule) else (0, b"")
         self.rules.called(call, began)
@@ -392,9 +400,16 @@ class QdrantServer:
 
     def rule(self, match: str, *, times: int = 1, **does: Any) -> None:
         """What the next `times` calls that match meet (-1: all): `delay` in seconds, `status` with `body` and
-        `headers` in the place of an answer, `drop` for none; `apply` says whether it is done all the same.
+        `headers` in the place of an answer, `drop` for none; `apply` says whether it is done all the same. Only calls
+        whose query string has `query` in it.
         """
         self._control("POST", {"match": match, "times": times, **does})
+
+    def leader_dies(self) -> None:
+        """Writes of medium order fail once, until another node orders them; those of strong order until `forget`."""
+        for order, times in (("Medium", 1), ("Strong", -1)):
+            body = json.dumps(_error(_LEADER_GONE.format(order)))
+            self.rule("", times=times, query=f"ordering={order.lower()}", status=500, body=body)
 
     def forget(self) -> None:
         """End all rules, and count from 0."""

@@ -1,4 +1,4 @@
-"""Checks that every page has its chunks and every chunk its page and text, for example after a disk failure.
+"""Checks that every page has its chunks and every chunk its page and text, and that replicas agree on the pages.
 
 No commit of this program leaves such a thing; so it is read from what is there, not from what was written down.
 """
@@ -8,25 +8,32 @@ from __future__ import annotations
 import logging
 import time
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 from qdrant_client import QdrantClient, models
 
 from rag.store.ports import Audit
+from rag.store.qdrant.client import Server
 from rag.store.qdrant.commit import Committer
 from rag.store.qdrant.records import is_damaged, is_removed, match, walk
+from rag.store.qdrant.server import is_replicated
 
 log = logging.getLogger(__name__)
 _READ = tuple(f"metadata.{name}" for name in ("url", "url_hash", "generation", "active", "left_out", "written"))
 _TEXT = ("page_content", "metadata.text_hash")
+_AT_ONCE = 1000  # records a call
+_SECOND_LOOK = 1.0  # seconds until a record that seems to differ is read again
 _LIVING = 600.0  # seconds for which chunks that are not active may belong to a commit under way
 
 
 def audit(client: QdrantClient, pages: str, chunks: str, committer: Committer, *, deep: bool) -> Audit:
     """Compare records with chunks, and repair. Without `deep` only where the numbers of both differ on the whole.
 
-    A chunk whose text is damaged is deleted: its page lacks it from then on.
+    With `deep` replicas are compared first: a record that differs between them is written to all of them again. A chunk
+    whose text is damaged is deleted: its page lacks it from then on.
     """
+    forked = committer.unite(_forked(client, pages)) if deep and isinstance(client, Server) else 0
     records = {
         str(data["url_hash"]): (str(data["generation"]), int(data["chunks"]))
         for record in walk(client, pages, payload=["url_hash", "generation", "chunks", "removed"])
@@ -46,7 +53,7 @@ def audit(client: QdrantClient, pages: str, chunks: str, committer: Committer, *
         client.delete(chunks, models.PointIdsList(points=list(damaged)))
     lacking = [one for one, (generation, count) in records.items() if there[one, generation] < count]
     surplus = {one for one, generation in there if generation != records.get(one, ("", 0))[0]}
-    found = Audit(sum(map(committer.give_up, lacking)), len(surplus), tuple(dict.fromkeys(damaged.values())))
+    found = Audit(sum(map(committer.give_up, lacking)), len(surplus), tuple(dict.fromkeys(damaged.values())), forked)
     for one in surplus:
         committer.settle(one)
     if lacking or surplus:
@@ -54,6 +61,30 @@ def audit(client: QdrantClient, pages: str, chunks: str, committer: Committer, *
     for url in found.damaged:
         log.warning("the text of %s was damaged: it must be taken in again", url)
     return found
+
+
+def _forked(client: Server, pages: str) -> list[Any]:
+    """The ids of records that differ between replicas; none while a replica is down.
+
+    A server leaves out what its replicas do not agree on. So it does for a moment with a record that is being written.
+    """
+    if not is_replicated(client, pages):
+        return []
+    forked = _disputed(client, pages, [record.id for record in walk(client, pages, payload=False)])
+    if not forked:
+        return []
+    time.sleep(_SECOND_LOOK)
+    return _disputed(client, pages, forked)
+
+
+def _disputed(client: Server, pages: str, ids: Sequence[Any]) -> list[Any]:
+    agreed: set[Any] = set()
+    for at in range(0, len(ids), _AT_ONCE):
+        some = ids[at : at + _AT_ONCE]
+        state = ["rev", "recent", "generation", "left_out", "removed"]
+        read = client.retrieve(pages, some, with_payload=state, consistency=models.ReadConsistencyType.ALL)
+        agreed |= {record.id for record in read}
+    return [one for one in ids if one not in agreed]
 
 
 def _count(client: QdrantClient, chunks: str) -> int:

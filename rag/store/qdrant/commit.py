@@ -22,7 +22,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Any
+from typing import Any, cast
 from uuid import uuid4
 
 import numpy as np
@@ -308,6 +308,22 @@ class Committer:
             return False
         self._clear_up(list(self.records([url_hash]).values()))
         return True
+
+    def unite(self, ids: Sequence[Any]) -> int:
+        """Write the records of these points to every replica as one of them has it; returns how many there are.
+
+        The revision is of the clock, above that of any replica, so no commit under way succeeds a record it replaces.
+        """
+        found = self._client.retrieve(self._pages, ids, with_payload=True, with_vectors=True) if ids else []
+        for record in found:
+            rev = max(time.time_ns() // 1_000_000, (record.payload or {}).get("rev", 0) + 1)
+            older = models.FieldCondition(key="rev", range=models.Range(lt=rev))
+            point: Any = models.PointStruct(
+                id=record.id, vector=cast(Any, record.vector or {}), payload={**(record.payload or {}), "rev": rev}
+            )
+            self._client.upsert(self._pages, [point], update_filter=models.Filter(must=[older]), ordering=ORDER)
+            self.settle(str((record.payload or {})["url_hash"]))
+        return len(found)
 
     def _fence(self, url_hash: str) -> None:
         """Raise the revision, whoever else does, so that no attempt of before can be committed."""

@@ -32,6 +32,8 @@ _LOOKS = 2.0  # seconds between two looks at it, of all who cannot wait together
 _PAUSE, _LONGEST = 0.1, 5.0  # seconds; the first pause and the longest, doubled from one to the other
 _ENDURED = 300.0  # seconds for which one call may go on to meet 500 until it is the call's own fault
 _FULL = 30.0  # seconds until a full disk is tried again
+_TRANSPORT = re.compile(r"transport error|tcp connect|Connection refused|code: '|status: (?:'|Unavailable)")
+"""Text of the connections between a cluster's nodes."""
 _WRITES = re.compile(r"/points/(delete|payload|batch|vectors)")
 
 Send = Callable[[httpx.Request], httpx.Response]
@@ -83,11 +85,13 @@ def of_error(error: Exception | None) -> Fault:
 
 
 def _said(answer: httpx.Response) -> str:
-    """The server's own sentence; empty where a proxy or nobody speaks."""
+    """The server's own sentence, without what one node says of another; empty where a proxy or nobody speaks."""
     try:
         said = answer.json()["status"]["error"]
     except (ValueError, KeyError, TypeError):
         return ""
+    if _TRANSPORT.search(str(said)):
+        return "a node of the cluster is down"
     return " ".join(str(said).split())[:300].rstrip(".:")
 
 

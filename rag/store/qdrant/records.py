@@ -28,8 +28,10 @@ from rag.types import Chunk, Page, Passage
 DENSE = "dense"
 SPARSE = "sparse"
 LIBRARIES = "pagelight.libraries"
-ORDER = models.WriteOrdering.STRONG
-"""Of a record's writes: with replicas, two that are ordered more weakly can each win on one of them."""
+ORDER = models.WriteOrdering.MEDIUM
+"""Of all writes of records: a live node orders them. Weakly ordered, two can each win on one replica; strongly ordered,
+they wait for one node, even while it is down.
+"""
 KEPT = timedelta(days=1)
 """For how long a library that was removed can be restored."""
 INDEX_KEPT = timedelta(days=7)
