@@ -16,6 +16,7 @@ from rag.ui.kit.strings import Language, label
 from rag.ui.settings.chat_form import draw_chat_form
 from rag.ui.settings.in_use import draw_in_use
 from rag.ui.settings.prompt_form import draw_prompts
+from rag.ui.settings.reranker_form import draw_reranker
 from rag.ui.settings.signed_in import administers
 from rag.ui.shell import open_app
 
@@ -46,6 +47,8 @@ def _draw_system(app: App, language: Language) -> None:
     st.markdown(f"## {label('settings_in_use', language)}", anchors=False)
     draw_in_use(app, library, language)
     _database_test(app, language)
+    if administers(app):
+        draw_reranker(app, library, language)
     st.markdown(f"## {label('settings_feedback', language)}", anchors=False)
     st.markdown(label("settings_feedback_lead", language))
     draw_feedback_export(app, library, language)

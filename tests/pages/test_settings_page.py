@@ -4,6 +4,10 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
+from rag.app.reranking import Reranking
+from rag.config import load_settings
+from rag.errors import RagError
+from rag.evaluation.statistics import PAIRED_ROUNDS, compared, draws, mean
 from rag.models.hub import builtin_model
 from rag.prompts.texts import PromptTexts
 from rag.runs.options import Question
@@ -230,3 +234,44 @@ def test_what_was_asked_to_be_remembered_is_listed_edited_and_forgotten(
     page.button(key=f"forget-note-{notes[1]}").click().run()
     assert [one.text for one in app.remembered.notes("ann")] == ["I work in Paris"]
     assert not page.exception and len(app.remembered.notes("bob")) == 1
+
+
+@BOTH
+def test_a_reranker_is_turned_on_after_it_was_compared(
+    open_page: Open, app: FakeApp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, language: str
+) -> None:
+    app.filled()
+    assert label("settings_reranker", language) not in words(open_page("settings", language))  # none is set
+    served = {"reranker_base_url": "http://127.0.0.1:9", "reranker_model": "judge"}
+    reranking = app.models.reranking = Reranking(load_settings(None, rag_data_dir=tmp_path, **served))
+
+    def compare(library: str) -> None:
+        if library != "main":
+            raise RagError("reranker_no_questions")
+        weights = draws(range(8), PAIRED_ROUNDS)
+        reranking.note_comparison(compared(8, mean(weights, [0.5] * 8), mean(weights, [1.0] * 8)))
+
+    monkeypatch.setattr(app, "compare_reranker", compare, raising=False)
+    page = open_page("settings", language)
+    assert page.button(key="rerank-switch").disabled
+    assert label("reranker_off", language, model="judge") in words(page)
+    page.button(key="rerank-compare").click().run()
+    assert not page.exception
+    assert "+0.500 (+0.500 – +0.500)" in words(page)
+    assert label("verdict_better", language) in words(page)
+    assert reranking.current is None
+    page.button(key="rerank-switch").click().run()
+    assert reranking.current is reranking.offered
+    assert label("reranker_on", language, model="judge") in words(page)
+    page.button(key="rerank-switch").click().run()
+    assert reranking.current is None
+
+
+def test_only_administrators_turn_a_reranker_on(
+    open_page: Open, app: FakeApp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    served = {"reranker_base_url": "http://127.0.0.1:9", "rag_data_dir": tmp_path}
+    app.models.reranking = Reranking(load_settings(None, **served))
+    admit(app.filled(), monkeypatch, BOB, "@example.com")
+    app.settings = app.settings.model_copy(update={"auth_admins": ("ann@example.com",)})
+    assert label("settings_reranker", "en") not in words(open_page("settings"))

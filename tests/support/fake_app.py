@@ -21,6 +21,7 @@ from rag.app.libraries import Libraries
 from rag.app.models import Models
 from rag.app.moves import LibraryMove
 from rag.app.overviews import Overview
+from rag.app.reranking import Reranking
 from rag.app.transfer import Transfer
 from rag.config import Settings
 from rag.conversations.conversations import Asked, Asking, Conversations, PageStamp, TurnView
@@ -431,6 +432,7 @@ class FakeModels:
 
     def __init__(self) -> None:
         self.is_ready = True
+        self.reranking = Reranking(Settings(_env_file=None))
         self.why_not: Notice | None = None
 
     def ready(self) -> bool:

@@ -1,0 +1,53 @@
+"""The reranker of the settings: compared on people's own questions before it is turned on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from rag.ui.kit.attempt import accepted
+from rag.ui.kit.escape import escape_line
+from rag.ui.kit.strings import Language, label
+
+if TYPE_CHECKING:
+    from rag.app import App
+
+
+def draw_reranker(app: App, library: str, language: Language) -> None:
+    """Draw what the last comparison showed, one button that compares and one that turns it on or off.
+
+    Nothing where no reranker is set.
+    """
+    reranking = app.models.reranking
+    if reranking.offered is None:
+        return
+    st.markdown(f"## {label('settings_reranker', language)}", anchors=False)
+    on, model = reranking.current is not None, escape_line(reranking.offered.name)
+    st.markdown(label(f"reranker_{'on' if on else 'off'}", language, model=model))
+    if compared := reranking.comparison:
+        _draw_figures(compared, language)
+    with st.container(horizontal=True):
+        compare = st.button(label("reranker_compare", language), icon=":material/compare_arrows:", key="rerank-compare")
+        switch = reranking.by_address and st.button(
+            label(f"reranker_turn_{'off' if on else 'on'}", language),
+            key="rerank-switch",
+            disabled=not (on or compared),
+        )
+    st.caption(label("reranker_compare_hint", language))
+    with st.spinner(label("reranker_comparing", language)) if compare else st.container():
+        done = compare and accepted(lambda: app.compare_reranker(library), language)
+    if done or (switch and accepted(lambda: reranking.switch(not on), language)):
+        st.rerun()
+
+
+def _draw_figures(found: Mapping[str, Any], language: Language) -> None:
+    by, low, high = found["difference"]
+    figures = {
+        "before": f"{found['before']:.3f}",
+        "after": f"{found['after']:.3f}",
+        "difference": f"{by:+.3f} ({low:+.3f} – {high:+.3f})",
+        "verdict": label(f"verdict_{found['verdict']}", language),
+    }
+    st.markdown(label("reranker_compared", language, count=found["questions"], **figures))
