@@ -17,8 +17,10 @@ import argparse
 import json
 import random
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final
 
@@ -109,16 +111,22 @@ def _on_their_page(app: MeasuredApp, folder: Path, tokens: Tokens) -> Iterator[E
     for name in ("wcxb", "aeb"):
         with (folder / name / "truth.jsonl").open(encoding="utf-8") as lines:
             pages.update({row.get("url") or row["id"]: row for row in map(json.loads, lines)})
-    for row in map(json.loads, QUESTIONS.open(encoding="utf-8")):
-        page = pages[row["url"]]
-        parts = [part for part in quotables(page["text"]) if squash(part.text)]
-        title = page.get("title") or page["text"].partition("\n")[0][:60]
-        vectors = app.models.embedding.encode_passages([f"{title}. {part.text}" for part in parts])
+    with QUESTIONS.open(encoding="utf-8") as lines:
+        rows_of = groupby(sorted(map(json.loads, lines), key=itemgetter("url")), key=itemgetter("url"))
+        for url, asked in rows_of:
+            yield from _about(app, pages[url], asked, tokens)
+
+
+def _about(app: MeasuredApp, page: dict[str, Any], rows: Iterable[dict[str, Any]], tokens: Tokens) -> Iterator[Example]:
+    parts = [part for part in quotables(page["text"]) if squash(part.text)]
+    title = page.get("title") or page["text"].partition("\n")[0][:60]
+    vectors = app.models.embedding.encode_passages([f"{title}. {part.text}" for part in parts])
+    lines, asks = [Line(0, title, "", part.text) for part in parts], [part.asks for part in parts]
+    for row in rows:
         scores = _MEANING * (vectors @ app.models.embedding.encode_query(row["question"]))
         quote, answer = ([page["text"][slice(*row[key])]] if key in row else [] for key in ("quote", "answer"))
         asked = {"question": row["question"], "answers": answer, "evidence": [{"quote": one} for one in quote]}
-        lines = [Line(0, title, "", part.text) for part in parts]
-        yield _example(asked, tokens, lines, [part.asks for part in parts], scores)
+        yield _example(asked, tokens, lines, asks, scores)
 
 
 def _example(
@@ -218,7 +226,7 @@ def _fit(reader: Reader, examples: list[Example], seconds: float) -> None:
         nn.utils.clip_grad_norm_(reader.body.encoder.parameters(), 1.0)
         optimizer.step()
         schedule.step()
-        losses.append(float(loss))
+        losses.append(float(loss.detach()))
         if len(losses) % 20 == 0:
             print(f"{len(losses)} steps, loss {np.mean(losses[-40:]):.3f}", flush=True)
 

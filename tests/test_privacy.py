@@ -127,7 +127,7 @@ SHARED: Mapping[str, Mapping[str, str]] = {
     "transfers": dict.fromkeys(("export", "bring_in"), BEGINS),
     "chats": {
         **dict.fromkeys(("of_settings", "own_allowed"), OPERATOR),
-        **dict.fromkeys(("chat", "fast_chat", "test", "served", "is_own"), TYPED),
+        **dict.fromkeys(("chat", "fast_chat", "test", "served", "is_own", "pace"), TYPED),
         "connect": BEGINS,
     },
     "connected": {"keep": BEGINS},

@@ -57,7 +57,7 @@ NAMED: Final = 0.34
 
 FEATURES: Final = {"holds": 4.0, "beside": 4.0, "quantity": 1.1, "code": 8.0, "passage": 1.5, "near": 25.0}
 """The columns of `features` and their weights, chosen on several sets: docs/decisions/0017-built-in-model.md."""
-READ: Final = 0.5
+READ: Final = 1.0
 """The weight of what the reader says of a sentence, beside those."""
 HOLDS, PASSAGE, NEAR = map(list(FEATURES).index, ("holds", "passage", "near"))
 _ENCODED: Final = 64

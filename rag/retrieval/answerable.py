@@ -26,10 +26,8 @@ DOUBT: Final = 0.4
 SURE: Final = 0.9
 """From here on the search is believed more than a small model that found no answer, and nothing is graded."""
 UNDECIDED: Final = 0.5
-SEARCHED: Final = 0.25
-"""What the logit of the search's probability counts beside that of the sentences as they were read."""
 ANSWERED: Final = 0.4
-"""The least sum of the two at which quotes are taken to answer: docs/decisions/0021-answer-reader.md."""
+"""The least probability, of the sentences as read, at which quotes answer: docs/decisions/0021-answer-reader.md."""
 
 KEYWORD_FEATURES: Final = ("asked", "covered")
 FEATURES: Final = (*KEYWORD_FEATURES, "dense")
@@ -51,16 +49,6 @@ def probability(features: Mapping[str, float], model: str, dense_voted: bool, *,
         return _logistic(features, calibrations[model])
     by_keyword = _logistic(features, calibrations["keyword"])
     return max(by_keyword, UNDECIDED) if dense_voted and features["dense"] > 0 else by_keyword
-
-
-def is_answered(read: float, searched: float) -> bool:
-    """Return whether quotes answer, by two probabilities: of their sentences as read, and of the search."""
-    return _logit(read) + SEARCHED * _logit(searched) >= ANSWERED
-
-
-def _logit(probability: float) -> float:
-    bounded = min(max(probability, 1e-6), 1 - 1e-6)
-    return math.log(bounded / (1.0 - bounded))
 
 
 def features_of(idf: Mapping[int, float], passages: Sequence[Passage], sparse: SparseEncoder) -> dict[str, float]:

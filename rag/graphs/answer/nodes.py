@@ -36,7 +36,7 @@ from rag.models.usage import BUDGET_CODES
 from rag.reasoning.history import following, questions_before
 from rag.reasoning.messages import RETRIEVE, call_for, exchanges_of, said
 from rag.reasoning.questions import is_about_conversation, is_third_language, question_problem
-from rag.retrieval.answerable import REFUSE, is_answered
+from rag.retrieval.answerable import ANSWERED, REFUSE
 from rag.retrieval.ledger import LEG
 from rag.runs.kept import decided, notice_of, record
 from rag.text import mended
@@ -280,7 +280,7 @@ async def _quotes_answer(state: LoopState, passages: Sequence[Passage], context:
     if context.quoter is None or context.reasoner.kind == "chat":
         return True
     read = await asyncio.to_thread(following(context.quoter, state["before"]).answers, asked(state), passages)
-    return is_answered(read, context.answerable())
+    return read >= ANSWERED
 
 
 async def _unnamed(
