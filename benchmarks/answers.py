@@ -3,7 +3,7 @@
     python -m benchmarks.answers [SET …] [--data FOLDER] [--limit 150] [--publish]
 
 Each mode is asked twice, quoting and with the scripted chat model of the tests, and beside them stands what tutorials
-build (`shallow`): runs as `rag evaluate` makes them. The scripted model repeats what it is given: its row tells what
+build (`classic`): runs as `rag evaluate` makes them. The scripted model repeats what it is given: its row tells what
 the way there costs an answer, not what a model is worth. Quotes are sentences, and people's answers a few words, so
 exact match and F1 are low where quoting does what it should. `--limit` questions of a set, evenly spread.
 """
@@ -22,7 +22,7 @@ from benchmarks.ours import MeasuredApp, measured_app, take_in
 from benchmarks.samples import find_sets
 from rag.evaluation.cases import case_of
 from rag.evaluation.evaluation import Side
-from rag.evaluation.settings import NO_MODEL, grid
+from rag.evaluation.settings import CLASSIC, NO_MODEL, grid
 from tests.support.chat_server import ChatServer, rules
 
 PAGE = report.ROOT / "docs" / "quality.md"
@@ -35,13 +35,15 @@ _SHOWN = ("exact_match", "token_f1", "contains", "calls")
 def measure(app: MeasuredApp, data: Dataset) -> Iterator[list[str]]:
     """A row for each setting."""
     library = take_in(app, data, "semantic", data.name).library
-    settings = grid(["fast", "deep"], models=[NO_MODEL, ""], shallow=True)
+    settings = grid(["fast", "deep"], models=[NO_MODEL, ""], classic=True)
     runs = app.evaluation.runs
     run_id = runs.create(library, list(map(case_of, data.questions)), settings, name=data.name)
     runs.work(run_id)
     for setting in settings:
         found = {one.metric.name: one for one in app.evaluation.figures(Side(run_id, setting.name))}
-        how = setting.mode + (", quoting" if setting.model == NO_MODEL else ", the scripted model")
+        how = ("classic" if setting == CLASSIC else setting.mode) + (
+            ", quoting" if setting.model == NO_MODEL else ", the scripted model"
+        )
         values = [str(found[name].value) if name in found else "–" for name in _SHOWN]
         yield [data.name, how, f"{found['contains'].n if 'contains' in found else 0} of {len(data.questions)}", *values]
 

@@ -23,11 +23,11 @@ from benchmarks.run import Row
 from rag.app import App
 from rag.app.evaluating import Asking
 from rag.evaluation.metrics import Timed, scores
-from rag.evaluation.settings import SHALLOW, Setting
+from rag.evaluation.settings import CLASSIC, Setting
 from tests.support.deep_question import case, deep_app
 
 COLUMNS = ("context_precision", "context_recall", "faithfulness", "answer_correctness")
-WAYS = (SHALLOW, Setting("fast"), Setting("deep"), Setting("research"))
+WAYS = (CLASSIC, Setting("fast"), Setting("deep"), Setting("research"))
 COMMAND = "python -m benchmarks.deep_question --publish"
 PAGE = report.ROOT / "docs" / "quality.md"
 
@@ -43,7 +43,7 @@ def measure(app: App, writer: str) -> Iterator[Row]:
         figures = {name: _told(found.get(name)) for name in COLUMNS}
         cited = {one.url for one in answer.citations}
         yield {
-            "": f"{way.mode}, {writer}",
+            "": f"{way.name}, {writer}",
             **figures,
             "pages cited": len(cited),
             "calls": answer.model_calls,

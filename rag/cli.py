@@ -168,9 +168,8 @@ def _add_evaluation(actions: argparse._SubParsersAction[argparse.ArgumentParser]
     evaluate.add_argument("--strategy", choices=STRATEGIES, metavar="NAME", help="one of %(choices)s", **many)
     evaluate.add_argument("--model", metavar="NAME", help="a model of the configured service; none for quotes", **many)
     evaluate.add_argument("--in", dest="within", metavar="LIBRARY", help="another library to run on", **many)
-    evaluate.add_argument(
-        "--shallow", action="store_true", help="also run a simple baseline: dense, three passages, unchecked"
-    )
+    text = "also run the baseline: Fast with the strategy classic, k = 10 of 20"
+    evaluate.add_argument("--classic", action="store_true", help=text)
     evaluate.add_argument("--judge", action="store_true", help="judge statements with the chat model")
     evaluate.add_argument("--limit", type=_positive, metavar="N", help="only the first N questions")
     evaluate.add_argument("--baseline", metavar="RUN", help="compare with a run: its id, last, or a --json file")

@@ -20,7 +20,7 @@ _ADMITTED = re.compile(r"\*|[^\s@,]*@[^\s@,]+")
 CHUNKERS = ("semantic", "recursive", "fixed", "markdown", "parent", "breakpoints")
 """The names in `rag.ingest.chunking.CHUNKERS`, which a setting cannot ask."""
 
-STRATEGIES = ("auto", "dense", "hybrid", "hyde", "keyword", "mmr", "multi_query", "rerank", "weighted")
+STRATEGIES = ("auto", "classic", "dense", "hybrid", "hyde", "keyword", "mmr", "multi_query", "rerank", "weighted")
 """The names in `rag.retrieval.strategies.STRATEGIES`, which a setting cannot ask."""
 
 

@@ -18,8 +18,8 @@ def test_a_row_for_each_setting(
     monkeypatch.setattr("rag.app.models.load_embedding_model", lambda name, **more: HashedBuiltin())
     assert answers.main(["examples", "--data", str(tmp_path), "--limit", "2"]) == 0
     rows = [line.strip("| ").split(" | ") for line in capsys.readouterr().out.splitlines()[2:]]
-    assert [row[1].partition(",")[0] for row in rows] == ["fast", "fast", "deep", "deep", "shallow"]
+    assert [row[1].partition(",")[0] for row in rows] == ["fast", "fast", "deep", "deep", "classic"]
     assert {row[2] for row in rows} == {"2 of 2"}
     calls = {row[1]: float(row[-1].split()[0]) for row in rows}
-    assert calls["fast, quoting"] == 0 < calls["shallow, the scripted model"] < calls["fast, the scripted model"]
+    assert calls["fast, quoting"] == 0 < calls["classic, the scripted model"]
     assert all(0 < float(row[4].split()[0]) < 1 for row in rows), "sentences hold an answer, and are not it"

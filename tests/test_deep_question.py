@@ -24,8 +24,9 @@ def both(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[App, 
         yield app, server, request.param
 
 
-def asked(app: App, mode: str, *, web: bool = True) -> Answer:
-    return app.wait(app.ask(Question(QUESTION, ("main",), mode, options=RunOptions(web="allowed" if web else ""))), 120)
+def asked(app: App, mode: str, *, web: bool = True, strategy: str = "") -> Answer:
+    options = RunOptions(strategy=strategy, web="allowed" if web else "")
+    return app.wait(app.ask(Question(QUESTION, ("main",), mode, options=options)), 120)
 
 
 def recall(answer: Answer) -> float:
@@ -34,14 +35,14 @@ def recall(answer: Answer) -> float:
 
 def test_research_reads_both_sources_and_one_search_does_not(both: tuple[App, PageServer, bool]) -> None:
     app, server, with_model = both
-    single = {mode: asked(app, mode) for mode in ("shallow", "fast")}
-    assert not server.count("/search") and all(recall(one) < 0.5 for one in single.values())
+    single = [asked(app, "fast", strategy=one) for one in ("classic", "rerank")]
+    assert not server.count("/search") and all(recall(one) < 0.5 for one in single)
     answer = asked(app, "research")
     assert server.count("/search") == 1
     assert {one["source"] for one in answer.trail["ledger"]} == {"library", "web"}
     assert {one.url for one in answer.citations} <= {one["url"] for one in answer.trail["ledger"]}
     assert answer.citations and all(one.verdict != "unsupported" for one in answer.statements)
-    assert recall(answer) > max(map(recall, single.values()))
+    assert recall(answer) > max(map(recall, single))
     assert bool(answer.model_calls) is with_model
     if with_model:
         assert recall(answer) == 1.0
@@ -109,6 +110,6 @@ def test_each_way_is_measured(
     assert deep_question.main(["--json"]) == 0
     rows = {row[""]: row for row in json.loads(capsys.readouterr().out)["rows"]}
     assert len(rows) == 8
-    ahead, behind = rows["research, scripted model"], rows["shallow, scripted model"]
+    ahead, behind = rows["research, scripted model"], rows["classic, scripted model"]
     for column in ("context_recall", "answer_correctness"):
         assert float(ahead[column]) > float(behind[column])

@@ -41,7 +41,7 @@ from rag.conversations.remembered import Remembered, wish_of
 from rag.errors import ConfigError, RagError
 from rag.evaluation.evaluation import Evaluation
 from rag.evaluation.statistics import Difference
-from rag.graphs import EVALUATED
+from rag.graphs import MODES
 from rag.ingest.batch import ingest_all
 from rag.ingest.chunking import get_chunker
 from rag.ingest.jobs import JobItem, JobView
@@ -119,7 +119,7 @@ class App:
         self.langsmith = settle_langsmith(settings.trace_langsmith)
         self._traces = TracesOut(settings)
         ended = self._traces.run if settings.trace_url else None
-        self._runs = Runs(EVALUATED, saver=checkpoints.saver, verifier=self.verifier, ended=ended)
+        self._runs = Runs(MODES, saver=checkpoints.saver, verifier=self.verifier, ended=ended)
         self.conversations = Conversations(self._database, self._runs, checkpoints)
         self.feedback = Feedback(self._database, self.conversations, self._traces.rate)
         self.remembered = Remembered(settings.rag_data_dir / "remembered.sqlite3")

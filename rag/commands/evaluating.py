@@ -96,7 +96,7 @@ def _run(app: App, options: argparse.Namespace) -> RunView:
         runs.resume(found.id, begin=False)
         return found
     name, set_id, cases = _cases(app, options.set)
-    settings = grid(options.mode, options.strategy, options.within, options.model, shallow=options.shallow)
+    settings = grid(options.mode, options.strategy, options.within, options.model, classic=options.classic)
     how: dict[str, Any] = {"name": name, "set_id": set_id, "judge": options.judge}
     return runs.run(runs.create(library, cases[: options.limit], settings, **how))
 

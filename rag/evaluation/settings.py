@@ -32,8 +32,8 @@ class Setting:
     @property
     def name(self) -> str:
         """What tells it from the others of a run."""
-        if self == SHALLOW:
-            return self.mode
+        if self == CLASSIC:
+            return self.strategy
         numbers = [f"{name}={number}" for name, number in (("k", self.k), ("fetch_k", self.fetch_k)) if number]
         return "/".join(filter(None, [self.mode, self.strategy, self.library, self.model, *numbers]))
 
@@ -43,8 +43,8 @@ class Setting:
         return Question(case.question, (self.library or library,), self.mode, scope, options)
 
 
-SHALLOW: Final = Setting("shallow", "dense", k=3)
-"""What tutorials build: the three passages nearest in meaning, and an answer that nothing checks."""
+CLASSIC: Final = Setting("fast", "classic", k=10, fetch_k=20)
+"""What tutorials build: an answer from ten of the twenty passages nearest in meaning, chosen by MMR (λ = 0.7)."""
 
 
 def grid(
@@ -53,8 +53,8 @@ def grid(
     libraries: Sequence[str] = (),
     models: Sequence[str] = (),
     *,
-    shallow: bool = False,
+    classic: bool = False,
 ) -> list[Setting]:
     """Each with each; where nothing is named, as it is set."""
     axes = (modes or ["fast"], strategies or [""], libraries or [""], models or [""])
-    return [*(Setting(*point) for point in product(*axes)), *([SHALLOW] if shallow else [])]
+    return [*(Setting(*point) for point in product(*axes)), *([CLASSIC] if classic else [])]

@@ -10,7 +10,6 @@ from rag.graphs.answer.mode import LoopMode
 from rag.graphs.judge.mode import JudgeMode
 from rag.graphs.research.mode import ResearchMode
 from rag.graphs.saving import RemoveMode, SaveMode
-from rag.graphs.shallow import ShallowMode
 from rag.graphs.summary.mode import SummaryMode
 from rag.graphs.tools.mode import ToolMode
 from rag.runs.run import Mode
@@ -26,6 +25,3 @@ _ROWS: Final[tuple[Mode, ...]] = (
     SummaryMode(),
 )
 MODES: Final[Mapping[str, Mode]] = MappingProxyType({mode.name: mode for mode in _ROWS})
-
-EVALUATED: Final[Mapping[str, Mode]] = MappingProxyType({**MODES, ShallowMode.name: ShallowMode()})
-"""Those, and what evaluation compares them with."""

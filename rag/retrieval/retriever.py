@@ -69,7 +69,7 @@ class Retriever:
 
         `before` are the questions that this one follows on, oldest first.
         """
-        fetch_k = fetch_k or max(self._tuning.fetch_k, 2 * k)
+        fetch_k = fetch_k or max(0 if strategy == "classic" else self._tuning.fetch_k, 2 * k)
         engine = copy(self._engine)  # what fails within a search is noted there
         request = SearchRequest(question, k, fetch_k, lambda_mult, filters or Filters(), tuple(before), self._tuning)
         began = time.perf_counter()
@@ -83,7 +83,10 @@ class Retriever:
         asked = (question, *found.asked)
         terms = [self._idf(one, before) for one in asked]
         sought = {term: idf for each in terms for term, idf in each.items()}
-        context = assemble(picked, sought, self._engine.sparse, k, self._tuning.characters)
+        if found.whole:
+            context = Context(tuple(picked[:k]))
+        else:
+            context = assemble(picked, sought, self._engine.sparse, k, self._tuning.characters)
         chosen = time.perf_counter()
         likely = self._likeliest(zip(asked, terms, strict=True), context.passages, found.legs)
         judged = time.perf_counter()

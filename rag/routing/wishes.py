@@ -32,6 +32,7 @@ _STRATEGIES: Final = {
     "multi_query": r"multi[- ]?query|多(?:查询|问法|路)",
     "rerank": r"re-?rank(?:ed|ing)?|重排序?",
     "auto": r"auto(?:matic)?|自动",
+    "classic": r"classic|经典",
 }
 _CHUNKERS: Final = {
     "semantic": r"semantic(?:ally)?|by meaning|语义",
@@ -39,7 +40,7 @@ _CHUNKERS: Final = {
     "fixed": r"fixed(?:[- ]size)?|固定(?:长度|大小)?",
     "markdown": r"markdown|by headings?|标题",
     "parent": r"parent(?:[- ]child)?|父子(?:文档)?",
-    "breakpoints": r"breakpoints?|断点",
+    "breakpoints": r"breakpoints?|classic|断点|经典",
 }
 _LANGUAGES: Final = {"en": r"english|英文|英语|英語", "zh": r"chinese|中文|汉语|漢語"}
 _USE: Final = r"(?:(?:please )?(?:use|using|with|in|by|via|through)(?: the| a)? )"

@@ -245,6 +245,20 @@ class Chunks(Protocol):
         vectors of another kind. A chunk that is damaged is found without its text.
         """
 
+    def diverse(
+        self,
+        dense: NDArray[np.float32],
+        *,
+        limit: int,
+        fetch_k: int,
+        lambda_mult: float,
+        scope: Filters | None = None,
+    ) -> list[Hit]:
+        """Choose `limit` chunks of the `fetch_k` nearest to `dense` (d,) by langchain-qdrant's MMR, in order of choice.
+
+        `lambda_mult` 1 is all relevance, 0 all diversity. Damaged chunks come without their text.
+        """
+
     def idf(self, terms: Sequence[int]) -> dict[int, float]:
         """The inverse document frequency of terms of the sparse vectors, as the engine computes it.
 

@@ -163,6 +163,22 @@ def test_a_search_ranks_fuses_and_is_confined(library: Library) -> None:
     assert both[0].passage.text == drafts[0].chunks[0].text and both[0].passage.ranks["dense.2"] == 1
 
 
+def test_langchains_mmr_is_confined_and_sees_what_takes_part(library: Library) -> None:
+    drafts = [draft(f"page-{n}", site=f"s{n % 3}.example") for n in range(8)]
+    commit(library, *drafts)
+    wanted, depth = drafts[3], {"limit": 10, "fetch_k": 20}
+    hits = library.diverse(wanted.dense[1], **depth, lambda_mult=0.7)
+    assert (len({hit.passage.id for hit in hits}), hits[0].passage.text) == (10, wanted.chunks[1].text)
+    assert hits[0].passage.ranks == {"dense": 1, "fused": 1}
+    assert hits[0].passage.score == hits[0].passage.scores["dense"] == pytest.approx(1.0, abs=1e-3)
+    nearest = library.search(dense=wanted.dense[1], sparse=None, limit=10, prefetch=20)
+    relevant = library.diverse(wanted.dense[1], **depth, lambda_mult=1.0)
+    assert [hit.passage.id for hit in relevant] == [hit.passage.id for hit in nearest]
+    library.set_left_out([wanted.page.url_hash], True)
+    within = library.diverse(wanted.dense[1], **depth, lambda_mult=0.7, scope=Filters(sites=("s0.example",)))
+    assert {hit.passage.url_hash for hit in within} == {drafts[n].page.url_hash for n in (0, 6)}
+
+
 def test_rare_terms_weigh_more(store: Store, library: Library) -> None:
     drafts = [draft(f"page-{n}") for n in range(8)]
     commit(library, *drafts)

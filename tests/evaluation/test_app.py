@@ -18,7 +18,7 @@ from rag.errors import RagError
 from rag.evaluation.cases import Case, case_of, row_of
 from rag.evaluation.evaluation import Side
 from rag.evaluation.metrics import BY_JUDGE
-from rag.evaluation.settings import NO_MODEL, SHALLOW, Setting
+from rag.evaluation.settings import CLASSIC, NO_MODEL, Setting
 from tests.support.chat_rules import rules
 from tests.support.chat_server import ChatServer, Request
 from tests.support.quoting import builtin_model
@@ -105,8 +105,8 @@ def run_of(app: App, cases: list[Case], *settings: Setting, **how: Any) -> str:
 def test_a_search_of_three_candidates_is_caught(app: App) -> None:
     """The regression that a gate is for."""
     few = Setting(k=3, fetch_k=3)
-    run_id = run_of(app, asked(), Setting(), few, SHALLOW)
-    sides = [Side(run_id), Side(run_id, few.name), Side(run_id, "shallow")]
+    run_id = run_of(app, asked(), Setting(), few)
+    sides = [Side(run_id), Side(run_id, few.name)]
     for found in app.evaluation.compare(sides, names=["recall@4000", "all@4000", "recall@5"]):
         named = {one.metric.name: one.difference for one in found}
         assert {difference.verdict for difference in named.values()} == {"worse"}
@@ -116,9 +116,9 @@ def test_a_search_of_three_candidates_is_caught(app: App) -> None:
 
 
 def test_the_main_figures_of_a_run_are_the_means_of_its_questions(app: App) -> None:
-    run_id = run_of(app, asked(), Setting(), SHALLOW)
+    run_id = run_of(app, asked(), Setting(), CLASSIC)
     main = app.evaluation.main_figures(run_id)
-    assert list(main) == ["fast", "shallow"]
+    assert list(main) == ["fast", "classic"]
     for setting, means in main.items():
         exact = {one.metric.name: one.value.value for one in app.evaluation.figures(Side(run_id, setting))}
         seconds = [row.answer.seconds for row in app.evaluation.runs.rows(run_id, setting)]
@@ -157,10 +157,16 @@ def test_a_page_is_left_aside(app: App) -> None:
     assert "https://lorn.example/harbour" in found["p"] - found["q"]
 
 
+def chunks_of(app: App) -> set[str]:
+    library = app.libraries.working("main")
+    return {one.text for page in library.pages() for one in library.chunks(page.url_hash)}
+
+
 def test_side_by_side(app: App) -> None:
-    rows = app.evaluation.side_by_side("main", asked()[0], [Setting(), SHALLOW])
-    assert [(row.setting, len(row.answer.passages) > 3) for row in rows] == [("fast", True), ("shallow", False)]
-    assert rows[1].answer.citations[0].quote == rows[1].answer.passages[0].text
+    rows = app.evaluation.side_by_side("main", asked()[0], [Setting(), CLASSIC])
+    assert [row.setting for row in rows] == ["fast", "classic"]
+    whole = {one.text for row in rows[1:] for one in row.answer.passages}
+    assert len(whole) == 10 and whole <= chunks_of(app)
     assert rows[1].scores["faithfulness"] is not None
 
 
@@ -239,20 +245,20 @@ def test_a_chat_model_and_none_side_by_side(settings: Settings) -> None:
     with ChatServer(rules) as server:
         app = App(settings.model_copy(update={"llm_base_url": server.base_url, "llm_model": "test"}))
         try:
-            run_id = run_of(app, asked()[:2], Setting(), Setting(model=NO_MODEL), SHALLOW, judge=True)
+            run_id = run_of(app, asked()[:2], Setting(), Setting(model=NO_MODEL), CLASSIC, judge=True)
             figures = {
                 name: {one.metric.name: one.value.value for one in app.evaluation.figures(Side(run_id, name))}
-                for name in ("fast", "fast/none", "shallow")
+                for name in ("fast", "fast/none", "classic")
             }
-            assert figures["fast"]["calls"] == figures["shallow"]["calls"] == 1.0 > figures["fast/none"]["calls"]
+            assert figures["fast"]["calls"] == figures["classic"]["calls"] == 1.0 > figures["fast/none"]["calls"]
             assert not BY_JUDGE & set(figures["fast"]), "nobody has labelled anything yet"
             assert any(values["faithfulness"] is not None for values in app.evaluation.runs.scores(run_id).values())
             label_all(app, 100)
             shown = {one.metric.name for one in app.evaluation.figures(Side(run_id))}
             assert "faithfulness" in shown
-            sides = [Side(run_id), Side(run_id, "shallow")]
+            sides = [Side(run_id), Side(run_id, "classic")]
             assert "faithfulness" in {one.metric.name for one in app.evaluation.compare(sides)[0]}
-            assert figures["shallow"]["tokens"] > 0
+            assert figures["classic"]["tokens"] > 0
             assert app.evaluation.runs.run(run_id).judge
         finally:
             app.close()
@@ -269,11 +275,11 @@ class TestCommand:
         return str(settings.rag_data_dir.parent / "set.jsonl")
 
     def test_a_table(self, settings: Settings, given: str, capsys: pytest.CaptureFixture[str]) -> None:
-        status, out = self.run(settings, capsys, given, "--limit", "3", "--shallow")
+        status, out = self.run(settings, capsys, given, "--limit", "3", "--classic")
         assert status == 0
         assert "recall@4000" in out
         assert "3 of 3" in out
-        assert "shallow beside fast" in out
+        assert "classic beside fast" in out
 
     def test_a_gate(
         self, settings: Settings, given: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: Any

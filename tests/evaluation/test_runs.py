@@ -12,7 +12,7 @@ import pytest
 
 from rag.errors import ModelError, RagError
 from rag.evaluation.runs import EvaluationRuns, RunView
-from rag.evaluation.settings import SHALLOW, Setting, grid
+from rag.evaluation.settings import CLASSIC, Setting, grid
 from rag.locales import say
 from rag.runs.options import Question
 from rag.store.sql.database import Database
@@ -182,15 +182,15 @@ def test_a_run_that_is_killed_loses_and_repeats_nothing(tmp_path: Path, database
 
 
 def test_the_grid() -> None:
-    found = grid(["fast", "deep"], ["mmr", "dense"], shallow=True)
-    assert [one.name for one in found] == ["fast/mmr", "fast/dense", "deep/mmr", "deep/dense", "shallow"]
+    found = grid(["fast", "deep"], ["mmr", "dense"], classic=True)
+    assert [one.name for one in found] == ["fast/mmr", "fast/dense", "deep/mmr", "deep/dense", "classic"]
     assert [one.name for one in grid()] == ["fast"]
     assert Setting("deep", "mmr", "notes", "none", 3, 9).name == "deep/mmr/notes/none/k=3/fetch_k=9"
     case = cases(1)[0]
-    question = SHALLOW.question(case, "main")
+    question = CLASSIC.question(case, "main")
     assert (question.mode, question.options.strategy, question.options.k, question.library) == (
-        "shallow",
-        "dense",
-        3,
+        "fast",
+        "classic",
+        10,
         "main",
     )

@@ -6,6 +6,7 @@ import pytest
 
 from rag.ingest.pipeline import Ingestor
 from rag.ingest.sources import Source
+from rag.models.langchain import ModelEmbeddings
 from rag.models.sparse import SparseEncoder
 from rag.retrieval.answerable import DOUBT
 from rag.retrieval.retriever import Retriever
@@ -98,3 +99,14 @@ def test_idf_is_the_engines(small_library: Library, retriever: Retriever) -> Non
     idf = small_library.idf([bridge, water, nowhere])
     assert idf[nowhere] > idf[bridge] > 0
     assert idf[bridge] == pytest.approx(idf[water])
+
+
+def test_classic_hands_on_whole_passages_in_the_order_that_langchain_chose(
+    retriever: Retriever, small_library: Library, model: HashedModel
+) -> None:
+    question = "When was the harbour bridge opened?"
+    found = retriever.search(question, strategy="classic")
+    store = small_library.vector_store(ModelEmbeddings(model))
+    chosen = store.max_marginal_relevance_search(question, k=10, fetch_k=20, lambda_mult=0.7)
+    assert [one.text for one in found.passages] == [document.page_content for document in chosen]
+    assert found.legs == ("dense",)

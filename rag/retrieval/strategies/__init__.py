@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from rag.retrieval.strategies.auto import Auto
 from rag.retrieval.strategies.base import Engine, Expander, Found, LegSearch, Need, SearchRequest, Strategy, Tuning
+from rag.retrieval.strategies.classic import Classic
 from rag.retrieval.strategies.hyde import Hyde
 from rag.retrieval.strategies.languages import AcrossLanguages
 from rag.retrieval.strategies.multi_query import MultiQuery
@@ -25,6 +26,7 @@ STRATEGIES: dict[str, Strategy] = {
         MultiQuery(),
         Rerank(),
         Auto(),
+        Classic(),
     )
 }
 WRITTEN = frozenset({"hyde", "multi_query"})

@@ -75,14 +75,16 @@ class Found:
     """Candidates best first, with scores that can be compared with each other, and what was done to find them.
 
     `legs` took part; `notes` is plain data for the panel that explains a search, such as the queries
-    that were asked or why a strategy was picked. With `diversify` MMR chooses among the candidates.
-    `asked` is the question in other languages, which the passages may answer as well.
+    that were asked or why a strategy was picked. With `diversify` MMR chooses among the candidates;
+    `whole` hands them on in this order, each with its whole text. `asked` is the question in other languages, which the
+    passages may answer as well.
     """
 
     hits: Sequence[Hit]
     legs: tuple[str, ...]
     notes: dict[str, Any] = field(default_factory=dict)
     diversify: bool = False
+    whole: bool = False
     asked: tuple[str, ...] = ()
 
 
@@ -177,7 +179,7 @@ class Engine:
         searched in the same round trip; `fuse` gets their legs as `dense.2`, `sparse.2` and so on.
         """
         limit = limit or max(request.fetch_k, request.k)
-        dense, sparse = self._query(text or request.question, legs, request.before)
+        dense, sparse = self.query(text or request.question, legs, request.before)
         if vector is not None:
             dense = vector
         voted = tuple(leg for leg, asked in (("dense", dense), ("sparse", sparse)) if asked is not None)
@@ -185,7 +187,7 @@ class Engine:
             hits = self.library.search(
                 dense=dense,
                 sparse=sparse,
-                more=[self._query(other, legs, request.before) for other in others],
+                more=[self.query(other, legs, request.before) for other in others],
                 limit=limit,
                 prefetch=max(PREFETCH, limit),
                 with_vectors=True,
@@ -195,7 +197,7 @@ class Engine:
             done.attributes["hits"] = len(hits)
         return hits, voted
 
-    def _query(self, text: str, legs: frozenset[str], before: Sequence[str]) -> Query:
+    def query(self, text: str, legs: frozenset[str], before: Sequence[str]) -> Query:
         dense = None
         if "dense" in legs and self.problem is None and self.model.can_read(text):
             try:

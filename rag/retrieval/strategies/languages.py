@@ -82,7 +82,7 @@ def _with_translation(
     params = {"query": query, "language": language}
     notes: dict[str, Any] = {**found.notes, "translation": {"code": f"translated_{language}", "params": params}}
     voted = tuple(dict.fromkeys((*found.legs, *legs)))
-    return Found(both[: max(request.fetch_k, request.k)], voted, notes, found.diversify, (query,))
+    return Found(both[: max(request.fetch_k, request.k)], voted, notes, found.diversify, asked=(query,))
 
 
 def merged(searches: Sequence[tuple[Sequence[Hit], float]]) -> list[Hit]:

@@ -95,6 +95,29 @@ class Searcher:
                 hits, _ = self._run(requests, limit, with_vectors, fuse)
         return hits
 
+    def diverse(
+        self,
+        dense: NDArray[np.float32],
+        *,
+        limit: int,
+        fetch_k: int,
+        lambda_mult: float,
+        scope: Filters | None = None,
+    ) -> list[Hit]:
+        from rag.store.qdrant.vector_store import library_vector_store
+
+        calm = None if self._is_shared else self._locks.switch.calm()
+        found = library_vector_store(self._client, self._chunks).max_marginal_relevance_search_with_score_by_vector(
+            dense.tolist(), limit, fetch_k, lambda_mult, within(scope) if scope else None
+        )
+        ranked, pages = [], {}
+        for rank, (document, score) in enumerate(found, 1):
+            point = str(document.metadata["_id"])
+            pages[point] = {"metadata": document.metadata}
+            legs = (DENSE, "fused")
+            ranked.append(_Ranked(point, dict.fromkeys(legs, rank), dict.fromkeys(legs, score)))
+        return self._read(ranked, False, calm, pages)
+
     def idf(self, terms: Sequence[int]) -> dict[int, float]:
         known = self._remembered.of(self._locks.switch.changes)
         missing = [term for term in terms if term not in known]

@@ -62,9 +62,9 @@ class LibraryVectorStore(QdrantVectorStore):
 
 
 def library_vector_store(
-    client: QdrantClient, collection: str, embeddings: Embeddings, sparse: SparseEmbeddings | None
+    client: QdrantClient, collection: str, embeddings: Embeddings | None = None, sparse: SparseEmbeddings | None = None
 ) -> LibraryVectorStore:
-    """Dense retrieval, or hybrid when sparse embeddings are given."""
+    """Dense retrieval, or hybrid when sparse embeddings are given. Without `embeddings` it is searched by vector."""
     return LibraryVectorStore(
         client=client,
         collection_name=collection,
@@ -73,6 +73,7 @@ def library_vector_store(
         vector_name=DENSE,
         sparse_embedding=sparse,
         sparse_vector_name=SPARSE,
+        validate_embeddings=embeddings is not None,
         validate_collection_config=False,  # it would embed a text to learn a dimension that we know
     )
 

@@ -10,7 +10,7 @@ import streamlit as st
 
 from rag.config import STRATEGIES
 from rag.evaluation.evaluation import Side
-from rag.evaluation.settings import SHALLOW, Setting, grid
+from rag.evaluation.settings import CLASSIC, Setting, grid
 from rag.locales import say
 from rag.ui.evaluation.charts import calibration, plot
 from rag.ui.evaluation.sets import choose_set
@@ -69,11 +69,11 @@ def _draw_new(app: App, chosen: SetView, language: Language) -> None:
         format_func=lambda name: strategy_name(name, language, reranks=app.models.reranker is not None),
         placeholder=label("run_as_set", language),
     )
-    shallow = st.toggle(label("run_shallow", language), key="run-shallow", help=label("run_shallow_hint", language))
+    classic = st.toggle(label("run_classic", language), key="run-classic", help=label("run_classic_hint", language))
     judged = chat_in_use(app) and st.toggle(
         label("run_judge", language), key="run-judge", help=label("run_judge_hint", language)
     )
-    settings = grid(modes, strategies, shallow=shallow)
+    settings = grid(modes, strategies, classic=classic)
     with st.container(horizontal=True, vertical_alignment="center"):
         begin = st.button(label("run_begin", language), type="primary", icon=":material/play_arrow:", key="run-begin")
         st.caption(
@@ -169,19 +169,21 @@ def draw_withheld(app: App, sides: Sequence[Side], language: Language) -> None:
 
 
 def _setting_name(setting: Setting, language: Language) -> str:
-    mode = label("run_shallow" if setting == SHALLOW else f"mode_{setting.mode}", language)
+    if setting == CLASSIC:
+        return label("run_classic", language)
+    mode = label(f"mode_{setting.mode}", language)
     return f"{mode}, {strategy_name(setting.strategy, language)}" if setting.strategy else mode
 
 
 def setting_choice(key: str, language: Language, *, mode: str = "fast") -> Setting:
-    """A mode, what tutorials build among them, and a strategy, for one side of a comparison."""
-    modes = (*MODES, SHALLOW.mode)
+    """A mode, Classic among them, and a strategy, for one side of a comparison."""
+    modes = (*MODES, CLASSIC.name)
     chosen = st.selectbox(
         label("run_mode", language),
         modes,
         index=modes.index(mode),
         key=f"{key}-mode",
-        format_func=lambda one: label("run_shallow" if one == SHALLOW.mode else f"mode_{one}", language),
+        format_func=lambda one: label("run_classic" if one == CLASSIC.name else f"mode_{one}", language),
     )
     strategy = st.selectbox(
         label("run_strategy", language),
@@ -189,4 +191,4 @@ def setting_choice(key: str, language: Language, *, mode: str = "fast") -> Setti
         key=f"{key}-strategy",
         format_func=lambda name: strategy_name(name, language) if name else label("run_as_set", language),
     )
-    return SHALLOW if chosen == SHALLOW.mode else Setting(chosen or mode, strategy or "")
+    return CLASSIC if chosen == CLASSIC.name else Setting(chosen or mode, strategy or "")

@@ -34,7 +34,7 @@ def draw_side_by_side(app: App, library: str, language: Language) -> None:
         quote = st.text_area(label("case_quote", language), key="beside-quote", height=70)
         left, right = st.columns(2)
         with left:
-            first = setting_choice("beside-first", language, mode="shallow")
+            first = setting_choice("beside-first", language, mode="classic")
         with right:
             second = setting_choice("beside-second", language)
         asked = st.form_submit_button(label("beside_ask", language), type="primary", key="beside-ask")

@@ -1,0 +1,117 @@
+"""README's table of packages is true: a default run does with those of "always" alone, and an option loads its own."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from tests.support.tiny_model import build_tiny_model
+
+ROOT = Path(__file__).resolve().parent.parent
+MODULES = {"beautifulsoup4": "bs4", "python-dotenv": "dotenv"}
+ROW = re.compile(r"^\| ([a-zA-Z0-9-]+) \| [^|]+ \| ([^|:：]+?)(?:[:：][^|]*)? \|$", re.MULTILINE)
+BLOCK = """
+    class Blocked:
+        def find_spec(self, name, path=None, target=None):
+            if name.partition(".")[0] in {blocked}:
+                raise ImportError(name)
+    sys.meta_path.insert(0, Blocked())
+"""
+RUN = """
+    from pathlib import Path
+    from rag.app import App
+    from rag.config import load_settings
+    from rag.runs.options import Question, RunOptions
+    import main
+    Path(".env").write_text("CHUNKER={chunker}\\n")
+    app = App(load_settings(rag_data_dir=Path("data"), qdrant_url=""))
+    job = app.imports.add_examples(library="main")
+    while app.imports.jobs.job(job).state == "running":
+        time.sleep(0.1)
+    question = Question("When was the harbour founded?", ("main",), options=RunOptions(strategy="{strategy}"))
+    assert app.wait(app.ask(question), 60).passages
+    app.close()
+"""
+LOADED = """
+    print(*sorted({name.partition(".")[0] for name in sys.modules}))
+"""
+
+
+def packages(readme: str = "README.md") -> dict[str, str]:
+    """When each package of the table is used, by its module's name: always, an option, or else."""
+    text = (ROOT / readme).read_text(encoding="utf-8")
+    return {
+        MODULES.get(name, name.replace("-", "_")): when
+        for name, when in ROW.findall(text)
+        if when.strip("- ") not in ("", "When", "何时用到")
+    }
+
+
+def loaded(at: Path, *parts: str, **values: object) -> set[str]:
+    """The modules of a process of its own, in the folder `at`."""
+    script = (
+        "import sys, time\n"
+        + "".join(textwrap.dedent(part.format(**values)) for part in parts)
+        + textwrap.dedent(LOADED)
+    )
+    environment = {"PATH": "/usr/bin:/bin", "HOME": str(Path.home()), "PYTHONPATH": str(ROOT), "LLM_MODEL": ""}
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=at, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr[-2_000:]
+    return set(done.stdout.splitlines()[-1].split())
+
+
+def test_both_tables_have_the_same_packages() -> None:
+    english, chinese = packages(), packages("README.zh.md")
+    assert len(english) == 9 and list(english) == list(chinese)
+    words = {"always": "始终", "option": "可选"}
+    assert [words.get(when, "") for when in english.values()] == [
+        when if when in words.values() else "" for when in chinese.values()
+    ]
+
+
+def test_a_default_run_needs_no_package_of_an_option(tmp_path: Path) -> None:
+    options = {name for name, when in packages().items() if when == "option"}
+    assert options == {"FlagEmbedding", "langchain", "langchain_experimental", "langchain_qdrant"}
+    found = loaded(tmp_path, BLOCK, RUN, blocked=options, chunker="semantic", strategy="")
+    assert {name for name, when in packages().items() if when == "always"} <= found
+
+
+def test_classic_is_made_of_langchains_parts(tmp_path: Path) -> None:
+    found = loaded(tmp_path, RUN, chunker="breakpoints", strategy="classic")
+    assert {"langchain_experimental", "langchain_qdrant"} <= found
+
+
+@pytest.mark.parametrize(
+    ("package", "use"),
+    [
+        (
+            "langchain",
+            """
+    from rag.config import load_settings
+    from rag.errors import ModelError
+    from rag.models.chat import build_chat_model
+    try:
+        build_chat_model(load_settings(None, llm_model="anthropic:any", llm_api_key="k"))
+    except ModelError:
+        pass
+""",
+        ),
+        (
+            "FlagEmbedding",
+            """
+    from rag.models.embedding import load_embedding_model
+    load_embedding_model("{folder}").encode_query("word")
+""",
+        ),
+    ],
+)
+def test_other_models_are_loaded_by(package: str, use: str, tmp_path: Path) -> None:
+    folder = build_tiny_model(tmp_path / "model") if package == "FlagEmbedding" else tmp_path
+    assert packages()[package] == "option" and package in loaded(tmp_path, use, folder=folder)
