@@ -15,7 +15,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from io import TextIOWrapper
-from typing import Any, TextIO, get_args
+from typing import Any, Final, TextIO, get_args
 
 from rag import __version__
 from rag.config import CHUNKERS, STRATEGIES, Settings, load_settings
@@ -25,6 +25,11 @@ from rag.text import without_controls, without_surrogates
 from rag.types import RunMode
 
 Command = Callable[[Settings, argparse.Namespace], int]
+
+_WITHOUT_DATABASE: Final = frozenset(
+    ("checking.check", "questions.route", "inspection.extract", "inspection.chunk", "inspection.doctor")
+)
+"""Commands that need no database, or report on it themselves."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -39,6 +44,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     overrides["rag_library"] = options.library[0][0] if options.library else None
     try:
         settings = load_settings(**{name: value for name, value in overrides.items() if value})
+        if settings.qdrant_url and options.run not in _WITHOUT_DATABASE:
+            _wait_for_database(settings, options.wait)
         return _loaded(options.run)(settings, options)
     except ConfigError as error:
         return _complain(error, 2)
@@ -49,6 +56,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader, such as `head`, has enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+
+
+def _wait_for_database(settings: Settings, seconds: float) -> None:
+    from rag.app import wait_for_database
+    from rag.locales import say
+
+    wait_for_database(settings, seconds, lambda notice: print(say(notice, "en"), file=sys.stderr, flush=True))
 
 
 def _print_what_it_can(*streams: TextIO) -> None:
@@ -89,6 +103,8 @@ def _parser() -> argparse.ArgumentParser:
     text = "library (default: RAG_LIBRARY); search and ask accept several, each NAME or NAME=WEIGHT"
     parser.add_argument("--library", metavar="NAME", type=_weighed, action="append", default=[], help=text)
     parser.add_argument("--verbose", action="store_true", help="log progress")
+    text = "how long to wait for a database that does not answer (default: 60)"
+    parser.add_argument("--wait", metavar="SECONDS", type=float, default=60.0, help=text)
     actions = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     _add_ingestion(actions)
     _add_questions(actions)

@@ -64,7 +64,7 @@ from rag.runs.run import Run
 from rag.runs.runs import Runs, Searcher
 from rag.store.ports import Library
 from rag.store.private import keep_private
-from rag.store.qdrant.client import Server, connect, look, rest
+from rag.store.qdrant.client import Server, connect, look, rest, wait_for_database
 from rag.store.qdrant.registry import list_libraries
 from rag.store.qdrant.server import inspect
 from rag.store.query import Filters
@@ -78,7 +78,7 @@ if TYPE_CHECKING:
     from rag.retrieval.langchain import LibraryRetriever
     from rag.store.qdrant.vector_store import LibraryVectorStore
 
-__all__ = ["App", "ChatOptions", "Event", "JobItem", "JobView", "Question", "RunOptions"]
+__all__ = ["App", "ChatOptions", "Event", "JobItem", "JobView", "Question", "RunOptions", "wait_for_database"]
 
 
 # Importing torch takes a second in which other threads get half of Python at best: the first page goes before.

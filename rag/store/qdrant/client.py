@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from json import JSONDecodeError
@@ -151,6 +151,21 @@ def look(client: QdrantClient) -> Notice | None:
     except StoreAwayError as error:
         return error.notice
     return None
+
+
+def wait_for_database(settings: Settings, seconds: float, waiting: Callable[[Notice], None]) -> None:
+    """Return once the server answers; `waiting` gets a notice if it does not at once. The embedded engine never waits.
+
+    Raises StoreAwayError after so many seconds, StoreError for a server that refuses.
+    """
+    if not settings.qdrant_url:
+        return
+    with closing(Server(settings)) as client:
+        if (since := client.outages.since) is None:
+            return
+        waiting(Notice("job_away", {"since": since.strftime("%H:%M")}))
+        with patience(seconds):
+            client.get_collections()
 
 
 class _Guarded:
