@@ -83,10 +83,7 @@ class Retriever:
         asked = (question, *found.asked)
         terms = [self._idf(one, before) for one in asked]
         sought = {term: idf for each in terms for term, idf in each.items()}
-        if found.whole:
-            context = Context(tuple(picked[:k]))
-        else:
-            context = assemble(picked, sought, self._engine.sparse, k, self._tuning.characters)
+        context = self._context(picked, sought, k, whole=found.whole)
         chosen = time.perf_counter()
         likely = self._likeliest(zip(asked, terms, strict=True), context.passages, found.legs)
         judged = time.perf_counter()
@@ -101,6 +98,11 @@ class Retriever:
             round(likely, 4),
             tuple(dict.fromkeys(one.title or one.url for one in damaged)),
         )
+
+    def _context(self, picked: Sequence[Passage], sought: dict[int, float], k: int, *, whole: bool) -> Context:
+        if whole:
+            return Context(tuple(picked[:k]))
+        return assemble(picked, sought, self._engine.sparse, k, self._tuning.characters)
 
     def _likeliest(
         self, asked: Iterable[tuple[str, dict[int, float]]], passages: Sequence[Passage], legs: Sequence[str]
