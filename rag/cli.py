@@ -45,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         settings = load_settings(**{name: value for name, value in overrides.items() if value})
         if settings.qdrant_url and options.run not in _WITHOUT_DATABASE:
-            _wait_for_database(settings, options.wait)
+            _loaded("waiting.wait")(settings, options)
         return _loaded(options.run)(settings, options)
     except ConfigError as error:
         return _complain(error, 2)
@@ -56,13 +56,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader, such as `head`, has enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-
-
-def _wait_for_database(settings: Settings, seconds: float) -> None:
-    from rag.app import wait_for_database
-    from rag.locales import say
-
-    wait_for_database(settings, seconds, lambda notice: print(say(notice, "en"), file=sys.stderr, flush=True))
 
 
 def _print_what_it_can(*streams: TextIO) -> None:
