@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.patterns import GROWTH, SECONDS, Found, package_patterns, worst
+from benchmarks.patterns import SECONDS, Found, package_patterns, worst
 
 # For a busy machine; the command tells the milliseconds.
 _PATIENCE = 4
@@ -21,7 +21,7 @@ _ROOMS = ("rag.checking", "rag.reading", "rag.reasoning", "rag.web", "rag.ui")
 
 def _slow(patterns: list[Found]) -> list[str]:
     rows = [row for one in patterns if (row := worst(one))]
-    return [f"{row.place}: {row}" for row in rows if row.growth > GROWTH or row.seconds > _PATIENCE * SECONDS]
+    return [f"{row.place}: {row}" for row in rows if not row.is_proportionate or row.seconds > _PATIENCE * SECONDS]
 
 
 @pytest.mark.slow
