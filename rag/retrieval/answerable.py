@@ -26,7 +26,7 @@ DOUBT: Final = 0.4
 SURE: Final = 0.9
 """From here on the search is believed more than a small model that found no answer, and nothing is graded."""
 UNDECIDED: Final = 0.5
-ANSWERED: Final = 0.4
+ANSWERED: Final = 0.33
 """The least probability, of the sentences as read, at which quotes answer: docs/decisions/0021-answer-reader.md."""
 
 KEYWORD_FEATURES: Final = ("asked", "covered")
