@@ -5,10 +5,10 @@
 First on half of xquad's paragraphs in both languages and on chroma, then on the same of xquad and, twice, on
 answer_reader_questions.jsonl: questions in people's own words about pages of wcxb, aeb and xquad-zh, two in five of
 which their page does not answer. What a search finds for the former stands beside the answer, and for the latter the
-rest of the page. The set `natural`, its pages and the other half of xquad are not read. The loss is a softmax over the lines of
-up to three stretches and "none of them" (Clark & Gardner 2018, "Simple and Effective Multi-Paragraph Reading
-Comprehension", arXiv 1710.10723); a question in five loses what answers it. What is written are the differences to the
-built-in weights, cut to their largest singular values.
+rest of the page. The set `natural`, its pages and the other half of xquad are not read. The loss is a softmax over
+the lines of up to three stretches and "none of them" (Clark & Gardner 2018, "Simple and Effective Multi-Paragraph
+Reading Comprehension", arXiv 1710.10723); a question in five loses what answers it. What is written are the
+differences to the built-in weights, cut to their largest singular values.
 """
 
 from __future__ import annotations
