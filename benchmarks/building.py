@@ -26,7 +26,7 @@ from benchmarks.searching import built, searches
 from benchmarks.synthetic import CHUNKS_A_PAGE, World, fill
 from rag.store.qdrant.edge.client import EdgeClient
 from rag.store.qdrant.library import Library
-from rag.store.query import Filters
+from rag.store.values import Filters
 
 QUESTIONS, WARM_UP = 200, 30
 _BEFORE = 5.0  # seconds

@@ -29,7 +29,7 @@ from rag.models.sparse import SparseEncoder
 from rag.retrieval.retriever import Retriever
 from rag.store.qdrant.edge.client import EdgeClient
 from rag.store.qdrant.library import Library, open_library
-from rag.store.query import Filters
+from rag.store.values import Filters
 from rag.types import Retrieval
 
 WARM_UP = 20

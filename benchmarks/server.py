@@ -47,8 +47,8 @@ from rag.store.qdrant.client import Server
 from rag.store.qdrant.edge.client import EdgeClient
 from rag.store.qdrant.library import Library, open_library
 from rag.store.qdrant.records import LIBRARIES, library_id
-from rag.store.query import Filters
 from rag.store.sql.database import Database
+from rag.store.values import Filters
 from rag.web.fetch import Fetcher
 from tests.support.hashed_model import HashedModel
 from tests.support.killing import ImportProcess, expected, fates, items, stored, timed_run

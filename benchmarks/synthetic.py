@@ -21,10 +21,9 @@ from qdrant_client import QdrantClient, models
 
 from rag.models.sparse import AVERAGE_TERMS, SparseEncoder
 from rag.store.duplicates import sign
-from rag.store.ports import NewChunks, content_hash
 from rag.store.qdrant.library import Library
 from rag.store.qdrant.records import Mark, chunk_id, chunk_payload, page_point, recipe, walk, within
-from rag.store.query import Filters
+from rag.store.values import Filters, NewChunks, content_hash
 from rag.types import Chunk, Page, SparseVector
 from rag.web.url_key import url_hash
 

@@ -17,7 +17,7 @@ from rag.errors import ConfigError, ModelError, ModelMismatchError, StoreAwayErr
 from rag.ingest.sources import example_sources
 from rag.locales import say
 from rag.runs.options import Question
-from rag.store.ports import patience
+from rag.store.values import patience
 from rag.types import Answer
 from tests.support.chat_rules import rules
 from tests.support.chat_server import ChatServer

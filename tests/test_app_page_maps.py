@@ -12,7 +12,7 @@ from rag.app.page_maps import PageMaps
 from rag.errors import StoreAwayError
 from rag.models.sparse import SparseEncoder
 from rag.retrieval.page_map import FEWEST
-from rag.store.ports import Library
+from rag.store.qdrant.library import Library
 from rag.types import Page
 from tests.store.support import draft
 

@@ -19,7 +19,7 @@ from rag.locales import say
 from rag.prompts.texts import SHIPPED
 from rag.retrieval.answerable import DOUBT
 from rag.retrieval.retriever import Retriever
-from rag.store.query import Filters
+from rag.store.values import Filters
 from rag.tracing import Span
 from rag.types import Answer, Notice, Retrieval
 from tests.support.chat_protocol import Reply, Request

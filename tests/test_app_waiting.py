@@ -13,7 +13,7 @@ from rag.app import App, Question, RunOptions
 from rag.config import load_settings
 from rag.conversations.conversations import TurnView
 from rag.errors import RagError
-from rag.store.query import Filters
+from rag.store.values import Filters
 from tests.conversations.test_waiting import Stepwise, approve, plan
 
 ASKED = Question(

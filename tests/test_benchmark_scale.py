@@ -19,7 +19,7 @@ from rag.models.sparse import SparseEncoder
 from rag.store.qdrant.edge.client import EdgeClient
 from rag.store.qdrant.library import Library, open_library
 from rag.store.qdrant.records import match, walk
-from rag.store.query import Filters
+from rag.store.values import Filters
 
 PAGES = 30
 

@@ -30,7 +30,6 @@ from rag.app.reranking import MOST_QUESTIONS, compare, questions
 from rag.app.tracing_out import TracesOut, settle_langsmith
 from rag.app.transfer import Transfers
 from rag.app.upkeep import Upkeep
-from rag.app.whole_pages import WholePages
 from rag.checking.verifier import LocalVerifier
 from rag.config import Settings
 from rag.conversations.checkpoints import Checkpoints
@@ -55,26 +54,26 @@ from rag.reasoning.reasoner import Reasoner
 from rag.retrieval.answerable import held_by
 from rag.retrieval.ensemble import EnsembleRetriever, Reading, Shelves
 from rag.retrieval.ledger import Ledger
+from rag.retrieval.page_reader import PageReader
 from rag.retrieval.retriever import K, Retriever
 from rag.retrieval.scoped_search import ScopedSearch
 from rag.retrieval.strategies import WRITTEN, Tuning
 from rag.routing.message import Routed
 from rag.runs.options import Question, RunOptions
 from rag.runs.run import Run
-from rag.runs.runs import Runs, Searcher
-from rag.store.ports import Library
+from rag.runs.runs import Runs
 from rag.store.private import keep_private
 from rag.store.qdrant.client import Server, connect, look, rest, wait_for_database
+from rag.store.qdrant.library import Library
 from rag.store.qdrant.registry import list_libraries
 from rag.store.qdrant.server import inspect
-from rag.store.query import Filters
 from rag.store.sql.database import Database
+from rag.store.values import Filters
 from rag.text import is_chinese
 from rag.types import SAVED, Answer, Event, Notice, Page, Retrieval, RunMode
 
 if TYPE_CHECKING:
     from rag.models.embedding import EmbeddingModel
-    from rag.retrieval.ensemble import Searches
     from rag.retrieval.langchain import LibraryRetriever
     from rag.store.qdrant.vector_store import LibraryVectorStore
 
@@ -180,7 +179,7 @@ class App:
 
     def summary(self, library: str, page: Page, language: str) -> Mapping[str, Any] | None:
         """Return the newest saved summary of the page's current text, with its time (`made`) and author (`by`)."""
-        return WholePages([self.library(library)], Filters(), self._database.summaries).kept(page, language)
+        return PageReader([self.library(library)], Filters(), self._database.summaries).kept(page, language)
 
     def remove_pages(self, name: str, url_hashes: Sequence[str]) -> int:
         """Remove pages with all that was made of them; returns how many there were."""
@@ -362,7 +361,7 @@ class App:
         how: dict[str, Any] = {"reranker": self.models.reranker, "tuning": tuning_of(self.settings)}
         return Retriever(library, model, self.models.sparse, expander=expander, **how)
 
-    def _searching(self, question: Question, reasoner: Reasoner) -> Searches:
+    def _searching(self, question: Question, reasoner: Reasoner) -> Retriever | EnsembleRetriever:
         """Return the retriever for a question's libraries, each with its own embedding model."""
         if len(set(question.libraries)) == 1:
             return self.retriever(question.library, reasoner)
@@ -485,7 +484,7 @@ class App:
         return WebReading(service, self.imports.reader, self.models, chunker)
 
     def _directing(self, owner: str, person: str = "", conversation_id: str = "") -> Directing:
-        def searcher(asked: Question, run: Run) -> Searcher:
+        def searcher(asked: Question, run: Run) -> ScopedSearch:
             return self._scoped(asked, run.reasoner, ledger=self._ledger(asked, conversation_id, owner))
 
         def known(library: str, url_hashes: Sequence[str]) -> Mapping[str, Page]:
@@ -504,7 +503,7 @@ class App:
             filters=question.scope,
             web=self._web(question),
             first=chosen.first,
-            reader=WholePages(libraries, question.scope, self._database.summaries),
+            reader=PageReader(libraries, question.scope, self._database.summaries),
             strategy=chosen.strategy,
             **{**numbers, **options},
         )

@@ -15,13 +15,15 @@ from rag.errors import RagError
 from rag.ingest.jobs import JobItem
 from rag.reasoning.chat import ChatReasoner
 from rag.retrieval.page_names import nearest, pages_named
+from rag.retrieval.page_reader import PageReader
+from rag.retrieval.scoped_search import ScopedSearch
 from rag.routing.message import ROUTES, Route, Routed, read_message
 from rag.routing.router import Router, asked_of
 from rag.routing.wishes import Wishes, pasted, question_of, read_wishes
 from rag.runs.options import Question
-from rag.runs.run import PageReader, Run, Searcher
-from rag.store.query import Filters
+from rag.runs.run import Run
 from rag.store.sql.database import Database
+from rag.store.values import Filters
 from rag.text import question_language
 from rag.types import SAVED, Notice, Page
 
@@ -48,7 +50,7 @@ class Directing:
         self,
         imports: Imports,
         database: Database,
-        searcher: Callable[[Question, Run], Searcher],
+        searcher: Callable[[Question, Run], ScopedSearch],
         known: Callable[[str, Sequence[str]], Mapping[str, Page]],
         *,
         owner: str = "",
@@ -180,7 +182,7 @@ class Directing:
 
 def _to_remove(run: Run) -> dict[str, Any]:
     """Return the pages that a message names, to be removed once the user confirms; else the nearest ones."""
-    reader, text = run.shelf.reader, run.question.text
+    reader, text = run.shelf.retriever.reader, run.question.text
     listed = list(reader.listed(dated=False)) if reader else []
     if named := pages_named(text, listed):
         return {"remove": [_page_row(page, reader) for page in named]}

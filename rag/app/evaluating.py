@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class Asking:
-    """Implements `rag.evaluation.runs.Asker` over the app."""
+    """Implements `rag.evaluation.runs.App` over the app."""
 
     def __init__(self, app: App, in_flight: InFlight, usage: RunTable) -> None:
         self._app = app

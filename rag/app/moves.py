@@ -20,9 +20,9 @@ from rag.errors import RagError, StoreError
 from rag.ingest.chunking.base import embedded_text
 from rag.models.embedding import EmbeddingModel
 from rag.retrieval.retriever import Retriever
-from rag.store.ports import patience
 from rag.store.qdrant.library import Library
 from rag.store.sql.conversation_table import ConversationTable
+from rag.store.values import patience
 from rag.types import Chunk, Notice, Passage
 
 log = logging.getLogger(__name__)

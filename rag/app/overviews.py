@@ -15,7 +15,7 @@ from rag.locales import Language, say
 from rag.reasoning.reasoner import Reasoner
 from rag.reasoning.summarising import opening_sentence
 from rag.retrieval.answerable import held_by
-from rag.store.ports import Library
+from rag.store.qdrant.library import Library
 from rag.types import Answer, Notice, Page, Passage
 
 MOST: Final = 40

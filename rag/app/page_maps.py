@@ -9,7 +9,7 @@ from typing import Final
 
 from rag.models.sparse import SparseEncoder
 from rag.retrieval.page_map import PageMap, map_pages
-from rag.store.ports import Library
+from rag.store.qdrant.library import Library
 from rag.types import Page
 
 MOST: Final = 2_000

@@ -16,7 +16,7 @@ from rag.models.reranker import LateReranker, Reranker
 from rag.models.service import Service
 from rag.models.service_reranker import Scale, ServiceReranker
 from rag.retrieval.retriever import Retriever
-from rag.store.ports import Library
+from rag.store.qdrant.library import Library
 from rag.types import Retrieval
 from rag.web.url_key import url_hash
 

@@ -16,8 +16,8 @@ from typing import BinaryIO, Literal
 
 from rag.app.libraries import Libraries
 from rag.errors import RagError
-from rag.store.ports import patience
 from rag.store.qdrant.edge.config import os_fault
+from rag.store.values import patience
 from rag.types import Notice
 
 log = logging.getLogger(__name__)

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from operator import or_
-from typing import Final, Protocol
+from typing import Final
 
 from rag.checking.differences import Form, is_exchanged, is_replaced
 from rag.checking.terms import Term, Terms, read
@@ -47,16 +47,6 @@ class Held:
     words: int
     first: int = 0
     last: int = 0
-
-
-class Quoted(Protocol):
-    """Some sentences, and what of a statement they hold."""
-
-    @property
-    def held(self) -> Held: ...
-
-    @property
-    def sentences(self) -> Sequence[Terms]: ...
 
 
 class Said:
@@ -127,7 +117,7 @@ def _windows(words: Sequence[int]) -> Iterable[Held]:
             yield Held(held, first, last)
 
 
-def judge(said: Said, quotes: Sequence[Quoted], named: Sequence[Evidence]) -> Finding:
+def judge(said: Said, quotes: Sequence[Quote], named: Sequence[Evidence]) -> Finding:
     """What some quotes are worth to the statement together; `named` are all passages that it may rest on."""
     alike = any((quote.held.words & said.words).bit_count() > 1 for quote in quotes)
     if all(one.chinese != said.chinese for one in named) and not alike:
@@ -139,7 +129,7 @@ def judge(said: Said, quotes: Sequence[Quoted], named: Sequence[Evidence]) -> Fi
     return Finding(verdict, share, reason or ("nothing_close" if verdict == "unsupported" else "words"))
 
 
-def worth(said: Said, quotes: Sequence[Quoted], named: Sequence[Evidence] = ()) -> float:
+def worth(said: Said, quotes: Sequence[Quote], named: Sequence[Evidence] = ()) -> float:
     """How much of the statement some quotes hold together, in as few sentences as possible."""
     words, elsewhere = reduce(or_, (quote.held.words for quote in quotes)), 0
     for evidence in named:

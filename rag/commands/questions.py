@@ -18,7 +18,7 @@ from rag.locales import say
 from rag.reasoning.history import questions_before
 from rag.retrieval.explain import explained, explanation
 from rag.retrieval.scoped_search import site_filters
-from rag.store.query import Filters
+from rag.store.values import Filters
 from rag.text import question_language
 from rag.tools import use_line
 from rag.types import Answer, Exchange, Passage, ToolUse

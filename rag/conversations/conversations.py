@@ -20,13 +20,15 @@ from rag.conversations.liveness import Process
 from rag.errors import RagError
 from rag.ingest.paste import located_urls
 from rag.models.usage import Spent, sum_of
+from rag.reasoning.extractive import ExtractiveReasoner
 from rag.reasoning.history import MAX_STANDALONE, searched_with
 from rag.reasoning.questions import question_problem
-from rag.reasoning.reasoner import Quoter, Reasoner
+from rag.reasoning.reasoner import Reasoner
+from rag.retrieval.scoped_search import ScopedSearch
 from rag.runs.kept import packed, plain, revive, revived, unpacked
 from rag.runs.options import Question
 from rag.runs.run import Hooks, Run
-from rag.runs.runs import FRESH, Resumed, Runs, Searcher
+from rag.runs.runs import FRESH, Resumed, Runs
 from rag.store.sql.conversation_table import Conversation, Turn, TurnState
 from rag.store.sql.database import Change, Database
 from rag.text import unmarked
@@ -69,10 +71,10 @@ class Asking:
 
     question: Question
     reasoner: Reasoner
-    retriever: Searcher
+    retriever: ScopedSearch
     owner: str = ""
     conversation_id: str = ""
-    quoter: Quoter | None = None
+    quoter: ExtractiveReasoner | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
     stamps: Callable[[Sequence[str]], Mapping[str, PageStamp]] | None = None
     likely: Likely | None = None

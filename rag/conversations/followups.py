@@ -8,12 +8,13 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import asdict
-from typing import Any, Final, Protocol, runtime_checkable
+from typing import Any, Final
 
 from rag.background import BACKGROUND
 from rag.errors import ModelError, RagError
 from rag.locales import say
 from rag.models.usage import CallBudget, Meter, Prices
+from rag.reasoning.chat import ChatReasoner
 from rag.runs.run import log_problem
 from rag.text import detect_language, is_chinese, question_language, terms
 from rag.types import Answer, Notice, Passage
@@ -38,15 +39,6 @@ Keep = Callable[[Mapping[str, Any]], object]
 _SECONDS: Final = 60.0
 
 
-@runtime_checkable
-class Suggester(Protocol):
-    """What can propose questions."""
-
-    async def suggest(self, question: str, answer: str, passages: Sequence[Passage]) -> list[str]:
-        """Further questions that the passages answer. Raises ModelError."""
-        ...
-
-
 async def suggestions(answer: Answer, reasoner: object, likely: Likely | None = None) -> list[str]:
     """Propose up to three questions after `answer`; `likely` says how likely its passages answer one. It may block."""
     if answer.notice and answer.notice.code == "wish_unknown":
@@ -56,7 +48,7 @@ async def suggestions(answer: Answer, reasoner: object, likely: Likely | None = 
         return []
     question = answer.standalone or answer.question
     candidates: list[str] = []
-    if isinstance(reasoner, Suggester):
+    if isinstance(reasoner, ChatReasoner):
         try:
             candidates = await reasoner.suggest(question, answer.text, answer.passages)
         except ModelError as error:
@@ -154,7 +146,7 @@ async def _propose(answer: Answer, reasoner: object, likely: Likely | None, keep
 
 
 async def _counted(answer: Answer, reasoner: object, likely: Likely | None, budget: CallBudget) -> list[str]:
-    if not isinstance(reasoner, Suggester):
+    if not isinstance(reasoner, ChatReasoner):
         return await suggestions(answer, reasoner, likely)
     from rag.models.calls import counted
 

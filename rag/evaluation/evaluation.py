@@ -9,22 +9,21 @@ from copy import copy
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from itertools import cycle, islice
-from typing import Any, Final, Literal, Protocol, get_args
+from typing import Any, Final, Literal, get_args
 
 from rag.conversations.feedback import Feedback
 from rag.errors import RagError
 from rag.evaluation import comparison
 from rag.evaluation.cases import Answered, Case, Format, write_cases
 from rag.evaluation.comparison import Compared, Figure, Pair
-from rag.evaluation.judge import ENOUGH, Agreement, Fill, Label, agreement, labels_of
+from rag.evaluation.judge import ENOUGH, Agreement, Label, agreement, labels_of
 from rag.evaluation.making import Written, of_feedback, of_pages, of_written, opening
 from rag.evaluation.metrics import BY_JUDGE, METRICS, Timed, Tools, scores
-from rag.evaluation.runs import Asker, EvaluationRuns, RowView
+from rag.evaluation.runs import App, EvaluationRuns, RowView
 from rag.evaluation.sets import Sets
 from rag.evaluation.settings import Setting
 from rag.evaluation.support import passage_of
 from rag.prompts import requests
-from rag.prompts.texts import PromptTexts
 from rag.runs.kept import revive
 from rag.store.sql.conversation_table import ConversationTable
 from rag.store.sql.database import Database
@@ -38,24 +37,6 @@ MAIN: Final = ("recall@4000", "contains", "citation_precision", "refusal_right",
 _ONE_IN: Final = 10
 _BINS: Final = 10
 _PAGES: Final = 200  # that are read to make a set
-
-
-class App(Asker, Protocol):
-    def pages(self, library: str) -> list[Page]:
-        """All of them, without their texts."""
-        ...
-
-    def page(self, library: str, url_hash: str) -> Page | None: ...
-
-    def fill(self, chat: Any, person: str = "") -> Fill:
-        """What fills a form with a chat model; each is one of the `person`'s answers, as in `ask_as`.
-
-        Raises RagError: "evaluation_needs_model", "evaluation_share_spent".
-        """
-        ...
-
-    @property
-    def texts(self) -> PromptTexts: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,7 +49,7 @@ class Judgement(BaseModel):
 
 
 class ModelJudge:
-    """Implements `metrics.Judge`."""
+    """Has a chat model judge answers."""
 
     def __init__(self, fill: Fill, texts: PromptTexts) -> None:
         self._fill = fill

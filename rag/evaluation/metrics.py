@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Final, Literal, Protocol
+from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,10 +34,15 @@ from rag.evaluation.support import (
 from rag.text import is_chinese, unmarked
 from rag.types import Answer
 
+if TYPE_CHECKING:
+    from rag.evaluation.judge import ModelJudge
+
 Values = Mapping[str, float | None]
 Columns = Mapping[str, NDArray[np.float64]]
 """A value of each question, by name; not a number where it was not judged."""
 Which = NDArray[np.bool_]
+Encode = Callable[[str, Sequence[str]], NDArray[np.float32] | None]
+"""Returns L2-normalised vectors of a question and of texts, (1 + texts, d); None if the model can't read them."""
 Better = Literal["higher", "lower", ""]
 
 
@@ -128,25 +133,13 @@ def _number(value: float | None) -> float:
 # What an answered question is worth
 
 
-class Encode(Protocol):
-    def __call__(self, question: str, texts: Sequence[str]) -> NDArray[np.float32] | None:
-        """L2-normalised vectors of the question and of the texts, (1 + texts, d); None where it cannot read them."""
-        ...
-
-
-class Judge(Protocol):
-    """A model that judges answers: see `rag.evaluation.judge`."""
-
-    def scores(self, case: Case, answer: Answer, encode: Encode | None) -> dict[str, float | None]: ...
-
-
 @dataclass(frozen=True, slots=True)
 class Tools:
     """What judges: `supports` holds statements against texts, `encode` compares meanings."""
 
     supports: Supports = by_rules
     encode: Encode | None = None
-    judge: Judge | None = None
+    judge: ModelJudge | None = None
 
 
 @dataclass(frozen=True, slots=True)

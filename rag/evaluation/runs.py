@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import asdict, dataclass
 from functools import partial
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from rag import __version__
 from rag.conversations.liveness import Process
@@ -23,10 +23,14 @@ from rag.evaluation.metrics import Timed, Tools, scores
 from rag.evaluation.settings import Setting
 from rag.runs.kept import plain, revive
 from rag.runs.options import Question
-from rag.store.ports import AWAY, patiently
 from rag.store.sql.database import Database
 from rag.store.sql.evaluation_table import KeptRow, KeptRun, RunState
-from rag.types import Answer, Event, Notice
+from rag.store.values import AWAY, patiently
+from rag.types import Answer, Event, Notice, Page
+
+if TYPE_CHECKING:
+    from rag.evaluation.judge import Fill
+    from rag.prompts.texts import PromptTexts
 
 log = logging.getLogger(__name__)
 
@@ -36,8 +40,8 @@ _LOOK: Final = 5.0  # seconds after which a run that waits for an answer says th
 _OPEN: Final[tuple[RunState, ...]] = ("running", "paused")
 
 
-class Asker(Protocol):
-    """What a run asks the app for."""
+class App(Protocol):
+    """The part of the app that evaluation uses, which is above it: `rag.app.evaluating`."""
 
     def source_of(self, chat: Any) -> Any:
         """What is kept of a connected chat model: whose it is, and no key."""
@@ -75,6 +79,22 @@ class Asker(Protocol):
     def generation(self, library: str) -> str:
         """What tells this state of the library from every other."""
         ...
+
+    def pages(self, library: str) -> list[Page]:
+        """All of them, without their texts."""
+        ...
+
+    def page(self, library: str, url_hash: str) -> Page | None: ...
+
+    def fill(self, chat: Any, person: str = "") -> Fill:
+        """What fills a form with a chat model; each is one of the `person`'s answers, as in `ask_as`.
+
+        Raises RagError: "evaluation_needs_model", "evaluation_share_spent".
+        """
+        ...
+
+    @property
+    def texts(self) -> PromptTexts: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +135,7 @@ class EvaluationRuns:
     somebody else's.
     """
 
-    def __init__(self, database: Database, asker: Asker, owner: str | None = "") -> None:
+    def __init__(self, database: Database, asker: App, owner: str | None = "") -> None:
         self._table = database.evaluations
         self._owner = owner
         self._asker = asker

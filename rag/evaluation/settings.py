@@ -9,7 +9,7 @@ from typing import Final
 
 from rag.evaluation.cases import Case
 from rag.runs.options import Question, RunOptions
-from rag.store.query import Filters
+from rag.store.values import Filters
 from rag.web.url_key import url_hash
 
 NO_MODEL: Final = "none"

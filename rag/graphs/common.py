@@ -6,7 +6,7 @@ import asyncio
 import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from typing import Annotated, Any, Protocol, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from langchain_core.messages import AnyMessage, RemoveMessage
 from langgraph.graph.message import REMOVE_ALL_MESSAGES, add_messages
@@ -17,13 +17,13 @@ from rag.background import PACE
 from rag.checking.citations import Check
 from rag.errors import ModelError
 from rag.models.usage import BUDGET_CODES, CallBudget, Spent
+from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.extractive import ExtractiveReasoner
-from rag.reasoning.history import HISTORY_TOKENS, MAX_STANDALONE, Memory, RuleSummariser, completes, summary_by_rules
+from rag.reasoning.history import HISTORY_TOKENS, MAX_STANDALONE, Memory, completes, summary_by_rules
 from rag.reasoning.messages import exchanges_of, messages_of, said, turns_of
 from rag.reasoning.questions import question_problem
-from rag.reasoning.reasoner import RESET, Condenser, Summariser
+from rag.reasoning.reasoner import RESET
 from rag.runs.kept import NoticeRecord, decided, ended, notice_of, passage_of, record
-from rag.runs.options import RunOptions
 from rag.runs.run import Prepared, Run, values_kept
 from rag.text import whole_sentences
 from rag.tracing import span
@@ -66,17 +66,6 @@ def unanswered(question: str) -> Conversing:
 def asked(state: Mapping[str, Any]) -> str:
     """The question as it is searched for and answered."""
     return str(state.get("standalone") or state["question"])
-
-
-class Remembering(Protocol):
-    """What a run's context tells of how a conversation is taken up."""
-
-    @property
-    def condenser(self) -> Condenser | None: ...
-    @property
-    def budget(self) -> CallBudget: ...
-    @property
-    def options(self) -> RunOptions: ...
 
 
 def timed(name: str, function: Callable[[Any, Any], Awaitable[Result]]) -> Callable[..., Awaitable[dict[str, Any]]]:
@@ -175,7 +164,7 @@ async def completed(
     question: str,
     history: Sequence[Exchange],
     summary: str,
-    condenser: Condenser | None,
+    condenser: ChatReasoner | None,
     budget: CallBudget,
     *,
     memory: Memory,
@@ -204,7 +193,7 @@ async def entered(
 
     It is completed by what `state` knows of that, with `keep` calls out of reach. An `aside` asks nothing of pages.
     """
-    context: Remembering = runtime.context
+    context = runtime.context
     question = update["question"]
     given = " ".join(context.options.standalone.split())
     standalone, remembered = await _taken_up(question, given, state, context, keep)
@@ -223,7 +212,7 @@ def refused(update: Mapping[str, Any]) -> Result | None:
 
 
 async def _taken_up(
-    question: str, given: str, state: Mapping[str, Any], context: Remembering, keep: int
+    question: str, given: str, state: Mapping[str, Any], context: Any, keep: int
 ) -> tuple[str, dict[str, Any]]:
     """The question as it was `given`, or else as a model completes it, and what changes in what is remembered.
 
@@ -232,15 +221,19 @@ async def _taken_up(
     condenser, memory, messages = context.condenser, context.options.remembers, state.get("messages", [])
     if given or condenser is None or not messages:
         return given, {"messages": []}
-    summariser = condenser if isinstance(condenser, Summariser) else RuleSummariser()
-    summary, removed = await summed_up(messages, state.get("summary", ""), summariser, context.budget, memory, keep)
+    summary, removed = await summed_up(messages, state.get("summary", ""), condenser, context.budget, memory, keep)
     history = exchanges_of(messages[len(removed) :])
     standalone = await completed(question, history, summary, condenser, context.budget, memory=memory, keep=keep)
     return standalone, {"summary": summary, "messages": removed}
 
 
 async def summed_up(
-    messages: Sequence[AnyMessage], before: str, summariser: Summariser, budget: CallBudget, memory: Memory, keep: int
+    messages: Sequence[AnyMessage],
+    before: str,
+    condenser: ChatReasoner | None,
+    budget: CallBudget,
+    memory: Memory,
+    keep: int,
 ) -> tuple[str, list[Any]]:
     """The summary with the exchanges that go into it, and the removal of their messages."""
     turns = turns_of(messages)
@@ -249,13 +242,13 @@ async def summed_up(
     told = [turn.exchange for turn in surplus if turn.answered]
     if not told:
         return before, removed
-    tokens = HISTORY_TOKENS // 2
+    tokens, summary = HISTORY_TOKENS // 2, ""
     try:
         with budget.keeping(keep):
-            summary = await summariser.summarise(before, told, tokens)
+            if condenser is not None:
+                summary = await condenser.summarise(before, told, tokens)
     except ModelError as error:
         log.info("a conversation is summed up by rules (%s)", error.code)
-        summary = ""
     return summary or summary_by_rules(before, told, tokens), removed
 
 

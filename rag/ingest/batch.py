@@ -17,7 +17,7 @@ from rag.ingest.readahead import Limits, ReadAhead, Taken
 from rag.ingest.retry_policy import delay_before
 from rag.ingest.source_reading import Read
 from rag.ingest.sources import Source, apart
-from rag.store.ports import patience, patiently
+from rag.store.values import patience, patiently
 from rag.types import Decision, IngestResult, Notice, Page, Stage
 
 log = logging.getLogger(__name__)

@@ -16,15 +16,20 @@ from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import parse_qsl
 
 from rag.ingest.source_reading import OnStage, Read
 from rag.store.duplicates import THRESHOLD, Signature, likeness, sign
-from rag.store.ports import PageLookup, Pages
 from rag.types import Decision, Notice, Page, PageVersion
 from rag.web.guard import MAX_LENGTH
 from rag.web.url_key import split_url, url_hash, url_key
+
+if TYPE_CHECKING:
+    from rag.store.qdrant.library import Library
+
+Lookup: TypeAlias = "Library | Foreseen"
+"""Read access to the stored pages, by address and by text; a page comes without its text."""
 
 ALIKE = 0.5
 """Two addresses that are said to be of one page are believed from this similarity of the texts on."""
@@ -65,14 +70,14 @@ class Duplicate:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What spoke against storing a page, if a person decides so, as of some moment (`Pages.as_of`) of its library."""
+    """What spoke against storing a page, if a person decides so, as of some moment (`Library.as_of`) of its library."""
 
     objection: Notice | Duplicate | None
     decision: Decision
     as_of: object | None
 
 
-def find_duplicate(library: PageLookup, page: Page, *, moved_to: str = "", canonical: str = "") -> Duplicate | None:
+def find_duplicate(library: Lookup, page: Page, *, moved_to: str = "", canonical: str = "") -> Duplicate | None:
     """The stored page that `page`, not stored itself, repeats; None when it is new.
 
     `moved_to` is where its address redirects to for good, `canonical` what it says its address is.
@@ -86,7 +91,7 @@ def find_duplicate(library: PageLookup, page: Page, *, moved_to: str = "", canon
     return next(_same_words(library, page), None)
 
 
-def with_own_name(library: PageLookup, read: Read) -> Read:
+def with_own_name(library: Lookup, read: Read) -> Read:
     """An upload as the next text of the document of its name, or under a number of its own beside another one."""
     page = read.page
     while read.source.is_upload and (other := library.known([page.url_hash]).get(page.url_hash)):
@@ -101,7 +106,7 @@ def with_own_name(library: PageLookup, read: Read) -> Read:
     return read if page is read.page else replace(read, page=page)
 
 
-def _same_words(library: PageLookup, page: Page) -> Iterator[Duplicate]:
+def _same_words(library: Lookup, page: Page) -> Iterator[Duplicate]:
     """The other pages with the text of `page`, then those with nearly that text, the nearest first."""
     for one in library.same_text(page.text_hash):
         if one.url_hash != page.url_hash:
@@ -111,7 +116,7 @@ def _same_words(library: PageLookup, page: Page) -> Iterator[Duplicate]:
             yield Duplicate("near_text", one, False, similarity)
 
 
-def stood_in_for(library: PageLookup, before: Page, page: Page, final_url: str) -> Duplicate | None:
+def stood_in_for(library: Lookup, before: Page, page: Page, final_url: str) -> Duplicate | None:
     """The other stored page that the site shows by now in the place of the stored `before`; None where there is none.
 
     `page` is what was read, `final_url` where redirects ended. Pages that were alike before were taken in
@@ -123,14 +128,14 @@ def stood_in_for(library: PageLookup, before: Page, page: Page, final_url: str) 
     return None
 
 
-def _arrived_at(library: PageLookup, before: Page, final_url: str) -> Iterator[Duplicate]:
+def _arrived_at(library: Lookup, before: Page, final_url: str) -> Iterator[Duplicate]:
     key = url_hash(final_url) if final_url else before.url_hash
     other = library.resolve([key]).get(key)
     if other is not None and other.url_hash != before.url_hash:
         yield Duplicate("now_elsewhere", other, False)
 
 
-def _were_alike(library: PageLookup, one: Page, other: Page) -> bool:
+def _were_alike(library: Lookup, one: Page, other: Page) -> bool:
     """Whether the two, as they are stored, have or once had nearly the same text."""
     ours, theirs = library.versions(one.url_hash), library.versions(other.url_hash)
     if {version.text_hash for version in ours} & {version.text_hash for version in theirs}:
@@ -139,7 +144,7 @@ def _were_alike(library: PageLookup, one: Page, other: Page) -> bool:
 
 
 def _same_address(
-    library: PageLookup,
+    library: Lookup,
     page: Page,
     known: dict[str, Page],
     moved_to: str,
@@ -275,13 +280,13 @@ def _names(read: Read) -> list[str]:
     return [own, *(url_hash(one) for one in others if one)]
 
 
-class Foreseen(PageLookup):
+class Foreseen:
     """The library as it is before a group of new pages is stored, looked up for all of them at the first question.
 
     Once it `is_stale`, and for whatever was not foreseen, the library is asked.
     """
 
-    def __init__(self, library: Pages, reads: Sequence[Read]) -> None:
+    def __init__(self, library: Library, reads: Sequence[Read]) -> None:
         self.is_stale = False
         self._library = library
         self._names = frozenset(name for read in reads for name in _names(read))

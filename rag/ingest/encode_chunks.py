@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from rag.models.embedding import EmbeddingModel
 from rag.models.engines import Together
 from rag.models.sparse import SparseEncoder
-from rag.store.ports import NewChunks
+from rag.store.values import NewChunks
 from rag.types import Chunk, SparseVector
 
 Vectors = NDArray[np.float32]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rag.dates import now
 from rag.errors import IngestError, RagError
@@ -16,9 +16,11 @@ from rag.ingest.source_reading import Read
 from rag.ingest.sources import Source
 from rag.locales import say
 from rag.store.duplicates import joined_aliases
-from rag.store.ports import Library
 from rag.text import plain
 from rag.types import IngestResult, IngestStatus, Notice, Page, because
+
+if TYPE_CHECKING:
+    from rag.store.qdrant.library import Library
 
 _PREVIEW = 600  # characters
 _LEFT_OUT = frozenset(["other_kind", "archive_left_out"])

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from rag.errors import IngestError, RagError
 from rag.ingest.chunking import Chunker, embedded_text, get_chunker
@@ -16,6 +16,7 @@ from rag.ingest.duplicates import (
     Duplicate,
     Foreseen,
     Judged,
+    Lookup,
     Settling,
     aliases_of,
     apart,
@@ -45,11 +46,14 @@ from rag.models.sparse import SparseEncoder
 from rag.reading.parser import Parser
 from rag.reading.quality import judge
 from rag.store.duplicates import sign
-from rag.store.ports import Draft, Library, PageLookup, Stand, content_hash
+from rag.store.values import Draft, Stand, content_hash
 from rag.text import plain
 from rag.types import Decision, IngestResult, IngestStatus, Notice, Page
 from rag.web.fetch import Fetcher
 from rag.web.url_key import url_hash, url_key
+
+if TYPE_CHECKING:
+    from rag.store.qdrant.library import Library
 
 T = TypeVar("T")
 
@@ -204,7 +208,7 @@ class Ingestor:
             found |= self._stored_all({at: one})
         return found
 
-    def _decided(self, given: Settling, seen: PageLookup) -> IngestResult | _Taking:
+    def _decided(self, given: Settling, seen: Lookup) -> IngestResult | _Taking:
         """What becomes of what was read, by what is stored as `seen`."""
         decision, read = given.decision, with_own_name(seen, given.read)
         given = replace(given, read=read)
@@ -243,7 +247,7 @@ class Ingestor:
         return result(read.source, read.page.url_hash, status, notice, chunks=before.chunks if before else 0)
 
     def _objection(
-        self, read: Read, before: Page | None, decision: Decision, seen: PageLookup
+        self, read: Read, before: Page | None, decision: Decision, seen: Lookup
     ) -> Notice | Duplicate | None:
         """What speaks against storing what was read: why the gate holds it back, or the page that it repeats.
 
@@ -284,7 +288,7 @@ class Ingestor:
             return held(read, other.notice, "gone")
         return self._held(read, before, Notice(f"now_{other.reason}", other.notice.params))
 
-    def _take(self, given: Settling, page: Page, before: Page | None, seen: PageLookup) -> IngestResult | _Taking:
+    def _take(self, given: Settling, page: Page, before: Page | None, seen: Lookup) -> IngestResult | _Taking:
         source = given.read.source
         if before is None and (other := seen.resolve([page.url_hash]).get(page.url_hash)):
             self.library.update_record(without_alias(other, page.url))
@@ -372,7 +376,7 @@ def _soon(lot: Callable[[], T]) -> T:
     return lot()
 
 
-def _stored(seen: PageLookup, page: Page) -> Page | None:
+def _stored(seen: Lookup, page: Page) -> Page | None:
     """The page as it is stored now; other pages may have become its aliases since it was read."""
     return seen.known([page.url_hash]).get(page.url_hash)
 

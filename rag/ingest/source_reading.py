@@ -10,7 +10,7 @@ from rag.dates import now
 from rag.errors import IngestError
 from rag.ingest.encode_chunks import Prepared
 from rag.reading.parser import READING, Extracted, Parser
-from rag.store.ports import text_hash
+from rag.store.values import text_hash
 from rag.text import detect_language, plain
 from rag.types import Page, PageSource, Stage
 from rag.web.fetch import Fetched, Fetcher

@@ -17,7 +17,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Generic, Literal, Protocol, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,24 +53,8 @@ class Choice:
         return "bfloat16" if self.half else "float32"
 
 
-class Engines(Protocol):
-    """The forward passes that a model has; each turns a batch into a row of numbers a text."""
-
-    def own(self, *, half: bool) -> Forward | None:
-        """Ours; None where it does not fit the model or the device."""
-        ...
-
-    def loaded(self, *, half: bool) -> Forward:
-        """The loaded model's own."""
-        ...
-
-    def close(self, exact: Rows, rows: Rows) -> bool:
-        """Whether `rows` may stand for `exact`."""
-        ...
-
-
 def choose(
-    engines: Engines, sample: Batch, *, half: bool, run: Callable[[Callable[[], Any]], Any]
+    engines: Embedders | Scorers, sample: Batch, *, half: bool, run: Callable[[Callable[[], Any]], Any]
 ) -> tuple[Forward, Choice]:
     """The first forward pass, in the order of their speed, that gives what the loaded model gives in float32.
 

@@ -180,15 +180,15 @@ class ChatReasoner:
             raise ModelError("answer_empty")
 
     async def condense(self, question: str, history: Sequence[Exchange], summary: str = "") -> str:
-        """Implements Condenser."""
+        """Complete a follow-up into a question that stands alone, in its own language. Raises ModelError."""
         return one_line(await self.lines(requests.condense(self.texts, question, history, summary)))
 
     async def summarise(self, before: str, exchanges: Sequence[Exchange], tokens: int) -> str:
-        """Implements Summariser."""
+        """Sum up `before`, itself a summary, and `exchanges` in about `tokens`. Raises ModelError."""
         return prose(await self.whole(requests.summarise(self.texts, before, exchanges, tokens)))
 
     async def suggest(self, question: str, answer: str, passages: Sequence[Passage]) -> list[str]:
-        """Implements Suggester."""
+        """Propose further questions that the passages answer. Raises ModelError."""
         return listed(await self.lines(requests.suggest(self.texts, question, answer, passages)))
 
     async def filled(self, schema: type[Filled], prompt: Prompt) -> Filled:

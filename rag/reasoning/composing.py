@@ -12,14 +12,16 @@ import asyncio
 import re
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Final, Literal
 
 from rag.prompts import requests
 from rag.prompts.requests import MAX_PASSAGE, NOT_IN_PAGES, Prompt
-from rag.prompts.texts import PromptTexts
 from rag.reasoning.reasoner import RESET
 from rag.text import estimate_tokens, split_sentences
 from rag.types import Passage
+
+if TYPE_CHECKING:
+    from rag.reasoning.chat import ChatReasoner
 
 Way = Literal["stuff", "refine", "map_reduce", "map_rerank"]
 Compose = Literal["auto", "stuff", "refine", "map_reduce", "map_rerank"]
@@ -45,31 +47,6 @@ class Plan:
     room: int = 16_000
     calls: int = 1
     deep: bool = False
-
-
-@runtime_checkable
-class Composer(Protocol):
-    """What writes answers in the ways of a plan."""
-
-    def compose(self, question: str, passages: Sequence[Passage], plan: Plan) -> AsyncIterator[str]:
-        """As `Reasoner.answer`."""
-        ...
-
-    async def room(self, tokens: int) -> int:
-        """How many of so many tokens the model takes in at once."""
-        ...
-
-
-class Writer(Protocol):
-    """The part of a chat reasoner that is used here."""
-
-    texts: PromptTexts
-
-    async def lines(self, prompt: Prompt) -> list[str]: ...
-
-    async def whole(self, prompt: Prompt) -> str: ...
-
-    def stream(self, prompt: Prompt) -> AsyncIterator[str]: ...
 
 
 def tokens_of(passages: Sequence[Passage]) -> int:
@@ -98,7 +75,7 @@ def share_that_fits(passages: Sequence[Passage], room: int) -> float:
     return min(1.0, room / max(1, tokens_of(passages)))
 
 
-async def composed(writer: Writer, question: str, passages: Sequence[Passage], plan: Plan) -> AsyncIterator[str]:
+async def composed(writer: ChatReasoner, question: str, passages: Sequence[Passage], plan: Plan) -> AsyncIterator[str]:
     """Write the answer; the last request streams. Raises ModelError."""
     numbered = list(enumerate(passages, 1))
     ways = {"stuff": _stuff, "refine": _refine, "map_reduce": _map_reduce, "map_rerank": _map_rerank}
@@ -106,13 +83,13 @@ async def composed(writer: Writer, question: str, passages: Sequence[Passage], p
         yield piece
 
 
-async def _stuff(writer: Writer, question: str, numbered: Sequence[Numbered], plan: Plan) -> AsyncIterator[str]:
+async def _stuff(writer: ChatReasoner, question: str, numbered: Sequence[Numbered], plan: Plan) -> AsyncIterator[str]:
     fitting = fitted(numbered, plan.room)
     async for piece in writer.stream(requests.answer(writer.texts, question, fitting, deep=plan.deep)):
         yield piece
 
 
-async def _refine(writer: Writer, question: str, numbered: Sequence[Numbered], plan: Plan) -> AsyncIterator[str]:
+async def _refine(writer: ChatReasoner, question: str, numbered: Sequence[Numbered], plan: Plan) -> AsyncIterator[str]:
     groups = grouped(numbered, plan)
     draft = ""
     for group in groups[:-1]:
@@ -126,13 +103,15 @@ async def _refine(writer: Writer, question: str, numbered: Sequence[Numbered], p
         yield draft
 
 
-def _refining(writer: Writer, question: str, group: Sequence[Numbered], draft: str, plan: Plan) -> Prompt:
+def _refining(writer: ChatReasoner, question: str, group: Sequence[Numbered], draft: str, plan: Plan) -> Prompt:
     if not draft:
         return requests.answer(writer.texts, question, group, deep=plan.deep)
     return requests.refine(writer.texts, question, group, draft, deep=plan.deep)
 
 
-async def _map_reduce(writer: Writer, question: str, numbered: Sequence[Numbered], plan: Plan) -> AsyncIterator[str]:
+async def _map_reduce(
+    writer: ChatReasoner, question: str, numbered: Sequence[Numbered], plan: Plan
+) -> AsyncIterator[str]:
     gate = asyncio.Semaphore(_AT_ONCE)
 
     async def notes_on(group: Sequence[Numbered]) -> list[Numbered]:
@@ -148,7 +127,9 @@ async def _map_reduce(writer: Writer, question: str, numbered: Sequence[Numbered
             yield piece
 
 
-async def _map_rerank(writer: Writer, question: str, numbered: Sequence[Numbered], plan: Plan) -> AsyncIterator[str]:
+async def _map_rerank(
+    writer: ChatReasoner, question: str, numbered: Sequence[Numbered], plan: Plan
+) -> AsyncIterator[str]:
     gate = asyncio.Semaphore(_AT_ONCE)
 
     async def answered(group: Sequence[Numbered]) -> tuple[int, str]:

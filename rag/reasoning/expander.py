@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Coroutine, Sequence
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, TypeVar
 
 from rag.background import BACKGROUND
 from rag.errors import ModelError
 from rag.prompts import requests
 from rag.prompts.requests import Prompt
-from rag.prompts.texts import PromptTexts
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.extractive import ExtractiveReasoner
 from rag.reasoning.reasoner import Reasoner
@@ -36,15 +35,6 @@ _PART = re.compile(
 Result = TypeVar("Result")
 
 
-class Writer(Protocol):
-    """The part of a chat reasoner that is used here."""
-
-    name: str
-    texts: PromptTexts
-
-    async def lines(self, prompt: Prompt) -> list[str]: ...
-
-
 class ChatExpander:
     """Asks a chat model, one call for each text. Blocks, so it must not be called in the background loop.
 
@@ -53,7 +43,7 @@ class ChatExpander:
 
     writes = True
 
-    def __init__(self, writer: Writer, *, seconds: float = SECONDS) -> None:
+    def __init__(self, writer: ChatReasoner, *, seconds: float = SECONDS) -> None:
         self.name = writer.name
         self._writer = writer
         self._seconds = seconds
@@ -87,21 +77,13 @@ def _waited_for(work: Coroutine[Any, Any, Result], seconds: float) -> Result:
         raise ModelError("chat_timeout") from error
 
 
-class Quoter(Protocol):
-    """The part of the extractive reasoner that is used here."""
-
-    def forms(self, question: str, passages: Sequence[Passage]) -> list[str]: ...
-
-    def closest(self, question: str, passages: Sequence[Passage], count: int) -> list[str]: ...
-
-
 class FeedbackExpander:
     """Needs no model: takes its words from the question and from what it found first (pseudo-relevance feedback)."""
 
     name = "feedback"
     writes = False
 
-    def __init__(self, quoter: Quoter) -> None:
+    def __init__(self, quoter: ExtractiveReasoner) -> None:
         self._quoter = quoter
 
     def passage(self, question: str, near: Sequence[Passage] = ()) -> str:

@@ -12,9 +12,9 @@ import asyncio
 import math
 import re
 from collections import Counter
-from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Final, Literal, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,15 +23,17 @@ from rag.checking.statements import is_statement
 from rag.forms import fold
 from rag.models.answer_reader import AnswerReader, Line
 from rag.models.sentences import SentenceModel
+from rag.models.sparse import SparseEncoder
 from rag.reasoning.composing import distilled
 from rag.reasoning.history import recalled
 from rag.reasoning.messages import call_for, exchanges_of
 from rag.reasoning.quotable import Quotable, quotables
+from rag.reasoning.reasoner import Reasoner
 from rag.retrieval.answerable import is_across
 from rag.retrieval.following import dense_query, term_weights
 from rag.retrieval.named_pages import named_whole
 from rag.text import is_chinese, split_sentences
-from rag.types import Passage, SparseVector
+from rag.types import Passage
 
 if TYPE_CHECKING:
     from langchain_core.messages import AIMessage, BaseMessage
@@ -89,17 +91,8 @@ _ASKING = re.compile(
 )
 
 
-class TermWeights(Protocol):
-    """IDF of terms in a library."""
-
-    def __call__(self, terms: Sequence[int]) -> Mapping[int, float]:
-        """The IDF of each term, also of those that no chunk holds. May block."""
-        ...
-
-
-class Encoder(Protocol):
-    def encode_query(self, text: str) -> SparseVector: ...
-    def terms(self, text: str) -> frozenset[int]: ...
+TermWeights = Callable[[Sequence[int]], Mapping[int, float]]
+"""The IDF in a library of each of these terms, also of those that no chunk has. May block."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +128,7 @@ class ExtractiveReasoner:
 
     def __init__(
         self,
-        encoder: Encoder,
+        encoder: SparseEncoder,
         weights: TermWeights,
         before: Sequence[str] = (),
         *,
@@ -150,7 +143,7 @@ class ExtractiveReasoner:
         self._reader = reader
 
     def following(self, before: Sequence[str]) -> Self:
-        """Implements Follower."""
+        """The same for a question that follows on those `before` it, oldest first."""
         return type(self)(self.encoder, self.weights, before, meaning=self._meaning, reader=self._reader)
 
     async def decide(self, question: str, history: Sequence[BaseMessage], tools: Sequence[BaseTool]) -> AIMessage:
@@ -425,3 +418,11 @@ def _adds(sentence: Sentence, chosen: Sequence[Sentence]) -> bool:
 
 def _plain(text: str) -> str:
     return re.sub(r"[\W_]+", "", text).casefold()
+
+
+Reads = TypeVar("Reads", Reasoner, ExtractiveReasoner)
+
+
+def following(reasoner: Reads, before: Sequence[str]) -> Reads:
+    """The reasoner for a question that follows on those `before` it; a chat model has completed it already."""
+    return reasoner.following(before) if before and isinstance(reasoner, ExtractiveReasoner) else reasoner

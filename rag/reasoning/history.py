@@ -8,12 +8,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Literal, Protocol, Self, TypeVar, runtime_checkable
+from typing import Final, Literal
 
 from rag.checking.terms import read
 from rag.locales import say
 from rag.reasoning.questions import asks, is_about_conversation
-from rag.reasoning.reasoner import Quoter, Reasoner
 from rag.retrieval.following import TURNS
 from rag.text import estimate_tokens, first_sentence, is_chinese, unmarked
 from rag.types import Exchange, Notice, Step
@@ -39,8 +38,6 @@ _ALL: Final = re.compile(
 )
 MAX_STANDALONE: Final = 600  # characters
 _NEW_WORDS: Final = 2  # that a completed follow-up may bring
-
-Reads = TypeVar("Reads", Reasoner, Quoter)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,13 +90,6 @@ def summary_by_rules(before: str, exchanges: Sequence[Exchange], tokens: int) ->
     while len(lines) > 1 and sum(map(estimate_tokens, lines)) > tokens:
         del lines[0]
     return "\n".join(lines)
-
-
-class RuleSummariser:
-    """Summarises by rules, for a reasoner that cannot do it itself."""
-
-    async def summarise(self, before: str, exchanges: Sequence[Exchange], tokens: int) -> str:
-        return summary_by_rules(before, exchanges, tokens)
 
 
 def recalled(question: str, exchanges: Sequence[Exchange]) -> str:
@@ -159,17 +149,3 @@ def questions_before(history: Sequence[Exchange]) -> list[str]:
 def searched_with(steps: Sequence[Step]) -> list[str]:
     """The questions before it that a question was searched for with, as its steps tell, oldest first."""
     return next((list(step.detail["before"]) for step in steps if step.detail.get("before")), [])
-
-
-@runtime_checkable
-class Follower(Protocol):
-    """What reads a question beside those before it, where no model completes it."""
-
-    def following(self, before: Sequence[str]) -> Self:
-        """The same for a question that follows on those `before` it, oldest first."""
-        ...
-
-
-def following(reader: Reads, before: Sequence[str]) -> Reads:
-    """What reads a question that follows on others: `reader` beside those before it, or as it is."""
-    return reader.following(before) if before and isinstance(reader, Follower) else reader

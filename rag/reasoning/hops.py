@@ -12,8 +12,9 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise, zip_longest
-from typing import Final, Literal, Protocol
+from typing import Final, Literal
 
+from rag.models.sparse import SparseEncoder
 from rag.retrieval.context import joined, touch
 from rag.text import sentence_spans
 from rag.types import Notice, Passage
@@ -75,14 +76,10 @@ class Lead:
     passage: int
 
 
-class Encoder(Protocol):
-    def terms(self, text: str) -> frozenset[int]: ...
-
-
 class RulePlanner:
     """Plans by names. `weights` gives the IDF of terms in the library; it may block."""
 
-    def __init__(self, encoder: Encoder, weights: Callable[[Sequence[int]], Mapping[int, float]]) -> None:
+    def __init__(self, encoder: SparseEncoder, weights: Callable[[Sequence[int]], Mapping[int, float]]) -> None:
         self._terms = encoder.terms
         self._weights = weights
 

@@ -1,15 +1,12 @@
 """What judge mode asks: whether a passage answers a question, and if it almost does, what it lacks.
 
-One protocol, which a chat model and rules both answer. Where the model fails, its level is judged by the rules.
+A chat model and rules both answer. Where the model fails, its level is judged by the rules.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, Protocol
-
-from rag.types import Passage
+from typing import Final, Literal
 
 Score = Literal[0, 1, 2]
 """2 answers the question, 1 bears on it and lacks something, 0 is beside the point."""
@@ -31,9 +28,3 @@ class Judgement:
     reason: str = ""
     quote: str = ""
     worth: float = 0.0
-
-
-class Judge(Protocol):
-    async def judge(self, question: str, whole: str, passages: Sequence[Passage]) -> list[Judgement]:
-        """One for each of the passages, which were found for `question`, a part of the `whole`. Raises ModelError."""
-        ...

@@ -1,4 +1,4 @@
-"""Judging by a chat model: implements the protocol of `judge`."""
+"""Judging by a chat model."""
 
 from __future__ import annotations
 
@@ -32,13 +32,16 @@ class JudgeReply(BaseModel):
 
 
 class ChatJudge:
-    """Implements Judge, with one call for all the passages that it is given."""
+    """Judges with one call for all the passages that it is given."""
 
     def __init__(self, chat: ChatReasoner) -> None:
         self._chat = chat
 
     async def judge(self, question: str, whole: str, passages: Sequence[Passage]) -> list[Judgement]:
-        """A passage that the model passed over is beside the point; a quote that does not stand in it is dropped."""
+        """Judge each of the passages, which were found for `question`, a part of the `whole`. Raises ModelError.
+
+        A passage that the model passed over is beside the point; a quote that does not stand in it is dropped.
+        """
         reply = await self._chat.filled(JudgeReply, requests.judge(self._chat.texts, question, whole, passages))
         said = {one.number: one for one in reply.passages}
         return [_judgement(said.get(number), passage) for number, passage in enumerate(passages, 1)]

@@ -19,7 +19,7 @@ _ANSWERS: Final = 0.8
 
 
 class RuleJudge:
-    """Implements Judge, and quotes what was judged."""
+    """Judges by words, and quotes what was judged."""
 
     def __init__(self, quoter: ExtractiveReasoner) -> None:
         self._planner = RulePlanner(quoter.encoder, quoter.weights)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
-from typing import TYPE_CHECKING, Final, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Final, Literal, Protocol
 
-from rag.types import Exchange, Passage
+from rag.types import Passage
 
 if TYPE_CHECKING:
     from langchain_core.messages import AIMessage, BaseMessage
@@ -18,11 +18,10 @@ RESET: Final = "\x00"
 class Reasoner(Protocol):
     """What the graphs ask; they never ask which implementation answers.
 
-    Planning, judging or condensing get protocols of their own beside this one, so that a reasoner
-    that cannot plan stays a reasoner. Every method raises ModelError, and nothing else, when the
-    model behind it does not answer. One reasoner serves many runs at once and keeps nothing of them.
-    Work that keeps a processor busy for more than a few milliseconds belongs in a thread: all runs
-    share one event loop.
+    What only a chat model does (complete a follow-up, plan, judge, suggest) is asked of `ChatReasoner`.
+    Every method raises ModelError, and nothing else, when the model behind it does not answer. One
+    reasoner serves many runs at once and keeps nothing of them. Work that keeps a processor busy for
+    more than a few milliseconds belongs in a thread: all runs share one event loop.
     """
 
     name: str
@@ -49,42 +48,4 @@ class Reasoner(Protocol):
 
         Yields nothing at all when the passages do not hold the answer. A piece may be RESET.
         """
-        ...
-
-
-class Quoter(Protocol):
-    """What chooses sentences of passages without a model: a run falls back on it when its budget is spent."""
-
-    def answer(self, question: str, passages: Sequence[Passage]) -> AsyncIterator[str]:
-        """As `Reasoner.answer`."""
-        ...
-
-    def distilled(self, question: str, passages: Sequence[Passage], share: float) -> list[Passage]:
-        """The passages, in order, with about `share` of their text: the sentences that bear on the question. Blocks."""
-        ...
-
-    def answers(self, question: str, passages: Sequence[Passage]) -> float:
-        """How likely a sentence of the passages answers the question, 0 to 1; 1 where that cannot be told. Blocks."""
-        ...
-
-    def unnamed(self, question: str, passages: Sequence[Passage]) -> list[str]:
-        """What the question names, if the passages hold too little of it: the names that none of them holds. Blocks."""
-        ...
-
-
-@runtime_checkable
-class Condenser(Protocol):
-    """What can tell what a follow-up means."""
-
-    async def condense(self, question: str, history: Sequence[Exchange], summary: str = "") -> str:
-        """The question complete in itself, in its own language. Raises ModelError."""
-        ...
-
-
-@runtime_checkable
-class Summariser(Protocol):
-    """What can put older exchanges into a few sentences."""
-
-    async def summarise(self, before: str, exchanges: Sequence[Exchange], tokens: int) -> str:
-        """A summary of `before`, itself a summary, and `exchanges`, in about `tokens`. Raises ModelError."""
         ...

@@ -9,12 +9,16 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from rag.models.sparse import SparseEncoder
 from rag.retrieval.spans import BUDGET, Bounds, choose_spans
-from rag.store.ports import Hit, Library
+from rag.store.values import Hit
 from rag.text import terms, white_space_before
 from rag.types import Fate, Passage
+
+if TYPE_CHECKING:
+    from rag.store.qdrant.library import Library
 
 NEARLY_SAME = 0.9
 """Share of terms in common from which two texts say the same."""

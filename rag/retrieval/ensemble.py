@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,24 +16,15 @@ from numpy.typing import NDArray
 from rag.models.sparse import SparseEncoder
 from rag.retrieval.context import assemble
 from rag.retrieval.following import term_weights
-from rag.retrieval.retriever import K
+from rag.retrieval.retriever import K, Retriever
 from rag.retrieval.spans import BUDGET
-from rag.store.ports import Library
 from rag.types import Candidate, Page, Passage, Retrieval
+
+if TYPE_CHECKING:
+    from rag.store.qdrant.library import Library
 
 Worth = Callable[[Retrieval, int, Passage], float]
 """What a passage counts beside those of other libraries, by what its own found and its place there from 1."""
-
-
-class Searches(Protocol):
-    """What a `Retriever` does."""
-
-    @property
-    def search(self) -> Callable[..., Retrieval]: ...
-
-    def passages(self, ids: Sequence[str]) -> list[Passage]: ...
-
-    def vector(self, question: str) -> NDArray[np.float32]: ...
 
 
 def by_likelihood(found: Retrieval, _: int, passage: Passage) -> float:
@@ -48,7 +39,7 @@ class EnsembleRetriever:
     two libraries hold, the text of the one counts that found it better.
     """
 
-    retrievers: Mapping[str, Searches]
+    retrievers: Mapping[str, Retriever]
     idf: Callable[[Sequence[int]], Mapping[int, float]]
     sparse: SparseEncoder
     weights: Mapping[str, float] = field(default_factory=dict)
@@ -129,7 +120,7 @@ class Shelves:
         return {term: min(one[term] for one in each) for term in terms}
 
 
-Reading = Library | Shelves
+Reading: TypeAlias = "Library | Shelves"
 """One library, or several, for reading."""
 
 

@@ -7,11 +7,14 @@ questions after a change of subject (benchmarks.followups); see docs/decisions/0
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, Protocol
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rag.models.embedding import EmbeddingModel
+from rag.models.sentences import SentenceModel
+from rag.models.sparse import SparseEncoder
 from rag.types import SparseVector
 
 HALF_AT: Final = 4.0
@@ -21,17 +24,7 @@ FADES: Final = 0.5
 TURNS: Final = 4
 
 
-class TermEncoder(Protocol):
-    def encode_query(self, text: str) -> SparseVector: ...
-
-
-class QueryEncoder(Protocol):
-    def encode_query(self, text: str) -> NDArray[np.float32]: ...
-
-    def can_read(self, text: str) -> bool: ...
-
-
-def term_weights(question: str, before: Sequence[str], encoder: TermEncoder) -> dict[int, float]:
+def term_weights(question: str, before: Sequence[str], encoder: SparseEncoder) -> dict[int, float]:
     """The terms of the question, at 1, and of those `before` it, oldest first. The largest weight of a term counts."""
     weights = dict.fromkeys(encoder.encode_query(question).indices, 1.0)
     for earlier, weight in _weighed(before, len(weights)):
@@ -40,12 +33,14 @@ def term_weights(question: str, before: Sequence[str], encoder: TermEncoder) -> 
     return weights
 
 
-def sparse_query(question: str, before: Sequence[str], encoder: TermEncoder) -> SparseVector:
+def sparse_query(question: str, before: Sequence[str], encoder: SparseEncoder) -> SparseVector:
     weights = term_weights(question, before, encoder)
     return SparseVector(list(weights), list(weights.values()))
 
 
-def dense_query(question: str, before: Sequence[str], model: QueryEncoder, encoder: TermEncoder) -> NDArray[np.float32]:
+def dense_query(
+    question: str, before: Sequence[str], model: EmbeddingModel | SentenceModel, encoder: SparseEncoder
+) -> NDArray[np.float32]:
     """The normalised sum of the questions' vectors, (d,), so weighed; those that the model cannot read are left out."""
     vector = model.encode_query(question)
     for earlier, weight in _weighed(before, len(encoder.encode_query(question).indices)):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final, Protocol
+from typing import Final
 
+from rag.models.sparse import SparseEncoder
 from rag.types import Passage
 
 NAMED: Final = 0.2
@@ -13,10 +14,6 @@ WHOLE: Final = 0.7
 """The share of a title's terms from which it stands in the question as it is, and not by a word or two."""
 
 Terms = frozenset[int]
-
-
-class TermReader(Protocol):
-    def terms(self, text: str) -> Terms: ...
 
 
 def named(titles: Sequence[Terms], weigh: Callable[[Terms], float], worth: Sequence[float]) -> list[int]:
@@ -36,7 +33,7 @@ def named(titles: Sequence[Terms], weigh: Callable[[Terms], float], worth: Seque
     return found
 
 
-def named_whole(passages: Sequence[Passage], asked: Mapping[int, float], encoder: TermReader) -> set[str]:
+def named_whole(passages: Sequence[Passage], asked: Mapping[int, float], encoder: SparseEncoder) -> set[str]:
     """The `url_hash` of each page whose title stands in the question."""
     best: dict[str, Passage] = {}
     for passage in passages:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,9 +20,11 @@ from rag.retrieval.context import Context, assemble, widened, with_parents
 from rag.retrieval.following import term_weights
 from rag.retrieval.ranking import mmr, pairwise_similarity
 from rag.retrieval.strategies import DEFAULT_STRATEGY, STRATEGIES, Engine, Expander, SearchRequest, Tuning
-from rag.store.ports import Hit, Library
-from rag.store.query import Filters
+from rag.store.values import Filters, Hit
 from rag.types import Candidate, Passage, Retrieval
+
+if TYPE_CHECKING:
+    from rag.store.qdrant.library import Library
 
 K, LAMBDA = 10, 0.7
 DEFAULTS = Tuning()

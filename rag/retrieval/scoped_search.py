@@ -14,11 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rag.retrieval.answerable import REFUSE
-from rag.retrieval.ensemble import Searches
+from rag.retrieval.ensemble import EnsembleRetriever
 from rag.retrieval.ledger import Held, Ledger
 from rag.retrieval.page_names import MOST_PAGES, is_whole, on_site, slug, words
-from rag.retrieval.retriever import K
-from rag.store.query import Filters
+from rag.retrieval.page_reader import PageReader
+from rag.retrieval.retriever import K, Retriever
+from rag.store.values import Filters
 from rag.text import is_chinese
 from rag.types import Page, Passage, Retrieval
 
@@ -76,7 +77,7 @@ class ScopedSearch:
 
     def __init__(
         self,
-        make: Callable[[], Searches],
+        make: Callable[[], Retriever | EnsembleRetriever],
         pages: Callable[[], Sequence[Page]],
         question: str,
         *,
@@ -84,7 +85,7 @@ class ScopedSearch:
         web: Callable[[str], Sequence[Passage]] | None = None,
         ledger: Ledger | None = None,
         first: Sequence[str] = (),
-        reader: Any = None,
+        reader: PageReader | None = None,
         **options: Any,
     ) -> None:
         """`web` searches beyond the library, where that is set up and the person allowed it; `ledger` is what an

@@ -11,7 +11,7 @@ from rag.models.sampling import SAMPLING
 from rag.models.usage import Prices
 from rag.reasoning.composing import Compose
 from rag.reasoning.history import WINDOW, Memory, MemoryKind
-from rag.store.query import Filters
+from rag.store.values import Filters
 
 TreeOrder = Literal["breadth", "best"]
 Leave = Literal["", "ask", "allowed"]

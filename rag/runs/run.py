@@ -15,15 +15,18 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, Protocol, cast, get_args, runtime_checkable
+from typing import TYPE_CHECKING, Any, Final, cast, get_args
 
 from rag.checking.verifier import Verifier
 from rag.errors import RagError
 from rag.models.usage import CallBudget, Spent
 from rag.prompts.requests import mark_run
-from rag.reasoning.reasoner import Condenser, Quoter, Reasoner
+from rag.reasoning.chat import ChatReasoner
+from rag.reasoning.extractive import ExtractiveReasoner
+from rag.reasoning.reasoner import Reasoner
 from rag.retrieval.answerable import SURE
 from rag.retrieval.context import joined
+from rag.retrieval.scoped_search import ScopedSearch
 from rag.runs.kept import citations_of, notice_of, passage_of, statements_of
 from rag.runs.options import Question, RunOptions
 from rag.store.sql.conversation_table import Change
@@ -36,8 +39,6 @@ from rag.types import (
     Exchange,
     Notice,
     Outcome,
-    Page,
-    PageVersion,
     Passage,
     Retrieval,
     Statement,
@@ -46,9 +47,6 @@ from rag.types import (
 )
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from rag.models.calls import CallCounter
 
 log = logging.getLogger(__name__)
@@ -61,109 +59,24 @@ _OF_PAGES: Final = frozenset({"in_doubt", "closest", "not_named", "nothing_found
 _KINDS: Final = frozenset(get_args(EventKind))
 
 
-class Found(Protocol):
-    @property
-    def passages(self) -> Sequence[Passage]: ...
-
-
-class Searcher(Protocol):
-    """The retriever interface of a run. Both calls may block; they are made in threads."""
-
-    def search(self, question: str, before: Sequence[str] = (), **how: Any) -> Found:
-        """Find passages for `question`, in context order; `before` are the questions that it follows on.
-
-        `how` are choices for this search alone, see `ScopedSearch.search`.
-        """
-        ...
-
-    def passages(self, ids: Sequence[str]) -> Sequence[Passage]:
-        """Read passages again by their ids, leaving out those that are no longer there."""
-        ...
-
-
-@runtime_checkable
-class Titled(Protocol):
-    def titles(self) -> Sequence[str]:
-        """The titles of the pages that are searched. May block."""
-        ...
-
-
-@runtime_checkable
-class BeyondLibrary(Protocol):
-    @property
-    def web(self) -> Callable[[str], Sequence[Passage]] | None:
-        """Searches the open web, where that is allowed. Blocks; raises RagError."""
-        ...
-
-
-@runtime_checkable
-class Embeds(Protocol):
-    def vector(self, question: str) -> NDArray[np.float32]:
-        """The unit vector (d,) of a question, in the model that searches. Blocks."""
-        ...
-
-
-@runtime_checkable
-class Holds(Protocol):
-    def held(self, question: str) -> object | None:
-        """Return passages that answer the question without a search; None if there are none. May block."""
-        ...
-
-
-class PageReader(Protocol):
-    """Gives pages whole, and keeps what was made of them. All calls may block, and raise StoreError."""
-
-    def listed(self, *, dated: bool = True) -> Sequence[Page]:
-        """The pages within the scope that take part in answers, newest first, without their text.
-
-        Not `dated`, whenever they were added.
-        """
-        ...
-
-    def read(self, url_hash: str) -> Page | None:
-        """The page with its text."""
-        ...
-
-    def passages(self, url_hash: str) -> Sequence[Passage]: ...
-    def versions(self, url_hash: str) -> Sequence[PageVersion]: ...
-
-    def kept(self, page: Page, language: str, by: str) -> Mapping[str, Any] | None:
-        """The summary of this very text, with `made`, when it was."""
-        ...
-
-    def keep(self, page: Page, language: str, by: str, summary: Mapping[str, Any]) -> object: ...
-
-
-@runtime_checkable
-class ReadsPages(Protocol):
-    @property
-    def reader(self) -> PageReader | None:
-        """Gives whole pages, where what searches knows them."""
-        ...
-
-
 class Shelf:
     """The passages that a run has in hand: steps that read them again cost no second visit to the store.
 
     `searches` are those made so far, for whoever wants to know why a passage is there.
     """
 
-    def __init__(self, retriever: Searcher) -> None:
+    def __init__(self, retriever: ScopedSearch) -> None:
         self.searches: list[Retrieval] = []
-        self._retriever = retriever
+        self.retriever = retriever
         self._kept: dict[str, Passage] = {}
 
     def search(self, query: str, before: Sequence[str] = (), **how: Any) -> Sequence[Passage]:
-        found = self._retriever.search(query, before, **how)
+        found = self.retriever.search(query, before, **how)
         if isinstance(found, Retrieval):
             self.searches.append(found)
         passages = [self._with_known(passage) for passage in found.passages]
         self._kept.update((passage.id, passage) for passage in passages)
         return passages
-
-    def search_with(self, retriever: Searcher | None) -> None:
-        """Search with this one from now on, where it is one; what is in hand stays."""
-        self._retriever = retriever or self._retriever
 
     def _with_known(self, passage: Passage) -> Passage:
         """The passage with what an earlier search read of the same chunk, which may have been graded meanwhile."""
@@ -171,32 +84,9 @@ class Shelf:
         if known is None:
             return passage
         if not (known.start <= passage.start and passage.end <= known.end):
-            whole = self._retriever.passages([passage.id])
+            whole = self.retriever.passages([passage.id])
             known = joined(joined(whole[0], known), passage) if whole else passage
         return replace(known, score=passage.score, ranks=passage.ranks, scores=passage.scores)
-
-    @property
-    def web(self) -> Callable[[str], Sequence[Passage]] | None:
-        """Searches the open web, where that is allowed."""
-        return self._retriever.web if isinstance(self._retriever, BeyondLibrary) else None
-
-    def holds(self, question: str) -> bool:
-        """Return whether the question would be answered without a search."""
-        return isinstance(self._retriever, Holds) and self._retriever.held(question) is not None
-
-    def titles(self) -> Sequence[str]:
-        """Those of the pages that are searched, where that is known."""
-        return self._retriever.titles() if isinstance(self._retriever, Titled) else ()
-
-    @property
-    def vector(self) -> Callable[[str], NDArray[np.float32]] | None:
-        """The unit vector of a question, where what searches has a model."""
-        return self._retriever.vector if isinstance(self._retriever, Embeds) else None
-
-    @property
-    def reader(self) -> PageReader | None:
-        """Gives whole pages, where that is known."""
-        return self._retriever.reader if isinstance(self._retriever, ReadsPages) else None
 
     def answerable(self) -> float:
         """Return the probability that the library answers the question, from the best search; 1 before the first."""
@@ -208,7 +98,7 @@ class Shelf:
 
     def passages_of(self, ids: Sequence[str]) -> list[Passage]:
         if missing := [wanted for wanted in ids if wanted not in self._kept]:
-            self._kept.update((passage.id, passage) for passage in self._retriever.passages(missing))
+            self._kept.update((passage.id, passage) for passage in self.retriever.passages(missing))
         return [self._kept[wanted] for wanted in ids if wanted in self._kept]
 
 
@@ -324,7 +214,7 @@ class Run:
     budget: CallBudget
     history: tuple[Exchange, ...]
     hooks: Hooks = field(default_factory=Hooks)
-    quoter: Quoter | None = None
+    quoter: ExtractiveReasoner | None = None
     verifier: Verifier | None = None
     owner: str = ""
     thread: str = ""
@@ -350,9 +240,9 @@ class Run:
     done: threading.Event = field(default_factory=threading.Event)
     work: Future[None] | None = None  # kept, because an event loop holds its tasks only weakly
 
-    def turn_to(self, question: Question, searcher: Searcher) -> None:
+    def turn_to(self, question: Question, retriever: ScopedSearch) -> None:
         """Answer this question instead, in its own mode."""
-        self.question, self.mode, self.shelf = question, self.modes[question.mode], Shelf(searcher)
+        self.question, self.mode, self.shelf = question, self.modes[question.mode], Shelf(retriever)
         calls = self.mode.calls(question.options, talks=bool(self.history or self.thread))
         if question.options.calls is None:
             self.budget.raise_by(max(0, calls - self.budget.limit), 0)
@@ -380,8 +270,8 @@ class Run:
         self.budget.take_up(spent)
 
     @property
-    def condenser(self) -> Condenser | None:
-        return self.reasoner if isinstance(self.reasoner, Condenser) else None
+    def condenser(self) -> ChatReasoner | None:
+        return self.reasoner if isinstance(self.reasoner, ChatReasoner) else None
 
     @property
     def verifiers(self) -> list[Verifier]:

@@ -14,14 +14,15 @@ from rag.background import BACKGROUND
 from rag.checking.verifier import Verifier
 from rag.errors import RagError
 from rag.models.usage import CallBudget, Meter, Spent
-from rag.reasoning.reasoner import Quoter, Reasoner
+from rag.reasoning.extractive import ExtractiveReasoner
+from rag.reasoning.reasoner import Reasoner
+from rag.retrieval.scoped_search import ScopedSearch
 from rag.runs.options import Question, RunOptions
 from rag.runs.run import (
     STOP_GRACE,
     Hooks,
     Mode,
     Run,
-    Searcher,
     Shelf,
     conclude,
     drive,
@@ -33,8 +34,6 @@ from rag.tracing import Span, Trace
 from rag.types import Answer, Event, Exchange, Notice, RunMode
 
 _TELL_EVERY: Final = 1.0  # seconds
-
-__all__ = ["Runs", "Searcher"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,9 +93,9 @@ class Runs:
         question: Question,
         *,
         reasoner: Reasoner,
-        retriever: Searcher,
+        retriever: ScopedSearch,
         history: Sequence[tuple[str, str] | Exchange] = (),
-        quoter: Quoter | None = None,
+        quoter: ExtractiveReasoner | None = None,
         owner: str = "",
         thread: str = "",
         hooks: Hooks | None = None,
@@ -152,7 +151,11 @@ class Runs:
         BACKGROUND.loop().call_soon_threadsafe(run.stopped.set)
 
     def reply(
-        self, run_id: str, reply: Mapping[str, Any], reasoner: Reasoner | None = None, retriever: Searcher | None = None
+        self,
+        run_id: str,
+        reply: Mapping[str, Any],
+        reasoner: Reasoner | None = None,
+        retriever: ScopedSearch | None = None,
     ) -> None:
         """Resume a run that waits: a person's answer (JSON values) to each of its Waits, by their ids.
 
@@ -163,7 +166,7 @@ class Runs:
         def go_on() -> None:
             run.reply = reply
             run.reasoner = reasoner or run.reasoner
-            run.shelf.search_with(retriever)
+            run.shelf.retriever = retriever or run.shelf.retriever
             run.replied.set()
 
         BACKGROUND.loop().call_soon_threadsafe(go_on)

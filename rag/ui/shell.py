@@ -12,7 +12,7 @@ import streamlit as st
 
 from rag.errors import RagError, StoreAwayError
 from rag.locales import say
-from rag.store.ports import SCREEN, patience
+from rag.store.values import SCREEN, patience
 from rag.ui.chat.conversations import draw_list, enter, take_from_address
 from rag.ui.kit.escape import escape_line
 from rag.ui.kit.language import current_language, language_switch

@@ -24,8 +24,8 @@ from rag.reasoning.history import searched_with
 from rag.runs.options import Question, RunOptions
 from rag.runs.run import Run
 from rag.runs.runs import Runs
-from rag.store.query import Filters
 from rag.store.sql.database import Database
+from rag.store.values import Filters
 from rag.types import Candidate, Retrieval
 from tests.support.answering import BRIDGE, FakeRetriever, ScriptedReasoner, passage
 

@@ -13,8 +13,8 @@ from rag.ingest.duplicates import Settling, aliases_of, apart, believable, claim
 from rag.ingest.pipeline import Ingestor
 from rag.ingest.source_reading import Read
 from rag.ingest.sources import Source, file_sources, record_sources, web_source
-from rag.store.ports import NewChunks
 from rag.store.qdrant.library import Library, open_library
+from rag.store.values import NewChunks
 from rag.types import Decision, IngestResult, Page
 from rag.web.url_key import url_hash, url_key
 from tests.ingest.jobs.conftest import records

@@ -20,7 +20,7 @@ from rag.ingest.pipeline import Ingestor
 from rag.ingest.source_reading import Read
 from rag.ingest.sources import Source, web_source
 from rag.models.sparse import SparseEncoder
-from rag.store.ports import NewChunks
+from rag.store.values import NewChunks
 from rag.types import Chunk, SparseVector
 from tests.support.hashed_model import HashedModel
 from tests.support.page_server import PageServer

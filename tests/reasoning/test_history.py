@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 
 import pytest
 
+from rag.checking.verifier import Claim
 from rag.errors import ModelError
 from rag.graphs import MODES
 from rag.models.sparse import SparseEncoder
 from rag.reasoning.chat import ChatReasoner
+from rag.reasoning.composing import Plan
 from rag.reasoning.history import (
     HISTORY_TOKENS,
     Memory,
@@ -23,7 +25,7 @@ from rag.reasoning.history import (
 )
 from rag.runs.runs import Runs
 from rag.text import estimate_tokens
-from rag.types import Exchange
+from rag.types import Exchange, Passage
 from tests.support.answering import FakeRetriever, ScriptedReasoner, ask, nodes_of, passage
 from tests.support.fake_model import QueueModel
 from tests.support.quoting import make_quoter
@@ -141,7 +143,7 @@ def test_a_chat_model_sums_up_in_one_call(runs: Runs) -> None:
     assert any("They spoke of eruptions." in message.text for message in model.requests[1][0])
 
 
-class Completing(ScriptedReasoner):
+class Completing(ScriptedReasoner, ChatReasoner):
     """Completes what it is asked to, unless `reply` is an error."""
 
     reply: str | ModelError = MEANT
@@ -150,6 +152,15 @@ class Completing(ScriptedReasoner):
         if isinstance(self.reply, ModelError):
             raise self.reply
         return self.reply
+
+    async def room(self, tokens: int) -> int:
+        return tokens
+
+    def compose(self, question: str, passages: Sequence[Passage], plan: Plan) -> AsyncIterator[str]:
+        return self.answer(question, passages)
+
+    async def verify(self, claims: Sequence[Claim], passages: Sequence[Passage], question: str = "") -> list[None]:
+        return [None] * len(claims)
 
 
 @pytest.fixture

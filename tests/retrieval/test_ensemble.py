@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from rag.models.sparse import SparseEncoder
-from rag.retrieval.ensemble import EnsembleRetriever, Searches, Shelves
+from rag.retrieval.ensemble import EnsembleRetriever, Shelves
+from rag.retrieval.retriever import Retriever
 from rag.store.qdrant.library import Library
 from rag.types import Candidate, Passage, Retrieval
 from tests.support.answering import BRIDGE, TEA, VOLCANO, passage
@@ -38,7 +39,7 @@ class Given:
 
 
 def ensemble(weights: dict[str, float] | None = None, **libraries: Given) -> EnsembleRetriever:
-    each = cast(dict[str, Searches], libraries)
+    each = cast(dict[str, Retriever], libraries)
     return EnsembleRetriever(each, lambda terms: dict.fromkeys(terms, 1.0), SparseEncoder(), weights or {})
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 from qdrant_client import models
 
 from rag.store.qdrant.records import CHUNK_INDEXES, within
-from rag.store.query import Filters
+from rag.store.values import Filters
 
 
 def test_every_key_that_a_search_can_be_confined_by_has_an_index() -> None:

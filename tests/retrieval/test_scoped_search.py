@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from rag.retrieval.scoped_search import ScopedSearch, may_name_scope, read_scope, site_filters
-from rag.store.query import Filters
+from rag.store.values import Filters
 from rag.types import Page, Passage, Retrieval
 
 NOTES = Page("https://a.example/release-notes", "notes", "Skiff release notes", "en", "a.example", "", "", "web")

@@ -15,10 +15,10 @@ from langchain_qdrant import SparseEmbeddings
 from langchain_qdrant.sparse_embeddings import SparseVector as LangChainSparseVector
 from numpy.typing import NDArray
 
-from rag.store.ports import NewChunks, content_hash
 from rag.store.qdrant.edge.client import EdgeClient
 from rag.store.qdrant.library import Library, open_library
 from rag.store.sql.conversation_table import ConversationTable
+from rag.store.values import NewChunks, content_hash
 from rag.types import Chunk, Page, SparseVector
 
 DIMENSION = 16

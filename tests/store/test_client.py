@@ -14,10 +14,10 @@ from qdrant_client import QdrantClient, models
 
 from rag.config import load_settings
 from rag.errors import StoreAwayError, StoreError
-from rag.store.ports import patience
 from rag.store.qdrant import outages
 from rag.store.qdrant.client import Server, away_since, connect, is_shared, layout
 from rag.store.qdrant.edge.client import EdgeClient
+from rag.store.values import patience
 
 KEY = "secret-key"
 LIST = {"result": {"collections": []}, "status": "ok", "time": 0}

@@ -13,13 +13,13 @@ from qdrant_client import models
 
 from rag.errors import ModelMismatchError, StoreError
 from rag.store.duplicates import alias_hash, joined_aliases
-from rag.store.ports import Draft as StoredDraft
-from rag.store.ports import NewChunks, content_hash
 from rag.store.qdrant.commit import _is_as_good
 from rag.store.qdrant.edge.client import EdgeClient
 from rag.store.qdrant.library import Library, open_library
 from rag.store.qdrant.records import Stored, page_id
 from rag.store.qdrant.registry import library_info, list_libraries
+from rag.store.values import Draft as StoredDraft
+from rag.store.values import NewChunks, content_hash
 from rag.types import Page, SparseVector
 from tests.store.support import DIMENSION, MODEL, draft, open_edge
 

@@ -16,7 +16,7 @@ from rag.store.qdrant import commit as commit_module
 from rag.store.qdrant.edge.client import EdgeClient
 from rag.store.qdrant.library import Library, open_library
 from rag.store.qdrant.records import within
-from rag.store.query import Filters
+from rag.store.values import Filters
 from rag.types import Chunk, Page
 from tests.store.support import Draft
 from tests.support.hashed_model import HashedModel

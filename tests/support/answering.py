@@ -12,8 +12,8 @@ from langchain_core.tools import BaseTool
 
 from rag.errors import RagError
 from rag.locales import say, sentences
+from rag.reasoning.extractive import ExtractiveReasoner
 from rag.reasoning.messages import call_for
-from rag.reasoning.reasoner import Quoter
 from rag.runs.options import Question
 from rag.runs.runs import Runs
 from rag.types import Answer, Event, Passage
@@ -59,6 +59,14 @@ class FakeRetriever:
     before: Callable[[], None] | None = None
     how: list[dict[str, Any]] = field(default_factory=list)
     web: Callable[[str], list[Passage]] | None = None
+    reader: Any = None
+    vector: Any = None
+
+    def titles(self) -> list[str]:
+        return []
+
+    def held(self, question: str) -> None:
+        return None
 
     def search(self, question: str, before: Sequence[str] = (), **how: Any) -> Found:
         self.queries.append(question)
@@ -134,7 +142,7 @@ def ask(
     question: str = "When did Mount Aso erupt?",
     mode: str = "fast",
     history: Sequence[tuple[str, str]] = (),
-    quoter: Quoter | None = None,
+    quoter: ExtractiveReasoner | None = None,
 ) -> tuple[Answer, list[Event]]:
     """Run a question to its end; return the answer and all events."""
     retriever = retriever or FakeRetriever()

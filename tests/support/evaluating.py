@@ -26,7 +26,7 @@ SETTINGS = [Setting("fast"), Setting("deep")]
 
 @dataclass
 class AnsweringByRule:
-    """Implements Asker: each answer is that to the question's words, given at once, or what `says` makes of it."""
+    """Implements App: each answer is that to the question's words, given at once, or what `says` makes of it."""
 
     says: Callable[[Question], Answer] = lambda asked: Answer(asked.text, asked.mode, "answered", f"{asked.text}!")
     asked: list[tuple[str, str]] = field(default_factory=list)

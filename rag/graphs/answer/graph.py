@@ -18,9 +18,7 @@ from rag.graphs.answer import nodes
 from rag.graphs.answer.nodes import read_passages
 from rag.graphs.answer.state import MAX_REWRITES, LoopContext, LoopState, StepRecord, is_long
 from rag.graphs.common import prepared as driven
-from rag.reasoning.history import RuleSummariser
 from rag.reasoning.questions import is_about_conversation
-from rag.reasoning.reasoner import Summariser
 from rag.runs.run import Prepared, Run
 from rag.tracing import span
 
@@ -142,9 +140,9 @@ async def prepared(run: Run) -> Prepared:
 
 
 def _context(run: Run) -> LoopContext:
-    shelf, reasoner = run.shelf, run.reasoner
+    shelf = run.shelf
     return LoopContext(
-        reasoner=reasoner,
+        reasoner=run.reasoner,
         search=shelf.search,
         passages_of=shelf.passages_of,
         budget=run.budget,
@@ -152,7 +150,6 @@ def _context(run: Run) -> LoopContext:
         sure=shelf.sure,
         fast=run.mode.name == "fast",
         condenser=run.condenser,
-        summariser=reasoner if isinstance(reasoner, Summariser) else RuleSummariser(),
         quoter=run.quoter,
         verifiers=run.verifiers,
         options=run.question.options,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from rag.checking.citations import check
-from rag.reasoning.history import following
+from rag.reasoning.extractive import following
 from rag.runs.kept import citations_of, notice_of, statements_of
 from rag.runs.options import RunOptions
 from rag.runs.run import STOP_GRACE, DrivenMode, Run, answer_of

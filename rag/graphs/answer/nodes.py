@@ -33,7 +33,8 @@ from rag.graphs.answer.state import (
 from rag.graphs.answer.writing import caveat, distrusted, failed, judged, missing, quote, write
 from rag.graphs.common import asked, completed, summed_up
 from rag.models.usage import BUDGET_CODES
-from rag.reasoning.history import following, questions_before
+from rag.reasoning.extractive import following
+from rag.reasoning.history import questions_before
 from rag.reasoning.messages import RETRIEVE, call_for, exchanges_of, said
 from rag.reasoning.questions import is_about_conversation, is_third_language, question_problem
 from rag.retrieval.answerable import ANSWERED, REFUSE
@@ -84,7 +85,7 @@ async def condense(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
     context, question, said_so_far = runtime.context, state["question"], state["messages"][:-1]
     budget, memory = context.budget, context.options.remembers
     summary, dropped = await summed_up(
-        said_so_far, state.get("summary", ""), context.summariser, budget, memory, budget.end
+        said_so_far, state.get("summary", ""), context.condenser, budget, memory, budget.end
     )
     update = LoopState(summary=summary, messages=dropped)
     if is_about_conversation(question) or state["standalone"]:

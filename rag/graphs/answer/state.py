@@ -15,9 +15,11 @@ from typing_extensions import TypedDict
 from rag.checking.verifier import Verifier
 from rag.graphs.common import Conversing, unanswered
 from rag.models.usage import CallBudget
-from rag.reasoning.history import SUMMARY_OF, Memory, RuleSummariser
+from rag.reasoning.chat import ChatReasoner
+from rag.reasoning.extractive import ExtractiveReasoner
+from rag.reasoning.history import SUMMARY_OF, Memory
 from rag.reasoning.messages import exchanges_of, turns_of
-from rag.reasoning.reasoner import Condenser, Quoter, Reasoner, Summariser
+from rag.reasoning.reasoner import Reasoner
 from rag.runs.kept import NoticeRecord
 from rag.runs.options import RunOptions
 from rag.types import Passage, RunMode
@@ -83,9 +85,8 @@ class LoopContext:
     answerable: Callable[[], float] = lambda: 1.0  # of the searches so far, see rag.retrieval.answerable
     sure: Callable[[], bool] = lambda: False  # whether one of them surely found the answer
     fast: bool = False
-    condenser: Condenser | None = None
-    summariser: Summariser = field(default_factory=RuleSummariser)
-    quoter: Quoter | None = None
+    condenser: ChatReasoner | None = None
+    quoter: ExtractiveReasoner | None = None
     verifiers: Sequence[Verifier] = ()  # the best first; where none answers, rules judge
     options: RunOptions = field(default_factory=RunOptions)
 

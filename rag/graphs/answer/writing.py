@@ -15,8 +15,9 @@ from rag.errors import ModelError
 from rag.graphs.answer.state import LoopContext, LoopState
 from rag.graphs.common import asked, collect, take
 from rag.models.usage import BUDGET_CODES
-from rag.reasoning.composing import Composer, Plan, plan_for, share_that_fits
-from rag.reasoning.history import following
+from rag.reasoning.chat import ChatReasoner
+from rag.reasoning.composing import Plan, plan_for, share_that_fits
+from rag.reasoning.extractive import following
 from rag.reasoning.questions import is_third_language
 from rag.reasoning.reasoner import RESET, Reasoner
 from rag.retrieval.answerable import DOUBT, SURE
@@ -39,7 +40,7 @@ async def write(
     question, deep = asked(state), state["run_mode"] == "deep"
     calls = context.budget.left - bool(context.verifiers)  # one is for the check
     tokens = context.options.context_tokens
-    if isinstance(context.reasoner, Composer):
+    if isinstance(context.reasoner, ChatReasoner):
         with suppress(ModelError):  # the answer's own call says what is wrong
             tokens = await context.reasoner.room(tokens)
     plan = plan_for(passages, context.options.compose, tokens, calls, deep=deep)
@@ -106,7 +107,7 @@ async def distilled(question: str, passages: Sequence[Passage], plan: Plan, cont
 
 
 def _source(question: str, passages: Sequence[Passage], plan: Plan, reasoner: Reasoner) -> AsyncIterator[str]:
-    if isinstance(reasoner, Composer):
+    if isinstance(reasoner, ChatReasoner):
         return reasoner.compose(question, passages, plan)
     return reasoner.answer(question, passages)
 

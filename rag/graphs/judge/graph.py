@@ -83,7 +83,7 @@ def _context(run: Run) -> TreeContext:
         changes=run.changes,
         reasoner=reasoner,
         model=ChatJudge(reasoner) if isinstance(reasoner, ChatReasoner) else None,
-        vector=shelf.vector,
+        vector=shelf.retriever.vector,
         answerable=shelf.answerable,
         condenser=run.condenser,
         verifiers=run.verifiers,

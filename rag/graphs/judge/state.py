@@ -18,10 +18,11 @@ from typing_extensions import TypedDict
 from rag.checking.verifier import Verifier
 from rag.graphs.common import Conversing, unanswered
 from rag.models.usage import CallBudget
+from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.judge import JUDGED, Score
 from rag.reasoning.judge_chat import ChatJudge
 from rag.reasoning.judge_rules import RuleJudge
-from rag.reasoning.reasoner import Condenser, Reasoner
+from rag.reasoning.reasoner import Reasoner
 from rag.runs.kept import NoticeRecord, passage_of, whole_of
 from rag.runs.options import RunOptions
 from rag.store.sql.conversation_table import Change
@@ -173,7 +174,7 @@ class TreeContext:
     model: ChatJudge | None = None
     vector: Callable[[str], NDArray[np.float32]] | None = None
     answerable: Callable[[], float] = lambda: 1.0
-    condenser: Condenser | None = None
+    condenser: ChatReasoner | None = None
     verifiers: Sequence[Verifier] = ()
     options: RunOptions = field(default_factory=RunOptions)
     limits: Limits = LIMITS

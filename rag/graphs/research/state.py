@@ -13,7 +13,7 @@ from typing_extensions import TypedDict
 from rag.checking.verifier import Verifier
 from rag.graphs.common import Conversing, unanswered
 from rag.models.usage import CallBudget
-from rag.reasoning.reasoner import Condenser
+from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.research import AspectKind, Leg, Tool
 from rag.reasoning.research_chat import ChatResearcher
 from rag.reasoning.research_rules import RuleResearcher
@@ -198,7 +198,7 @@ class ResearchContext:
     answerable: Callable[[], float] = lambda: 1.0
     holds: Callable[[str], bool] = lambda _: False
     may_wait: bool = False
-    condenser: Condenser | None = None
+    condenser: ChatReasoner | None = None
     verifiers: Sequence[Verifier] = ()
     options: RunOptions = field(default_factory=RunOptions)
     limits: Limits = LIMITS

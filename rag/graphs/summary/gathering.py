@@ -15,9 +15,9 @@ from rag.ingest.diff import page_diff
 from rag.locales import say
 from rag.reasoning.summarising import Section, sections_of, sentences_at, telling, told
 from rag.retrieval.page_names import nearest, pages_named, pages_with, topic_of
+from rag.retrieval.page_reader import PageReader
 from rag.runs.options import Question
-from rag.runs.run import PageReader
-from rag.store.query import between
+from rag.store.values import between
 from rag.text import literal
 from rag.types import Notice, Page, Passage
 

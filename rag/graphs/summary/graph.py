@@ -59,7 +59,7 @@ async def prepared(run: Run) -> Prepared:
 def _context(run: Run) -> SummaryContext:
     reasoner = run.reasoner
     return SummaryContext(
-        reader=run.shelf.reader,
+        reader=run.shelf.retriever.reader,
         asked=run.question,
         budget=run.budget,
         writer=reasoner.name,

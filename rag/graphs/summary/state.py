@@ -14,10 +14,9 @@ from rag.checking.verifier import Verifier
 from rag.graphs.common import Conversing, unanswered
 from rag.models.usage import CallBudget
 from rag.reasoning.chat import ChatReasoner
-from rag.reasoning.reasoner import Condenser
+from rag.retrieval.page_reader import PageReader
 from rag.runs.kept import NoticeRecord
 from rag.runs.options import Question, RunOptions
-from rag.runs.run import PageReader
 from rag.types import Passage
 
 
@@ -64,7 +63,7 @@ class SummaryContext:
     writer: str
     search: Callable[[str], Sequence[Passage]]
     model: ChatReasoner | None = None
-    condenser: Condenser | None = None
+    condenser: ChatReasoner | None = None
     verifiers: Sequence[Verifier] = field(default=())
 
     @property

@@ -61,7 +61,7 @@ def _context(run: Run) -> ToolContext:
 
 def _work(run: Run) -> Work:
     shelf, options = run.shelf, run.question.options
-    reader = shelf.reader
+    reader = shelf.retriever.reader
 
     def text(url_hash: str) -> str:
         page = reader.read(url_hash) if reader else None
@@ -73,6 +73,6 @@ def _work(run: Run) -> Work:
         search=shelf.search,
         pages=reader.listed if reader else tuple,
         text=text,
-        web=shelf.web if options.web == "allowed" or options.route == "web" else None,
+        web=shelf.retriever.web if options.web == "allowed" or options.route == "web" else None,
         code=options.code,
     )

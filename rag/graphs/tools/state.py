@@ -11,8 +11,9 @@ from typing_extensions import TypedDict
 from rag.checking.verifier import Verifier
 from rag.graphs.common import Conversing, unanswered
 from rag.models.usage import CallBudget
+from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.extractive import ExtractiveReasoner
-from rag.reasoning.reasoner import Condenser, Reasoner
+from rag.reasoning.reasoner import Reasoner
 from rag.runs.kept import NoticeRecord
 from rag.runs.options import RunOptions
 from rag.tools.tool import Work
@@ -49,7 +50,7 @@ class ToolContext:
     rules: ExtractiveReasoner
     budget: CallBudget
     answerable: Callable[[], float] = lambda: 1.0
-    condenser: Condenser | None = None
+    condenser: ChatReasoner | None = None
     verifiers: Sequence[Verifier] = ()
     options: RunOptions = field(default_factory=RunOptions)
 

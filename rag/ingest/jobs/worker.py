@@ -17,9 +17,9 @@ from rag.ingest.jobs.steps import Steps, told
 from rag.ingest.readahead import Limits, ReadAhead, Taken
 from rag.ingest.retry_policy import delay_before
 from rag.ingest.source_reading import Read
-from rag.store.ports import patiently
 from rag.store.sql.database import Database
 from rag.store.sql.job_table import Job, JobItem
+from rag.store.values import patiently
 from rag.types import IngestResult, Notice, because
 
 log = logging.getLogger(__name__)

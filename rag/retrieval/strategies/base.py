@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,10 +16,12 @@ from rag.models.sparse import SparseEncoder
 from rag.retrieval.following import dense_query, sparse_query
 from rag.retrieval.ranking import weighted
 from rag.retrieval.spans import BUDGET
-from rag.store.ports import Hit, Library
-from rag.store.query import RRF_K, Filters, Fusion, Legs, Query, reciprocal_rank_fusion
+from rag.store.values import RRF_K, Filters, Fusion, Hit, Legs, Query, reciprocal_rank_fusion
 from rag.tracing import span
 from rag.types import Passage
+
+if TYPE_CHECKING:
+    from rag.store.qdrant.library import Library
 
 PreRanker = Literal["weighted", "rrf"]
 Need = Literal["exact", "concept", "facets", ""]

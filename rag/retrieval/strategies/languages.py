@@ -8,7 +8,7 @@ from typing import Any
 
 from rag.errors import ModelError
 from rag.retrieval.strategies.base import Engine, Found, SearchRequest, Strategy, fell_back
-from rag.store.ports import Hit
+from rag.store.values import Hit
 from rag.text import question_language
 
 WEAK = 0.5

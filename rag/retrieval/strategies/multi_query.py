@@ -9,7 +9,7 @@ from functools import partial
 from rag.errors import ModelError
 from rag.retrieval.ranking import weighted
 from rag.retrieval.strategies.base import Engine, Found, SearchRequest, fell_back
-from rag.store.query import Fusion, Legs
+from rag.store.values import Fusion, Legs
 
 MAX_PHRASINGS = 3
 _OTHERS = 0.9  # what is best for another phrasing, of what is best for the question's own words

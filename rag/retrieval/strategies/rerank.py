@@ -9,7 +9,7 @@ from typing import Any
 from rag.errors import ModelError
 from rag.models.reranker import Reranker
 from rag.retrieval.strategies.base import Engine, Found, SearchRequest
-from rag.store.ports import Hit
+from rag.store.values import Hit
 from rag.tracing import span
 
 SECONDS = 6.0

@@ -13,11 +13,11 @@ from typing import Any
 
 from qdrant_client import QdrantClient, models
 
-from rag.store.ports import Audit
 from rag.store.qdrant.client import Server
 from rag.store.qdrant.commit import Committer
 from rag.store.qdrant.records import is_damaged, is_removed, match, walk
 from rag.store.qdrant.server import is_replicated
+from rag.store.values import Audit
 
 log = logging.getLogger(__name__)
 _READ = tuple(f"metadata.{name}" for name in ("url", "url_hash", "generation", "active", "left_out", "written"))

@@ -20,9 +20,9 @@ from qdrant_client.qdrant_remote import QdrantRemote
 
 from rag.config import Settings
 from rag.errors import StoreAwayError, StoreError
-from rag.store.ports import SCREEN, patience
 from rag.store.qdrant.edge.client import EdgeClient
 from rag.store.qdrant.outages import Outages
+from rag.store.values import SCREEN, patience
 from rag.types import Notice
 
 _FOLDER = "qdrant"  # under the data folder

@@ -31,7 +31,6 @@ from qdrant_client import QdrantClient, models
 from rag.dates import now
 from rag.errors import LibraryMovedError, StoreError
 from rag.store.duplicates import joined_aliases, sign
-from rag.store.ports import Draft, NewChunks, Stand
 from rag.store.qdrant.locks import LibraryLocks
 from rag.store.qdrant.records import (
     DENSE,
@@ -55,6 +54,7 @@ from rag.store.qdrant.records import (
     tombstone,
 )
 from rag.store.qdrant.versions import Versions
+from rag.store.values import Draft, NewChunks, Stand
 from rag.types import Chunk, Page
 
 BATCH = 128  # points a call

@@ -8,8 +8,8 @@ from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from typing import Any, get_args
 
-from rag.store.ports import text_hash
 from rag.store.qdrant.records import chunk_payload
+from rag.store.values import text_hash
 from rag.text import plain
 from rag.types import Chunk, Page, PageSource, PageStatus, PageVersion
 from rag.web.guard import is_web_address, shown

@@ -1,4 +1,4 @@
-"""A library over Qdrant, whose promises are those of `rag.store.ports`."""
+"""A library: a named set of pages with their chunks, stored in Qdrant."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from qdrant_client import QdrantClient, models
 from rag.dates import now
 from rag.errors import ModelMismatchError
 from rag.store.duplicates import THRESHOLD, Signature, alias_hash, signature_from, similarity
-from rag.store.ports import Audit, Draft, NewChunks, Stand, text_hash
 from rag.store.qdrant.audit import audit
 from rag.store.qdrant.client import is_shared
 from rag.store.qdrant.commit import Committer
@@ -44,7 +43,7 @@ from rag.store.qdrant.registry import check_format, check_present, create_librar
 from rag.store.qdrant.search import Searcher, dense_of
 from rag.store.qdrant.sweep import sweep
 from rag.store.qdrant.versions import Versions
-from rag.store.query import Filters
+from rag.store.values import Audit, Draft, Filters, NewChunks, Stand, text_hash
 from rag.types import Page, PageVersion, Passage, SparseVector
 
 if TYPE_CHECKING:
@@ -94,7 +93,10 @@ def open_library(
 
 
 class Library(Searcher):
-    """`rag.store.ports.Library` over Qdrant, embedded or a server."""
+    """A named set of pages with their chunks, made with one embedding model, over the embedded engine or a server.
+
+    Safe to share between threads.
+    """
 
     def __init__(self, client: QdrantClient, info: LibraryInfo) -> None:
         self.info = info
@@ -115,6 +117,7 @@ class Library(Searcher):
     # Pages
 
     def known(self, url_hashes: Sequence[str]) -> dict[str, Page]:
+        """The stored pages among these, by hash; one query for all of them."""
         ids = [page_id(one) for one in dict.fromkeys(url_hashes)]
         if not ids:
             return {}
@@ -128,6 +131,10 @@ class Library(Searcher):
         return replace(page, etag="", last_modified="") if page.url_hash in self._damaged else page
 
     def resolve(self, url_hashes: Sequence[str]) -> dict[str, Page]:
+        """The stored pages that these lead to, by the hash given: their own, or that of an alias.
+
+        One query for any number of hashes.
+        """
         wanted = dict.fromkeys(url_hashes)
         if not wanted:
             return {}
@@ -139,6 +146,10 @@ class Library(Searcher):
         return others | {one["url_hash"]: self._known(one) for one in there if one["url_hash"] in wanted}
 
     def claimants(self, url_hashes: Sequence[str], *, most: int = _CLAIMANTS) -> dict[str, list[Page]]:
+        """Pages that say of themselves that their address is one of these, by the hash given.
+
+        Saying so proves nothing. Of many that say the same, a few: `most` are looked at.
+        """
         if not url_hashes:
             return {}
         only = models.Filter(must=[match_any("claim_hashes", list(dict.fromkeys(url_hashes)))])
@@ -151,6 +162,10 @@ class Library(Searcher):
         return found
 
     def page(self, url_hash: str) -> Page | None:
+        """The page with its text, by its own hash or that of an alias, such as one that gave way to its twin.
+
+        A text that is damaged comes as it is: its hash tells.
+        """
         records = self.client.retrieve(self.pages_collection, [page_id(url_hash)], with_payload=True)
         records = [record for record in records if not is_removed(record)]
         if not records and (other := self.resolve([url_hash]).get(url_hash)):
@@ -161,6 +176,7 @@ class Library(Searcher):
         return page
 
     def texts(self, url_hashes: Sequence[str]) -> dict[str, str]:
+        """The texts of the stored pages among these, by hash; one query for all of them. Damaged ones are skipped."""
         ids = [page_id(one) for one in dict.fromkeys(url_hashes)]
         records = self.client.retrieve(self.pages_collection, ids, with_payload=_OF_TEXT) if ids else []
         there = {r.payload["url_hash"]: r.payload for r in records if r.payload and "text" in r.payload}
@@ -169,11 +185,13 @@ class Library(Searcher):
         return whole
 
     def pages(self) -> list[Page]:
+        """The pages without their text, newest first; those of one moment in order of their hash."""
         records = walk(self.client, self.pages_collection, _THERE, payload=WITHOUT_TEXT)
         found = sorted((page_from(record.payload or {}) for record in records), key=lambda page: page.url_hash)
         return sorted(found, key=lambda page: page.added_at, reverse=True)
 
     def page_count(self) -> int:
+        """Return the number of pages. Called by every screen, so it is cheap while nothing changes."""
         calm, moment = self._locks.switch.calm(), time.monotonic()
         at, until, count = self._counted
         if calm is None or at != calm or moment > until:
@@ -183,15 +201,18 @@ class Library(Searcher):
         return count
 
     def as_of(self) -> object | None:
+        """Return a token that changes with the pages; None if other processes may change them unnoticed."""
         pages, notes = self._locks.switch.calm(), self._locks.notes.calm()
         return None if self._is_shared or pages is None or notes is None else (pages, notes)
 
     def chunk_count(self, scope: Filters | None = None) -> int:
+        """Of pages that take part in answers; those within `scope`."""
         given = within(scope) if scope else None
         only = models.Filter(must=[match("metadata.active", True), *([given] if given else [])])
         return self.client.count(self.chunks_collection, count_filter=only, exact=True).count
 
     def left_out(self) -> set[str]:
+        """Hashes of the pages that a person keeps out of answers."""
         only = models.Filter(must=[match("left_out", True)])
         found = walk(self.client, self.pages_collection, only, payload=["url_hash"])
         return {record.payload["url_hash"] for record in found if record.payload}
@@ -199,22 +220,30 @@ class Library(Searcher):
     # Pages that are alike
 
     def versions(self, url_hash: str) -> list[PageVersion]:
+        """The texts that the page has had, oldest first, as many as are kept; the last is the present one."""
         page = self.page(url_hash)
         return self._versions.of(page) if page else []
 
     def same_text(self, text_hash: str) -> list[Page]:
+        """The pages with this very text, the oldest first."""
         return self.same_texts([text_hash])
 
     def same_texts(self, text_hashes: Sequence[str]) -> list[Page]:
+        """The pages with one of these texts, without it, the oldest first."""
         only = models.Filter(must=[match_any("text_hash", list(text_hashes))])
         records = walk(self.client, self.pages_collection, only, payload=WITHOUT_TEXT)
         found = [page_from(record.payload or {}) for record in records]
         return sorted(found, key=lambda page: (page.added_at, page.url_hash))
 
     def near_texts(self, signature: Signature) -> list[tuple[Page, float]]:
+        """Pages whose texts are nearly that of the signature, with their similarity (0 to 1), the nearest first.
+
+        See `rag.store.duplicates.sign`; a text that is too short for a signature is like no other.
+        """
         return self.near_texts_of([signature])[0]
 
     def near_texts_of(self, signatures: Sequence[Signature]) -> list[list[tuple[Page, float]]]:
+        """`near_texts` of each, in one call."""
         bands = [one.bands for one in signatures]
         requests = [
             models.QueryRequest(
@@ -234,6 +263,7 @@ class Library(Searcher):
     # Chunks
 
     def chunks(self, url_hash: str) -> list[Passage]:
+        """The page's chunks in order, without those that are damaged."""
         for _ in range(_LOOKS):
             page = self.known([url_hash]).get(url_hash)
             if page is None:
@@ -245,6 +275,7 @@ class Library(Searcher):
         return [passage for passage in map(self._checked, map(passage_from, ordered)) if passage.text]
 
     def passages(self, ids: Sequence[str]) -> list[Passage]:
+        """Chunks by id, in the order asked; those that are gone or damaged are skipped."""
         if not ids:
             return []
         points = self.client.retrieve(self.chunks_collection, list(dict.fromkeys(ids)), with_payload=True)
@@ -253,6 +284,7 @@ class Library(Searcher):
         return [passage for passage in found if passage.text]
 
     def reusable(self, url_hash: str) -> dict[str, tuple[NDArray[np.float32] | None, SparseVector]]:
+        """The vectors of the page's chunks by `content_hash`; None where the model cannot read the text."""
         found = {}
         page = self.known([url_hash]).get(url_hash)
         if page is None:
@@ -268,38 +300,60 @@ class Library(Searcher):
     # Writing
 
     def is_current(self, page: Page, text: str, chunker: str) -> bool:
+        """Return whether the stored `page` was made from `text` by this chunker, so that nothing need be done.
+
+        Not where it was seen to be damaged.
+        """
         whole = page.url_hash not in self._damaged
         models = (self.embedding_model, *self.info.earlier_models)
         return whole and page.generation.startswith(tuple(recipe(text, chunker, model) for model in models))
 
     def draft(self, page: Page, new: NewChunks, chunker: str = "", claim: str = "") -> Draft:
+        """Make the input of `commit_all` from a page and its chunks. `claim` is as in `update_record`."""
         return Draft(page, new, recipe(page.text, chunker, self.embedding_model), claim)
 
     def commit_all(self, drafts: Sequence[Draft]) -> list[Stand]:
+        """Store or replace these pages, each all at once; how each stands then, with generation, counts and times.
+
+        A page may be there once. Where another process stored the same text of a page meanwhile, or one that was
+        fetched later, that stays. StoreError leaves of each page what was stored before or what was given.
+        """
         stands = self._committer.commit(drafts)
         self._damaged -= {draft.page.url_hash for draft in drafts}
         return stands
 
     def update_record(self, page: Page, *, claim: str | None = None) -> None:
+        """Write what the page's site last said of it: etag, last_modified, checked_at, failures, status, aliases.
+
+        One write, which touches no chunk; a page that is not stored stays so. Aliases are spelled as
+        their keys (`rag.web.url_key`). A page that was excluded because it was gone, and is back,
+        takes part in answers again. `claim` is the address that the page says is its own, which nobody
+        has looked at; None leaves the one there is.
+        """
         self._committer.update_state(page, claim)
 
     def set_left_out(self, url_hashes: Sequence[str], left_out: bool) -> None:
+        """Keep these pages out of every search, or let them in again; they stay in the library."""
         unique = list(dict.fromkeys(url_hashes))
         for at in range(0, len(unique), _AT_ONCE):
             self._committer.leave_out(unique[at : at + _AT_ONCE], left_out)
 
     def remove(self, url_hashes: Sequence[str]) -> int:
+        """Remove pages with all their chunks and versions; returns how many there were."""
         unique = list(dict.fromkeys(url_hashes))
         return sum(self._committer.remove(unique[at : at + _AT_ONCE]) for at in range(0, len(unique), _AT_ONCE))
 
     def clear(self) -> int:
+        """Remove every page with its versions; returns how many pages there were."""
         with self._locks.everything():
             return self.remove([page.url_hash for page in self.pages()])
 
     def held(self, url_hashes: Sequence[str]) -> AbstractContextManager[None]:
+        """While the block runs, no thread of this process changes these pages."""
         return self._locks.pages(url_hashes)
 
     def sweep(self) -> None:
+        """Finish or undo what a killed process left half done; cheap when nothing is."""
         with self._locks.everything():
             sweep(
                 self.client,
@@ -310,6 +364,7 @@ class Library(Searcher):
             )
 
     def audit(self, *, deep: bool = False) -> Audit:
+        """Find and repair pages that lack chunks; without `deep` only where the numbers of all do not agree."""
         return audit(self.client, self.pages_collection, self.chunks_collection, self._committer, deep=deep)
 
     def vector_store(

@@ -20,7 +20,7 @@ import httpx
 from qdrant_client.http.exceptions import ResponseHandlingException
 
 from rag.errors import StoreAwayError, StoreError
-from rag.store.ports import Patience, current_patience
+from rag.store.values import Patience, current_patience
 
 T = TypeVar("T")
 

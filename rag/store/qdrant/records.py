@@ -19,9 +19,8 @@ from qdrant_client import QdrantClient, models
 from rag.dates import now
 from rag.errors import StoreError
 from rag.store.duplicates import Signature, alias_hash, joined_aliases
-from rag.store.ports import content_hash
 from rag.store.qdrant.client import layout
-from rag.store.query import DATE, Filters
+from rag.store.values import DATE, Filters, content_hash
 from rag.text import white_space_before
 from rag.types import Chunk, Page, Passage
 

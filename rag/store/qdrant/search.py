@@ -25,11 +25,10 @@ import numpy as np
 from numpy.typing import NDArray
 from qdrant_client import QdrantClient, models
 
-from rag.store.ports import Hit
 from rag.store.qdrant.client import is_shared
 from rag.store.qdrant.locks import LibraryLocks
 from rag.store.qdrant.records import DENSE, SPARSE, match, page_id, passage_from, within
-from rag.store.query import Filters, Fusion, Legs, Query, best_first, reciprocal_rank_fusion
+from rag.store.values import Filters, Fusion, Hit, Legs, Query, best_first, reciprocal_rank_fusion
 from rag.types import Passage, SparseVector
 
 _IDF_KEPT = 300.0  # seconds; another process over the same server may write
@@ -85,6 +84,13 @@ class Searcher:
         fuse: Fusion = reciprocal_rank_fusion,
         more: Sequence[Query] = (),
     ) -> list[Hit]:
+        """The best `limit` chunks of pages that take part, best first, fused from the best `prefetch` of each leg.
+
+        dense: (d,); a leg that is None, or a sparse vector without terms, takes no part. `fuse` gets
+        the legs that took part, `{leg: {chunk id: score}}`, and returns the fused scores. Equal scores
+        are ordered by id. The legs of `more` are called `dense.2`, `sparse.2` and so on; so would be those of
+        vectors of another kind. A chunk that is damaged is found without its text.
+        """
         only = within(scope) if scope else None
         requests = _requests([(dense, sparse), *more], max(prefetch, limit), only, self._is_shared)
         if not requests:
@@ -104,6 +110,10 @@ class Searcher:
         lambda_mult: float,
         scope: Filters | None = None,
     ) -> list[Hit]:
+        """Choose `limit` chunks of the `fetch_k` nearest to `dense` (d,) by langchain-qdrant's MMR, in order of choice.
+
+        `lambda_mult` 1 is all relevance, 0 all diversity. Damaged chunks come without their text.
+        """
         from rag.store.qdrant.vector_store import library_vector_store
 
         calm = None if self._is_shared else self._locks.switch.calm()
@@ -119,6 +129,11 @@ class Searcher:
         return self._read(ranked, False, calm, pages)
 
     def idf(self, terms: Sequence[int]) -> dict[int, float]:
+        """The inverse document frequency of terms of the sparse vectors, as the engine computes it.
+
+        A term that no chunk holds gets the highest there can be. With several shards, each of which ranks by its own
+        counts, it is that of one of them: near enough to tell rare terms from common ones.
+        """
         known = self._remembered.of(self._locks.switch.changes)
         missing = [term for term in terms if term not in known]
         if missing:

@@ -11,7 +11,7 @@ import streamlit as st
 from rag.conversations.conversations import title_of
 from rag.errors import RagError
 from rag.runs.options import Question, RunOptions
-from rag.store.query import Filters
+from rag.store.values import Filters
 from rag.types import RunMode
 from rag.ui.chat.filters import search_options
 from rag.ui.kit.session import Session, chat_in_use, session, show, whose

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, fields, replace
 from datetime import date, datetime, time, timedelta, timezone
 from typing import TYPE_CHECKING, Any
 
-from rag.store.query import Filters
+from rag.store.values import Filters
 
 if TYPE_CHECKING:
-    from rag.store.query import Filters
+    from rag.store.values import Filters
 
 
 _WIDE = ("strategy", "libraries", "weights")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from rag.store.ports import SCREEN, patience
+from rag.store.values import SCREEN, patience
 from rag.types import Citation, Page, PageVersion
 from rag.ui.kit.attempt import unless_away
 from rag.ui.kit.escape import escape_line, is_web_url, web_link

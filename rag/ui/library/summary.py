@@ -11,7 +11,7 @@ from rag.errors import RagError
 from rag.locales import say
 from rag.runs.kept import notice_of, revived
 from rag.runs.options import Question
-from rag.store.query import Filters
+from rag.store.values import Filters
 from rag.types import Answer, Page
 from rag.ui.kit.escape import escape_line
 from rag.ui.kit.live import LiveRun

@@ -20,7 +20,7 @@ from rag.reasoning.extractive import ExtractiveReasoner
 from rag.reasoning.reasoner import Reasoner
 from rag.runs.options import Question, RunOptions
 from rag.runs.runs import Runs
-from rag.store.query import Filters
+from rag.store.values import Filters
 from rag.types import Answer, Page, PageVersion, Passage
 from tests.support.answering import FakeRetriever
 from tests.support.chat_protocol import Reply, Request
@@ -75,11 +75,6 @@ class Pages:
         self.summaries[page.url_hash, page.text_hash, language, by] = {**summary, "made": "2026-02-01T00:00:00+00:00"}
 
 
-@dataclass
-class Reading(FakeRetriever):
-    reader: Any = None
-
-
 def quoting() -> ExtractiveReasoner:
     return make_quoter()
 
@@ -93,7 +88,7 @@ def model(script: Callable[[Request], Reply | str] = rules) -> Iterator[tuple[Ch
 
 def begin(runs: Runs, pages: Pages, text: str, reasoner: Reasoner, scope: Filters, options: RunOptions) -> str:
     question = Question(text, mode="summary", scope=scope, options=options)
-    return runs.start(question, reasoner=reasoner, retriever=Reading(reader=pages), quoter=quoting())
+    return runs.start(question, reasoner=reasoner, retriever=FakeRetriever(reader=pages), quoter=quoting())
 
 
 def ask(

@@ -42,11 +42,6 @@ class Pages:
         return Page("", url_hash, "", "en", "", self.text, "", "web")
 
 
-@dataclass
-class Shelf(FakeRetriever):
-    reader: Any = None
-
-
 @pytest.fixture
 def runs() -> Iterator[Runs]:
     its_runs = Runs(MODES)
@@ -67,7 +62,7 @@ def asked(
 ) -> tuple[Answer, list[Any]]:
     """Run it over a real chat server where there are replies; the answer, and the requests that were made."""
     question_ = Question(question, mode="tool", options=RunOptions(route=route, **options))
-    shelf = Shelf(default=found or [passage(1)], reader=reader or Pages(), web=lambda _: found or [])
+    shelf = FakeRetriever(default=found or [passage(1)], reader=reader or Pages(), web=lambda _: found or [])
     with ChatServer(replies or []) as server:
         settings = load_settings(None, llm_base_url=server.base_url, llm_model="test")
         reasoner = ChatReasoner(chat_models.build_chat_model(settings)) if replies is not None else QUOTER

@@ -10,9 +10,8 @@ from rag.locales import say
 from rag.models.sparse import SparseEncoder
 from rag.retrieval.strategies import STRATEGIES, Engine, SearchRequest
 from rag.retrieval.strategies.languages import merged
-from rag.store.ports import Hit
 from rag.store.qdrant.library import Library
-from rag.store.query import Filters
+from rag.store.values import Filters, Hit
 from rag.types import Notice, Passage
 from tests.retrieval.strategies.conftest import ScriptedExpander
 from tests.support.hashed_model import HashedModel

@@ -14,7 +14,7 @@ from rag.models.tokens import hashed_characters
 from rag.retrieval.ranking import weighted
 from rag.retrieval.strategies import SearchRequest, Tuning
 from rag.retrieval.strategies.rerank import Rerank
-from rag.store.query import reciprocal_rank_fusion
+from rag.store.values import reciprocal_rank_fusion
 from rag.text import weigh
 from tests.retrieval.strategies.test_rerank import WordReranker
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from contextlib import closing
 from pathlib import Path
 
-from rag.app.whole_pages import WholePages
+from rag.retrieval.page_reader import PageReader
 from rag.store.qdrant.edge.client import EdgeClient
 from rag.store.qdrant.library import open_library
-from rag.store.query import Filters
 from rag.store.sql.database import Database
+from rag.store.values import Filters
 from tests.store.support import DIMENSION, MODEL, draft
 
 
@@ -20,14 +20,14 @@ def test_a_page_is_that_of_the_first_library_that_has_it_and_its_summary_lies_th
         draft("both", version=1).commit(two)
         aside = draft("aside").commit(two)
         two.set_left_out([aside.url_hash], True)
-        pages = WholePages([one, two], Filters(), database.summaries)
+        pages = PageReader([one, two], Filters(), database.summaries)
         assert {page.url_hash for page in pages.listed()} == {both.url_hash, own.url_hash}
         read = pages.read(both.url_hash)
         assert read and "version 0" in read.text
         assert {passage.library for passage in pages.passages(own.url_hash)} == {"two"}
         pages.keep(own, "en", "rules", {"citations": [{"n": 1, "library": ""}]})
-        alone = WholePages([two], Filters(), database.summaries).kept(own, "en")
+        alone = PageReader([two], Filters(), database.summaries).kept(own, "en")
         several = pages.kept(own, "en", "rules")
         assert alone and several
         assert [kept["citations"][0]["library"] for kept in (alone, several)] == ["", "two"]
-        assert WholePages([one], Filters(), database.summaries).kept(own, "en") is None
+        assert PageReader([one], Filters(), database.summaries).kept(own, "en") is None

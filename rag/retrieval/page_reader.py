@@ -1,20 +1,22 @@
-"""The pages of libraries whole, for summaries of them, which are kept here."""
+"""Whole pages of libraries, for summaries of them, and the summaries that were made."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rag.errors import StoreError
-from rag.store.ports import Library, text_hash
-from rag.store.query import Filters
 from rag.store.sql.summary_table import SummaryTable
+from rag.store.values import Filters, text_hash
 from rag.types import Page, PageVersion, Passage
 
+if TYPE_CHECKING:
+    from rag.store.qdrant.library import Library
 
-class WholePages:
-    """Implements PageReader; a page that several of the libraries have is that of the first."""
+
+class PageReader:
+    """A page that several of the libraries have is that of the first. All calls may block, and raise StoreError."""
 
     def __init__(self, libraries: Sequence[Library], scope: Filters, summaries: SummaryTable) -> None:
         self._libraries = libraries
@@ -22,6 +24,10 @@ class WholePages:
         self._summaries = summaries
 
     def listed(self, *, dated: bool = True) -> Sequence[Page]:
+        """The pages within the scope that take part in answers, newest first, without their text.
+
+        Not `dated`, whenever they were added.
+        """
         found: dict[str, Page] = {}
         for one in self._libraries:
             aside = one.left_out()
@@ -30,7 +36,7 @@ class WholePages:
         return sorted(found.values(), key=lambda page: page.added_at, reverse=True)
 
     def read(self, url_hash: str) -> Page | None:
-        """Raises StoreError("page_damaged")."""
+        """The page with its text. Raises StoreError("page_damaged")."""
         page = self._home(url_hash).page(url_hash)
         if page and page.text_hash != text_hash(page.text):
             raise StoreError("page_damaged", title=page.title or page.url)
@@ -45,7 +51,7 @@ class WholePages:
         return self._home(url_hash).versions(url_hash)
 
     def kept(self, page: Page, language: str, by: str = "") -> Mapping[str, Any] | None:
-        """By this writer, or by any."""
+        """The summary of this very text by this writer, or by any, with `made`, when it was."""
         home = self._home(page.url_hash)
         found = self._summaries.find(home.name, page.url_hash, page.text_hash, language, by)
         if found is None:
