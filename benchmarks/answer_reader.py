@@ -34,8 +34,8 @@ from benchmarks.ours import MeasuredApp, measured_app, take_in
 from rag.evaluation.evidence import squash
 from rag.models.answer_reader import MOST_TOKENS, WEIGHTS, Coded, Line
 from rag.models.hub import BUILTIN, find_model
-from rag.models.plain_bert import read_bert
 from rag.models.tokens import Tokens, padded
+from rag.models.transformer import read_bert
 from rag.reasoning.extractive import FEATURES
 from rag.reasoning.quotable import quotables
 

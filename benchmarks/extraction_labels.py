@@ -11,9 +11,9 @@ from typing import Any
 
 from benchmarks.datasets import DEFAULT_FOLDER
 from rag.reading.charset import decode
+from rag.reading.extract import make_reader_view
 from rag.reading.extraction.features import describe, words_of
 from rag.reading.extraction.main_text import first_opinion
-from rag.reading.extraction.reader_view import make_reader_view
 from rag.reading.extraction.segments import Block, segment
 from rag.reading.extraction.structured import Facts, read_facts
 from rag.reading.extraction.tree import body_of, parse

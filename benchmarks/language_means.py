@@ -1,4 +1,4 @@
-"""Compute the means that `rag.models.language_means` takes off the built-in model's vectors.
+"""Compute the means that `rag.models.embedding` takes off the built-in model's vectors.
 
     python -m benchmarks.language_means [--data FOLDER] [--write]
 
@@ -23,7 +23,7 @@ from rag.models import e5
 from rag.models.embedding import FlagEncoder
 from rag.models.families import family_of
 from rag.models.hub import find_model
-from rag.models.plain_bert import read_bert
+from rag.models.transformer import read_bert
 
 TARGET = Path(e5.__file__).with_name(e5.MEANS)
 

@@ -25,8 +25,7 @@ from sklearn.linear_model import LogisticRegression
 
 from benchmarks.datasets import DEFAULT_FOLDER, find, load, spread
 from rag.evaluation.statistics import ROUNDS
-from rag.routing.classifier import FIELDS, SIZE, TRAINING, features, keep, likelihoods
-from rag.routing.message import read_message
+from rag.routing.classifier import FIELDS, SIZE, TRAINING, features, keep, likelihoods, read_message
 from rag.routing.router import Router
 
 _TESTS = Path(__file__).resolve().parent.parent / "tests" / "routing"

@@ -31,7 +31,7 @@ LEVELS: tuple[tuple[str, ...], ...] = (
     ("rag.checking", "rag.ingest", "rag.retrieval"),
     ("rag.reading", "rag.store"),
     ("rag.models", "rag.prompts", "rag.web"),
-    ("rag.dates", "rag.forms"),
+    ("rag.dates",),
     ("rag.quantities",),
     ("rag.access", "rag.background", "rag.config", "rag.logs", "rag.text", "rag.tracing"),
     ("rag.errors",),

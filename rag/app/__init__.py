@@ -58,7 +58,7 @@ from rag.retrieval.page_reader import PageReader
 from rag.retrieval.retriever import K, Retriever
 from rag.retrieval.scoped_search import ScopedSearch
 from rag.retrieval.strategies import WRITTEN, Tuning
-from rag.routing.message import Routed
+from rag.routing.classifier import Routed
 from rag.runs.options import Question, RunOptions
 from rag.runs.run import Run
 from rag.runs.runs import Runs

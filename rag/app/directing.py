@@ -17,7 +17,7 @@ from rag.reasoning.chat import ChatReasoner
 from rag.retrieval.page_names import nearest, pages_named
 from rag.retrieval.page_reader import PageReader
 from rag.retrieval.scoped_search import ScopedSearch
-from rag.routing.message import ROUTES, Route, Routed, read_message
+from rag.routing.classifier import ROUTES, Route, Routed, read_message
 from rag.routing.router import Router, asked_of
 from rag.routing.wishes import Wishes, pasted, question_of, read_wishes
 from rag.runs.options import Question

@@ -13,10 +13,9 @@ from rag.config import Settings
 from rag.errors import ModelError
 from rag.models import e5
 from rag.models.answer_reader import AnswerReader
-from rag.models.embedding import EmbeddingModel, load_embedding_model
+from rag.models.embedding import EmbeddingModel, SentenceModel, load_embedding_model
 from rag.models.hub import BUILTIN, builtin_model, find_model, stored_model, stored_name
 from rag.models.reranker import Reranker
-from rag.models.sentences import SentenceModel
 from rag.models.service import Service
 from rag.models.service_embedding import ServiceEncoder
 from rag.models.sparse import SparseEncoder

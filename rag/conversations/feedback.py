@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, Literal
 
-from rag.checking.verbatim import stands_in
+from rag.checking.terms import stands_in
 from rag.conversations.conversations import Conversations
 from rag.reasoning.history import searched_with
 from rag.store.sql.database import Database

@@ -19,8 +19,17 @@ from rag.errors import ModelError
 from rag.models.usage import BUDGET_CODES, CallBudget, Spent
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.extractive import ExtractiveReasoner
-from rag.reasoning.history import HISTORY_TOKENS, MAX_STANDALONE, Memory, completes, summary_by_rules
-from rag.reasoning.messages import exchanges_of, messages_of, said, turns_of
+from rag.reasoning.history import (
+    HISTORY_TOKENS,
+    MAX_STANDALONE,
+    Memory,
+    completes,
+    exchanges_of,
+    messages_of,
+    said,
+    summary_by_rules,
+    turns_of,
+)
 from rag.reasoning.questions import question_problem
 from rag.reasoning.reasoner import RESET
 from rag.runs.kept import NoticeRecord, decided, ended, notice_of, passage_of, record

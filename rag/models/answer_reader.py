@@ -20,9 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rag.models.engines import Workers, has_bfloat16
-from rag.models.plain_bert import read_bert
 from rag.models.tokens import Tokens, padded
-from rag.models.transformer import EncoderPass
+from rag.models.transformer import EncoderPass, read_bert
 
 WEIGHTS: Final = Path(__file__).with_name("answer_reader.safetensors")
 STRETCHES: Final = 6

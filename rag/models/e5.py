@@ -22,7 +22,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rag.errors import ModelError
-from rag.models.language_means import FILE
 
 log = logging.getLogger(__name__)
 
@@ -31,6 +30,8 @@ _SOURCE_SHA256: Final = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7ab
 _VERSION: Final = "1"
 """Of the folder's contents: a folder of another version is made again beside it."""
 MEANS: Final = "e5_language_means.safetensors"
+MEANS_FILE: Final = "language_means.safetensors"
+"""The name of `MEANS` within the folder."""
 _BLOCK: Final = 32  # weights that share a scale
 _BLOCK_BYTES: Final = 18
 _LINEARS: Final = {
@@ -95,7 +96,7 @@ def _write(source: Path, folder: Path) -> None:
     halved = {name: torch.from_numpy(rows).to(torch.bfloat16) for name, rows in model.weights().items()}
     save_file(halved, folder / "model.safetensors", metadata={"format": "pt"})
     model.tokenizer().save(str(folder / "tokenizer.json"))
-    shutil.copyfile(Path(__file__).with_name(MEANS), folder / FILE)
+    shutil.copyfile(Path(__file__).with_name(MEANS), folder / MEANS_FILE)
     for name, value in (
         ("1_Pooling/config.json", {"pooling_mode_mean_tokens": True}),
         ("tokenizer_config.json", _TOKENIZER_CONFIG),

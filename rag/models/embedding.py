@@ -7,21 +7,55 @@ import re
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Protocol
+from pathlib import Path
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rag.errors import ModelError
+from rag.models.e5 import MEANS_FILE
 from rag.models.engines import Embedders, Together, Workers, ahead, choose, has_bfloat16
 from rag.models.families import ModelFamily, family_of
 from rag.models.flag import load_flag_model
 from rag.models.hub import find_model
-from rag.models.language_means import LanguageMeans, read_language_means
-from rag.models.plain_bert import read_bert
-from rag.models.tokens import Batch, Tokens, grouped, hashed_characters, padded, sum_of_rows
+from rag.models.tokens import Batch, Tokens, grouped, hashed_characters, normalised, padded, sum_of_rows
+from rag.models.transformer import read_bert
+from rag.text import is_chinese
+
+log = logging.getLogger(__name__)
+
+Kind = Literal["passage", "query"]
+
+
+class LanguageMeans:
+    """Means of unit vectors, (d,), by kind of text, for Chinese and for languages in Latin script.
+
+    A multilingual model finds a question nearer to all passages of its own language than to what answers it in
+    another. Without the means what is left is what a text says (Libovický et al. 2020, "On the Language Neutrality of
+    Pre-trained Multilingual Representations", arXiv 2004.05160). `python -m benchmarks.language_means` computes them.
+    """
+
+    def __init__(self, means: dict[str, Vectors]) -> None:
+        """`means` are named `passage.zh`, `passage.en`, `query.zh` and `query.en`."""
+        self._means = {kind: np.stack((means[f"{kind}.en"], means[f"{kind}.zh"])) for kind in ("passage", "query")}
+
+    def remove(self, vectors: Vectors, texts: Sequence[str], kind: Kind) -> Vectors:
+        """The unit vectors of `texts`, (n, d), without their language's mean, as unit vectors."""
+        chinese = np.fromiter(map(is_chinese, texts), dtype=np.int64, count=len(texts))
+        return normalised(vectors - self._means[kind][chinese])
+
+
+def read_language_means(folder: Path) -> LanguageMeans | None:
+    """Those in a model's folder; None where there are none."""
+    if not (folder / MEANS_FILE).is_file():
+        return None
+    from safetensors.numpy import load_file
+
+    return LanguageMeans(load_file(folder / MEANS_FILE))
+
 
 # Tokens in one forward pass. On a CPU 512 to 2048 are within four per cent of each other.
 _BATCH_TOKENS = 1024
@@ -164,9 +198,6 @@ class FlagEncoder:
         return padded(ids, self._pad, self._most)
 
 
-log = logging.getLogger(__name__)
-
-
 class EmbeddingModel(Protocol):
     """Text to vectors. Safe to share between threads.
 
@@ -236,3 +267,41 @@ def best_device() -> str:
     if torch.cuda.is_available():
         return "cuda:0"
     return "mps" if torch.backends.mps.is_available() else "cpu"
+
+
+_REMEMBERED = 20_000  # vectors: 15 MB in half precision
+
+
+class SentenceModel:
+    """An embedding model that is loaded when it is first needed, and remembers the vectors of sentences.
+
+    Safe to share between threads. Methods raise ModelError.
+    """
+
+    def __init__(self, model: Callable[[], EmbeddingModel]) -> None:
+        """`model` is called when it is first needed."""
+        self._model = model
+        self._vectors: OrderedDict[str, NDArray[np.float16]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def encode_query(self, text: str) -> NDArray[np.float32]:
+        """As `EmbeddingModel.encode_query`."""
+        return self._model().encode_query(text)
+
+    def can_read(self, text: str) -> bool:
+        """As `EmbeddingModel.can_read`."""
+        return self._model().can_read(text)
+
+    def encode_passages(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """As `EmbeddingModel.encode_passages`, to within half precision."""
+        with self._lock:
+            known = {text: self._vectors[text] for text in texts if text in self._vectors}
+        if new := [text for text in dict.fromkeys(texts) if text not in known]:
+            known.update(zip(new, self._model().encode_passages(new).astype(np.float16), strict=True))
+        with self._lock:
+            for text in texts:
+                self._vectors[text] = known[text]
+                self._vectors.move_to_end(text)
+            while len(self._vectors) > _REMEMBERED:
+                self._vectors.popitem(last=False)
+        return np.stack([known[text] for text in texts]).astype(np.float32)

@@ -14,8 +14,6 @@ from functools import lru_cache
 from math import gcd
 from typing import Final
 
-from rag.quantities.bounds import bound_after, bound_before, bound_of_moment
-from rag.quantities.moments import MONTHS, WEEKDAYS, day_of, find_date, find_time, find_weekday
 from rag.quantities.numerals import (
     DIGITS,
     ENGLISH,
@@ -23,12 +21,15 @@ from rag.quantities.numerals import (
     ORDINALS,
     SCALES,
     WORDS,
+    bound_after,
+    bound_before,
+    bound_of_moment,
     chinese_number,
     english_number,
     number_in_digits,
 )
 from rag.quantities.units import Dimension, Measure, currencies, measure_named
-from rag.quantities.values import Reading, Value
+from rag.quantities.values import MONTHS, WEEKDAYS, Reading, Value, day_of, find_date, find_time, find_weekday
 
 HAN: Final = "\u3400-\u4dbf\u4e00-\u9fff"
 _BEFORE: Final = 48  # characters before a number that may belong to it

@@ -8,25 +8,62 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from rag.errors import IngestError
 from rag.reading.charset import decode
 from rag.reading.extraction.bylines import find_author, find_dates
 from rag.reading.extraction.clean import clean_line, clean_text, first_heading, front_matter_title, without_targets
 from rag.reading.extraction.forest import Forest
+from rag.reading.extraction.formulas import write_formulas
+from rag.reading.extraction.grid import name_table_parts
+from rag.reading.extraction.listings import write_listings
 from rag.reading.extraction.main_text import main_text
 from rag.reading.extraction.metadata import Head, language_of, name_of, read_head, shorter_title, site_of
-from rag.reading.extraction.reader_view import make_reader_view
+from rag.reading.extraction.notation import mark_struck, write_notation
+from rag.reading.extraction.panels import name_panels, open_panels
 from rag.reading.extraction.render import markdown
 from rag.reading.extraction.segments import segment
 from rag.reading.extraction.structured import Facts, read_facts
 from rag.reading.extraction.tree import body_of, is_huge, parse
+from rag.reading.extraction.visible import drop, find_hidden, is_hidden
 from rag.reading.parser import Extracted
 from rag.reading.quality import has_player, page_signals
 from rag.types import because
 from rag.web.guard import shown
 from rag.web.media import KINDS
+
+# A tree is looked through only for what its source may hold: most pages have none of it.
+_GRIDS: Final = ("columnheader", "gridcell", '="cell"', "role=cell")
+_STRUCK: Final = ("line-through", "strike", "deletion")
+_FORMULAS: Final = ("math", "athJax", "katex", "latex", 'alt="$', 'alt="\\(')
+_TABS: Final = ("tabpanel", "tab-", "tabs", "tabcontent", "tabbed")
+_LISTINGS: Final = ("<pre", "<PRE", "<code", "white-space", "blob-code", "syntaxhighlighter")
+
+
+def make_reader_view(tree: Any, source: str) -> None:
+    """Change `tree`, an lxml tree of `source` with its scripts, into that."""
+
+    def has(signs: tuple[str, ...]) -> bool:
+        return any(sign in source for sign in signs)
+
+    if has(_GRIDS):
+        name_table_parts(tree)
+    if has(_STRUCK):
+        mark_struck(tree)
+    if has(_FORMULAS):
+        write_formulas(tree)  # some are hidden beside their picture, some are scripts
+    hidden = find_hidden(tree)
+    open_panels(tree, hidden)
+    if has(_TABS):
+        name_panels(tree)
+    for node in hidden:
+        if is_hidden(node):
+            drop(node)
+    if has(_LISTINGS):
+        write_listings(tree)
+    write_notation(tree, source)
+
 
 _LONGEST_LINE = 80  # characters of a first line that is a title
 _SENTENCE_ENDS = tuple(".!?:;,…。！？：；，|")

@@ -24,7 +24,7 @@ from rag.prompts import requests
 from rag.prompts.requests import NOT_IN_PAGES, Prompt
 from rag.prompts.texts import SHIPPED, PromptTexts
 from rag.reasoning.composing import Plan, composed
-from rag.reasoning.messages import call_for, unreadable_call
+from rag.reasoning.history import call_for, unreadable_call
 from rag.reasoning.replies import listed, one_line, prose, reply_lines, reply_text
 from rag.reasoning.stream import ShownText, joined
 from rag.text import estimate_tokens

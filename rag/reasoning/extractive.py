@@ -20,18 +20,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rag.checking.statements import is_statement
-from rag.forms import fold
 from rag.models.answer_reader import AnswerReader, Line
-from rag.models.sentences import SentenceModel
-from rag.models.sparse import SparseEncoder
+from rag.models.embedding import SentenceModel
+from rag.models.sparse import SparseEncoder, fold
 from rag.reasoning.composing import distilled
-from rag.reasoning.history import recalled
-from rag.reasoning.messages import call_for, exchanges_of
+from rag.reasoning.history import call_for, exchanges_of, recalled
 from rag.reasoning.quotable import Quotable, quotables
 from rag.reasoning.reasoner import Reasoner
 from rag.retrieval.answerable import is_across
 from rag.retrieval.following import dense_query, term_weights
-from rag.retrieval.named_pages import named_whole
+from rag.retrieval.page_names import named_whole
 from rag.text import is_chinese, split_sentences
 from rag.types import Passage
 

@@ -7,7 +7,7 @@ from typing import Final, Literal
 
 from pydantic import BaseModel, Field
 
-from rag.checking.verbatim import whole_sentences
+from rag.checking.terms import whole_sentences
 from rag.prompts import requests
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.replies import one_line

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from rag.models.sparse import SparseEncoder
-from rag.retrieval.named_pages import Terms, named
+from rag.retrieval.page_names import Terms, named
 from rag.text import detect_language, question_language
 from rag.types import Passage
 

@@ -12,8 +12,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from rag.models.embedding import EmbeddingModel
-from rag.models.sentences import SentenceModel
+from rag.models.embedding import EmbeddingModel, SentenceModel
 from rag.models.sparse import SparseEncoder
 from rag.types import SparseVector
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rag.models.sparse import SparseEncoder
-from rag.retrieval.named_pages import named_whole
+from rag.retrieval.page_names import named_whole
 from rag.text import fenced_blocks, is_chinese, sentence_spans
 from rag.types import Passage
 

@@ -15,8 +15,7 @@ from rag.errors import ModelError
 from rag.prompts import requests
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.questions import is_about_conversation
-from rag.routing.classifier import because, chosen_before, likelihoods
-from rag.routing.message import Message, Route, RouteBy, Routed, read_message
+from rag.routing.classifier import Message, Route, RouteBy, Routed, because, chosen_before, likelihoods, read_message
 from rag.tools.calculator import expression_of
 from rag.types import Notice
 

@@ -26,9 +26,8 @@ from rag.types import because
 from rag.web import transport
 from rag.web.body import decode_body
 from rag.web.connections import Connections, HostGates
-from rag.web.cookies import FetchCookies
 from rag.web.guard import CheckedUrl, Pair, allow_list, check_url, shown
-from rag.web.http_headers import conditions, entity_tag, header, header_text, http_date, retry_after
+from rag.web.http_headers import FetchCookies, conditions, entity_tag, header, header_text, http_date, retry_after
 from rag.web.media import byte_limit, check_declared, media_type, parse_content_type
 from rag.web.refresh import meta_target, parse_refresh, target_of
 from rag.web.refusals import body_errors, led_to_refusal, plain_errors, status_cause, too_large

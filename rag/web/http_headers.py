@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from email.message import Message
 from email.utils import parsedate_to_datetime
+from http.cookiejar import CookieJar
+from types import SimpleNamespace
+from typing import Any, cast
+from urllib.request import Request
+
+from rag.web.guard import CheckedUrl
 
 Headers = Sequence[tuple[bytes, bytes]]
 
@@ -59,3 +67,31 @@ def retry_after(headers: Headers, now: datetime | None = None) -> int | None:
     except (ValueError, OverflowError):  # the latter for years of many digits
         return None
     return max(0, min(round(left), MAX_RETRY_AFTER))
+
+
+class FetchCookies:
+    """Cookies that live as long as one fetch. Each goes back only to the scheme, host and port that set it."""
+
+    def __init__(self) -> None:
+        self._jars: defaultdict[tuple[str, str], CookieJar] = defaultdict(CookieJar)
+
+    def keep(self, url: CheckedUrl, headers: Headers) -> None:
+        """Store what the answer of `url` sets."""
+        answer = Message()
+        for name, value in headers:
+            if name.lower() == b"set-cookie":
+                answer["Set-Cookie"] = value.decode("latin-1")
+        if answer:
+            response = cast(Any, SimpleNamespace(info=lambda: answer))  # all that the jar asks of one
+            self._jars[url.scheme, url.authority].extract_cookies(response, _request(url))
+
+    def header(self, url: CheckedUrl) -> list[tuple[bytes, bytes]]:
+        """Return the Cookie header that a request for `url` carries, as a list without it where there is none."""
+        request = _request(url)
+        self._jars[url.scheme, url.authority].add_cookie_header(request)
+        value = request.get_header("Cookie")
+        return [(b"Cookie", value.encode("latin-1"))] if value else []
+
+
+def _request(url: CheckedUrl) -> Request:
+    return Request(f"{url.scheme}://{url.authority}{url.target}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rag.evaluation.wording import contains, exact_match, token_f1, tokens
+from rag.evaluation.metrics import contains, exact_match, token_f1, tokens
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from rag.ingest.chunking import get_chunker
 from rag.ingest.diff import page_diff
 from rag.ingest.paste import find_urls
 from rag.reading.charset import decode
-from rag.reading.mojibake import find_mojibake
+from rag.reading.quality import find_mojibake
 from rag.text import detect_language, split_sentences, terms
 from rag.web.http_headers import retry_after
 from rag.web.media import media_type, parse_content_type

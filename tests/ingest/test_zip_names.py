@@ -10,8 +10,8 @@ from io import BytesIO
 
 import pytest
 
+from rag.ingest.archives import read_names
 from rag.ingest.sources import file_sources
-from rag.ingest.zip_names import read_names
 
 
 class Unstated(zipfile.ZipInfo):

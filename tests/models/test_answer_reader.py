@@ -11,8 +11,8 @@ from safetensors.torch import load_file, save_file
 from rag.models import e5
 from rag.models.answer_reader import MOST_TOKENS, STRETCHES, WEIGHTS, AnswerReader, Coded, Line
 from rag.models.hub import BUILTIN, find_model
-from rag.models.plain_bert import read_bert
 from rag.models.tokens import Tokens
+from rag.models.transformer import read_bert
 
 pytestmark = pytest.mark.skipif(e5.find_source() is None, reason="the built-in model has no wheel for this platform")
 

@@ -11,7 +11,7 @@ from rag.models.embedding import FlagEncoder
 from rag.models.families import family_of
 from rag.models.flag import load_flag_model
 from rag.models.hub import MINILM, find_model
-from rag.models.plain_bert import read_bert
+from rag.models.transformer import read_bert
 
 TEXTS = [
     "The lighthouse of Vik was built in 1910.",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from rag.reading.feed import feed_pages, feed_task
 from rag.reading.parser import Parser
+from rag.reading.sitemap import feed_pages, feed_task
 from rag.web.site_scope import FoundPage
 
 URL = "https://example.com/blog/feed.xml"

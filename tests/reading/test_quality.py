@@ -12,9 +12,8 @@ from lxml.html import HTMLParser, document_fromstring
 from rag.errors import IngestError
 from rag.locales import say
 from rag.reading.extract import extract_html
-from rag.reading.mojibake import find_mojibake
 from rag.reading.parser import Extracted
-from rag.reading.quality import judge, look_for, page_signals
+from rag.reading.quality import find_mojibake, judge, look_for, page_signals
 from rag.reading.walls import WALLS as KINDS
 from rag.types import Notice
 from tests.support.page_server import ARTICLE, CHINESE

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from rag.models.sparse import SparseEncoder
-from rag.retrieval.named_pages import named_whole
+from rag.retrieval.page_names import named_whole
 from rag.types import Passage
 from tests.retrieval.test_context import piece
 

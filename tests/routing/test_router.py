@@ -12,8 +12,7 @@ import pytest
 
 from rag.errors import ModelError
 from rag.routing import router
-from rag.routing.classifier import TRAINING, digest, fitted_on
-from rag.routing.message import ROUTES, Message, Route, read_message
+from rag.routing.classifier import ROUTES, TRAINING, Message, Route, digest, fitted_on, read_message
 from rag.routing.router import Router
 from rag.routing.wishes import question_of, read_wishes
 

@@ -19,7 +19,7 @@ from qdrant_client.client_base import QdrantBase
 
 from rag.errors import StoreBusyError, StoreError
 from rag.store.qdrant.edge.client import BATCH, EdgeBackend, EdgeClient
-from rag.store.qdrant.edge.copying import copy_file, read_ahead
+from rag.store.qdrant.edge.folder import copy_file, read_ahead
 from rag.store.qdrant.edge.shard import Shard
 from rag.store.qdrant.library import Library
 from tests.store.support import draft, open_edge, point_id
@@ -352,7 +352,7 @@ def test_reading_ahead_leaves_what_is_read_later_and_what_cannot_be_read(
     read_ahead(tmp_path)
     assert sorted(opened) == ["dangling", "links.bin", "page_0.dat"]
     opened.clear()
-    monkeypatch.setattr("rag.store.qdrant.edge.copying._MOST", 1_000_000)
+    monkeypatch.setattr("rag.store.qdrant.edge.folder._MOST", 1_000_000)
     read_ahead(tmp_path)
     assert sorted(opened) == ["dangling", "links.bin"]
 

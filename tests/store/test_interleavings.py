@@ -14,7 +14,7 @@ from qdrant_client import QdrantClient, models
 from rag.errors import StoreError
 from rag.store.qdrant.library import Library, open_library
 from rag.store.qdrant.records import LIBRARIES, LibraryInfo, library_id, match
-from rag.store.qdrant.sweep import sweep
+from rag.store.qdrant.repair import sweep
 from rag.store.qdrant.transfer import importing
 from rag.store.values import Audit, Filters
 from tests.store.support import DIMENSION, MODEL, Draft, draft

@@ -11,7 +11,7 @@ import pytest
 from rag.store.qdrant.commit import Committer
 from rag.store.qdrant.edge.client import EdgeClient
 from rag.store.qdrant.library import Library
-from rag.store.qdrant.sweep import sweep
+from rag.store.qdrant.repair import sweep
 from tests.store.support import draft, open_edge
 
 # The calls of a commit that change something, in their order: a page's first, and one that replaces a text.

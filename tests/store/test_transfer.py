@@ -20,7 +20,7 @@ from rag.errors import ModelMismatchError, StoreError
 from rag.locales import say
 from rag.store.qdrant.archive import ArchiveReader
 from rag.store.qdrant.edge.client import EdgeClient
-from rag.store.qdrant.import_rows import checked_page
+from rag.store.qdrant.exchange_rows import checked_page
 from rag.store.qdrant.library import Library, open_library
 from rag.store.qdrant.records import LIBRARIES, library_id, page_id, pages_collection
 from rag.store.qdrant.registry import list_libraries

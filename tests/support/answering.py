@@ -13,7 +13,7 @@ from langchain_core.tools import BaseTool
 from rag.errors import RagError
 from rag.locales import say, sentences
 from rag.reasoning.extractive import ExtractiveReasoner
-from rag.reasoning.messages import call_for
+from rag.reasoning.history import call_for
 from rag.runs.options import Question
 from rag.runs.runs import Runs
 from rag.types import Answer, Event, Passage

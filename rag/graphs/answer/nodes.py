@@ -34,8 +34,7 @@ from rag.graphs.answer.writing import caveat, distrusted, failed, judged, missin
 from rag.graphs.common import asked, completed, summed_up
 from rag.models.usage import BUDGET_CODES
 from rag.reasoning.extractive import following
-from rag.reasoning.history import questions_before
-from rag.reasoning.messages import RETRIEVE, call_for, exchanges_of, said
+from rag.reasoning.history import RETRIEVE, call_for, exchanges_of, questions_before, said
 from rag.reasoning.questions import is_about_conversation, is_third_language, question_problem
 from rag.retrieval.answerable import ANSWERED, REFUSE
 from rag.retrieval.ledger import LEG

@@ -17,8 +17,7 @@ from rag.graphs.common import Conversing, unanswered
 from rag.models.usage import CallBudget
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.extractive import ExtractiveReasoner
-from rag.reasoning.history import SUMMARY_OF, Memory
-from rag.reasoning.messages import exchanges_of, turns_of
+from rag.reasoning.history import SUMMARY_OF, Memory, exchanges_of, turns_of
 from rag.reasoning.reasoner import Reasoner
 from rag.runs.kept import NoticeRecord
 from rag.runs.options import RunOptions

@@ -18,8 +18,7 @@ from rag.graphs.judge.state import LevelState, TreeContext, TreeState
 from rag.graphs.judge.tree import branched, rows_of
 from rag.graphs.judge.writing import quoted
 from rag.reasoning.chat import ChatReasoner
-from rag.reasoning.judge_chat import ChatJudge
-from rag.reasoning.judge_rules import RuleJudge
+from rag.reasoning.judge import ChatJudge, RuleJudge
 from rag.runs.run import Prepared, Run
 
 _RECURSION_LIMIT = 40  # twelve nodes, one after another, take two steps each

@@ -19,9 +19,7 @@ from rag.checking.verifier import Verifier
 from rag.graphs.common import Conversing, unanswered
 from rag.models.usage import CallBudget
 from rag.reasoning.chat import ChatReasoner
-from rag.reasoning.judge import JUDGED, Score
-from rag.reasoning.judge_chat import ChatJudge
-from rag.reasoning.judge_rules import RuleJudge
+from rag.reasoning.judge import JUDGED, ChatJudge, RuleJudge, Score
 from rag.reasoning.reasoner import Reasoner
 from rag.runs.kept import NoticeRecord, passage_of, whole_of
 from rag.runs.options import RunOptions

@@ -16,8 +16,8 @@ from rag.graphs.research.limits import CALLS_A_STEP, CALLS_KEPT
 from rag.graphs.research.state import ResearchContext, ResearchState, StepInput, may_leave
 from rag.graphs.research.writing import gaps, quoted
 from rag.reasoning.chat import ChatReasoner
+from rag.reasoning.research import RuleResearcher
 from rag.reasoning.research_chat import ChatResearcher
-from rag.reasoning.research_rules import RuleResearcher
 from rag.runs.run import Prepared, Run
 
 __all__ = ["gaps", "graph_of", "prepared", "rescued"]

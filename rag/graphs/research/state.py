@@ -14,9 +14,8 @@ from rag.checking.verifier import Verifier
 from rag.graphs.common import Conversing, unanswered
 from rag.models.usage import CallBudget
 from rag.reasoning.chat import ChatReasoner
-from rag.reasoning.research import AspectKind, Leg, Tool
+from rag.reasoning.research import AspectKind, Leg, RuleResearcher, Tool
 from rag.reasoning.research_chat import ChatResearcher
-from rag.reasoning.research_rules import RuleResearcher
 from rag.runs.kept import NoticeRecord, passage_of, whole_of
 from rag.runs.options import RunOptions
 from rag.store.sql.conversation_table import Change

@@ -6,10 +6,19 @@ Hands on `STRATEGIES` and the default's name; `tests/retrieval/test_retriever.py
 from __future__ import annotations
 
 from rag.retrieval.strategies.auto import Auto
-from rag.retrieval.strategies.base import Engine, Expander, Found, LegSearch, Need, SearchRequest, Strategy, Tuning
+from rag.retrieval.strategies.base import (
+    AcrossLanguages,
+    Engine,
+    Expander,
+    Found,
+    LegSearch,
+    Need,
+    SearchRequest,
+    Strategy,
+    Tuning,
+)
 from rag.retrieval.strategies.classic import Classic
 from rag.retrieval.strategies.hyde import Hyde
-from rag.retrieval.strategies.languages import AcrossLanguages
 from rag.retrieval.strategies.multi_query import MultiQuery
 from rag.retrieval.strategies.rerank import Rerank
 

@@ -16,7 +16,6 @@ from qdrant_client import QdrantClient, models
 from rag.dates import now
 from rag.errors import ModelMismatchError
 from rag.store.duplicates import THRESHOLD, Signature, alias_hash, signature_from, similarity
-from rag.store.qdrant.audit import audit
 from rag.store.qdrant.client import is_shared
 from rag.store.qdrant.commit import Committer
 from rag.store.qdrant.locks import library_locks
@@ -40,8 +39,8 @@ from rag.store.qdrant.records import (
     within,
 )
 from rag.store.qdrant.registry import check_format, check_present, create_library
+from rag.store.qdrant.repair import audit, sweep
 from rag.store.qdrant.search import Searcher, dense_of
-from rag.store.qdrant.sweep import sweep
 from rag.store.qdrant.versions import Versions
 from rag.store.values import Audit, Draft, Filters, NewChunks, Stand, text_hash
 from rag.types import Page, PageVersion, Passage, SparseVector

@@ -19,14 +19,14 @@ from rag.dates import now
 from rag.errors import ModelMismatchError, StoreError
 from rag.store.duplicates import signature_from
 from rag.store.qdrant.archive import ArchiveReader, ArchiveWriter
-from rag.store.qdrant.export_rows import export_pages
-from rag.store.qdrant.import_rows import (
+from rag.store.qdrant.exchange_rows import (
     AddressError,
     addressed,
     checked_chunk,
     checked_claim,
     checked_page,
     checked_version,
+    export_pages,
 )
 from rag.store.qdrant.library import Library
 from rag.store.qdrant.locks import library_locks

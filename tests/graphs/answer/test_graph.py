@@ -18,7 +18,7 @@ from rag.graphs.answer.graph import build_deep, graph_of
 from rag.graphs.answer.state import LoopContext
 from rag.locales import say
 from rag.models.usage import CallBudget
-from rag.reasoning.messages import call_for
+from rag.reasoning.history import call_for
 from rag.reasoning.reasoner import RESET
 from rag.runs.runs import Runs
 from rag.types import Notice

@@ -7,7 +7,7 @@ from langchain_core.messages import AIMessage
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from rag.graphs.answer.nodes import MAX_QUERIES, MAX_QUERY_CHARACTERS, read_wish, retrieve_tool
-from rag.reasoning.messages import call_for
+from rag.reasoning.history import call_for
 
 
 def _calls(*calls: tuple[str, Any]) -> AIMessage:

@@ -14,8 +14,7 @@ from rag.conversations.conversations import Asking, Conversations
 from rag.errors import ModelError
 from rag.graphs import MODES
 from rag.graphs.answer.state import LoopState, conversation, leftovers
-from rag.reasoning.history import Memory, searched_with
-from rag.reasoning.messages import exchanges_of, messages_of, said
+from rag.reasoning.history import Memory, exchanges_of, messages_of, said, searched_with
 from rag.runs.options import Question
 from rag.runs.runs import Runs
 from rag.store.sql.database import Database

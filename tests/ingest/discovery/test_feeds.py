@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rag.errors import IngestError
-from rag.ingest.discovery.feeds import read_feed
+from rag.ingest.discovery.frontier import read_feed
 from rag.web.fetch import Fetcher
 from tests.ingest.discovery.conftest import Tasks
 from tests.reading.test_feed import RSS

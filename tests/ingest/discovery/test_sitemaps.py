@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from rag.errors import IngestError
-from rag.ingest.discovery import sitemaps
-from rag.ingest.discovery.sitemaps import sitemap_pages
+from rag.ingest.discovery import frontier
+from rag.ingest.discovery.frontier import sitemap_pages
 from rag.web.fetch import Fetcher
 from rag.web.robots import Robots
 from rag.web.site_scope import FoundPage
@@ -115,7 +115,7 @@ class TestFinding:
     ) -> None:
         page_server.add("/sitemap.xml", index(*(f"/part{number}.xml" for number in range(200))))
         sitemap_pages(fetcher, tasks, robots, page_server.url("/"), 10)
-        assert page_server.count() <= sitemaps.MAX_FILES + 3
+        assert page_server.count() <= frontier.MAX_FILES + 3
 
     def test_stopping(self, site: SiteServer, fetcher: Fetcher, robots: Robots, tasks: Tasks) -> None:
         robots.sitemaps(site.url("/"))

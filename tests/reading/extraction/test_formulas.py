@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rag.reading.extraction.formulas import write_formulas
-from rag.reading.extraction.mathml import latex
+from rag.reading.extraction.formulas import latex, write_formulas
 from rag.reading.extraction.tree import body_of, parse
 
 

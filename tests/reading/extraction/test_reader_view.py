@@ -6,8 +6,7 @@ import time
 
 import pytest
 
-from rag.reading.extract import extract_html
-from rag.reading.extraction.reader_view import make_reader_view
+from rag.reading.extract import extract_html, make_reader_view
 from rag.reading.extraction.render import markdown
 from rag.reading.extraction.segments import segment
 from rag.reading.extraction.tree import body_of, parse

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rag.reading.office.numbering import in_form
+from rag.reading.documents.docx import in_form
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from rag.errors import ModelError
 from rag.locales import say
 from rag.models.sparse import SparseEncoder
 from rag.retrieval.strategies import STRATEGIES, Engine, SearchRequest
-from rag.retrieval.strategies.languages import merged
+from rag.retrieval.strategies.base import merged
 from rag.store.qdrant.library import Library
 from rag.store.values import Filters, Hit
 from rag.types import Notice, Passage

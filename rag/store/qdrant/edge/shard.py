@@ -21,8 +21,7 @@ import qdrant_edge as edge
 
 from rag.errors import StoreError
 from rag.store.qdrant.edge.config import TO_ADD, TO_CHANGE, engine_faults, layout, occupied, os_fault, require_space
-from rag.store.qdrant.edge.copying import copy_folder, read_ahead, sync_folder
-from rag.store.qdrant.edge.folder import CollectionFolder
+from rag.store.qdrant.edge.folder import CollectionFolder, copy_folder, read_ahead, sync_folder
 
 T = TypeVar("T")
 _FLUSH_EVERY = 400  # writes; 20-40 ms each time, in which nothing else runs, and little to replay after a kill

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rag.forms import fold
-from rag.models.sparse import SparseEncoder
+from rag.models.sparse import SparseEncoder, fold
 
 SPARSE = SparseEncoder()
 

@@ -1,0 +1,263 @@
+"""Rows of an exported file: written from a library's records, versions and chunks, and read back.
+
+Anybody may have made the file, so reading raises ValueError for a row that is not as it should be.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from datetime import datetime
+from typing import Any, TypeVar, get_args
+
+import numpy as np
+from qdrant_client import models
+
+from rag.store.duplicates import joined_aliases
+from rag.store.qdrant.archive import ROWS_BYTES, ArchiveWriter
+from rag.store.qdrant.library import Library
+from rag.store.qdrant.records import SPARSE, chunk_payload, is_removed, match_any, page_from, page_id, walk
+from rag.store.qdrant.search import dense_of
+from rag.store.values import text_hash
+from rag.text import plain
+from rag.types import Chunk, Page, PageSource, PageStatus, PageVersion
+from rag.web.guard import is_web_address, shown
+from rag.web.url_key import split_url
+
+T = TypeVar("T")
+
+_TEXT_BYTES = 4_000_000
+_ROWS = 1000  # of a part
+_HEADING_BYTES = ROWS_BYTES // 2  # of all headings in a part
+_LONGEST = 2000  # characters of a heading, a title, a name
+_DEEPEST = 16  # headings of a path
+_WORDS = frozenset(["title", "site", "author", "published", "modified", "etag", "last_modified", "claim"])
+
+
+def export_pages(library: Library, hashes: Sequence[str], archive: ArchiveWriter, counts: dict[str, int]) -> None:
+    """Write some pages with their versions and chunks, and add to `counts` how many of each there were."""
+    records = library.client.retrieve(library.pages_collection, [page_id(one) for one in hashes], with_payload=True)
+    payloads = {page_from(r.payload or {}).url_hash: r.payload or {} for r in records if not is_removed(r)}
+    for group in _by_size(list(payloads.values())):
+        _texts_part(archive, "pages", [_slim_page(one) for one in group])
+        counts["pages"] += len(group)
+        pages = {one["url_hash"]: page_from(one) for one in group}
+        only = models.Filter(must=[match_any("url_hash", list(pages))])
+        versions = (r.payload or {} for r in walk(library.client, library._versions.collection, only))
+        past = [one for one in versions if one["number"] < pages[one["url_hash"]].version]
+        for part in _by_size(past):
+            _texts_part(archive, "versions", [_plain(one, "settled", "written") for one in part])
+        counts["versions"] += len(past)
+        counts["chunks"] += _export_chunks(library, pages, archive)
+
+
+def _export_chunks(library: Library, pages: Mapping[str, Page], archive: ArchiveWriter) -> int:
+    generations = [page.generation for page in pages.values()]
+    only = models.Filter(
+        must=[match_any("metadata.url_hash", list(pages)), match_any("metadata.generation", generations)]
+    )
+    points = walk(library.client, library.chunks_collection, only, vectors=True)
+    count = 0
+    for part in _by_headings(points):
+        _chunks_part(archive, part, library.dimension)
+        count += len(part)
+    return count
+
+
+def _by_headings(points: Iterable[models.Record]) -> Iterator[list[models.Record]]:
+    """The chunks in groups whose rows fit a part: their headings are what may be long in them."""
+    return _grouped(points, lambda point: sum(4 * len(heading) for heading in _section(point)), _HEADING_BYTES)
+
+
+def _by_size(payloads: Iterable[Mapping[str, Any]]) -> Iterator[list[Mapping[str, Any]]]:
+    """The payloads in groups whose texts fit a part."""
+    return _grouped(payloads, lambda one: 3 * len(one["text"]), _TEXT_BYTES)
+
+
+def _grouped(rows: Iterable[T], size_of: Callable[[T], int], limit: int) -> Iterator[list[T]]:
+    group: list[T] = []
+    size = 0
+    for row in rows:
+        length = size_of(row)
+        if group and (size + length > limit or len(group) == _ROWS):
+            yield group
+            group, size = [], 0
+        group.append(row)
+        size += length
+    if group:
+        yield group
+
+
+def _section(point: models.Record) -> list[str]:
+    """The headings above a chunk, as far as a reader of them would go."""
+    section = (point.payload or {})["metadata"]["section"]
+    return [heading[:_LONGEST] for heading in section[:_DEEPEST]]
+
+
+def _slim_page(payload: Mapping[str, Any]) -> dict[str, Any]:
+    """A page's record without what is made from the rest of it, and with nothing in it that is too long to be true."""
+    slim = _plain(payload, "alias_hashes", "claim_hashes", "settled", "rev", "recent")
+    words = {name: str(slim[name])[:_LONGEST] for name in _WORDS & slim.keys()}
+    return {**slim, **words, "aliases": list(joined_aliases((), payload.get("aliases", ())))}
+
+
+def _plain(payload: Mapping[str, Any], *without: str) -> dict[str, Any]:
+    return {key: value for key, value in payload.items() if key not in without}
+
+
+def _texts_part(archive: ArchiveWriter, kind: str, rows: Sequence[dict[str, Any]]) -> None:
+    texts = [row["text"].encode("utf-8", "surrogatepass") for row in rows]
+    slim = [{**_plain(row, "text"), "bytes": len(text)} for row, text in zip(rows, texts, strict=True)]
+    archive.rows(kind, slim, texts_u1=np.frombuffer(b"".join(texts), dtype=np.uint8))
+
+
+def _chunks_part(archive: ArchiveWriter, points: Sequence[models.Record], dimension: int) -> None:
+    rows, dense, terms, weights = [], [], [], []
+    for point in points:
+        data = (point.payload or {})["metadata"]
+        vector = dense_of(point)
+        sparse: Any = point.vector.get(SPARSE) if isinstance(point.vector, dict) else None
+        parent = [data["parent_start"], data["parent_end"], data["parent_id"]] if "parent_start" in data else None
+        row = {"page": data["url_hash"], "index": data["index"], "start": data["start"], "end": data["end"]}
+        row |= {"section": _section(point), "hash": data["content_hash"], "parent": parent}
+        row |= {"header": data["header"][:_LONGEST]} if data.get("header") else {}
+        rows.append({**row, "dense": vector is not None, "terms": len(sparse.indices) if sparse else 0})
+        dense += [vector] if vector is not None else []
+        terms += list(sparse.indices) if sparse else []
+        weights += list(sparse.values) if sparse else []
+    stacked = np.stack(dense) if dense else np.zeros((0, dimension))
+    archive.rows(
+        "chunks",
+        rows,
+        dense_f4=stacked.astype("<f4"),
+        terms_u4=np.asarray(terms, dtype="<u4"),
+        weights_f4=np.asarray(weights, dtype="<f4"),
+    )
+
+
+_HASH = re.compile(r"[0-9a-f]{32}")
+_NUMBERS = frozenset(["chunks", "characters", "failures", "version", "reading"])
+_LARGEST = 2**31
+_NEEDED = frozenset(["url", "url_hash", "title", "text_hash", "generation", "added_at"])
+_OPTIONAL = frozenset(field.name for field in fields(Page)) - _NEEDED
+_TIMES = frozenset(["updated_at", "checked_at"])
+# Narrower than what Python takes for a time: the engine leaves out of its order what it cannot read.
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?(?:Z|[+-]\d\d:\d\d)", re.ASCII)
+
+
+class AddressError(ValueError):
+    """A page's address that no page can have; its message is the address as it may be shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkRow:
+    """A chunk on its way in: `dense` tells whether it has a vector, `terms` how long its sparse one is."""
+
+    page: Page
+    chunk: Chunk
+    content_hash: str
+    left_out: bool
+    dense: bool
+    terms: int
+    parent_id: str = ""
+
+    def payload(self, written: float) -> dict[str, Any]:
+        active = not self.left_out
+        payload = chunk_payload(self.page, self.chunk, self.content_hash, active=active, written=written)
+        payload["metadata"] |= {"left_out": True} if self.left_out else {}
+        payload["metadata"] |= {"parent_id": self.parent_id} if self.chunk.parent else {}
+        return payload
+
+
+def checked_page(row: Mapping[str, Any], text: str) -> Page:
+    """The page of a row, with its text."""
+    given: dict[str, Any] = {"text": text}
+    for field in fields(Page):
+        if field.name == "text" or (field.name not in row and field.name in _OPTIONAL):
+            continue
+        given[field.name] = _value(field.name, row[field.name])
+    page = Page(**{"language": "", "site": "", "source": "import", **given})
+    page = replace(page, title=plain(page.title), author=plain(page.author))
+    _require(bool(_HASH.fullmatch(page.url_hash)) and page.source in get_args(PageSource))
+    _require(page.status in get_args(PageStatus) and page.version > 0 and bool(page.generation or not page.chunks))
+    _require(_is_moment(page.added_at) and all(_is_moment(getattr(page, name) or page.added_at) for name in _TIMES))
+    _require(page.text_hash == text_hash(text))
+    return page
+
+
+def addressed(page: Page) -> Page:
+    """The page, whose address passes the test that rows of JSONL pass, or is that of a file, with its real aliases.
+
+    Raises AddressError.
+    """
+    if not (is_web_address(page.url) or (page.source in ("file", "note") and _is_file_address(page.url))):
+        raise AddressError(shown(page.url))
+    return replace(page, aliases=tuple(filter(_is_address, page.aliases)))
+
+
+def checked_claim(row: Mapping[str, Any]) -> str:
+    """The address that the page of a row says is its own; empty for what is none."""
+    claim = row.get("claim", "")
+    _require(isinstance(claim, str))
+    return claim if _is_address(claim) else ""
+
+
+def checked_version(row: Mapping[str, Any], text: str) -> PageVersion:
+    """The version of a row, with its text."""
+    number = row["number"]
+    _require(isinstance(number, int) and not isinstance(number, bool))
+    names = ("url_hash", "title", "text_hash", "since", "until")
+    words = {name: row[name] for name in names}
+    _require(all(isinstance(value, str) for value in words.values()))
+    return PageVersion(number=number, text=text, **{**words, "title": plain(words["title"])})
+
+
+def checked_chunk(row: Mapping[str, Any], pages: Mapping[str, tuple[Page, bool]]) -> ChunkRow:
+    """The chunk of a row, a slice of one of `pages`."""
+    page, left_out = pages[row["page"]]
+    start, end, index, terms = row["start"], row["end"], row["index"], row["terms"]
+    _require(all(type(value) is int for value in (start, end, index, terms)) and type(row["dense"]) is bool)
+    _require(0 <= start <= end <= len(page.text) and 0 <= index < page.chunks and 0 <= terms <= 1_000_000)
+    section, content_hash, header = row["section"], row["hash"], row.get("header", "")
+    _require(isinstance(content_hash, str) and isinstance(header, str))
+    _require(isinstance(section, list) and all(isinstance(s, str) for s in section))
+    parent, parent_id = None, ""
+    if row.get("parent") is not None:
+        first, last, parent_id = row["parent"]
+        _require(type(first) is int and type(last) is int and isinstance(parent_id, str))
+        _require(0 <= first <= start and end <= last <= len(page.text))
+        parent = (first, last)
+    chunk = Chunk(index, page.text[start:end], start, end, tuple(section), header, parent)
+    return ChunkRow(page, chunk, content_hash, left_out, row["dense"], terms, parent_id)
+
+
+def _value(name: str, given: Any) -> Any:
+    if name == "aliases":
+        _require(isinstance(given, list) and all(isinstance(one, str) for one in given))
+        return tuple(given)
+    _require(type(given) is (int if name in _NUMBERS else str))
+    _require(name not in _NUMBERS or 0 <= given < _LARGEST)
+    return given
+
+
+def _is_address(given: str) -> bool:
+    return is_web_address(given) or _is_file_address(given)
+
+
+def _is_file_address(given: str) -> bool:
+    """Return whether this is a file address as imports make them, with a percent-encoded name."""
+    return split_url(given).scheme == "file" and given.isascii() and given.isprintable() and " " not in given
+
+
+def _is_moment(given: str) -> bool:
+    """Return whether this is a stored time: ISO 8601 with a time zone."""
+    if not _MOMENT.fullmatch(given):
+        return False
+    datetime.fromisoformat(given)  # ValueError for the 31st of February
+    return True
+
+
+def _require(holds: bool) -> None:
+    if not holds:
+        raise ValueError("a value that cannot be")
