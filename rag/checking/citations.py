@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from rag.checking.marks import find_marks, held_addresses, with_code_marked, with_plain_marks, without_links
 from rag.checking.rules import SUPPORTED, Finding, Quote, Said, Source, judge, worth
-from rag.checking.statements import LONGEST, Stated, find_statements, leads_on, what_it_says
+from rag.checking.statements import LONGEST, Stated, find_statements, leads_on, repeated, what_it_says, without
 from rag.checking.verifier import RANK, Claim, Judgement, Verifier, batches
 from rag.errors import ModelError
 from rag.types import CheckedBy, Citation, Passage, Statement
@@ -70,8 +70,8 @@ class Check:
 
     Marks are `[n]`, 1-based places in `passages`, after or inside the statement they support. Links and
     images lose their targets, and addresses that no passage holds are taken out: a model cites by number only.
-    Code stays as it is. `rests_on` gives the passages of a statement instead of its marks, and then nothing of the
-    text is changed. May take tens of milliseconds: call it in a thread.
+    Code stays as it is, and a sentence that is said twice is said once. `rests_on` gives the passages of a statement
+    instead of its marks, and then nothing of the text is changed. May take tens of milliseconds: call it in a thread.
     """
 
     def __init__(
@@ -82,7 +82,11 @@ class Check:
         self._text = text if rests_on else _plain(text, passages)
         self._sources = [Source(passage) for passage in passages]
         self._looked_elsewhere = 0
-        self.weighed = [self._weigh(stated) for stated in find_statements(self._text, find_marks(self._text, texts))]
+        stated = find_statements(self._text, find_marks(self._text, texts))
+        if not rests_on and (again := repeated(stated)):
+            self._text = without(self._text, again)
+            stated = find_statements(self._text, find_marks(self._text, texts))
+        self.weighed = list(map(self._weigh, stated))
 
     @property
     def text(self) -> str:

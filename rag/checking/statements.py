@@ -14,7 +14,7 @@ from typing import Final, Literal
 
 from rag.checking.marks import NAMED_PASSAGE, Mark, between, cut, find_marks, inside
 from rag.checking.terms import Term, read
-from rag.text import fenced_blocks, split_sentences
+from rag.text import fenced_blocks, split_sentences, weigh
 
 _HEADING = re.compile(r"\s*#{1,6}\s")
 _HEADING_LINE = re.compile(r"^[^\S\n]*+#{1,6}\s[^\n]*+", re.MULTILINE)
@@ -33,6 +33,8 @@ _LISTED = re.compile(r"(?<!\s)\s*+(?:(?:[-*+•>]|\d{1,3}[.)、]|[(（]\d{1,3}[)
 LONGEST = 5_000
 """Characters of a sentence. What is longer was never ended, and nothing bears it out."""
 _LONGEST_TRANSITION = 3  # content words of a line that only leads on to the next
+_SHORTEST_REPEATED = 20  # Latin characters' worth: shorter ones may be meant twice
+_STOPS: Final = ".。!！ *_"
 
 _HEADING_WITHOUT_TEXT = re.compile(r"^(#{1,6}) [^\n]*\n*+(?=(?!\1#)#{1,6} |\Z)", re.MULTILINE)
 _EMPTY_ITEM = re.compile(r"^[^\S\n]*+(?:[-*•]|\d++[.)])[^\S\n]*+$\n?", re.MULTILINE)
@@ -141,6 +143,21 @@ def _with_ends(text: str, spans: list[tuple[int, int]]) -> list[tuple[int, int]]
         else:
             joined.append((start, end))
     return joined
+
+
+def repeated(stated: Sequence[Stated]) -> list[tuple[int, int]]:
+    """Where a sentence stands word for word once more, as small models write it; the first that cites stays."""
+    kept: dict[str, Stated] = {}
+    spans = []
+    for one in stated:
+        said = " ".join(what_it_says(one.bare).casefold().split()).rstrip(_STOPS)
+        if not (one.checked or one.excused) or one.bare.startswith(("|", "#")) or weigh(said) < _SHORTEST_REPEATED:
+            continue
+        other = kept.setdefault(said, one)
+        if other is not one:
+            kept[said], again = (one, other) if one.marks and not other.marks else (other, one)
+            spans.append((again.start, again.stop))
+    return spans
 
 
 def what_it_says(bare: str) -> str:

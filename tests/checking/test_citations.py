@@ -59,6 +59,22 @@ def test_an_unmarked_statement_gets_the_passage_that_supports_it() -> None:
     assert citations[0].url == PASSAGES[1].url
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "It was opened in 1932 [2]. The tower is red. It was opened in 1932 [2].",
+            "It was opened in 1932.[1] The tower is red.",
+        ),
+        ("The bridge was opened in 1932. The bridge was opened in 1932 [2].", "The bridge was opened in 1932.[1]"),
+        ("大桥于一九三二年正式通车。大桥于一九三二年正式通车。[2]", "大桥于一九三二年正式通车。[1]"),
+        ("Open at 9.\nOpen at 9.", "Open at 9.\nOpen at 9."),
+    ],
+)
+def test_a_sentence_is_said_once(text: str, expected: str) -> None:
+    assert cite(text, PASSAGES)[0] == expected
+
+
 def test_chinese() -> None:
     text, citations = cite("龙井茶产于杭州[3]。炒制需要十道手法。[3]", PASSAGES)
     assert text == "龙井茶产于杭州。[1]炒制需要十道手法。[2]"
