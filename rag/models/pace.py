@@ -23,6 +23,7 @@ _KEPT: Final = 5
 _MANY: Final = 100
 _PASSAGES_TOKENS: Final = 1_000  # of a question with its passages
 _PATIENCE: Final = 5.0  # seconds
+_REPLY: Final = 800  # tokens
 _SLOWEST_SHARE: Final = 0.8  # of the time that a request may be silent, for reading its prompt
 
 
@@ -30,14 +31,15 @@ _SLOWEST_SHARE: Final = 0.8  # of the time that a request may be silent, for rea
 class Pace:
     """What is known of one model of one server, for as long as the process lives.
 
-    `window` is in tokens, `reads` and `writes` are tokens per second of the last calls; `slots` is how many requests
-    the server works on at a time.
+    `window` is in tokens, `reads` and `writes` are tokens per second of the last calls, `waits` the seconds until their
+    first one; `slots` is how many requests the server works on at a time.
     """
 
     window: int | None = None
     slots: int | None = None
     reads: list[float] = field(default_factory=list)
     writes: list[float] = field(default_factory=list)
+    waits: list[float] = field(default_factory=list)
     asked: bool = False
     gates: dict[tuple[int, int], asyncio.Semaphore] = field(default_factory=dict)
 
@@ -45,6 +47,7 @@ class Pace:
         """Learn from a call that read so many tokens before its first one came, and then wrote so many."""
         if read >= _LEAST_TOKENS and seconds > 0:
             self.reads = [*self.reads, read / seconds][-_KEPT:]
+            self.waits = [*self.waits, seconds][-_KEPT:]
         if written >= 10 and writing > 0:
             self.writes = [*self.writes, written / writing][-_KEPT:]
 
@@ -54,9 +57,9 @@ class Pace:
         return reading + (written / min(self.writes) if self.writes else 0.0)
 
     def room(self, tokens: int, silent: float) -> int:
-        """At most `tokens`, as many as fit the window and are read within the seconds that a request may be silent."""
+        """At most `tokens`, reply included: as many as fit the window and are read while a request may be silent."""
         window = tokens if self.window is None else min(tokens, self.window)
-        return min(window, int(min(self.reads) * silent * _SLOWEST_SHARE)) if self.reads else window
+        return min(window, int(min(self.reads) * silent * _SLOWEST_SHARE) + _REPLY) if self.reads else window
 
     def is_slow(self) -> bool:
         """Return whether calls besides the answer itself would take longer than people wait."""

@@ -56,16 +56,17 @@ def tokens_of(passages: Sequence[Passage]) -> int:
 def plan_for(
     passages: Sequence[Passage], compose: Compose, context_tokens: int, calls: int, *, deep: bool = False
 ) -> Plan:
-    """Choose a way: the one that was asked for, else all at once where it fits, else condensed first.
+    """Choose a way: the one that was asked for, else all at once; a deep answer condenses first what doesn't fit.
 
-    Both longer ways need two calls at least; with fewer left everything goes at once, and is cut to fit.
+    The longer ways need two calls at least; with fewer left, and for a fast answer, which is one call, all is cut to
+    fit.
     """
     room = max(_LEAST_ROOM, context_tokens - _RULES_AND_ANSWER)
     way: Way = "stuff"
     if calls >= 2 and len(passages) > 1:
         if compose != "auto":
             way = compose
-        elif tokens_of(passages) > room:
+        elif deep and tokens_of(passages) > room:
             way = "map_reduce"
     return Plan(way, room, calls, deep)
 

@@ -64,8 +64,8 @@ def test_what_is_read_too_slowly_does_not_fit() -> None:
     pace = Pace(window=8_192)
     assert pace.room(16_000, 60.0) == 8_192
     pace.note(1_000, 50.0, 40, 10.0)
-    assert pace.room(16_000, 60.0) == 960
-    assert pace.seconds(1_000, 40) == 60.0
+    assert pace.room(16_000, 60.0) == 1_760
+    assert (pace.seconds(1_000, 40), pace.waits) == (60.0, [50.0])
     pace.note(20, 5.0, 2, 1.0)  # too little to tell anything
     assert pace.seconds(1_000, 40) == 60.0
 

@@ -205,9 +205,9 @@ def test_the_model_menu_tells_the_window_and_speed_of_the_model(open_page: Open,
     app.filled()
     app.chats = connected_chats(app)
     pace = app.chats.pace(app.chats.of_settings())
-    pace.window, pace.reads, pace.writes = 8192, [90.0], [20.0, 28.0]
+    pace.window, pace.reads, pace.writes, pace.waits = 8192, [90.0], [20.0, 28.0], [12.0, 13.5]
     shown = [one.value for one in opened(open_page("chat"), "model-menu").caption]
-    assert "Context window: 8,192 tokens · 24 tokens per second" in shown
+    assert "Context window: 8,192 tokens · 24 tokens per second · First word after 12.8 s" in shown
     assert label("model_slow_here", "en") in shown
 
 

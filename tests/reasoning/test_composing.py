@@ -34,12 +34,10 @@ PASSAGES = [passage(1, VOLCANO + " " + LONG), passage(2, LONG + BRIDGE), passage
 QUOTER = make_quoter()
 
 
-def _ask(runs: Runs, server: ChatServer, question: str = "When was the bridge opened?", **options: object) -> Answer:
-    chosen = RunOptions(**options)  # type: ignore[arg-type]
+def _ask(runs: Runs, server: ChatServer, **options: object) -> Answer:
+    asked = Question("When was the bridge opened?", options=RunOptions(**options))  # type: ignore[arg-type]
     retriever = FakeRetriever(default=PASSAGES)
-    run_id = runs.start(
-        Question(question, options=chosen), reasoner=_reasoner(server), retriever=retriever, quoter=QUOTER
-    )
+    run_id = runs.start(asked, reasoner=_reasoner(server), retriever=retriever, quoter=QUOTER)
     answer = runs.wait(run_id, 20)
     assert any(event.kind == "token" for event in runs.events(run_id))
     return answer
@@ -98,12 +96,14 @@ def test_a_score_is_the_last_line_alone() -> None:
     assert score_of("SCORE: 100") == (0, "") == score_of("")
 
 
-def test_passages_that_fit_go_in_at_once_and_others_are_condensed(runs: Runs) -> None:
+def test_passages_that_fit_go_in_at_once_and_others_are_condensed_for_a_deep_answer(runs: Runs) -> None:
     assert plan_for(PASSAGES, "auto", 16_000, 2).way == "stuff"
     assert plan_for(PASSAGES, "auto", tokens_of(PASSAGES), 1).way == "stuff"  # no call is left for another
+    assert plan_for(PASSAGES, "auto", 2_600, 8, deep=True).way == "map_reduce"
     with ChatServer(rules) as server:
         answer = _ask(runs, server, context_tokens=2_600, calls=8)
-    assert answer.composed == "map_reduce" and answer.citations[0].quote == "The bridge was opened in 1932."
+    assert (answer.composed, answer.model_calls) == ("stuff", 1)
+    assert answer.citations[0].quote == "The bridge was opened in 1932."
 
 
 def test_no_request_is_larger_than_the_model_takes(runs: Runs) -> None:

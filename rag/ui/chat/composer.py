@@ -137,6 +137,8 @@ def _draw_pace(pace: Pace, language: Language) -> None:
         known.append(label("model_window", language, count=f"{pace.window:,}"))
     if pace.writes:
         known.append(label("model_writes", language, count=round(mean(pace.writes))))
+    if pace.waits:
+        known.append(label("model_waits", language, seconds=f"{mean(pace.waits):.1f}"))
     if known:
         st.caption(" · ".join(known))
     if pace.is_slow():
