@@ -63,6 +63,7 @@ def asked(app: App, question: str = QUESTION, mode: str = "fast", **how: Any) ->
         ("The passages do not say when it was built.", "quoted_not_found"),
         ("Penguins swim in the cold sea near Antarctica.", "quoted_unsupported"),
         ("Penguins swim in the cold sea near Antarctica. [1]", "quoted_unsupported"),
+        ("[1] Orrin mill\n[1] Orrin mill", "quoted_unsupported"),
     ],
 )
 def test_what_says_nothing_gives_way_to_quotes(tmp_path: Path, reply: str, notice: str) -> None:

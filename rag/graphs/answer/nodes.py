@@ -252,7 +252,7 @@ async def generate(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
     way, error, quoted = await write(state, passages, runtime, pieces)
     checked = await verified("".join(pieces), passages, asked(state), runtime.context, ask=error is None and not quoted)
     if error is None and not quoted and runtime.context.reasoner.kind == "chat":
-        quoted = distrusted(checked, likely)
+        quoted = distrusted(checked, passages, likely)
         if quoted and await quote(state, passages, runtime, pieces):
             way, checked = "quoted", await verified("".join(pieces), passages, asked(state), runtime.context, ask=False)
         else:

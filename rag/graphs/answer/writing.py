@@ -22,6 +22,7 @@ from rag.reasoning.questions import is_third_language
 from rag.reasoning.reasoner import RESET, Reasoner
 from rag.retrieval.answerable import DOUBT, SURE
 from rag.runs.kept import notice_of, record
+from rag.text import terms, unmarked
 from rag.types import Citation, Notice, Passage, because
 
 Written = tuple[str, ModelError | None, Notice | None]
@@ -85,14 +86,19 @@ async def quote(
     return bool(quotes)
 
 
-def distrusted(checked: Checked, likely: float) -> Notice | None:
-    """Why quotes are worth more than what a model wrote: nothing bears it out, or it found nothing where the search is
-    sure that the answer is there."""
-    if checked.citations:
+def distrusted(checked: Checked, passages: Sequence[Passage], likely: float) -> Notice | None:
+    """Why quotes are worth more than what a model wrote: nothing bears it out, it only names pages or headings, or it
+    found nothing where the search is sure that the answer is there."""
+    if checked.citations and not _names_only(checked.text, passages):
         return None
     if not checked.text.strip() or declines(checked.text):
         return Notice("quoted_not_found") if likely >= SURE else None
     return Notice("quoted_unsupported") if likely >= DOUBT else None
+
+
+def _names_only(text: str, passages: Sequence[Passage]) -> bool:
+    names = " ".join(name for one in passages for name in (one.title, *one.section))
+    return set(terms(unmarked(text))) <= set(terms(names))
 
 
 async def distilled(question: str, passages: Sequence[Passage], plan: Plan, context: LoopContext) -> Sequence[Passage]:
