@@ -4,7 +4,8 @@
 
 The naive prompt is the five best passages of the same search and one sentence of instruction, in one call. Scored are
 whether the text holds the answer that people gave, whether it cites the page that holds it, and whether a question that
-no page answers is declined; with tokens, calls and seconds, and 95 % intervals. `make model-server` starts a model.
+no page answers is declined; with 95 % intervals, and for gold and page the difference to the naive prompt, by pairs.
+Tokens, calls and seconds are means. `make model-server` starts a model. Answers go to benchmarks/out/local_model.json.
 """
 
 from __future__ import annotations
@@ -17,12 +18,14 @@ import re
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
+from benchmarks import machine, report
 from benchmarks.datasets import DEFAULT_FOLDER, find, load, spread
 from benchmarks.intervals import told
 from rag.app import App, Question
@@ -37,10 +40,7 @@ from rag.models.failures import failures
 
 _NAIVE = "Answer the question from these passages, and cite their numbers like [1]."
 _PASSAGES = 5
-_HEAD = (
-    "| way | answer holds gold | cites its page | declines the others | tokens | calls | seconds |\n"
-    "| --- | --- | --- | --- | --- | --- | --- |"
-)
+_HEAD = "|gold in answer|beside naive|cites its page|beside naive|declines the others|tokens|calls|seconds".split("|")
 _MARK = re.compile(r"\[(\d{1,2})\]")
 
 
@@ -54,6 +54,7 @@ class Scored:
     tokens: int
     calls: int
     seconds: float
+    text: str
 
 
 Ask = Callable[[dict[str, Any]], Scored]
@@ -61,6 +62,7 @@ Ask = Callable[[dict[str, Any]], Scored]
 
 def main(arguments: list[str] | None = None) -> int:
     options = _options(arguments)
+    answers: list[dict[str, Any]] = []
     for name in options.sets.split(","):
         (folder,) = find(DEFAULT_FOLDER, [name])
         data = load(folder)
@@ -70,23 +72,32 @@ def main(arguments: list[str] | None = None) -> int:
             plain = load_settings(None, rag_data_dir=Path(place), qdrant_url="", llm_base_url="", llm_model="")
             chosen = {"llm_base_url": options.address, "llm_model": options.model}
             lines = (json.dumps(page, ensure_ascii=False) for page in data.pages)
-            print(f"\n{name}: {len(answerable)} questions that a page answers, {len(others)} that none does\n{_HEAD}")
+            found: dict[str, list[Scored]] = {}
             for way in options.ways.split(","):
                 with closing(App(plain if way == "quoting" else plain.model_copy(update=chosen))) as app:
                     list(ingest_all(app.imports.ingestor("main"), list(record_sources(lines, "pages"))))
                     lines = iter(())
                     ask = _naive(app, plain.model_copy(update=chosen)) if way == "naive" else _by_app(app, way)
-                    print(_row(way, [ask(row) for row in answerable], [ask(row) for row in others]), flush=True)
+                    found[way] = [ask(row) for row in (*answerable, *others)]
+                    print(name, *_row(way, found, len(answerable)), sep=" | ", file=sys.stderr, flush=True)
+        table = report.table(_HEAD, [_row(way, found, len(answerable)) for way in found])
+        print(f"\n{name}: {len(answerable)} questions that a page answers, {len(others)} that none does\n\n{table}")
+        answers += [{"set": name, "way": way, **asdict(one)} for way, several in found.items() for one in several]
+        report.save("local_model", machine.describe(()), answers, table)
     return 0
 
 
-def _row(way: str, found: Sequence[Scored], others: Sequence[Scored]) -> str:
-    everything = [*found, *others]
-    cells = [told([one.gold for one in found]), told([one.page for one in found])]
+def _row(way: str, found: Mapping[str, Sequence[Scored]], answerable: int) -> list[str]:
+    everything, naive = found[way], found.get("naive", ()) if way != "naive" else ()
+    held, others = everything[:answerable], everything[answerable:]
+    cells = [way]
+    for score in map(attrgetter, ("gold", "page")):
+        cells.append(told(list(map(score, held))))
+        ahead = [score(one) - score(other) for one, other in zip(held, naive, strict=False)]
+        cells.append(told(ahead, signed=True) if ahead else "")
     cells.append(told([one.declined for one in others]) if others else "–")
     cells += [f"{_mean([one.tokens for one in everything]):.0f}", f"{_mean([one.calls for one in everything]):.1f}"]
-    cells.append(f"{_mean([one.seconds for one in everything]):.1f}")
-    return f"| {way} | {' | '.join(cells)} |"
+    return [*cells, f"{_mean([one.seconds for one in everything]):.1f}"]
 
 
 def _mean(values: Sequence[float]) -> float:
@@ -133,7 +144,7 @@ def _scored(row: dict[str, Any], text: str, urls: Sequence[str], tokens: int, ca
     said = squash(text)
     gold = any(squash(one) in said for one in row["answers"])
     page = any(one["url"] in urls for one in row["evidence"])
-    return Scored(float(gold), float(page), float(not text.strip() or declines(text)), tokens, calls, seconds)
+    return Scored(float(gold), float(page), float(not text.strip() or declines(text)), tokens, calls, seconds, text)
 
 
 def _options(arguments: list[str] | None) -> argparse.Namespace:
@@ -141,7 +152,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("address", nargs="?", default=os.environ.get("TEST_LLM_BASE_URL", "http://127.0.0.1:9115/v1"))
     parser.add_argument("--model", default="local")
     parser.add_argument("--sets", default="xquad-en,natural")
-    parser.add_argument("--ways", default="quoting,fast,deep,naive")
+    parser.add_argument("--ways", default="naive,quoting,fast,deep")
     parser.add_argument("--answerable", type=int, default=40)
     parser.add_argument("--others", type=int, default=20)
     return parser.parse_args(arguments)

@@ -1,0 +1,23 @@
+"""What stops searching is judged by what it would have read."""
+
+from __future__ import annotations
+
+from benchmarks.policy import Moment, Rollout, hindsight, learned, rows_of
+
+
+def rolled(gains_at: int) -> Rollout:
+    """Six searches; what tells is the second feature, which is 1 until nothing more is to be had."""
+    return [Moment((float(n), float(n < gains_at)), float(n >= gains_at)) for n in range(1, 7)]
+
+
+def test_a_stop_is_learned_from_what_tells() -> None:
+    rollouts = [rolled(place) for place in (1, 2, 3, 4) * 10]
+    stop = learned(rollouts)
+    assert [stop(rolled(place)) for place in (1, 2, 3, 4)] == [1, 2, 3, 4]
+    name, _, searches, fewer, _, beside = rows_of("set", "learned", stop, rollouts)
+    assert (name, searches, fewer, beside) == ("set", "2.50", "58%", "the same")
+
+
+def test_hindsight_stops_where_most_is_held_first() -> None:
+    assert hindsight(rolled(3)) == 3
+    assert hindsight(rolled(9)) == 1
