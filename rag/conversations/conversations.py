@@ -97,7 +97,7 @@ class TurnView:
     `stamps` are the pages of its citations as they were; `suggestions` come some time after the answer.
     `searches` is how many `Conversations.searches` knows. A running one with `waits` goes on at a person's reply.
     `scores` are the metrics of an answer that was scored. `route` is what was told of its
-    way, empty for a plain question.
+    way, empty for a plain question. A `pinned` one is listed above its conversation.
     """
 
     id: str
@@ -116,6 +116,7 @@ class TurnView:
     can_go_on: bool = False
     scores: Mapping[str, float] = field(default_factory=dict)
     route: Mapping[str, Any] = field(default_factory=dict)
+    pinned: bool = False
 
     @property
     def is_plain(self) -> bool:
@@ -262,6 +263,10 @@ class Conversations:
         turns = self._table.turns(conversation_id, owner) if conversation_id else []
         kept = (turn.answer.get("trail", {}).get("ledger", ()) for turn in reversed(turns))
         return next(filter(None, kept), ())
+
+    def pin_answer(self, turn_id: str, pinned: bool, owner: str = "") -> None:
+        """List a turn above its conversation, or no longer. Raises RagError("turn_unknown")."""
+        self._table.add_extra(self.turn(turn_id, owner).id, {"pinned": pinned})
 
     def change(self, turn_id: str, change: Change, owner: str = "") -> None:
         """Change something of a run that goes on; its nodes read it when they are next at work.
@@ -459,6 +464,7 @@ class Conversations:
             waits=tuple(Wait(**one) for one in turn.waits.get("asks", ())),
             scores=extra.get("scores", {}),
             route=extra.get("route", {}),
+            pinned=bool(extra.get("pinned")),
             can_go_on=turn.state == "interrupted" and self._runs.can_go_on(_mode_of(turn)),
         )
 

@@ -68,7 +68,8 @@ def saving(rows: Sequence[Mapping[str, Any]] | None) -> Notice:
     """Return how many sources were saved, or that saving awaits confirmation."""
     if rows is None:
         return Notice("saving_asks")
-    return Notice("saving_done", {"saved": sum(row["status"] in SAVED for row in rows), "all": len(rows)})
+    saved = sum(row["status"] in SAVED for row in rows)
+    return Notice("saving_done" if saved < len(rows) else "saving_all", {"saved": saved, "all": len(rows)})
 
 
 def saving_told(rows: Sequence[Mapping[str, Any]] | None, language: str) -> str:

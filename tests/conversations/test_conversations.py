@@ -307,6 +307,7 @@ def test_each_sees_their_own(talk: Talk) -> None:
         lambda: talk.kept.turns(asked.conversation_id, "bob"),
         lambda: talk.kept.turn(asked.turn_id, "bob"),
         lambda: talk.kept.rename(asked.conversation_id, "Mine", "bob"),
+        lambda: talk.kept.pin_answer(asked.turn_id, True, "bob"),
         lambda: talk.kept.delete(asked.conversation_id, "bob"),
         lambda: talk.kept.branch(asked.conversation_id, asked.turn_id, "bob"),
         lambda: talk.begin(SECOND, conversation_id=asked.conversation_id, owner="bob"),

@@ -393,6 +393,18 @@ def test_an_answer_is_saved_as_a_note(open_page: Open, app: FakeApp) -> None:
     assert [one.value for one in page.toast] == [label("note_saved", "en")]
 
 
+def test_a_pinned_question_is_listed_above_its_conversation(open_page: Open, app: FakeApp) -> None:
+    app.filled()
+    page = asked(open_page("chat"))
+    pin = f"pin-{app.newest}"
+    page.button(key=pin).click().run()
+    assert not page.exception
+    links = [one.value for one in page.markdown if f"#pinned-{app.newest}" in one.value]
+    assert len(links) == 1 and page.button(key=pin).label == label("talk_unpin", "en")
+    page.button(key=pin).click().run()
+    assert not any("#pinned-" in one.value for one in page.markdown)
+
+
 def test_more_than_eight_sources_fold(open_page: Open, app: FakeApp) -> None:
     page = app.filled().library("main").stored[0]
     app.cited = tuple(

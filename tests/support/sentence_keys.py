@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import rag.errors
+from rag.evaluation.metrics import METRICS
 
 ROOT = Path(__file__).resolve().parents[2]
 FILES = [ROOT / "main.py", *(file for folder in ("rag", "pages", "scripts") for file in (ROOT / folder).rglob("*.py"))]
@@ -78,8 +79,10 @@ def _values(call: ast.Call) -> frozenset[str] | None:
 
 @functools.cache
 def words() -> frozenset[str]:
-    """Return every word of the source's strings, docstrings aside."""
-    return frozenset(word for tree in trees().values() for text in _strings(tree) for word in re.findall(r"\w+", text))
+    """Return every word of the source's strings, docstrings aside, and metrics as their keys spell them."""
+    texts = [name.replace("@", "_").lower() for name in METRICS]
+    texts += [text for tree in trees().values() for text in _strings(tree)]
+    return frozenset(word for text in texts for word in re.findall(r"\w+", text))
 
 
 def _strings(tree: ast.Module) -> Iterator[str]:

@@ -46,7 +46,7 @@ def test_figures_with_intervals() -> None:
     second = {str(n): {"recall@4000": 1.0, "calls": 2.0} for n in range(20)}
     (found,) = compare([first, second], names=["recall@4000", "calls"])
     shown = texts(differences(found, "zh"))
-    assert "recall@4000" in shown and "+0.500" in shown and "+1.000" in shown
+    assert "前 4,000 字包含的证据" in shown and "+0.500" in shown and "+1.000" in shown
     assert "0.250" in texts(by_run("contains", [(HOSTILE, Estimate(0.25, 0.1, 0.4)), ("flat", Estimate(1, 1, 1))]))
 
 

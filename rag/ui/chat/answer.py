@@ -42,7 +42,7 @@ _OUTCOMES: dict[Outcome, tuple[str, str]] = {
     "failed": ("red", "error"),
     "conversation": ("blue", "forum"),
 }
-_CLOSEST = frozenset({"closest", "in_doubt"})
+_CLOSEST = frozenset({"closest", "in_doubt", "not_named"})
 _MODEL_FAILED = "quoted_model_failed"
 _LONGEST_WISH = 90
 _CUT_OFF = frozenset({"run_stopped", "turn_interrupted", "run_too_long", "budget_seconds"})

@@ -11,8 +11,9 @@ import streamlit as st
 from rag.conversations.export import export, file_name
 from rag.errors import RagError
 from rag.ui.chat.conversations import enter
+from rag.ui.chat.question import pin_of
 from rag.ui.chat.usage import usage_parts
-from rag.ui.kit.escape import escape_line
+from rag.ui.kit.escape import escape_line, shorten
 from rag.ui.kit.session import session
 from rag.ui.kit.strings import Language, label
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from rag.conversations.conversations import TurnView
     from rag.store.sql.conversation_table import Conversation
 
-_MENU = "talk-menu"
+_MENU, _LONGEST = "talk-menu", 60
 _KINDS = {"md": "markdown", "html": "html", "docx": "description", "json": "data_object"}
 
 
@@ -36,6 +37,10 @@ def draw_head(app: App, conversation: Conversation, turns: Sequence[TurnView], l
             if conversation.branch_of:
                 _draw_origin(app, conversation, language)
         _draw_menu(conversation, turns, language)
+    if pinned := [turn for turn in turns if turn.pinned]:
+        links = (f"[{escape_line(shorten(turn.question, _LONGEST))}](#{pin_of(turn.id)})" for turn in pinned)
+        with st.container(key="talk-pinned"):
+            st.markdown(f":material/keep: :gray[{label('talk_pinned', language)}] {' · '.join(links)}")
 
 
 def _draw_origin(app: App, conversation: Conversation, language: Language) -> None:

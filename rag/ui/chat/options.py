@@ -62,7 +62,7 @@ def draw_options(app: App, language: Language) -> None:
 
 
 def _height(app: App) -> int:
-    height = 560 if chat_in_use(app) else 330
+    height = 560 if chat_in_use(app) else 360
     return height + {"research": 60, "judge": 120}.get(session().mode, 0)
 
 

@@ -34,6 +34,8 @@ def draw_question(
     if st.session_state.get(_EDITED) == turn.id:
         _draw_form(app, library, turn, language, first=first)
         return
+    if turn.pinned:  # static markup with an id made of letters and digits only
+        st.html(f'<span class="place" id="{pin_of(turn.id)}"></span>')
     with st.container(key=f"question-{turn.id}"):
         st.markdown(escape(turn.question))
     with st.container(horizontal=True, horizontal_alignment="right", key=f"asked-{turn.id}", gap="small"):
@@ -42,6 +44,11 @@ def draw_question(
             st.button(title, icon=_BRANCH, type="tertiary", key=key, on_click=enter, args=(app, one.id))
         told, key = label("branch", language), f"branch-{turn.id}"
         st.button(told, icon=":material/edit:", type="tertiary", key=key, on_click=_edit, args=(turn.id,))
+
+
+def pin_of(turn_id: str) -> str:
+    """Return the address of a pinned answer in its page."""
+    return f"pinned-{turn_id}"
 
 
 def _edit(turn_id: str) -> None:

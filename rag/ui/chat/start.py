@@ -113,6 +113,7 @@ def _at_hand(app: App, library: str, language: Language) -> tuple[list[Page], li
         newest, own = latest[:_SHOWN], [page for page in latest if page.language == language][:_SHOWN]
         app.page_maps.of(library, latest)
         questions = example_questions(app, library, language) or _first_questions(app, library, own or newest)
+        questions = questions or [label("near_page", language, title=page.title) for page in newest if page.title][:2]
         st.session_state["start-at-hand"] = kept = (asked, newest, questions)
     return kept[1], kept[2]
 

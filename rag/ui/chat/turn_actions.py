@@ -119,11 +119,28 @@ def draw_actions(app: App, library: str, turn: TurnView, language: Language) -> 
             draw_regenerate(app, turn, language)
             if turn.answer is not None and turn.answer.citations:
                 _draw_save(app, library, turn, language)
+            _draw_pin(app, turn, language)
         if not turn.route:
             draw_ways(app, library, turn, language)
         # What these two do, page.js does: nothing is drawn again for it.
         quiet = (f"[:material/{icon}: {label(name, language)}](#{name}-{turn.id})" for name, icon in _QUIET.items())
         st.markdown(" ".join(quiet), width="content")
+
+
+def _draw_pin(app: App, turn: TurnView, language: Language) -> None:
+    st.button(
+        label("talk_unpin" if turn.pinned else "talk_pin", language),
+        icon=":material/keep_off:" if turn.pinned else ":material/keep:",
+        type="tertiary",
+        key=f"pin-{turn.id}",
+        help=label("answer_pin_hint", language),
+        on_click=_pin,
+        args=(app, turn),
+    )
+
+
+def _pin(app: App, turn: TurnView) -> None:
+    attempt(lambda: app.conversations.pin_answer(turn.id, not turn.pinned, session().owner))
 
 
 def _draw_save(app: App, library: str, turn: TurnView, language: Language) -> None:

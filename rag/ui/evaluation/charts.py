@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from rag.ui.kit.escape import shorten
 from rag.ui.kit.page_html import svg
+from rag.ui.kit.parts import metric_name
 from rag.ui.kit.strings import Language, label
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from rag.evaluation.evaluation import Bin
     from rag.evaluation.statistics import Estimate
 
-_ROW, _LEFT, _WIDTH, _RIGHT, _TOP, _PLOT = 30, 150, 240, 70, 26, 180
+_ROW, _LEFT, _WIDTH, _RIGHT, _TOP, _PLOT = 30, 260, 240, 70, 26, 180
 _TEXT: Final = "currentColor"
 
 
@@ -27,14 +28,15 @@ def differences(found: Sequence[Compared], language: Language) -> str:
         by = one.difference.by
         widest = max(abs(by.low), abs(by.high), 1e-9)
         places = [_LEFT + _WIDTH / 2 * (1 + value / widest) for value in (by.low, by.value, by.high)]
-        rows.append(_interval(at, one.metric.name, places, f"{by.value:+.3f}", one.difference.verdict))
+        named = metric_name(one.metric.name, language)
+        rows.append(_interval(at, named, places, f"{by.value:+.3f}", one.difference.verdict))
     height = _TOP + _ROW * len(found) + 6
     zero = f'<path d="M{middle} {_TOP - 6}V{height}" stroke="{_TEXT}" stroke-dasharray="2 3"/>'
     return _svg(height, label("compare_chart", language), zero + "".join(rows))
 
 
 def by_run(metric: str, found: Sequence[tuple[str, Estimate]]) -> str:
-    """A metric with its interval for each run, on one scale."""
+    """A metric, by its name for the reader, with its interval for each run, on one scale."""
     low, high = min(one.low for _, one in found), max(one.high for _, one in found)
     wide = (high - low) or 1.0
     rows = []
@@ -77,7 +79,7 @@ def _interval(at: int, name: str, places: Sequence[float], told: str, kind: str)
     low, value, high = places
     middle = _TOP + _ROW * at + _ROW // 2
     return (
-        f'<text x="{_LEFT - 10}" y="{middle + 4}" text-anchor="end" fill="{_TEXT}">{escape(shorten(name, 22))}</text>'
+        f'<text x="{_LEFT - 10}" y="{middle + 4}" text-anchor="end" fill="{_TEXT}">{escape(shorten(name, 40))}</text>'
         f'<g class="{kind}" fill="{_TEXT}"><path d="M{low:.1f} {middle}H{high:.1f}" stroke="{_TEXT}" stroke-width="3"/>'
         f'<circle cx="{value:.1f}" cy="{middle}" r="5"/>'
         f'<text x="{_LEFT + _WIDTH + 12}" y="{middle + 4}">{escape(told)}</text></g>'

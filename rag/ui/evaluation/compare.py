@@ -13,10 +13,10 @@ from rag.evaluation.comparison import MOST, chosen
 from rag.evaluation.evaluation import Side
 from rag.locales import say
 from rag.ui.evaluation.charts import by_run, differences, plot
-from rag.ui.evaluation.runs import draw_withheld
+from rag.ui.evaluation.runs import draw_withheld, setting_name
 from rag.ui.evaluation.side_by_side import draw_answers
 from rag.ui.kit.escape import escape_line, shorten
-from rag.ui.kit.parts import data_table, language_name, moment
+from rag.ui.kit.parts import data_table, language_name, metric_name, moment
 from rag.ui.kit.session import evaluation_of
 from rag.ui.kit.strings import Language, label
 
@@ -53,7 +53,7 @@ def draw_compare(app: App, library: str, language: Language) -> None:
         st.error(escape_line(say(error.notice, language)), icon=":material/error:")
         return
     for side, compared in zip(sides[1:], found, strict=True):
-        _draw_differences(compared, _named(app, side), _named(app, sides[0]), language)
+        _draw_differences(compared, _named(app, side, language), _named(app, sides[0], language), language)
     draw_withheld(app, sides, language)
     _draw_gate(app, sides, language)
     _draw_questions(app, sides, {case.id: case for case in cases}, ids, language)
@@ -79,15 +79,15 @@ def _sides(app: App, offered: Sequence[Side], language: Language) -> list[Side]:
         offered,
         key="compare-sides",
         max_selections=MOST,
-        format_func=lambda side: _named(app, side),
+        format_func=lambda side: _named(app, side, language),
         placeholder=label("compare_choose", language),
     )
     return picked
 
 
-def _named(app: App, side: Side) -> str:
+def _named(app: App, side: Side, language: Language) -> str:
     run = evaluation_of(app).runs.run(side.run_id)
-    return f"{shorten(run.name, 30)} · {side.setting} · {moment(run.created_at)}"
+    return f"{shorten(run.name, 30)} · {setting_name(side.setting, language)} · {moment(run.created_at)}"
 
 
 def _confined(cases: Sequence[Case], language: Language) -> tuple[list[str], list[str]]:
@@ -110,7 +110,7 @@ def _draw_differences(found: Sequence[Compared], side: str, first: str, language
     told = [one for one in found if one.metric.better and one.difference.verdict in ("better", "worse")]
     if told:
         shown = (
-            f":{_COLORS[one.difference.verdict]}-badge[{one.metric.name}: "
+            f":{_COLORS[one.difference.verdict]}-badge[{metric_name(one.metric.name, language)}: "
             f"{label('verdict_' + one.difference.verdict, language)} {one.difference.by.value:+.3f}]"
             for one in told
         )
@@ -133,7 +133,7 @@ def _row(one: Compared, language: Language) -> dict[str, Any]:
     if verdict and needed:
         verdict = f"{verdict} ({label('compare_needed', language, count=f'{needed:,}')})"
     return {
-        "metric": one.metric.name,
+        "metric": metric_name(one.metric.name, language),
         "before": round(difference.before, 4),
         "after": round(difference.after, 4),
         "by": f"{difference.by.value:+.4f}",
@@ -162,7 +162,8 @@ def _draw_gate(app: App, sides: Sequence[Side], language: Language) -> None:
         for one in checked:
             color, icon = ("green", "check_circle") if one.passes else ("red", "cancel")
             held = label("gate_held" if one.passes else "gate_broken", language)
-            st.badge(f"{one.limit.metric} · {held} · {one.loss:+}", icon=f":material/{icon}:", color=color)  # type: ignore[arg-type]
+            named = metric_name(one.limit.metric, language)
+            st.badge(f"{named} · {held} · {one.loss:+}", icon=f":material/{icon}:", color=color)  # type: ignore[arg-type]
 
 
 def _draw_questions(
@@ -173,16 +174,19 @@ def _draw_questions(
     if not metrics:
         return
     usual = next((at for at, name in enumerate(metrics) if name in _USUAL), 0)
-    metric = st.selectbox(label("compare_by", language), metrics, index=usual, key="compare-metric") or metrics[0]
+    named = label("compare_by", language)
+    how: dict[str, Any] = {"format_func": lambda name: metric_name(name, language), "key": "compare-metric"}
+    metric = st.selectbox(named, metrics, index=usual, **how) or metrics[0]
     _draw_runs(app, sides, metric, ids, language)
     pairs = [one for one in evaluation_of(app).by_difference(sides, metric, ids) if one.case_id in asked][:_WORST]
     rows = [
         {"question": asked[pair.case_id].question, **{str(n): _told(v) for n, v in enumerate(pair.values, 1)}}
         for pair in pairs
     ]
-    named = {"question": label("case_question", language)} | {str(n): side.setting for n, side in enumerate(sides, 1)}
-    how: dict[str, Any] = {"hide_index": True, "on_select": "rerun", "selection_mode": "single-row"}
-    picked = data_table(rows, key="compare-questions", column_config=named, **how)
+    columns = {str(n): setting_name(side.setting, language) for n, side in enumerate(sides, 1)}
+    columns["question"] = label("case_question", language)
+    how = {"hide_index": True, "on_select": "rerun", "selection_mode": "single-row"}
+    picked = data_table(rows, key="compare-questions", column_config=columns, **how)
     for place in picked.selection.rows:
         case = asked[pairs[place].case_id]
         found = [evaluation_of(app).runs.row(side.run_id, side.setting, case.id) for side in sides]
@@ -192,11 +196,12 @@ def _draw_questions(
 def _draw_runs(app: App, sides: Sequence[Side], metric: str, ids: Sequence[str] | None, language: Language) -> None:
     """The metric of each run with its interval, and beside what it cost."""
     found = [{one.metric.name: one.value for one in evaluation_of(app).figures(side, ids)} for side in sides]
-    told = [(side.setting, one) for side, one in zip(sides, found, strict=True) if metric in one]
-    st.image(by_run(metric, [(name, one[metric]) for name, one in told]), width="content")
+    names, named = [setting_name(side.setting, language) for side in sides], metric_name(metric, language)
+    told = [(name, one) for name, one in zip(names, found, strict=True) if metric in one]
+    st.image(by_run(named, [(name, one[metric]) for name, one in told]), width="content")
     costs = [(one["calls"].value, one[metric].value, name) for name, one in told if "calls" in one]
     if metric != "calls" and len({calls for calls, *_ in costs}) > 1:
-        st.image(plot(label("chart_cost", language, metric=metric), costs), width="content")
+        st.image(plot(label("chart_cost", language, metric=named), costs), width="content")
 
 
 def _told(value: float | None) -> str:

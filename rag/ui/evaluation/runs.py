@@ -17,7 +17,7 @@ from rag.ui.evaluation.sets import choose_set
 from rag.ui.kit.attempt import accepted, attempt
 from rag.ui.kit.choices import MODES
 from rag.ui.kit.escape import escape_line
-from rag.ui.kit.parts import data_table, duration, moment, strategy_name
+from rag.ui.kit.parts import data_table, duration, metric_name, moment, strategy_name
 from rag.ui.kit.session import chat_in_use, evaluation_of, session, whose
 from rag.ui.kit.strings import Language, label
 
@@ -116,7 +116,7 @@ def _main_figures(app: App, run: RunView, language: Language) -> list[str]:
             for name, value in means_of[setting.name].items()
             if value or name != "failed"
         ]
-        named = f":gray[{_setting_name(setting, language)}:] " if len(run.settings) > 1 else ""
+        named = f":gray[{escape_line(setting_name(setting.name, language))}:] " if len(run.settings) > 1 else ""
         lines.append(f"{named}{' · '.join(told)}")
     return lines
 
@@ -141,11 +141,12 @@ def _draw_figures(app: App, run: RunView, language: Language) -> None:
     names = [setting.name for setting in run.settings]
     setting = names[0]
     if len(names) > 1:
-        setting = st.selectbox(label("run_setting", language), names, key=f"run-setting-{run.id}") or setting
+        how: dict[str, Any] = {"format_func": partial(setting_name, language=language), "key": f"run-setting-{run.id}"}
+        setting = st.selectbox(label("run_setting", language), names, **how) or setting
     side = Side(run.id, setting)
     rows = [
         {
-            "metric": one.metric.name,
+            "metric": metric_name(one.metric.name, language),
             "value": round(one.value.value, 4),
             "interval": f"{one.value.low:.3f} – {one.value.high:.3f}",
             "judged": f"{one.n} / {one.of}",
@@ -168,11 +169,12 @@ def draw_withheld(app: App, sides: Sequence[Side], language: Language) -> None:
         st.caption(label("judge_withheld", language))
 
 
-def _setting_name(setting: Setting, language: Language) -> str:
-    if setting == CLASSIC:
+def setting_name(name: str, language: Language) -> str:
+    """`deep/dense` as "Deep, Meaning only"; the name of a library or a model stays as it is."""
+    if name == CLASSIC.name:
         return label("run_classic", language)
-    mode = label(f"mode_{setting.mode}", language)
-    return f"{mode}, {strategy_name(setting.strategy, language)}" if setting.strategy else mode
+    known = {mode: f"mode_{mode}" for mode in MODES} | {one: f"strategy_{one}" for one in STRATEGIES}
+    return ", ".join(label(known[part], language) if part in known else part for part in name.split("/"))
 
 
 def setting_choice(key: str, language: Language, *, mode: str = "fast") -> Setting:

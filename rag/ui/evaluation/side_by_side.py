@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from rag.ui.evaluation.runs import setting_choice
+from rag.ui.evaluation.runs import setting_choice, setting_name
 from rag.ui.evaluation.sets import written
 from rag.ui.kit.attempt import attempt
 from rag.ui.kit.escape import escape_line, shorten
-from rag.ui.kit.parts import data_table
+from rag.ui.kit.parts import data_table, metric_name
 from rag.ui.kit.render import answer_markdown
 from rag.ui.kit.session import evaluation_of, session, whose
 from rag.ui.kit.strings import Language, label
@@ -61,10 +61,11 @@ def draw_answers(case: Case, rows: Sequence[RowView], language: Language) -> Non
 
 
 def _draw_answer(row: RowView, language: Language) -> None:
-    st.markdown(f"`{row.setting}` :gray[{label('outcome_' + row.answer.outcome, language)}]")
+    outcome = label(f"outcome_{row.answer.outcome}", language)
+    st.markdown(f"**{escape_line(setting_name(row.setting, language))}** :gray[{outcome}]")
     if row.answer.text:
         st.markdown(answer_markdown(row.answer.text), anchors=False)
-    told = [(name, row.scores.get(name)) for name in (*_SHOWN, *_AFTER)]
+    told = [(metric_name(name, language), row.scores.get(name)) for name in (*_SHOWN, *_AFTER)]
     rows = [{"metric": name, "value": round(value, 3)} for name, value in told if value is not None]
     named = {name: label(f"figure_{name}", language) for name in ("metric", "value")}
     data_table(rows, column_config=named, hide_index=True)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from rag.app.overviews import Overview
 
 _SHOWN: Final = 5  # pages; the others are folded
+_WISHES: Final = 3  # summaries, offered where no question is known to be answered
 _LONGEST_TITLE, _LONGEST_SENTENCE = 90, 260
 _POLL_SECONDS: Final = 0.5
 
@@ -53,7 +54,8 @@ def draw_import_card(
         return
     with st.container(key=f"import-card-{key}", gap="small"):
         _draw_pages(made, len(here), language, key)
-        _draw_questions(samples or made.questions, ask, language, key)
+        wishes = [label("near_page", language, title=page.title) for page, _ in made.pages[:_WISHES] if page.title]
+        _draw_questions(samples or made.questions or wishes, ask, language, key)
 
 
 def _wait(app: App, library: str, here: Sequence[str], language: Language) -> None:

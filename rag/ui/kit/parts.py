@@ -123,6 +123,12 @@ def strategy_name(name: str, language: Language, *, reranks: bool = True) -> str
     return label(key, language) if key in sentences("en") else escape_line(name)
 
 
+def metric_name(name: str, language: Language) -> str:
+    """`token_f1` as "Token F1"; a metric without a name shows its own."""
+    key = f"metric_{name.replace('@', '_').lower()}"
+    return label(key, language) if key in sentences("en") else name
+
+
 def strategy_hint(name: str, language: Language, reranker: str = "") -> str:
     """Return a short description of the strategy, or nothing."""
     key = f"strategy_{name}_hint" if reranker or name != "rerank" else "strategy_rerank_off_hint"

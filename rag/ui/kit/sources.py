@@ -149,7 +149,7 @@ def beginning(text: str, question: str) -> str:
     """The part of a passage that holds the most of the question's words, which are highlighted."""
     left, right = _whole_rows(text, *best_window(text, term_spans(question, text), _SHOWN))
     shown = text[left:right].strip()
-    head, tail = ("…\n" if shown.startswith("|") else "…"), ("\n…" if shown.endswith("|") else "…")
+    head, tail = ("…\n" if shown.startswith(("|", "#")) else "…"), ("\n…" if shown.endswith("|") else "…")
     shown = f"{head if left else ''}{shown}{tail if right < len(text) else ''}"
     return passage_markdown(shown, *term_spans(question, shown))
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from rag.evaluation.metrics import METRICS
 from rag.ui.kit.escape import JOINER
-from rag.ui.kit.parts import short_source, site_of, strategy_hint, strategy_name
+from rag.ui.kit.parts import metric_name, short_source, site_of, strategy_hint, strategy_name
 from tests.support.odd_addresses import ODD_ADDRESSES
 
 
@@ -21,6 +22,11 @@ from tests.support.odd_addresses import ODD_ADDRESSES
 )
 def test_short_names(source: str, short: str, site: str) -> None:
     assert (short_source(source), site_of(source)) == (short, site)
+
+
+def test_every_metric_has_a_name_for_the_reader() -> None:
+    as_they_are = {name for name in METRICS if metric_name(name, "en") == name}
+    assert as_they_are == {"MRR@10", "nDCG@10"} and not any("_" in metric_name(name, "zh") for name in METRICS)
 
 
 @pytest.mark.parametrize("url", ODD_ADDRESSES)
@@ -44,5 +50,5 @@ def test_the_strategy_with_a_reranker_says_whether_one_runs() -> None:
     assert strategy_name("rerank", "en") == "Reranked"
     assert strategy_hint("rerank", "en", "judge_m") == "judge\\_m reorders the candidates"
     assert strategy_name("rerank", "en", reranks=False) == "Standard (no reranker)"
-    assert "No reranker runs" in strategy_hint("rerank", "en")
+    assert "no reranker" in strategy_hint("rerank", "en")
     assert strategy_name("mmr", "en", reranks=False) == strategy_name("mmr", "en")
