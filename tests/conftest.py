@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from rag.store.qdrant.edge.client import EdgeClient
 from rag.store.qdrant.library import Library, open_library
 from rag.web.connections import HostGates
 from rag.web.fetch import Fetcher
+from tests.support import postgres
 from tests.support.hashed_model import HashedModel
 from tests.support.page_server import PageServer
 from tests.support.quoting import builtin_model
@@ -60,8 +62,20 @@ _TOGETHER = {
     "tests/graphs/research/test_resuming.py": "killed",
     "tests/ingest/test_jobs_kill.py": "killed",
     "tests/store/test_kill.py": "killed",
+    "tests/conversations/test_checkpoints.py": "postgres",
+    "tests/conversations/test_remembered.py": "postgres",
+    "tests/evaluation/test_runs.py": "postgres",
+    "tests/evaluation/test_sets.py": "postgres",
+    "tests/store/test_conversation_table.py": "postgres",
+    "tests/store/test_database.py": "postgres",
+    "tests/store/test_feedback_table.py": "postgres",
+    "tests/store/test_job_table.py": "postgres",
+    "tests/store/test_schedule_table.py": "postgres",
+    "tests/store/test_summary_table.py": "postgres",
+    "tests/test_app_postgres.py": "postgres",
 }
-"""Files that go to one worker: each that had one would serve an app, or import all that killed processes need."""
+"""Files that go to one worker: each that had one would serve an app, import all that killed processes need, or start a
+Postgres."""
 
 
 class Together(LoadFileScheduling):
@@ -89,6 +103,38 @@ def shared() -> Iterator[Parser]:
             patch.setattr(user, "Parser", lambda **_: parser)
         yield parser
     Parser.close(parser)
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[str]:
+    """The URL of a Postgres server; without one the test is skipped, and fails in CI."""
+    with ExitStack() as stack:
+        try:
+            url = stack.enter_context(postgres.server())
+        except postgres.NoPostgresError as error:
+            if os.environ.get("CI"):
+                raise
+            pytest.skip(str(error))
+        yield url
+
+
+@pytest.fixture(scope="session")
+def postgres_template(postgres_server: str) -> Iterator[str]:
+    with postgres.template(postgres_server) as name:
+        yield name
+
+
+@pytest.fixture
+def postgres_url(postgres_server: str, postgres_template: str) -> Iterator[str]:
+    """A database of its own with the app's tables."""
+    with postgres.empty_database(postgres_server, postgres_template) as url:
+        yield url
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Path | str:
+    """Where a database for `Database` is: every test that asks runs with both."""
+    return tmp_path / "app.db" if request.param == "sqlite" else str(request.getfixturevalue("postgres_url"))
 
 
 @pytest.fixture

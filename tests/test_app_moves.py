@@ -56,7 +56,7 @@ def finish(app: App, job: str) -> None:
 
 
 def fates(app: App, job: str) -> list[str]:
-    return [item.result.status for item in app.imports.jobs.items(job, limit=-1) if item.result]
+    return [item.result.status for item in app.imports.jobs.items(job, limit=1_000) if item.result]
 
 
 @pytest.fixture

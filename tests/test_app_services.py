@@ -50,7 +50,7 @@ def add(app: App, pages: Sequence[dict[str, str]] = PAGES) -> list[str]:
     while app.imports.jobs.job(job).state == "running":
         assert time.monotonic() < deadline
         time.sleep(0.02)
-    return [item.result.status if item.result else "" for item in app.imports.jobs.items(job, limit=-1)]
+    return [item.result.status if item.result else "" for item in app.imports.jobs.items(job, limit=1_000)]
 
 
 def test_pages_are_added_and_found_by_a_service(tmp_path: Path) -> None:

@@ -67,6 +67,8 @@ PLACES: dict[str, tuple[str, ...]] = {
     "bs4": ("rag.reading",),
     "langchain_experimental": ("rag.ingest",),
     "sqlite3": ("rag.reading", "rag.store.sql"),
+    "psycopg": ("rag.store.sql.postgres",),
+    "psycopg_pool": ("rag.store.sql.postgres",),
     "qdrant_client": ("rag.store.qdrant",),
     "qdrant_edge": ("rag.store.qdrant", "rag.models"),
     "langchain_qdrant": ("rag.store.qdrant", "rag.models"),
@@ -310,9 +312,9 @@ def test_every_room_says_what_it_is_for() -> None:
 
 
 def pinned() -> set[str]:
-    files = (ROOT / "requirements.txt", *ROOT.glob("requirements-o*.txt"))  # with what is optional
+    files = (ROOT / "requirements.txt", *ROOT.glob("requirements-[op]*.txt"))  # with what is optional
     lines = [line for file in files for line in file.read_text(encoding="utf-8").splitlines()]
-    names = (line.split("#")[0].partition("==")[0].strip() for line in lines)
+    names = (re.split(r"[\[=#]", line)[0].strip() for line in lines)
     return {name.lower().replace("_", "-") for name in names if name}
 
 

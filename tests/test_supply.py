@@ -34,7 +34,7 @@ def pins(file: str) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def locked() -> dict[str, dict[str, str]]:
-    return {name: pins(f"locks/{name}.txt") for name in ("app", "torch", "office", "ocr", "dev")}
+    return {name: pins(f"locks/{name}.txt") for name in ("app", "torch", "office", "ocr", "postgres", "dev")}
 
 
 class TestLocks:
@@ -43,6 +43,7 @@ class TestLocks:
         assert pins("requirements.txt").items() <= app.items()
         assert pins("requirements-office.txt").items() <= locked["office"].items()
         assert pins("requirements-ocr.txt").items() <= locked["ocr"].items()
+        assert pins("requirements-postgres.txt").items() <= locked["postgres"].items()
         assert pins("requirements-dev.txt").items() <= {**app, **locked["dev"]}.items()
 
     def test_plain_pip_gets_the_same_versions(self, locked: dict[str, dict[str, str]]) -> None:
@@ -51,12 +52,13 @@ class TestLocks:
             **locked["torch"],
             **locked["office"],
             **locked["ocr"],
+            **locked["postgres"],
             **locked["dev"],
         }
 
     def test_every_release_has_the_hashes_of_its_files_for_every_platform(self) -> None:
         hashes = {}
-        for name in ("app", "torch", "office", "ocr", "dev"):
+        for name in ("app", "torch", "office", "ocr", "postgres", "dev"):
             for one in _PIN.finditer((ROOT / "locks" / f"{name}.txt").read_text("utf-8")):
                 hashes[one[1]] = len(_HASH.findall(one["rest"]))
         assert min(hashes.values()) >= 1
@@ -100,7 +102,9 @@ class TestInstaller:
         assert [command[-1] for command in unchecked] == ["torch==2.13.0+cpu"] * cpu
         assert all("--no-deps" in command for command in calls)
         files = {Path(one).name for command in calls for one in command if one.endswith(".txt")}
-        assert files == {"app.txt", "office.txt", "ocr.txt", "dev.txt"} | (set() if cpu else {"torch.txt"})
+        assert files == {"app.txt", "office.txt", "ocr.txt", "postgres.txt", "dev.txt"} | (
+            set() if cpu else {"torch.txt"}
+        )
 
     def test_a_large_download_is_announced_with_a_way_around_it(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, calls: list[list[str]], capsys: Any
@@ -115,7 +119,7 @@ class TestInstaller:
         installer.install_torch(tmp_path)
         assert "GB" not in capsys.readouterr().err and calls[-1][-1] == "torch==2.13.0+cpu"
 
-    @pytest.mark.parametrize("name", ["office", "ocr"])
+    @pytest.mark.parametrize("name", ["office", "ocr", "postgres"])
     def test_what_is_optional_comes_when_it_is_asked_for(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, calls: list[list[str]], name: str
     ) -> None:

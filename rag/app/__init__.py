@@ -101,7 +101,8 @@ class App:
         self.settings = settings
         _prepare(settings.rag_data_dir)
         self._client = connect(settings)
-        self._database = Database(settings.rag_data_dir / "app.sqlite3")
+        url = settings.database_url.get_secret_value()
+        self._database = Database(url or settings.rag_data_dir / "app.sqlite3")
         self.models = models or Models(settings)
         self.chats = ChatModels(settings)
         self.libraries = Libraries(self._client, settings, self.models)
@@ -110,18 +111,16 @@ class App:
         self.imports = Imports(settings, self._database, self.libraries, self.models)
         self.removals = Removals(self.libraries, self.imports)
         self.transfers = Transfers(settings.rag_data_dir / "exchange", self.libraries)
-        checkpoints = Checkpoints(
-            settings.rag_data_dir / "conversations.sqlite3", settings.checkpoint_url.get_secret_value()
-        )
+        self._checkpoints = Checkpoints(settings.rag_data_dir / "conversations.sqlite3", self._database.postgres)
         local = self.models.verifier
         self.verifier = LocalVerifier(local) if local else None
         self.langsmith = settle_langsmith(settings.trace_langsmith)
         self._traces = TracesOut(settings)
         ended = self._traces.run if settings.trace_url else None
-        self._runs = Runs(MODES, saver=checkpoints.saver, verifier=self.verifier, ended=ended)
-        self.conversations = Conversations(self._database, self._runs, checkpoints)
+        self._runs = Runs(MODES, saver=self._checkpoints.saver, verifier=self.verifier, ended=ended)
+        self.conversations = Conversations(self._database, self._runs, self._checkpoints)
         self.feedback = Feedback(self._database, self.conversations, self._traces.rate)
-        self.remembered = Remembered(settings.rag_data_dir / "remembered.sqlite3")
+        self.remembered = Remembered(self._database.postgres or settings.rag_data_dir / "remembered.sqlite3")
         self._in_flight = InFlight(self._runs.goes_on, settings.answers_per_person)
         asking = EvaluationAsking(self, self._in_flight, self._database.evaluations)
         self.evaluation = Evaluation(self._database, asking, self.feedback, settings.evaluate_answers)
@@ -154,6 +153,7 @@ class App:
         self.page_maps.close()
         self.overviews.close()
         self.remembered.close()
+        self._checkpoints.close()
         self._database.close()
         self._client.close()
 

@@ -23,6 +23,7 @@ from rag.ingest.paste import find_urls
 from rag.ingest.sources import RecordBounds, Source, full_path, path_sources, record_lines, record_sources, web_source
 from rag.locales import say
 from rag.models.hub import stored_model
+from rag.store.sql.table import ALL
 from rag.text import without_controls, without_surrogates
 from rag.types import Decision, IngestResult
 from rag.web.url_key import url_hash
@@ -99,7 +100,7 @@ def _follow(jobs: Jobs, job_id: str, options: argparse.Namespace) -> int:
     status = 0
     while True:
         job = jobs.job(job_id)
-        for item in jobs.items(job_id, limit=-1) if job.done > len(shown) else ():
+        for item in jobs.items(job_id, limit=ALL) if job.done > len(shown) else ():
             if item.result is not None and item.position not in shown:
                 shown.add(item.position)
                 status = max(status, _put_row(options, item.result))

@@ -1,26 +1,26 @@
-"""Where conversations are kept between questions: SQLite in the data folder, or the Postgres of CHECKPOINT_URL."""
+"""Where conversations are kept between questions: SQLite in the data folder, or the Postgres of DATABASE_URL."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
-from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 from rag.background import BACKGROUND
-from rag.errors import ConfigError
+from rag.conversations.postgres_checkpoints import PostgresCheckpoints
 from rag.runs.run import HISTORY
 
 if TYPE_CHECKING:
     from langgraph.checkpoint.base import BaseCheckpointSaver
     from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+
+    from rag.store.sql.postgres import Postgres
 
 _DELETE_SECONDS: Final = 10.0
 
@@ -28,18 +28,17 @@ _DELETE_SECONDS: Final = 10.0
 class Checkpoints:
     """Makes the checkpointer when it is first needed. Safe to share between threads."""
 
-    def __init__(self, path: Path, url: str = "", *, days: float = 30, megabytes: float = 500) -> None:
-        """Histories of runs are kept for `days`, and all of them within `megabytes`.
-
-        Raises ConfigError for a `url` whose package is not installed.
-        """
-        if url and find_spec("langgraph.checkpoint.postgres") is None:
-            raise ConfigError("checkpoint_package")
+    def __init__(
+        self, path: Path, postgres: Postgres | None = None, *, days: float = 30, megabytes: float = 500
+    ) -> None:
+        """Histories of runs are kept for `days`, and in SQLite within `megabytes`."""
         self._path = path
-        self._url = url
-        self._bounds = partial(_bound, days=days, megabytes=megabytes)
+        self._database = postgres
+        self._days = days
+        self._megabytes = megabytes
         self._lock = threading.Lock()
         self._saver: BaseCheckpointSaver[Any] | None = None
+        self._postgres: PostgresCheckpoints | None = None
         self._ready = False
 
     def saver(self) -> BaseCheckpointSaver[Any]:
@@ -47,10 +46,21 @@ class Checkpoints:
         from rag.conversations.saver import ConversationSaver
 
         with self._lock:
-            if self._saver is None:
-                kept = (self._postgres,) if self._url else (self._sqlite, _prune, self._bounds)
-                self._saver = ConversationSaver(*kept)
+            if self._saver is None and self._database:
+                self._postgres = kept = PostgresCheckpoints(self._database)
+                self._saver = ConversationSaver(kept.opened, kept.prune, partial(kept.bound, oldest=self._oldest))
+            elif self._saver is None:
+                bounds = partial(_bound, oldest=self._oldest, megabytes=self._megabytes)
+                self._saver = ConversationSaver(self._sqlite, _prune, bounds)
             return self._saver
+
+    def _oldest(self) -> str:
+        return first_id(time.time() - self._days * 86_400)
+
+    def close(self) -> None:
+        """Close the connections to Postgres. Blocks, as `forget`."""
+        if self._postgres is not None:
+            BACKGROUND.wait(self._postgres.close())
 
     def forget(self, conversation_id: str) -> None:
         """Remove what is kept of a conversation. Blocks, so it must not be called in the background loop."""
@@ -74,15 +84,6 @@ class Checkpoints:
             self._ready = True
             yield saver
 
-    @asynccontextmanager
-    async def _postgres(self) -> AsyncIterator[BaseCheckpointSaver[Any]]:
-        postgres = import_module("langgraph.checkpoint.postgres.aio")  # a package that most do without
-        async with postgres.AsyncPostgresSaver.from_conn_string(self._url) as saver:
-            if not self._ready:
-                await saver.setup()
-                self._ready = True
-            yield saver
-
 
 async def _prune(saver: AsyncSqliteSaver, conversation_id: str, namespace: str, newest: str) -> None:
     """SQLite's saver writes the whole state each time: ten kilobytes a turn that nothing reads again."""
@@ -95,19 +96,19 @@ async def _prune(saver: AsyncSqliteSaver, conversation_id: str, namespace: str, 
         await saver.conn.commit()
 
 
-async def _bound(saver: AsyncSqliteSaver, days: float, megabytes: float) -> None:
-    """Remove what is older than `days`, and the oldest beyond `megabytes`; the newest of a namespace always stays.
+async def _bound(saver: AsyncSqliteSaver, oldest: Callable[[], str], megabytes: float) -> None:
+    """Remove checkpoints with ids below `oldest`, and the first beyond `megabytes`; the newest of a namespace stays.
 
     What a step wrote may be there before the checkpoint that it belongs to, which is newer than all others then.
     """
-    limits = {"oldest": _first_id(time.time() - days * 86_400), "most": int(megabytes * 1_000_000)}
+    limits = {"oldest": oldest(), "most": int(megabytes * 1_000_000)}
     async with saver.lock:
         await saver.conn.execute(_OUT_OF_BOUNDS, limits)
         await saver.conn.execute(_WITHOUT_CHECKPOINT)
         await saver.conn.commit()
 
 
-def _first_id(seconds: float) -> str:
+def first_id(seconds: float) -> str:
     """The smallest id that a checkpoint made at that Unix time can have: ids are UUIDs of version 6 (RFC 9562)."""
     ticks = int(seconds * 10_000_000) + 0x01B21DD213814000
     return str(UUID(int=(ticks >> 12) << 80 | 6 << 76 | (ticks & 0xFFF) << 64))

@@ -22,7 +22,10 @@ from rag.text import split_sentences
 
 if TYPE_CHECKING:
     from langgraph.store.base import TTLConfig
+    from langgraph.store.postgres import PostgresStore
     from langgraph.store.sqlite import SqliteStore
+
+    from rag.store.sql.postgres import Postgres
 
 LONGEST: Final = 300  # characters of a note
 MOST: Final = 50  # notes of a person
@@ -61,10 +64,11 @@ class Note:
 class Remembered:
     """Safe to share between threads. `person` is the namespace: nobody reads another's. Methods raise StoreError."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, place: Path | Postgres) -> None:
+        """Keep notes in a SQLite file, or in Postgres."""
+        self._place = place
         self._lock = threading.Lock()
-        self._kept: SqliteStore | None = None
+        self._kept: SqliteStore | PostgresStore | None = None
 
     def add(self, person: str, text: str, *, lasting: bool) -> str:
         """Keep a note, for good where it is `lasting`; returns its id. Raises RagError("remembered_full")."""
@@ -89,7 +93,7 @@ class Remembered:
 
     def notes(self, person: str) -> list[Note]:
         """All of a person's, oldest first."""
-        if not person or not self._path.exists():
+        if not person or (isinstance(self._place, Path) and not self._place.exists()):
             return []
         with self._store() as store:
             found = store.search(_place(person), limit=MOST)
@@ -107,9 +111,9 @@ class Remembered:
 
     def close(self) -> None:
         with self._lock:
-            if self._kept is not None:
+            if self._kept is not None and isinstance(self._place, Path):  # Postgres's connections are the tables'
                 self._kept.conn.close()
-                self._kept = None
+            self._kept = None
 
     def _put(self, person: str, note: Note, *, lasting: bool) -> None:
         with self._store() as store:
@@ -118,17 +122,27 @@ class Remembered:
             store.put(_place(person), note.id, value, ttl=None if lasting else MINUTES)
 
     @contextmanager
-    def _store(self) -> Iterator[SqliteStore]:
+    def _store(self) -> Iterator[SqliteStore | PostgresStore]:
         """The store, opened by whoever needs it first: its import takes a moment."""
-        from langgraph.store.sqlite import SqliteStore
-
-        with failures(self._path):
+        with failures(self._place) if isinstance(self._place, Path) else self._place.failures():
             with self._lock:
                 if self._kept is None:
-                    ttl: TTLConfig = {"default_ttl": None, "refresh_on_read": True}
-                    self._kept = SqliteStore(connected(self._path), ttl=ttl)
+                    self._kept = _open(self._place)
                 store = self._kept
             yield store
+
+
+def _open(place: Path | Postgres) -> SqliteStore | PostgresStore:
+    ttl: TTLConfig = {"default_ttl": None, "refresh_on_read": True}
+    if isinstance(place, Path):
+        from langgraph.store.sqlite import SqliteStore
+
+        return SqliteStore(connected(place), ttl=ttl)
+    from langgraph.store.postgres import PostgresStore
+
+    with place.sole() as connection:
+        PostgresStore(connection).setup()
+    return PostgresStore(place.pool, ttl=ttl)
 
 
 def _place(person: str) -> tuple[str, str]:

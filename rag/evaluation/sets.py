@@ -23,6 +23,7 @@ from rag.evaluation.cases import (
 from rag.evaluation.evidence import WHOLE, covered, squash
 from rag.store.sql.database import Database
 from rag.store.sql.evaluation_table import KeptSet
+from rag.store.sql.table import ALL
 from rag.text import plain, sentence_spans, terms
 
 PageText = Callable[[str], str | None]
@@ -72,7 +73,7 @@ class Sets:
         """By its name or id."""
         return next((one for one in self.sets(library) if name in (one.name, one.id)), None)
 
-    def cases(self, set_id: str, *, approved: bool = False, offset: int = 0, limit: int = -1) -> list[Case]:
+    def cases(self, set_id: str, *, approved: bool = False, offset: int = 0, limit: int = ALL) -> list[Case]:
         """In order, `limit` of them from `offset` on; the approved ones alone, where asked for."""
         kept = self._table.cases(self._kept(set_id).id, approved=approved, offset=offset, limit=limit)
         return list(map(case_of, kept))

@@ -24,7 +24,7 @@ from rag.types import Chunk, Page, Passage, SparseVector
 
 T = TypeVar("T")
 
-AWAY = frozenset({"store_away", "store_unreachable", "store_server_full"})
+AWAY = frozenset({"store_away", "store_unreachable", "store_server_full", "postgres_away"})
 """Codes of StoreAwayError."""
 QUESTION = 10.0  # seconds for which a call is made again before whoever waits is told
 SCREEN = 3.0  # the same while a page is drawn

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import operator
 import sqlite3
+import subprocess
+import sys
 import time
-from collections.abc import AsyncGenerator
+from collections import Counter
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
+import psycopg
 import pytest
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.base.id import uuid6
@@ -17,10 +21,13 @@ from langgraph.checkpoint.conformance import checkpointer_test, validate
 from langgraph.graph import END, START, StateGraph
 
 from rag.background import BACKGROUND
-from rag.conversations import checkpoints
-from rag.conversations.checkpoints import Checkpoints
+from rag.conversations.checkpoints import Checkpoints, first_id
 from rag.conversations.saver import ConversationSaver
 from rag.runs.run import HISTORY
+from rag.store.sql.database import Database
+from tests.support import postgres
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 class Counted(TypedDict):
@@ -57,23 +64,35 @@ def rows(path: Path, table: str) -> list[tuple[str, str, str]]:
         return database.execute(f"SELECT thread_id, checkpoint_ns, checkpoint_id FROM {table}").fetchall()
 
 
-async def failures(path: Path, *, pruned: bool) -> list[str]:
-    kept = Checkpoints(path)
+@pytest.fixture(params=["sqlite", "postgres"])
+def kept(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Checkpoints]:
+    if request.param == "sqlite":
+        yield Checkpoints(tmp_path / "c.sqlite3")
+        return
+    database = Database(str(request.getfixturevalue("postgres_url")))
+    with closing(database), closing(Checkpoints(tmp_path / "unused", database.postgres)) as made:
+        yield made
 
-    @checkpointer_test(name=path.name)
+
+def failures(kept: Checkpoints, *, pruned: bool) -> list[str]:
+    """In the event loop of runs, which the connections belong to."""
+
+    @checkpointer_test(name="pruned" if pruned else "all")
     async def made() -> AsyncGenerator[BaseCheckpointSaver[Any], None]:
-        yield kept.saver() if pruned else ConversationSaver(kept._sqlite)
+        saver = kept.saver()
+        assert isinstance(saver, ConversationSaver)
+        yield saver if pruned else ConversationSaver(saver._opens)
 
-    report = await validate(made)
+    report = BACKGROUND.wait(validate(made))
     return [failure for result in report.results.values() for failure in result.failures]
 
 
-async def test_langgraphs_own_tests_pass_without_pruning(tmp_path: Path) -> None:
-    assert await failures(tmp_path / "all.sqlite3", pruned=False) == []
+def test_langgraphs_own_tests_pass_without_pruning(kept: Checkpoints) -> None:
+    assert failures(kept, pruned=False) == []
 
 
-async def test_with_pruning_only_history_is_missing(tmp_path: Path) -> None:
-    found = {failure.partition(":")[0] for failure in await failures(tmp_path / "newest.sqlite3", pruned=True)}
+def test_with_pruning_only_history_is_missing(kept: Checkpoints) -> None:
+    found = {failure.partition(":")[0] for failure in failures(kept, pruned=True)}
     earlier = {"test_put_multiple_checkpoints_same_thread", "test_put_incremental_channel_update"}
     assert found - {name for name in found if name.startswith("test_list_")} == {
         *earlier,
@@ -92,6 +111,40 @@ async def test_one_checkpoint_stays_unless_the_run_keeps_its_history(tmp_path: P
     history = [state async for state in graph(saver, inner).aget_state_history(config("told"))]
     assert history[0].values["steps"][-1] == 2
     assert len(history) == 5
+
+
+def test_in_postgres_as_much_is_pruned_as_in_the_file(postgres_url: str, tmp_path: Path) -> None:
+    expected = {"plain": 1, "told": 5, "told again": 5}
+    for days in (30, -1):
+        database = Database(postgres_url)
+        kept = Checkpoints(tmp_path / "unused", database.postgres, days=days)
+        saver = kept.saver()
+        for thread, more in (("plain", {}), ("told", {HISTORY: True}), ("told again", {HISTORY: True})):
+            run = graph(saver, inner=not more).ainvoke({"steps": []}, config(thread, **more), durability="sync")
+            BACKGROUND.wait(run)
+        kept.close()
+        database.close()
+        with psycopg.connect(postgres_url) as connection:
+            found = connection.execute("SELECT thread_id, checkpoint_ns FROM checkpoints").fetchall()
+            counts = Counter(thread for thread, namespace in found if not namespace)
+            loose = connection.execute(
+                "SELECT count(*) FROM checkpoint_blobs b WHERE NOT EXISTS (SELECT FROM checkpoints c,"
+                " jsonb_each_text(c.checkpoint -> 'channel_versions') v WHERE c.thread_id = b.thread_id"
+                " AND c.checkpoint_ns = b.checkpoint_ns AND v.key = b.channel AND v.value = b.version)"
+            ).fetchone()
+        assert counts == expected and loose == (0,)
+        expected = {"plain": 1, "told": 1, "told again": 5}
+
+
+def test_the_tables_of_checkpoints_are_made_by_six_processes_at_once(postgres_server: str) -> None:
+    program = (
+        "import sys; from pathlib import Path; from rag.conversations.checkpoints import Checkpoints;"
+        "from rag.store.sql.database import Database;"
+        "Checkpoints(Path('unused'), Database(sys.argv[1]).postgres).saver()"
+    )
+    with postgres.empty_database(postgres_server) as url:
+        children = [subprocess.Popen([sys.executable, "-c", program, url], cwd=ROOT) for _ in range(6)]
+        assert [child.wait(60) for child in children] == [0] * 6
 
 
 def test_what_a_graph_within_a_run_knew_is_read_by_its_namespace(tmp_path: Path) -> None:
@@ -127,4 +180,4 @@ async def test_what_a_step_wrote_before_its_checkpoint_is_stored_stays(tmp_path:
 
 def test_the_first_id_of_a_moment() -> None:
     now = time.time()
-    assert checkpoints._first_id(now - 1) < str(uuid6()) < checkpoints._first_id(now + 60)
+    assert first_id(now - 1) < str(uuid6()) < first_id(now + 60)

@@ -18,7 +18,7 @@ import pytest
 
 from rag.conversations.checkpoints import Checkpoints
 from rag.conversations.conversations import Asked, Asking, Conversations, PageStamp, TurnView, outdated, title_of
-from rag.errors import ConfigError, RagError, StoreError
+from rag.errors import RagError, StoreError
 from rag.graphs import MODES
 from rag.reasoning.history import searched_with
 from rag.runs.options import Question, RunOptions
@@ -368,11 +368,6 @@ def test_pages_that_changed_since_are_marked(talk: Talk) -> None:
     assert outdated(turn, {"hash1": PageStamp(1, "old")}) == {}
     assert outdated(turn, {"hash1": PageStamp(2, "new")}) == {"hash1": "newer"}
     assert outdated(turn, {}) == {"hash1": "gone"}
-
-
-def test_a_postgres_address_without_its_package_is_one_sentence(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="pip install langgraph-checkpoint-postgres"):
-        Checkpoints(tmp_path / "c.sqlite3", "postgresql://db/talk")
 
 
 def test_a_conversation_that_cannot_be_written_does_not_cost_the_answer(talk: Talk) -> None:

@@ -5,19 +5,29 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import psycopg
 import pytest
 
 from rag.conversations import remembered
 from rag.conversations.remembered import LONGEST, MOST, Remembered, wish_of
 from rag.errors import RagError, StoreError
+from rag.store.sql.database import Database
 
 BERLIN = "I work in the Berlin office"
 
 
 @pytest.fixture
-def kept(tmp_path: Path) -> Iterator[Remembered]:
-    made = Remembered(tmp_path / "remembered.sqlite3")
+def database(place: Path | str) -> Iterator[Database]:
+    opened = Database(place)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def kept(database: Database, tmp_path: Path) -> Iterator[Remembered]:
+    made = Remembered(database.postgres or tmp_path / "remembered.sqlite3")
     yield made
     made.close()
 
@@ -68,7 +78,7 @@ def test_notes_are_one_persons_and_can_be_edited_and_forgotten(kept: Remembered)
     assert [one.text for one in kept.notes("bob")] == ["secret"] and kept.notes("") == []
 
 
-def test_they_are_bounded_and_outlive_the_process(kept: Remembered, tmp_path: Path) -> None:
+def test_they_are_bounded_and_outlive_the_process(kept: Remembered) -> None:
     for number in range(MOST):
         kept.add("ann", f"{number} " + "x" * (LONGEST - 5), lasting=True)
     with pytest.raises(RagError) as error:
@@ -77,7 +87,7 @@ def test_they_are_bounded_and_outlive_the_process(kept: Remembered, tmp_path: Pa
     told = kept.told("ann")
     assert sum(map(len, told)) <= 2_000 and told[-1].startswith(f"{MOST - 1} ")
     kept.close()
-    again = Remembered(tmp_path / "remembered.sqlite3")
+    again = Remembered(kept._place)
     assert len(again.notes("ann")) == MOST
     again.close()
 
@@ -86,7 +96,8 @@ def test_a_browsers_notes_go_when_nobody_reads_them(kept: Remembered, monkeypatc
     monkeypatch.setattr(remembered, "MINUTES", -1.0)
     kept.add("browser", BERLIN, lasting=False)
     kept.add("ann", BERLIN, lasting=True)
-    with sqlite3.connect(kept._path) as db:
+    place: Any = kept._place
+    with sqlite3.connect(place) if isinstance(place, Path) else psycopg.connect(place._url) as db:
         assert [row[0] for row in db.execute("SELECT prefix FROM store")] == ["remembered.ann"]
 
 

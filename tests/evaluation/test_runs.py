@@ -23,7 +23,14 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
-def database(tmp_path: Path) -> Iterator[Database]:
+def database(place: Path | str) -> Iterator[Database]:
+    opened = Database(place)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def in_file(tmp_path: Path) -> Iterator[Database]:
     opened = Database(tmp_path / "app.sqlite3")
     yield opened
     opened.close()
@@ -122,10 +129,10 @@ def test_a_surprise_stops_one_run_and_no_other(runs: EvaluationRuns, asker: Answ
     assert ended(runs, broken, "paused").notice is not None
 
 
-def test_a_model_of_a_browser_is_not_kept(database: Database, asker: AnsweringByRule) -> None:
-    run_id = EvaluationRuns(database, asker).create("main", cases(2), SETTINGS, chat="a key")
-    assert b"a key" not in database.path.read_bytes()
-    later = EvaluationRuns(database, asker)
+def test_a_model_of_a_browser_is_not_kept(tmp_path: Path, in_file: Database, asker: AnsweringByRule) -> None:
+    run_id = EvaluationRuns(in_file, asker).create("main", cases(2), SETTINGS, chat="a key")
+    assert b"a key" not in b"".join(path.read_bytes() for path in tmp_path.glob("app.sqlite3*"))
+    later = EvaluationRuns(in_file, asker)
     later.work(run_id)
     assert (later.run(run_id).state, asker.asked) == ("paused", [])
     later.resume(run_id, "a key", begin=False)
@@ -156,7 +163,8 @@ def test_a_cancelled_or_deleted_run_is_left(runs: EvaluationRuns, asker: Answeri
         runs.create("main", [], SETTINGS)
 
 
-def test_a_run_that_is_killed_loses_and_repeats_nothing(tmp_path: Path, database: Database) -> None:
+def test_a_run_that_is_killed_loses_and_repeats_nothing(tmp_path: Path, in_file: Database) -> None:
+    database = in_file
     command = [sys.executable, "-m", "tests.support.evaluating", str(tmp_path), "60"]
     for least in (10, 40):
         process = subprocess.Popen(command, cwd=ROOT)

@@ -24,7 +24,14 @@ QUOTE = "The harbour bridge was opened to traffic in the spring of 1932."
 
 
 @pytest.fixture
-def sets(tmp_path: Path) -> Iterator[Sets]:
+def sets(place: Path | str) -> Iterator[Sets]:
+    database = Database(place)
+    yield Sets(database)
+    database.close()
+
+
+@pytest.fixture
+def sets_in_sqlite(tmp_path: Path) -> Iterator[Sets]:
     database = Database(tmp_path / "app.sqlite3")
     yield Sets(database)
     database.close()
@@ -107,8 +114,9 @@ def many(count: int) -> str:
     return "".join(f'{{"question": "When was bridge {n} of the harbour opened?"}}\n' for n in range(count))
 
 
-def test_no_transaction_writes_more_than_one_lot(sets: Sets, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_transaction_writes_more_than_one_lot(sets_in_sqlite: Sets, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever draws a page meanwhile waits for the one lock of the file."""
+    sets = sets_in_sqlite
     written: list[int] = []
     transaction = SqliteFile.transaction
 
@@ -127,8 +135,9 @@ def test_no_transaction_writes_more_than_one_lot(sets: Sets, monkeypatch: pytest
     assert sets.set_of(set_id).cases == 0
 
 
-def test_each_row_costs_the_same_however_many_there_are(sets: Sets) -> None:
+def test_each_row_costs_the_same_however_many_there_are(sets_in_sqlite: Sets) -> None:
     """The work of the database, in its own steps, for the first rows of a set and for as many behind ten thousand."""
+    sets = sets_in_sqlite
     table, steps, set_id = sets._table, [0], sets.create("main", "large")
 
     def cost(first: int, count: int) -> int:
@@ -146,10 +155,10 @@ def test_each_row_costs_the_same_however_many_there_are(sets: Sets) -> None:
     assert len(shown) == 200 and shown[0].id == "0" and steps[0] < at_first
 
 
-def test_others_get_on_while_a_set_comes_in(sets: Sets) -> None:
+def test_others_get_on_while_a_set_comes_in(sets_in_sqlite: Sets) -> None:
     """The thread that takes it in rests for most of the time: it does not keep the interpreter from drawing pages."""
     began, busy = time.monotonic(), time.thread_time()
-    sets.bring_in("main", "many", many(5_000))
+    sets_in_sqlite.bring_in("main", "many", many(5_000))
     assert time.thread_time() - busy < 0.6 * (time.monotonic() - began)
 
 
@@ -179,8 +188,8 @@ def test_what_is_shown_of_a_set_is_a_part_in_order(sets: Sets) -> None:
     assert (found.drafts, found.moved, found.lost) == (1, 0, 1)
 
 
-def test_sets_are_their_owners(tmp_path: Path) -> None:
-    database = Database(tmp_path / "app.sqlite3")
+def test_sets_are_their_owners(place: Path | str) -> None:
+    database = Database(place)
     ann, bob, everybody = Sets(database, "ann"), Sets(database, "bob"), Sets(database, None)
     hers, his = ann.create("main", "mine"), bob.create("main", "mine")
     assert hers != his and ann.create("main", "mine") == hers

@@ -42,7 +42,8 @@ def library(folder: Path) -> Iterator[Library]:
 
 
 @pytest.fixture
-def database(tmp_path: Path) -> Iterator[Database]:
-    database = Database(tmp_path / "app.db")
+def database(place: Path | str) -> Iterator[Database]:
+    """Empty tables, in SQLite and in Postgres."""
+    database = Database(place)
     yield database
     database.close()

@@ -1,9 +1,8 @@
-"""Conversations and their turns in SQLite."""
+"""Conversations and their turns."""
 
 from __future__ import annotations
 
 import time
-from pathlib import Path
 
 import pytest
 
@@ -130,8 +129,7 @@ def test_they_are_bounded_in_age_and_number(database: Database) -> None:
     assert [len(table.of_turn(turn, "")) for turn in (new, newer)] == [2, 3]
 
 
-def test_changes_of_a_running_turn_are_kept_in_order_and_go_with_it(tmp_path: Path) -> None:
-    database = Database(tmp_path / "app.db")
+def test_changes_of_a_running_turn_are_kept_in_order_and_go_with_it(database: Database) -> None:
     turn_id = database.conversations.begin_turn("c1", "main", "li", "q")
     said = [Change("skip", {"part": "乙"}), Change("budget", {"calls": 3})]
     assert [database.changes.add(turn_id, "li", change) for change in said] == [True, True]
@@ -142,4 +140,3 @@ def test_changes_of_a_running_turn_are_kept_in_order_and_go_with_it(tmp_path: Pa
     assert not database.changes.add(turn_id, "li", Change("finish"))
     database.conversations.delete("c1", "li")
     assert database.changes.of_turn(turn_id) == []
-    database.close()

@@ -1,4 +1,4 @@
-"""What people thought of answers, in SQLite."""
+"""What people thought of answers."""
 
 from __future__ import annotations
 

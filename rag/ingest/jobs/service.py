@@ -19,6 +19,7 @@ from rag.ingest.sources import BOUNDS, RecordBounds, Source
 from rag.reading.parser import READING
 from rag.store.sql.database import Database
 from rag.store.sql.job_table import Discovery, Job, JobItem, JobKind, NewItem
+from rag.store.sql.table import ALL
 from rag.text import plain
 from rag.types import Decision, Notice
 from rag.web.site_scope import MAX_DEPTH, MAX_PAGES
@@ -150,7 +151,7 @@ class Jobs:
 
     def pause_all(self, library: str) -> None:
         """Pause what runs into the library."""
-        for job in self._jobs.jobs(library, self._owner, limit=-1):
+        for job in self._jobs.jobs(library, self._owner, limit=ALL):
             if job.state == "running":
                 self.pause(job.id)
 
@@ -259,7 +260,7 @@ class Jobs:
     ) -> str:
         finding: Discovery = "" if kind == "pages" and not files else "waiting"
         given: dict[str, Any] = {"kind": kind, "title": plain(title), "options": options, "discovery": finding}
-        with self._database.transaction():
+        with self._database.transaction(alone=f"jobs of {owner}" if owner else ""):
             if owner and self._jobs.open_of(owner) >= self._per_person:
                 raise StoreError("too_many_jobs", most=self._per_person)
             job_id = self._jobs.create(library, owner, items, **given)

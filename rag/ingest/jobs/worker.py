@@ -124,7 +124,7 @@ class Worker:
 
     def _fail(self, job_id: str, notice: Notice) -> None:
         """End a job that cannot begin: each item fails with the reason."""
-        with self._turn, self._database.transaction():
+        with self._turn, self._database.transaction(alone=job_id):
             if not self._jobs.set_state(job_id, "done", notice, of=["running"]):
                 return
             self._items.skip_open(job_id, partial(told, notice=notice))

@@ -7,7 +7,6 @@ What people thought of answers is in `feedback_table`.
 from __future__ import annotations
 
 import json
-import sqlite3
 import time
 import uuid
 from collections.abc import Mapping, Sequence
@@ -15,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal, cast
 
 from rag.dates import now
-from rag.store.sql.sqlite_file import SqliteFile, Table, dump
+from rag.store.sql.table import ALL, OWNED, File, Row, Table, dump
 from rag.tracing import Span
 
 TurnState = Literal["running", "done", "interrupted"]
@@ -131,8 +130,9 @@ class ConversationTable(Table):
         with self._file.transaction() as db:
             if searches:
                 db.execute(
-                    "INSERT OR REPLACE INTO turn_searches (turn_id, library, owner, data)"
-                    " SELECT id, library, owner, ? FROM turns WHERE id = ?",
+                    "INSERT INTO turn_searches (turn_id, library, owner, data)"
+                    " SELECT id, library, owner, ? FROM turns WHERE id = ?"
+                    " ON CONFLICT (turn_id) DO UPDATE SET data = excluded.data",
                     (searches, turn_id),
                 )
             done = db.execute(
@@ -149,14 +149,14 @@ class ConversationTable(Table):
         """The owner's conversations with a report that nobody has looked at."""
         rows = self._file.rows(
             "SELECT DISTINCT c.id FROM conversations c JOIN turns t ON t.conversation_id = c.id WHERE c.library = ?"
-            " AND c.owner = ? AND instr(t.extra, '\"unread\"') > 0 AND json_extract(t.extra, '$.unread')",
+            " AND c.owner = ? AND instr(t.extra, '\"unread\"') > 0 AND json_extract(t.extra, '$.unread') IS NOT NULL",
             *(library, owner),
         )
         return [row["id"] for row in rows]
 
     def opened(self, conversation_id: str, owner: str) -> None:
         self._file.write(
-            "UPDATE turns SET extra = json_remove(extra, '$.unread') WHERE conversation_id = ? AND owner = ?"
+            "UPDATE turns SET extra = json_patch(extra, '{\"unread\": null}') WHERE conversation_id = ? AND owner = ?"
             " AND instr(extra, '\"unread\"') > 0",
             *(conversation_id, owner),
         )
@@ -165,7 +165,7 @@ class ConversationTable(Table):
         """Return time and scores of the owner's scored answers (of everybody's if None), oldest first."""
         rows = self._file.rows(
             "SELECT created_at, json_extract(extra, '$.scores') AS scores FROM turns"
-            " WHERE library = ? AND (? IS NULL OR owner = ?) AND scores IS NOT NULL ORDER BY created_at",
+            f" WHERE library = ? AND {OWNED} AND json_extract(extra, '$.scores') IS NOT NULL ORDER BY created_at",
             *(library, owner, owner),
         )
         return [(row["created_at"], json.loads(row["scores"])) for row in rows]
@@ -186,7 +186,7 @@ class ConversationTable(Table):
     def turns(self, conversation_id: str, owner: str | None = None) -> list[Turn]:
         """The turns of a conversation, oldest first; with `owner` only if it is that person's."""
         rows = self._file.rows(
-            "SELECT * FROM turns WHERE conversation_id = ? AND (? IS NULL OR owner = ?) ORDER BY rowid",
+            f"SELECT * FROM turns WHERE conversation_id = ? AND {OWNED} ORDER BY rowid",
             *(conversation_id, owner, owner),
         )
         return [_turn(row) for row in rows]
@@ -231,7 +231,7 @@ class ConversationTable(Table):
             "c.library = (SELECT library FROM conversations WHERE id = ?) AND c.owner = ?"
             " AND c.branch_of IN (SELECT id FROM turns WHERE conversation_id = ?)"
         )
-        return self._conversations(where, conversation_id, owner, conversation_id, limit=-1)
+        return self._conversations(where, conversation_id, owner, conversation_id, limit=ALL)
 
     def _conversations(self, where: str, *values: Any, limit: int = 1) -> list[Conversation]:
         rows = self._file.rows(
@@ -260,7 +260,7 @@ class ConversationTable(Table):
         """The latest answers with citations in the library, everybody's, as they are stored."""
         rows = self._file.rows(
             "SELECT answer FROM turns WHERE library = ? AND state = 'done'"
-            " AND json_array_length(answer, '$.citations') > 0 ORDER BY rowid DESC LIMIT ?",
+            " AND json_extract(answer, '$.citations[0]') IS NOT NULL ORDER BY rowid DESC LIMIT ?",
             *(library, limit),
         )
         return [json.loads(row["answer"]) for row in rows]
@@ -324,7 +324,7 @@ class ConversationTable(Table):
         return new_id
 
 
-def _turn(row: sqlite3.Row) -> Turn:
+def _turn(row: Row) -> Turn:
     return Turn(
         id=row["id"],
         conversation_id=row["conversation_id"],
@@ -346,7 +346,7 @@ def _turn(row: sqlite3.Row) -> Turn:
 class SpanTable:
     """Every method raises StoreError when the file fails."""
 
-    def __init__(self, file: SqliteFile, *, days: float = DAYS, most: int = MOST) -> None:
+    def __init__(self, file: File, *, days: float = DAYS, most: int = MOST) -> None:
         self._file = file
         self._days = days
         self._most = most
@@ -362,13 +362,13 @@ class SpanTable:
                 [(*_values(span), turn_id) for span in spans],
             )
             db.execute(
-                "DELETE FROM spans WHERE started_at < ? OR id <= (SELECT max(id) FROM spans) - ?",
+                "DELETE FROM spans WHERE started_at < ? OR rowid <= (SELECT max(rowid) FROM spans) - ?",
                 (time.time() - self._days * 86_400, self._most),
             )
 
     def of_turn(self, turn_id: str, owner: str) -> list[Span]:
         """The spans of a turn in the order in which they began; none where it is somebody else's."""
-        rows = self._file.rows("SELECT * FROM spans WHERE turn_id = ? AND owner = ? ORDER BY id", turn_id, owner)
+        rows = self._file.rows("SELECT * FROM spans WHERE turn_id = ? AND owner = ? ORDER BY rowid", turn_id, owner)
         return [
             Span(
                 *(row["name"], row["kind"], row["parent"], row["span_id"], row["started_at"], row["ended_at"]),
@@ -403,7 +403,7 @@ class ChangeTable(Table):
 
     def of_turn(self, turn_id: str) -> list[Change]:
         """All of them, oldest first."""
-        rows = self._file.rows("SELECT kind, data FROM turn_changes WHERE turn_id = ? ORDER BY id", turn_id)
+        rows = self._file.rows("SELECT kind, data FROM turn_changes WHERE turn_id = ? ORDER BY rowid", turn_id)
         return [Change(row["kind"], json.loads(row["data"])) for row in rows]
 
 

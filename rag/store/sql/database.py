@@ -1,9 +1,12 @@
-"""Jobs, schedules, conversations, feedback, evaluations and summaries in one SQLite file under the data folder."""
+"""Jobs, schedules, conversations, feedback, evaluations and summaries: in a SQLite file, or in Postgres."""
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from rag.errors import ConfigError
 from rag.store.sql.conversation_table import (
     Change,
     ChangeTable,
@@ -20,28 +23,36 @@ from rag.store.sql.schedule_table import Schedule, ScheduleTable
 from rag.store.sql.sqlite_file import SqliteFile
 from rag.store.sql.summary_table import SummaryTable
 
+if TYPE_CHECKING:
+    from rag.store.sql.postgres import Postgres
+
 __all__ = ["Change", "Conversation", "Database", "Job", "JobItem", "Schedule", "Turn"]
 
 
-class Database(SqliteFile):
-    """The file with its tables. Safe to share between threads and processes."""
+class Database:
+    """The tables. Safe to share between threads and processes."""
 
-    def __init__(self, path: Path) -> None:
-        """Open or create the file at `path`. StoreError when another version of the program wrote it."""
-        super().__init__(path)
-        self.items = ItemTable(self)
-        self.jobs = JobTable(self, self.items)
-        self.files = FileTable(self)
-        self.schedules = ScheduleTable(self)
-        self.conversations = ConversationTable(self)
-        self.changes = ChangeTable(self)
-        self.spans = SpanTable(self)
-        self.feedback = FeedbackTable(self)
-        self.routes = RouteTable(self)
-        self.cases = CaseTable(self)
-        self.evaluations = RunTable(self)
-        self.labels = LabelTable(self)
-        self.summaries = SummaryTable(self)
+    def __init__(self, place: Path | str) -> None:
+        """Open or create the SQLite file at a path, or the tables in Postgres at a URL.
+
+        StoreError if another version of the program created them, ConfigError without the packages for Postgres.
+        """
+        self.postgres = _postgres(place) if isinstance(place, str) else None
+        file = self.postgres or SqliteFile(Path(place))
+        self.rows, self.transaction, self.close = file.rows, file.transaction, file.close
+        self.items = ItemTable(file)
+        self.jobs = JobTable(file, self.items)
+        self.files = FileTable(file)
+        self.schedules = ScheduleTable(file)
+        self.conversations = ConversationTable(file)
+        self.changes = ChangeTable(file)
+        self.spans = SpanTable(file)
+        self.feedback = FeedbackTable(file)
+        self.routes = RouteTable(file)
+        self.cases = CaseTable(file)
+        self.evaluations = RunTable(file)
+        self.labels = LabelTable(file)
+        self.summaries = SummaryTable(file)
 
     def forget_library(self, library: str) -> None:
         """Remove all that is kept of a library, everybody's."""
@@ -49,3 +60,11 @@ class Database(SqliteFile):
         with self.transaction() as db:
             for table in ("route_choices", "feedback", "conversations", "schedules", "jobs", "summaries", *evaluations):
                 db.execute(f"DELETE FROM {table} WHERE library = ?", (library,))
+
+
+def _postgres(url: str) -> Postgres:
+    if find_spec("psycopg") is None or find_spec("psycopg_pool") is None:
+        raise ConfigError("postgres_package")
+    from rag.store.sql.postgres import Postgres  # a package that most do without
+
+    return Postgres(url)

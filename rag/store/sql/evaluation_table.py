@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 import time
 import uuid
 import zlib
@@ -15,7 +14,8 @@ from typing import Any, Final, Literal
 from rag.background import paced
 from rag.dates import now
 from rag.errors import RagError
-from rag.store.sql.sqlite_file import Table, dump
+from rag.store.sql.table import ALL, OWNED, Table, dump
+from rag.store.sql.table import Row as SqlRow
 
 LOT: Final = 500
 """Rows that one transaction writes."""
@@ -33,10 +33,6 @@ class KeptSet:
     updated_at: str
 
 
-# Reads take the owner: nobody else's come back; None asks for everybody's.
-_OWNED: Final = "(? IS NULL OR owner = ?)"
-
-
 @dataclass(frozen=True, slots=True)
 class Counts:
     """The numbers of cases and drafts in a set, and of cases whose page has changed (`moved`) or no longer says it
@@ -50,10 +46,18 @@ class Counts:
 
 _PUT: Final = (
     "INSERT INTO evaluation_cases (position, case_id, data, draft, moved, lost, set_id, library, owner)"
-    " SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, s.id, s.library, s.owner"
-    " FROM evaluation_sets s, json_each(?) WHERE s.id = ?"
+    " SELECT CAST(json_extract(value, '$[0]') AS INTEGER), json_extract(value, '$[1]'), json_extract(value, '$[2]'),"
+    " CAST(json_extract(value, '$[3]') AS INTEGER), CAST(json_extract(value, '$[4]') AS INTEGER),"
+    " CAST(json_extract(value, '$[5]') AS INTEGER), s.id, s.library, s.owner"
+    " FROM evaluation_sets s, json_each(?, '$') WHERE s.id = ?"
     " ON CONFLICT (set_id, case_id) DO UPDATE SET"
     " data = excluded.data, draft = excluded.draft, moved = excluded.moved, lost = excluded.lost"
+)
+
+
+_ADD_SET: Final = (
+    "INSERT INTO evaluation_sets (id, library, owner, name, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?)"
+    " ON CONFLICT DO NOTHING"
 )
 
 
@@ -63,7 +67,7 @@ class CaseTable(Table):
     def add_set(self, library: str, owner: str, name: str) -> str:
         """Make an empty set, or find the owner's of that name; returns its id."""
         values = (uuid.uuid4().hex, library, owner, name, now(), now())
-        self._file.write("INSERT OR IGNORE INTO evaluation_sets VALUES (?, ?, ?, ?, ?, ?)", *values)
+        self._file.write(_ADD_SET, *values)
         found = self._file.rows(
             "SELECT id FROM evaluation_sets WHERE library = ? AND owner = ? AND name = ?", library, owner, name
         )
@@ -71,11 +75,11 @@ class CaseTable(Table):
 
     def sets(self, library: str, owner: str | None = None) -> list[KeptSet]:
         """Those of the library, by name."""
-        statement = f"SELECT * FROM evaluation_sets WHERE library = ? AND {_OWNED} ORDER BY name, rowid"
+        statement = f"SELECT * FROM evaluation_sets WHERE library = ? AND {OWNED} ORDER BY name, rowid"
         return [KeptSet(**dict(row)) for row in self._file.rows(statement, library, owner, owner)]
 
     def set_of(self, set_id: str, owner: str | None = None) -> KeptSet | None:
-        rows = self._file.rows(f"SELECT * FROM evaluation_sets WHERE id = ? AND {_OWNED}", set_id, owner, owner)
+        rows = self._file.rows(f"SELECT * FROM evaluation_sets WHERE id = ? AND {OWNED}", set_id, owner, owner)
         return KeptSet(**dict(rows[0])) if rows else None
 
     def delete(self, set_id: str) -> None:
@@ -89,7 +93,8 @@ class CaseTable(Table):
         """
         last = self._file.rows("SELECT coalesce(max(position), 0) FROM evaluation_cases WHERE set_id = ?", set_id)[0][0]
         rows = paced(
-            ([place, case_id, dump(data), *_states(data)] for place, (case_id, data) in enumerate(cases, last + 1)), LOT
+            ([place, case_id, dump(data), *_states(data)] for place, (case_id, data) in enumerate(cases, last + 1)),
+            LOT,
         )
         while lot := list(islice(rows, LOT)):
             given = dump(lot)
@@ -104,7 +109,7 @@ class CaseTable(Table):
                 db.executemany("DELETE FROM evaluation_cases WHERE set_id = ? AND case_id = ?", lot)
                 db.execute("UPDATE evaluation_sets SET updated_at = ? WHERE id = ?", (now(), set_id))
 
-    def cases(self, set_id: str, *, approved: bool = False, offset: int = 0, limit: int = -1) -> list[Row]:
+    def cases(self, set_id: str, *, approved: bool = False, offset: int = 0, limit: int = ALL) -> list[Row]:
         """In order, `limit` of them from `offset` on; the approved ones alone, where asked for."""
         rows = self._file.rows(  # `+` has the index of the order taken, and not that of the states
             "SELECT data FROM evaluation_cases WHERE set_id = ? AND +draft <= ? ORDER BY position LIMIT ? OFFSET ?",
@@ -126,10 +131,10 @@ class CaseTable(Table):
         return Counts(*row)
 
 
-def _states(case: Row) -> tuple[bool, bool, bool]:
-    """Whether it is a draft, and whether pages say its evidence in other words, or no longer."""
+def _states(case: Row) -> tuple[int, int, int]:
+    """1 or 0: whether it is a draft, and whether pages say its evidence in other words, or no longer."""
     states = {one.get("state") for one in case.get("evidence", ())}
-    return case.get("status") == "draft", "moved" in states, "lost" in states
+    return int(case.get("status") == "draft"), int("moved" in states), int("lost" in states)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,12 +186,12 @@ class RunTable(Table):
         return run_id
 
     def run(self, run_id: str, owner: str | None = None) -> KeptRun | None:
-        rows = self._file.rows(f"{_RUN} WHERE id = ? AND {_OWNED}", run_id, owner, owner)
+        rows = self._file.rows(f"{_RUN} WHERE id = ? AND {OWNED}", run_id, owner, owner)
         return _run(rows[0]) if rows else None
 
     def runs(self, library: str, owner: str | None = None) -> list[KeptRun]:
         """Those of the library, newest first."""
-        statement = f"{_RUN} WHERE library = ? AND {_OWNED} ORDER BY created_at DESC, rowid DESC"
+        statement = f"{_RUN} WHERE library = ? AND {OWNED} ORDER BY created_at DESC, rowid DESC"
         return [_run(row) for row in self._file.rows(statement, library, owner, owner)]
 
     def running(self) -> list[KeptRun]:
@@ -226,13 +231,14 @@ class RunTable(Table):
     def spend(self, library: str, owner: str, answers: int, most: int) -> bool:
         """Count answers of today (UTC) as this person's; False, and nothing is counted, where there are too many."""
         day = now()[:10]
-        with self._file.transaction() as db:
+        with self._file.transaction(alone=f"answers of {owner}") as db:
             statement = "SELECT coalesce(sum(answers), 0) FROM evaluation_usage WHERE owner = ? AND day = ?"
-            if db.execute(statement, (owner, day)).fetchone()[0] + answers > most:
+            if db.execute(statement, (owner, day)).fetchall()[0][0] + answers > most:
                 return False
             db.execute(
                 "INSERT INTO evaluation_usage (library, owner, day, answers) VALUES (?, ?, ?, ?)"
-                " ON CONFLICT (owner, day, library) DO UPDATE SET answers = answers + excluded.answers",
+                " ON CONFLICT (owner, day, library) DO UPDATE"
+                " SET answers = evaluation_usage.answers + excluded.answers",
                 (library, owner, day, answers),
             )
         return True
@@ -240,8 +246,8 @@ class RunTable(Table):
     def add_row(self, run_id: str, row: KeptRow) -> bool:
         """Keep a row; False where there is one, or the run is gone."""
         return self._file.write(
-            "INSERT OR IGNORE INTO evaluation_rows SELECT id, ?, ?, library, owner, ?, ?, ?"
-            " FROM evaluation_runs WHERE id = ?",
+            "INSERT INTO evaluation_rows (run_id, setting, case_id, library, owner, created_at, scores, data)"
+            " SELECT id, ?, ?, library, owner, ?, ?, ? FROM evaluation_runs WHERE id = ? ON CONFLICT DO NOTHING",
             *(row.setting, row.case_id, now(), dump(row.scores), _packed(row.data), run_id),
         )
 
@@ -259,7 +265,7 @@ class RunTable(Table):
 
     def means(self, run_id: str, names: Sequence[str]) -> dict[str, dict[str, float]]:
         """The means of these scores by setting, of the questions that have them."""
-        columns = ", ".join("avg(json_extract(scores, ?))" for _ in names)
+        columns = ", ".join("avg(CAST(json_extract(scores, ?) AS DOUBLE PRECISION))" for _ in names)
         asked = f"SELECT setting, {columns} FROM evaluation_rows WHERE run_id = ? GROUP BY setting"
         rows = self._file.rows(asked, *(f'$."{name}"' for name in names), run_id)
         return {row[0]: {name: row[at] for at, name in enumerate(names, 1) if row[at] is not None} for row in rows}
@@ -269,11 +275,11 @@ class RunTable(Table):
         return [_row(row) for row in self._file.rows(statement, run_id, setting)]
 
 
-def _run(row: sqlite3.Row) -> KeptRun:
+def _run(row: SqlRow) -> KeptRun:
     return KeptRun(**{**dict(row), "data": json.loads(row["data"])})
 
 
-def _row(row: sqlite3.Row) -> KeptRow:
+def _row(row: SqlRow) -> KeptRow:
     return KeptRow(row["setting"], row["case_id"], json.loads(row["scores"]), _unpacked(row["data"]))
 
 
@@ -292,20 +298,20 @@ class LabelTable(Table):
         """Queue items (id, what the judge said, the thing itself) that are not known yet."""
         with self._file.transaction() as db:
             db.executemany(
-                "INSERT OR IGNORE INTO evaluation_labels (id, library, owner, created_at, judged, data)"
-                " VALUES (?, ?, ?, ?, ?, ?)",
+                "INSERT INTO evaluation_labels (id, library, owner, created_at, judged, data)"
+                " VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
                 [(one, library, owner, now(), judged, dump(data)) for one, judged, data in items],
             )
 
     def label(self, item_id: str, label: str, owner: str | None = None) -> None:
         """Note what a person says; "" takes it back. Raises RagError("label_unknown")."""
-        statement = f"UPDATE evaluation_labels SET label = ? WHERE id = ? AND {_OWNED}"
+        statement = f"UPDATE evaluation_labels SET label = ? WHERE id = ? AND {OWNED}"
         if not self._file.write(statement, label, item_id, owner, owner):
             raise RagError("label_unknown")
 
     def items(self, library: str, *, labelled: bool, owner: str | None = None) -> list[Row]:
         """{"id", "judged", "label", …}, oldest first."""
         sign = "<>" if labelled else "="
-        statement = f"SELECT * FROM evaluation_labels WHERE library = ? AND label {sign} '' AND {_OWNED} ORDER BY rowid"
+        statement = f"SELECT * FROM evaluation_labels WHERE library = ? AND label {sign} '' AND {OWNED} ORDER BY rowid"
         rows = self._file.rows(statement, library, owner, owner)
         return [{**json.loads(row["data"]), **{key: row[key] for key in ("id", "judged", "label")}} for row in rows]

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from rag.dates import now
-from rag.store.sql.sqlite_file import Table, dump
+from rag.store.sql.table import OWNED, Table, dump
 
 
 class FeedbackTable(Table):
@@ -26,7 +26,7 @@ class FeedbackTable(Table):
         `data` may hold a reason, a correction, the settings. Returns its id.
         """
         feedback_id = uuid.uuid4().hex
-        with self._file.transaction() as db:
+        with self._file.transaction(alone=turn_id) as db:
             db.execute("DELETE FROM feedback WHERE turn_id = ? AND owner = ?", (turn_id, owner))
             db.execute(
                 "INSERT INTO feedback (id, turn_id, library, owner, created_at, rating, data)"
@@ -51,7 +51,7 @@ class FeedbackTable(Table):
     def of_library(self, library: str, owner: str | None = None) -> list[dict[str, Any]]:
         """Everything said about answers of the library, oldest first; with `owner` only by that person."""
         rows = self._file.rows(
-            "SELECT * FROM feedback WHERE library = ? AND (? IS NULL OR owner = ?) ORDER BY rowid",
+            f"SELECT * FROM feedback WHERE library = ? AND {OWNED} ORDER BY rowid",
             *(library, owner, owner),
         )
         return [{**dict(row), "data": json.loads(row["data"])} for row in rows]

@@ -6,14 +6,13 @@ Their items are one source each, from waiting to its one result.
 from __future__ import annotations
 
 import json
-import sqlite3
 import uuid
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, cast
 
 from rag.dates import now
-from rag.store.sql.sqlite_file import SqliteFile, Table, dump
+from rag.store.sql.table import ALL, OWNED_OR_SHARED, File, Row, Session, Table, dump
 from rag.types import Decision, IngestResult, Notice, Stage
 
 _SHOWN = "position, source, url, url_hash, depth, parent, stage, decision, attempts, started_at, finished_at, result"
@@ -69,7 +68,7 @@ class ItemTable(Table):
     def append(self, job_id: str, items: Iterable[NewItem]) -> int:
         """Add items to a running or paused job; returns how many were new to it."""
         added = 0
-        with self._file.transaction() as db:
+        with self._file.transaction(alone=job_id) as db:
             row = db.execute(
                 "SELECT library, owner, (SELECT coalesce(max(position) + 1, 0) FROM job_items WHERE job_id = jobs.id)"
                 " AS next FROM jobs WHERE id = ? AND state IN ('running', 'paused')",
@@ -84,7 +83,8 @@ class ItemTable(Table):
     def begin(self, job_id: str, position: int) -> None:
         """Count an attempt; the first one since it was last queued notes the time."""
         self._file.write(
-            "UPDATE job_items SET attempts = attempts + 1, started_at = iif(started_at = '', ?, started_at)"
+            "UPDATE job_items SET attempts = attempts + 1,"
+            " started_at = CASE started_at WHEN '' THEN ? ELSE started_at END"
             " WHERE job_id = ? AND position = ? AND result IS NULL",
             *(now(), job_id, position),
         )
@@ -102,7 +102,7 @@ class ItemTable(Table):
 
     def skip_open(self, job_id: str, result: Callable[[JobItem], IngestResult], spared: Collection[int] = ()) -> int:
         """Give every item that has no result the one that `result` makes, but for those of `spared`."""
-        with self._file.transaction() as db:
+        with self._file.transaction(alone=job_id) as db:
             items = [item for item in self.open(job_id) if item.position not in spared]
             return sum(_finish(db, job_id, item.position, result(item)) for item in items)
 
@@ -136,8 +136,8 @@ class ItemTable(Table):
         with self._file.transaction() as db:
             given = (library, owner, owner, reading)
             found = db.execute(f"SELECT DISTINCT job_id FROM job_items WHERE {_KEPT_FILES}", given).fetchall()
-            again = f"{_REQUEUE} decision = '', payload = json_set(payload, '$.reading', ?) WHERE {_KEPT_FILES}"
-            db.execute(again, (reading, *given))
+            again = f"{_REQUEUE} decision = '', payload = json_patch(payload, ?) WHERE {_KEPT_FILES}"
+            db.execute(again, (dump({"reading": reading}), *given))
             return [row["job_id"] for row in found]
 
     def all_wait(self, job_id: str) -> None:
@@ -160,7 +160,7 @@ class ItemTable(Table):
         )
         return _item(rows[0]) if rows else None
 
-    def items(self, job_id: str, offset: int = 0, limit: int = -1, statuses: Sequence[str] = ()) -> list[JobItem]:
+    def items(self, job_id: str, offset: int = 0, limit: int = ALL, statuses: Sequence[str] = ()) -> list[JobItem]:
         """Items in order, `limit` of them from `offset` on; of these `statuses` only, "" for those without result."""
         chosen = f" AND status IN ({', '.join('?' * len(statuses))})" if statuses else ""
         rows = self._file.rows(
@@ -172,7 +172,7 @@ class ItemTable(Table):
         )
         return [_item(row) for row in rows]
 
-    def open(self, job_id: str, limit: int = -1) -> list[JobItem]:
+    def open(self, job_id: str, limit: int = ALL) -> list[JobItem]:
         """The first `limit` items without a result, with their `kind`."""
         kind = "coalesce(json_extract(payload, '$.kind'), '') AS kind"
         rows = self._file.rows(
@@ -194,6 +194,8 @@ class ItemTable(Table):
     def counts(self, job_ids: Sequence[str]) -> dict[str, dict[str, int]]:
         """For each job how many items have which status; "" counts those without a result."""
         found: dict[str, dict[str, int]] = {job_id: {} for job_id in job_ids}
+        if not found:
+            return found
         rows = self._file.rows(
             "SELECT job_id, status, count(*) AS number FROM job_items"
             f" WHERE job_id IN ({', '.join('?' * len(job_ids))}) GROUP BY job_id, status",
@@ -217,13 +219,13 @@ class ItemTable(Table):
 
 
 _KEPT_FILES = (
-    "library = ? AND (? IS NULL OR owner IN (?, '')) AND data IS NOT NULL AND result IS NOT NULL"
-    " AND coalesce(json_extract(payload, '$.reading'), 0) < ?"
+    f"library = ? AND {OWNED_OR_SHARED} AND data IS NOT NULL AND result IS NOT NULL"
+    " AND coalesce(CAST(json_extract(payload, '$.reading') AS INTEGER), 0) < ?"
 )
 _REQUEUE = "UPDATE job_items SET result = NULL, status = '', stage = 'waiting', started_at = '', finished_at = '',"
 
 
-def _insert(db: sqlite3.Connection, place: tuple[str, str, str, int], item: NewItem) -> int:
+def _insert(db: Session, place: tuple[str, str, str, int], item: NewItem) -> int:
     done = item.result is not None
     row = {
         "url": item.url,
@@ -244,7 +246,7 @@ def _insert(db: sqlite3.Connection, place: tuple[str, str, str, int], item: NewI
     return db.execute(f"{statement} WHERE url_hash <> '' DO NOTHING", (*place, item.source, *row.values())).rowcount
 
 
-def _finish(db: sqlite3.Connection, job_id: str, position: int, result: IngestResult) -> bool:
+def _finish(db: Session, job_id: str, position: int, result: IngestResult) -> bool:
     kept = result.status in _KEEPS or bool(result.choices)
     forgotten = "" if kept else ", payload = NULL, data = NULL"
     ended = db.execute(
@@ -255,7 +257,7 @@ def _finish(db: sqlite3.Connection, job_id: str, position: int, result: IngestRe
     return bool(ended.rowcount)
 
 
-def _item(row: sqlite3.Row) -> JobItem:
+def _item(row: Row) -> JobItem:
     fields = dict(row)
     kept = fields.pop("result")
     return JobItem(**fields, result=_result(json.loads(kept)) if kept else None)
@@ -299,7 +301,7 @@ class Job:
 class JobTable:
     """Every method raises StoreError when the file fails."""
 
-    def __init__(self, file: SqliteFile, items: ItemTable) -> None:
+    def __init__(self, file: File, items: ItemTable) -> None:
         self._file = file
         self._items = items
 
@@ -332,7 +334,7 @@ class JobTable:
     def jobs(self, library: str, owner: str | None = None, limit: int = 20, offset: int = 0) -> list[Job]:
         """The library's latest jobs, newest first; with `owner` that person's, and those of nobody in particular."""
         rows = self._file.rows(
-            "SELECT * FROM jobs WHERE library = ? AND (? IS NULL OR owner IN (?, ''))"
+            f"SELECT * FROM jobs WHERE library = ? AND {OWNED_OR_SHARED}"
             " ORDER BY created_at DESC, rowid DESC LIMIT ? OFFSET ?",
             *(library, owner, owner, limit, offset),
         )
@@ -378,12 +380,14 @@ class JobTable:
 
     def end_if_done(self, job_id: str) -> bool:
         """Call a running job done if nothing of it is left to do."""
-        return self._file.write(
-            "UPDATE jobs SET state = 'done', finished_at = ? WHERE id = ? AND state = 'running'"
-            " AND discovery <> 'waiting'"
-            " AND NOT EXISTS (SELECT 1 FROM job_items WHERE job_id = jobs.id AND result IS NULL)",
-            *(now(), job_id),
-        )
+        with self._file.transaction(alone=job_id) as db:  # no item is added meanwhile
+            ended = db.execute(
+                "UPDATE jobs SET state = 'done', finished_at = ? WHERE id = ? AND state = 'running'"
+                " AND discovery <> 'waiting'"
+                " AND NOT EXISTS (SELECT 1 FROM job_items WHERE job_id = jobs.id AND result IS NULL)",
+                (now(), job_id),
+            )
+            return ended.rowcount > 0
 
     def set_discovery(self, job_id: str, discovery: Discovery, notice: Notice | None = None) -> None:
         """Note how far the search for addresses is; the notice is replaced, by none if none is given."""
@@ -394,12 +398,12 @@ class JobTable:
         """Remove the job with its items; what it took in stays in the library."""
         self._file.write("DELETE FROM jobs WHERE id = ?", job_id)
 
-    def _counted(self, rows: list[sqlite3.Row]) -> list[Job]:
+    def _counted(self, rows: Sequence[Row]) -> list[Job]:
         counts = self._items.counts([row["id"] for row in rows])
         return [_job(row, counts[row["id"]]) for row in rows]
 
 
-def _job(row: sqlite3.Row, counts: Mapping[str, int]) -> Job:
+def _job(row: Row, counts: Mapping[str, int]) -> Job:
     fields = dict(row)
     options, notice = json.loads(fields.pop("options")), fields.pop("notice")
     told = Notice(**json.loads(notice)) if notice else None

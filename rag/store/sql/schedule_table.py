@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from rag.dates import now
-from rag.store.sql.sqlite_file import Table, dump
+from rag.store.sql.table import Row, Table, dump
 
 Scope = Literal["all", "site", "pages"]
 
@@ -83,6 +82,6 @@ class ScheduleTable(Table):
         self._file.write("DELETE FROM schedules WHERE id = ?", schedule_id)
 
 
-def _schedule(row: sqlite3.Row) -> Schedule:
+def _schedule(row: Row) -> Schedule:
     fields = dict(row)
     return Schedule(**{**fields, "url_hashes": tuple(json.loads(fields["url_hashes"]))})

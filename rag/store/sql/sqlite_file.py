@@ -1,22 +1,18 @@
-"""One SQLite file, opened, given its tables and shared between threads; who reads and writes them is next door."""
+"""One SQLite file, opened, with its tables, and shared between threads."""
 
 from __future__ import annotations
 
-import json
 import sqlite3
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from threading import RLock
 from typing import Any
 
 from rag.errors import StoreError
-from rag.text import without_surrogates
+from rag.store.sql.table import TABLES, VERSION
 
-VERSION = 12
-"""Raise it with every change of tables.sql: a file with another version is refused."""
-
-_TABLES = Path(__file__).with_name("tables.sql")
 _BUSY_MS = 10_000
 
 
@@ -32,7 +28,7 @@ class SqliteFile:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._db = sqlite3.connect(path, timeout=_BUSY_MS / 1000, check_same_thread=False)
             self._db.row_factory = sqlite3.Row
-            self._db.execute("PRAGMA journal_mode=WAL")
+            _keep_log(self._db)
             self._db.execute("PRAGMA synchronous=NORMAL")
             self._db.execute("PRAGMA foreign_keys=ON")
             _ensure_tables(self._db, path)
@@ -51,8 +47,11 @@ class SqliteFile:
             return db.execute(statement, values).rowcount > 0
 
     @contextmanager
-    def transaction(self) -> Iterator[sqlite3.Connection]:
-        """All of the block or nothing; a transaction inside another belongs to that one."""
+    def transaction(self, alone: str = "") -> Iterator[sqlite3.Connection]:
+        """Do all of the block or nothing; a transaction inside another belongs to that one.
+
+        Threads wait for each other in any case; `alone` holds off other processes before the first read, too.
+        """
         with self._lock, failures(self.path):
             if self._depth:
                 yield self._db
@@ -60,16 +59,24 @@ class SqliteFile:
             self._depth += 1
             try:
                 with self._db:
+                    if alone:
+                        self._db.execute("BEGIN IMMEDIATE")
                     yield self._db
             finally:
                 self._depth -= 1
 
 
-class Table:
-    """Rows of one kind in a file. Every method raises StoreError when the file fails."""
-
-    def __init__(self, file: SqliteFile) -> None:
-        self._file = file
+def _keep_log(db: sqlite3.Connection) -> None:
+    """Write to a log first, beside which others can read. SQLite does not wait for another process that begins so."""
+    end = time.monotonic() + _BUSY_MS / 1000
+    while True:
+        try:
+            db.execute("PRAGMA journal_mode=WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > end:
+                raise
+            time.sleep(0.02)
 
 
 def _ensure_tables(db: sqlite3.Connection, path: Path) -> None:
@@ -77,7 +84,7 @@ def _ensure_tables(db: sqlite3.Connection, path: Path) -> None:
     version = db.execute("PRAGMA user_version").fetchone()[0]
     if version == 0:
         # IMMEDIATE keeps two processes from creating the tables at once; the second finds them there.
-        tables = _TABLES.read_text("utf-8")
+        tables = TABLES.read_text("utf-8")
         db.executescript(f"BEGIN IMMEDIATE; {tables} PRAGMA user_version = {VERSION}; COMMIT;")
     elif version != VERSION:
         raise StoreError("database_newer" if version > VERSION else "database_older", path=str(path))
@@ -97,8 +104,3 @@ def failures(path: Path) -> Iterator[None]:
 def connected(path: Path) -> sqlite3.Connection:
     """A file for a library that keeps its own tables and transactions there, and shares it between threads."""
     return sqlite3.connect(path, timeout=_BUSY_MS / 1000, check_same_thread=False, isolation_level=None)
-
-
-def dump(data: Mapping[str, Any] | list[Any]) -> str:
-    """As JSON that a database can keep: halves of characters, which have no encoding, are replaced."""
-    return without_surrogates(json.dumps(data, ensure_ascii=False))

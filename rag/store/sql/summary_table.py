@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rag.dates import now
-from rag.store.sql.sqlite_file import Table, dump
+from rag.store.sql.table import Table, dump
 
 MOST_KEPT = 20_000
 """Summaries in the file; the oldest give way."""
@@ -21,8 +21,9 @@ class SummaryTable(Table):
             where = "library = ? AND url_hash = ? AND text_hash != ?"
             db.execute(f"DELETE FROM summaries WHERE {where}", (library, url_hash, text_hash))
             db.execute(
-                "INSERT OR REPLACE INTO summaries (library, url_hash, text_hash, language, author, created_at, data)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?)",
+                "INSERT INTO summaries (library, url_hash, text_hash, language, author, created_at, data)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (library, url_hash, text_hash, language, author)"
+                " DO UPDATE SET created_at = excluded.created_at, data = excluded.data",
                 (library, url_hash, text_hash, language, by, made, dump(data)),
             )
             newest = "SELECT rowid FROM summaries ORDER BY created_at DESC, rowid DESC LIMIT ?"

@@ -1,4 +1,5 @@
--- The tables of the file that rag/store/sql/sqlite_file.py opens. With every change, raise its VERSION.
+-- The tables, in words that SQLite and Postgres both read. With every change, raise VERSION in rag/store/sql/table.py.
+-- `rowid`, the order in which rows were added, is SQLite's own; rag/store/sql/postgres.py adds it to each table.
 CREATE TABLE IF NOT EXISTS jobs (
     id TEXT PRIMARY KEY,
     library TEXT NOT NULL,
@@ -32,7 +33,7 @@ CREATE TABLE IF NOT EXISTS job_items (
     started_at TEXT NOT NULL DEFAULT '',
     finished_at TEXT NOT NULL DEFAULT '',
     status TEXT NOT NULL DEFAULT '',
-    data BLOB,
+    data BYTEA,
     PRIMARY KEY (job_id, position)
 );
 CREATE UNIQUE INDEX IF NOT EXISTS job_items_by_hash ON job_items (job_id, url_hash) WHERE url_hash <> '';
@@ -44,7 +45,7 @@ CREATE TABLE IF NOT EXISTS job_files (
     owner TEXT NOT NULL,
     position INTEGER NOT NULL,
     name TEXT NOT NULL,
-    data BLOB NOT NULL,
+    data BYTEA NOT NULL,
     PRIMARY KEY (job_id, position)
 );
 CREATE TABLE IF NOT EXISTS schedules (
@@ -85,7 +86,7 @@ CREATE TABLE IF NOT EXISTS turns (
     state TEXT NOT NULL DEFAULT 'done' CHECK (state IN ('running', 'done', 'interrupted')),
     run_id TEXT NOT NULL DEFAULT '',
     process TEXT NOT NULL DEFAULT '',
-    seen_at REAL NOT NULL DEFAULT 0,
+    seen_at DOUBLE PRECISION NOT NULL DEFAULT 0,
     extra TEXT NOT NULL DEFAULT '{}',
     waits TEXT NOT NULL DEFAULT ''
 );
@@ -95,10 +96,9 @@ CREATE TABLE IF NOT EXISTS turn_searches (
     turn_id TEXT PRIMARY KEY REFERENCES turns (id) ON DELETE CASCADE,
     library TEXT NOT NULL,
     owner TEXT NOT NULL,
-    data BLOB NOT NULL
+    data BYTEA NOT NULL
 );
 CREATE TABLE IF NOT EXISTS turn_changes (
-    id INTEGER PRIMARY KEY,
     turn_id TEXT NOT NULL REFERENCES turns (id) ON DELETE CASCADE,
     library TEXT NOT NULL,
     owner TEXT NOT NULL,
@@ -108,7 +108,6 @@ CREATE TABLE IF NOT EXISTS turn_changes (
 );
 CREATE INDEX IF NOT EXISTS turn_changes_by_turn ON turn_changes (turn_id);
 CREATE TABLE IF NOT EXISTS spans (
-    id INTEGER PRIMARY KEY,
     turn_id TEXT NOT NULL REFERENCES turns (id) ON DELETE CASCADE,
     library TEXT NOT NULL,
     owner TEXT NOT NULL,
@@ -116,8 +115,8 @@ CREATE TABLE IF NOT EXISTS spans (
     parent TEXT NOT NULL,
     name TEXT NOT NULL,
     kind TEXT NOT NULL,
-    started_at REAL NOT NULL,
-    ended_at REAL NOT NULL,
+    started_at DOUBLE PRECISION NOT NULL,
+    ended_at DOUBLE PRECISION NOT NULL,
     attributes TEXT NOT NULL,
     status TEXT NOT NULL
 );
@@ -175,9 +174,9 @@ CREATE TABLE IF NOT EXISTS evaluation_runs (
     finished_at TEXT NOT NULL DEFAULT '',
     state TEXT NOT NULL CHECK (state IN ('running', 'paused', 'done', 'cancelled')),
     process TEXT NOT NULL DEFAULT '',
-    seen_at REAL NOT NULL DEFAULT 0,
+    seen_at DOUBLE PRECISION NOT NULL DEFAULT 0,
     total INTEGER NOT NULL,
-    cases BLOB NOT NULL,
+    cases BYTEA NOT NULL,
     data TEXT NOT NULL
 );
 CREATE INDEX IF NOT EXISTS evaluation_runs_by_library ON evaluation_runs (library, created_at);
@@ -189,7 +188,7 @@ CREATE TABLE IF NOT EXISTS evaluation_rows (
     owner TEXT NOT NULL,
     created_at TEXT NOT NULL,
     scores TEXT NOT NULL,
-    data BLOB NOT NULL,
+    data BYTEA NOT NULL,
     PRIMARY KEY (run_id, setting, case_id)
 );
 CREATE TABLE IF NOT EXISTS evaluation_labels (

@@ -1,0 +1,87 @@
+"""Checkpoints in Postgres: LangGraph's saver over a pool of connections, pruned as SQLite's are."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Final
+
+from rag.runs.run import HISTORY
+
+if TYPE_CHECKING:
+    from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
+
+    from rag.store.sql.postgres import Postgres
+
+
+class PostgresCheckpoints:
+    """The connections, of the event loop that uses them first."""
+
+    def __init__(self, postgres: Postgres) -> None:
+        """Create LangGraph's tables in an empty database. Raises StoreError."""
+        from langgraph.checkpoint.postgres import PostgresSaver
+
+        with postgres.sole() as connection:
+            PostgresSaver(connection).setup()
+        self._postgres = postgres
+        self._pool = postgres.async_pool()
+
+    @asynccontextmanager
+    async def opened(self) -> AsyncIterator[AsyncPostgresSaver]:
+        """A saver for one call: each makes its calls one after another, and conversations need not wait for others."""
+        from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
+
+        with self._postgres.failures():
+            await self._pool.open()
+            yield AsyncPostgresSaver(self._pool)
+
+    async def close(self) -> None:
+        await self._pool.close()
+
+    async def prune(self, _: AsyncPostgresSaver, conversation_id: str, namespace: str, newest: str) -> None:
+        """Remove what came before the newest checkpoint of a namespace, but for runs that keep their history."""
+        given = {"thread": conversation_id, "namespace": namespace, "newest": newest}
+        async with self._pool.connection() as connection, connection.transaction():
+            await connection.execute(_EARLIER, given)
+            for statement in _WITHOUT_CHECKPOINT:
+                await connection.execute(statement, given)
+
+    async def bound(self, _: AsyncPostgresSaver, oldest: Callable[[], str]) -> None:
+        """Remove checkpoints with smaller ids than the `oldest`; the newest of a namespace always stays."""
+        async with self._pool.connection() as connection, connection.transaction():
+            gone = await (await connection.execute(_TOO_OLD, {"oldest": oldest()})).fetchall()
+            for thread, namespace in {(one["thread_id"], one["checkpoint_ns"]) for one in gone}:
+                for statement in _WITHOUT_CHECKPOINT:
+                    await connection.execute(statement, {"thread": thread, "namespace": namespace})
+
+
+_EARLIER: Final = f"""
+    DELETE FROM checkpoints WHERE thread_id = %(thread)s AND checkpoint_ns = %(namespace)s
+    AND checkpoint_id <> %(newest)s AND NOT coalesce((metadata ->> '{HISTORY}')::boolean, false)
+"""
+_TOO_OLD: Final = """
+    DELETE FROM checkpoints AS one WHERE checkpoint_id < %(oldest)s AND checkpoint_id <> (
+        SELECT max(checkpoint_id) FROM checkpoints AS kept
+        WHERE kept.thread_id = one.thread_id AND kept.checkpoint_ns = one.checkpoint_ns
+    ) RETURNING thread_id, checkpoint_ns
+"""
+_WITHOUT_CHECKPOINT: Final = (
+    """
+    DELETE FROM checkpoint_writes AS one WHERE thread_id = %(thread)s AND checkpoint_ns = %(namespace)s
+    AND checkpoint_id < (
+        SELECT max(checkpoint_id) FROM checkpoints WHERE thread_id = %(thread)s AND checkpoint_ns = %(namespace)s
+    ) AND NOT EXISTS (
+        SELECT FROM checkpoints AS kept WHERE kept.thread_id = one.thread_id
+        AND kept.checkpoint_ns = one.checkpoint_ns AND kept.checkpoint_id = one.checkpoint_id
+    )
+    """,
+    """
+    DELETE FROM checkpoint_blobs AS one WHERE thread_id = %(thread)s AND checkpoint_ns = %(namespace)s
+    AND NOT EXISTS (
+        SELECT FROM checkpoints AS kept, jsonb_each_text(kept.checkpoint -> 'channel_versions') AS version
+        WHERE kept.thread_id = one.thread_id AND kept.checkpoint_ns = one.checkpoint_ns
+        AND version.key = one.channel AND version.value = one.version
+    )
+    """,
+)
+"""What a step wrote may be there before its checkpoint, which is newer than all others then."""

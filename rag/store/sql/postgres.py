@@ -1,0 +1,244 @@
+"""A Postgres database with the app's tables, shared by any number of processes: the only place that knows psycopg."""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import Any, Final
+
+import psycopg
+from psycopg.rows import RowMaker, dict_row
+from psycopg_pool import AsyncConnectionPool, ConnectionPool, PoolTimeout
+
+from rag.errors import StoreAwayError, StoreError
+from rag.store.sql.table import TABLES, VERSION
+
+MOST: Final = 10
+"""Connections of a process for the tables."""
+MOST_CHECKPOINTS: Final = 4
+"""Connections of a process for checkpoints."""
+_FUNCTIONS: Final = TABLES.with_name("postgres.sql")
+_WAIT: Final = 10.0  # seconds for a connection
+_SETUP: Final = 60.0  # seconds for another process to create the tables
+_LOCK: Final = 0x7061_6765_6C69_6768  # "pageligh"; of the whole server, so it must be nobody else's
+_GUARDS: Final = {
+    "statement_timeout": "60s",
+    "lock_timeout": "30s",
+    "idle_in_transaction_session_timeout": "60s",
+}
+# Without prepared statements: a pgbouncer in front may give each transaction to another connection.
+_OPTIONS: Final[Mapping[str, Any]] = {"autocommit": True, "prepare_threshold": None}
+_NUL_IN_JSON: Final = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
+
+
+class Postgres:
+    """Safe to share between threads and processes. Methods raise StoreError, StoreAwayError if the server is down."""
+
+    def __init__(self, url: str) -> None:
+        """Connect, and create the tables in an empty database.
+
+        StoreError if another version of the program created them.
+        """
+        self.name = name_of(url)
+        self._url = url
+        self._own = threading.local()
+        with self.failures():
+            with self.sole() as connection:
+                _ensure_tables(connection, self.name)
+            self.pool = ConnectionPool(
+                url,
+                kwargs={**_OPTIONS, "row_factory": _row},
+                min_size=1,
+                max_size=MOST,
+                timeout=_WAIT,
+                check=ConnectionPool.check_connection,
+                configure=_guard,
+                open=False,
+            )
+            self.pool.open()
+
+    def close(self) -> None:
+        self.pool.close()
+
+    def rows(self, statement: str, *values: Any) -> Sequence[PostgresRow]:
+        with self._session() as session:
+            return session.execute(statement, values).fetchall()
+
+    def write(self, statement: str, *values: Any) -> bool:
+        """Run one statement that changes rows; return False if it changed none."""
+        with self._session() as session:
+            return session.execute(statement, values).rowcount > 0
+
+    @contextmanager
+    def transaction(self, alone: str = "") -> Iterator[PostgresSession]:
+        """Do all of the block or nothing; a transaction inside another belongs to that one.
+
+        Transactions with the same name in `alone` run one after another, in whatever process.
+        """
+        with self.failures():
+            if outer := self._transaction():
+                _wait_turn(outer, alone)
+                yield outer
+                return
+            with self.pool.connection() as connection, connection.transaction():
+                self._own.session = session = PostgresSession(connection)
+                try:
+                    _wait_turn(session, alone)
+                    yield session
+                finally:
+                    self._own.session = None
+
+    @contextmanager
+    def failures(self) -> Iterator[None]:
+        """Turn errors of psycopg into StoreError; StoreAwayError if the server may answer later."""
+        try:
+            yield
+        except psycopg.errors.DiskFull as error:
+            raise StoreError("postgres_full", database=self.name) from error
+        except (psycopg.OperationalError, PoolTimeout) as error:
+            raise StoreAwayError("postgres_away", database=self.name, detail=_detail(error)) from error
+        except psycopg.Error as error:
+            raise StoreError("postgres_failed", database=self.name, detail=_detail(error)) from error
+
+    @contextmanager
+    def sole(self) -> Iterator[psycopg.Connection[dict[str, Any]]]:
+        """A connection to change tables with: one process at a time has it.
+
+        The lock is polled: a statement that waits for it would hold a snapshot, for which CREATE INDEX CONCURRENTLY of
+        the process before waits in turn.
+        """
+        with self.failures(), psycopg.connect(self._url, **_OPTIONS, row_factory=dict_row) as connection:
+            end = time.monotonic() + _SETUP
+            while not connection.execute("SELECT pg_try_advisory_lock(%s) AS got", (_LOCK,)).fetchall()[0]["got"]:
+                if time.monotonic() > end:
+                    detail = "another process is changing the tables"
+                    raise StoreAwayError("postgres_away", database=self.name, detail=detail)
+                time.sleep(0.05)
+            yield connection
+
+    def async_pool(self) -> AsyncConnectionPool[Any]:
+        """Connections for checkpoints, in the event loop that opens the pool."""
+        return AsyncConnectionPool(
+            self._url,
+            kwargs={**_OPTIONS, "row_factory": dict_row},
+            min_size=1,
+            max_size=MOST_CHECKPOINTS,
+            timeout=_WAIT,
+            check=AsyncConnectionPool.check_connection,
+            open=False,
+        )
+
+    @contextmanager
+    def _session(self) -> Iterator[PostgresSession]:
+        """The transaction of this thread, or a connection for one statement."""
+        with self.failures():
+            if outer := self._transaction():
+                yield outer
+                return
+            with self.pool.connection() as connection:
+                yield PostgresSession(connection)
+
+    def _transaction(self) -> PostgresSession | None:
+        session: PostgresSession | None = getattr(self._own, "session", None)
+        return session
+
+
+class PostgresSession:
+    def __init__(self, connection: psycopg.Connection[Any]) -> None:
+        self._connection = connection
+
+    def execute(self, statement: str, values: Sequence[Any] = (), /) -> psycopg.Cursor[Any]:
+        return self._connection.execute(_translate(statement), [*map(_value, values)])
+
+    def executemany(self, statement: str, rows: Iterable[Sequence[Any]], /) -> None:
+        with self._connection.cursor() as cursor:
+            cursor.executemany(_translate(statement), ([*map(_value, row)] for row in rows))
+
+
+def _wait_turn(session: PostgresSession, alone: str) -> None:
+    if alone:
+        session.execute("SELECT pg_advisory_xact_lock(hashtextextended(?, 0))", (alone,))
+
+
+class PostgresRow:
+    """A row as sqlite3 returns it."""
+
+    __slots__ = ("_places", "_values")
+
+    def __init__(self, places: Mapping[str, int], values: Sequence[Any]) -> None:
+        self._places = places
+        self._values = values
+
+    def keys(self) -> Iterable[str]:
+        return self._places.keys()
+
+    def __getitem__(self, column: int | str) -> Any:
+        return self._values[self._places[column] if isinstance(column, str) else column]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._values)
+
+
+def _row(cursor: psycopg.Cursor[Any]) -> RowMaker[PostgresRow]:
+    """Rows without the column that keeps their order, which SQLite does not count among them either."""
+    names = [column.name for column in cursor.description or ()]
+    shown = [at for at, name in enumerate(names) if name != "rowid"]
+    places = {names[at]: place for place, at in enumerate(shown)}
+    return lambda values: PostgresRow(places, [values[at] for at in shown])
+
+
+@lru_cache(maxsize=500)
+def _translate(statement: str) -> str:
+    """The statement in Postgres's words, whose LIKE minds capitals and whose parameters are %s."""
+    return statement.replace("%", "%%").replace("?", "%s").replace(" LIKE ", " ILIKE ")
+
+
+def _value(value: Any) -> Any:
+    """A value as Postgres keeps it: flags are integers, as in SQLite, and texts have no NUL."""
+    if isinstance(value, bool):
+        return int(value)
+    if isinstance(value, str) and ("\0" in value or "\\u0000" in value):
+        return _NUL_IN_JSON.sub("\\1\ufffd", value.replace("\0", "\ufffd"))
+    return value
+
+
+def _guard(connection: psycopg.Connection[Any]) -> None:
+    """Limit what a connection may keep others waiting for."""
+    for name, value in _GUARDS.items():
+        connection.execute("SELECT set_config(%s, %s, false)", (name, value))
+
+
+def _ensure_tables(connection: psycopg.Connection[dict[str, Any]], name: str) -> None:
+    """Create the tables in an empty database. StoreError if they are of an older or newer version."""
+    connection.execute("CREATE TABLE IF NOT EXISTS pagelight_version (version INTEGER NOT NULL)")
+    found = connection.execute("SELECT version FROM pagelight_version").fetchone()
+    if found is None:
+        with connection.transaction():
+            connection.execute(_FUNCTIONS.read_text("utf-8"))
+            connection.execute(tables())
+            connection.execute("INSERT INTO pagelight_version VALUES (%s)", (VERSION,))
+    elif found["version"] != VERSION:
+        raise StoreError("postgres_newer" if found["version"] > VERSION else "postgres_older", database=name)
+
+
+def tables() -> str:
+    """The tables in Postgres's words: in the order of bytes, as SQLite sorts, and with the order of their rows."""
+    text = re.sub(r"\bTEXT\b", 'TEXT COLLATE "C"', TABLES.read_text("utf-8"))
+    return re.sub(r"(CREATE TABLE .*\()", r"\1 rowid BIGINT GENERATED ALWAYS AS IDENTITY,", text)
+
+
+def name_of(url: str) -> str:
+    """The host and name of a database, without user and password."""
+    try:
+        known = psycopg.conninfo.conninfo_to_dict(url)
+    except psycopg.ProgrammingError:
+        return "DATABASE_URL"
+    return f"{known.get('host') or 'localhost'}/{known.get('dbname') or ''}"
+
+
+def _detail(error: Exception) -> str:
+    return " ".join(str(error).split())[:300].rstrip(".:")
