@@ -52,6 +52,6 @@ def test_everything_is_there_for_the_next_app(
 
 
 def test_an_address_of_another_kind_is_refused() -> None:
-    with pytest.raises(ConfigError, match="DATABASE_URL.*postgresql://") as caught:
+    with pytest.raises(ConfigError, match=r"DATABASE_URL.*postgresql://") as caught:
         load_settings(None, database_url="mysql://ann:hidden@db/pages")
     assert "hidden" not in str(caught.value)
