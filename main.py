@@ -27,7 +27,6 @@ from rag.ui.serving.first_load import FirstLoad
 from rag.ui.serving.headers import SecurityHeaders
 from rag.ui.serving.hosts import AllowedHosts
 from rag.ui.serving.manifest import manifest
-from rag.ui.serving.together import send_together
 from rag.ui.serving.uploads import Uploads
 from rag.ui.serving.whole_runs import let_runs_end
 from rag.ui.shell import draw_shell, report_unexpected
@@ -58,7 +57,6 @@ if get_script_run_ctx(suppress_warning=True) is None:
     # and shows that visitor a page without its frame.
     PagesManager.uses_pages_directory = False
     let_runs_end()
-    send_together()
     begin_logging(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     given = settings()
     app = st.App(

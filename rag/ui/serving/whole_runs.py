@@ -15,7 +15,7 @@ _PAUSE: Final = 0.02  # seconds
 
 
 def let_runs_end() -> None:
-    """From now on a session begins a runner once it has heard the last of the one before. Called once."""
+    """Patch `PATCHED_STREAMLIT`: a session begins a runner once it has heard the last of the one before."""
     begin = AppSession._create_scriptrunner
 
     def begin_after(session: Any, request: Any) -> None:
