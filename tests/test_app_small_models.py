@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ import pytest
 from rag.app import App, Question
 from rag.config import load_settings
 from rag.ingest.batch import ingest_all
-from rag.ingest.sources import record_sources
+from rag.ingest.sources import example_sources, record_sources
 from rag.types import Answer
 from tests.support.chat_server import ChatServer, Reply, Request
 
@@ -122,3 +124,36 @@ def test_deep_answers_do_not_grade_what_the_search_is_sure_of(tmp_path: Path) ->
         answer = asked(app, mode="deep")
         assert len(server.requests) == answer.model_calls == 1
     assert [step.node for step in answer.steps] == ["enter", "agent", "retrieve", "grade", "generate"]
+
+
+@pytest.fixture(scope="module")
+def samples(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[App, list[Reply]]]:
+    """The sample pages, and a model that says the last of the replies."""
+    said: list[Reply] = []
+
+    def script(request: Request) -> Reply:
+        marker = re.search("passage-[0-9a-f]{6}", str(request.messages))
+        return replace(said[-1], text=said[-1].text.replace("MARKER", marker[0] if marker else ""))
+
+    with ChatServer(script) as server:
+        given = {"qdrant_url": "", "llm_model": "small", "llm_base_url": server.base_url}
+        with closing(App(load_settings(None, rag_data_dir=tmp_path_factory.mktemp("samples"), **given))) as app:
+            list(ingest_all(app.imports.ingestor("main"), example_sources()))
+            yield app, said
+
+
+RECORDED = [json.loads(line) for line in (Path(__file__).parent / "support" / "real_replies.jsonl").open("rb")]
+
+
+@pytest.mark.parametrize("recorded", RECORDED)
+def test_what_real_models_wrote_is_never_shown_instead_of_quotes(
+    samples: tuple[App, list[Reply]], recorded: dict[str, str]
+) -> None:
+    app, said = samples
+    said.append(Reply(recorded["reply"], finish=recorded["finish"]))
+    answer = asked(app, recorded["question"])
+    assert answer.model_calls == 1
+    assert answer.outcome == "not_in_pages" or answer.citations, answer.text
+    assert not re.search(r"passage-[0-9a-f]{6}|NOT_IN_PAGES|\[[0-9a-f]{6}\]", answer.text)
+    lines = [line for line in answer.text.splitlines() if line.strip()]
+    assert len(lines) - len(set(lines)) <= 1, answer.text

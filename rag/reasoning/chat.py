@@ -43,6 +43,8 @@ Filled = TypeVar("Filled", bound=BaseModel)
 StructuredCall = Callable[["BaseChatModel", type[BaseModel], Sequence["BaseMessage"]], Awaitable[Any]]
 
 _MAX_ANSWER: Final = 40_000  # characters; a model that goes round in circles is cut off there
+_TAIL: Final = 1_000  # characters of a reply that tell whether it goes round in circles
+_RUN, _LEAST_CIRCLE = 12, 60
 _FORM: Final = 40  # tokens of a filled form, at the least
 _WORD: Final = re.compile(r"\w")
 NO_TOOLS: Final = "chat_no_tools"
@@ -166,7 +168,7 @@ class ChatReasoner:
         """Stream an answer. Raises ModelError after the pieces so far when it is not whole."""
         await learn(self._model)
         messages, marker = _messages(requests.beside(self.texts, prompt, self._notes)), requests.marker_in(prompt)
-        shown, source = ShownText(NOT_IN_PAGES), _Source(limited(self._model, prompt.most), messages, marker)
+        shown, source = ShownText(NOT_IN_PAGES, marker), _Source(limited(self._model, prompt.most), messages, marker)
         with _failures_named():
             async for piece in shown.of(joined(source.pieces())):
                 yield piece
@@ -211,7 +213,7 @@ class _Source:
     """One streamed reply, and why it is not whole, as a code of rag.locales, if it is not.
 
     Small models sometimes continue their prompt instead of answering: a reply that contains `marker`, the random
-    name of the tags around the passages, is a copy of them and ends there.
+    name of the tags around the passages, is a copy of them and ends there. So does one that goes round in circles.
     """
 
     def __init__(self, model: BaseChatModel, messages: Sequence[BaseMessage], marker: str) -> None:
@@ -226,9 +228,12 @@ class _Source:
         async for chunk in self._model.astream(list(self._messages)):
             self._reason = _finish_reason(chunk) or self._reason
             if text := chunk.text:
-                length, tail = length + len(text), (tail + text)[-len(self._marker) - len(text) :]
+                length, tail = length + len(text), (tail + text)[-_TAIL - len(text) :]
                 if self._marker and self._marker in tail:
                     self.unfinished = "answer_copied"
+                    return
+                if _goes_in_circles(tail):
+                    self.unfinished = "answer_circles"
                     return
                 yield text
             if length > _MAX_ANSWER:
@@ -242,6 +247,14 @@ class _Source:
             return "answer_too_long"
         dropped = not self._reason and self._model._llm_type == _STREAMS_A_REASON
         return "answer_cut_off" if dropped or self._reason == "content_filter" else ""
+
+
+def _goes_in_circles(tail: str) -> bool:
+    """Whether a text ends in the same words four times over."""
+    period = len(tail) - _RUN - tail.rfind(tail[-_RUN:], 0, -1)
+    round_ = tail[-max(4 * period, _LEAST_CIRCLE) :]
+    repeats = len(tail) >= len(round_) == max(4 * period, _LEAST_CIRCLE) and round_[period:] == round_[:-period]
+    return repeats and any(map(str.isalnum, round_))
 
 
 def _silence(model: BaseChatModel) -> float:

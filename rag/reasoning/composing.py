@@ -12,7 +12,7 @@ import asyncio
 import re
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, cast
 
 from rag.prompts import requests
 from rag.prompts.requests import MAX_PASSAGE, NOT_IN_PAGES, Prompt
@@ -56,18 +56,14 @@ def tokens_of(passages: Sequence[Passage]) -> int:
 def plan_for(
     passages: Sequence[Passage], compose: Compose, context_tokens: int, calls: int, *, deep: bool = False
 ) -> Plan:
-    """Choose a way: the one that was asked for, else all at once; a deep answer condenses first what doesn't fit.
+    """Choose a way: the one that was asked for, else all at once, cut to fit.
 
-    The longer ways need two calls at least; with fewer left, and for a fast answer, which is one call, all is cut to
-    fit.
+    Small windows and slow models are those of small models: from notes that such a one takes it answers worse, after
+    many times the calls. The longer ways need two calls at least.
     """
     room = max(_LEAST_ROOM, context_tokens - _RULES_AND_ANSWER)
-    way: Way = "stuff"
-    if calls >= 2 and len(passages) > 1:
-        if compose != "auto":
-            way = compose
-        elif deep and tokens_of(passages) > room:
-            way = "map_reduce"
+    asked_for = compose != "auto" and calls >= 2 and len(passages) > 1
+    way: Way = cast(Way, compose) if asked_for else "stuff"
     return Plan(way, room, calls, deep)
 
 

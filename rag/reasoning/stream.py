@@ -19,11 +19,13 @@ class ShownText:
     """What a person should see of a streamed answer: without thoughts and wrappings, and without `sign`.
 
     A model writes `sign` where the passages hold no answer. What it says beside the sign, without
-    citing a passage, is taken back. `text` is what was shown, `signed` whether the sign came.
+    citing a passage, is taken back. `text` is what was shown, `signed` whether the sign came. A small model may cite
+    the `marker`, the name of the tags around the passages, in place of their numbers: that goes, too.
     """
 
-    def __init__(self, sign: str) -> None:
+    def __init__(self, sign: str, marker: str = "") -> None:
         self._sign = sign
+        self._tag = f"[{marker.rpartition('-')[2]}]" if marker else sign
         self.text = ""
         self.signed = False
 
@@ -41,11 +43,11 @@ class ShownText:
 
     def _next(self, text: str, *, whole: bool) -> Iterator[str]:
         self.signed = self._sign in text
-        text = text.replace(self._sign, "").lstrip()
+        text = text.replace(self._sign, "").replace(f" {self._tag}", "").replace(self._tag, "").lstrip()
         if self.signed and whole and not _MARK.search(text):
             text = ""
         if not whole:
-            text = text[: len(text) - _ending(text, self._sign)]
+            text = text[: len(text) - max(_ending(text, self._sign), _ending(text, f" {self._tag}"))]
         shown, self.text = self.text, text
         if not text.startswith(shown):
             yield RESET

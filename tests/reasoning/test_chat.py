@@ -183,10 +183,21 @@ def test_a_copy_of_the_passages_is_no_answer(pieces: list[str], monkeypatch: pyt
     assert caught.value.code == "answer_copied"
 
 
-def test_a_model_that_never_ends_is_cut_off() -> None:
+@pytest.mark.parametrize(
+    ("again", "code"),
+    [
+        ("again and ", "answer_circles"),
+        ("### Better (2026-02-24)\n", "answer_circles"),
+        ("- 说明什么？\n", "answer_circles"),
+        ("1.", "answer_circles"),
+        ("It is {n}. ", "answer_too_long"),
+        ("---", "answer_too_long"),
+    ],
+)
+def test_a_model_that_never_ends_is_cut_off(again: str, code: str) -> None:
     with pytest.raises(ModelError) as caught:
-        _answer(QueueModel(replies=[["again and " * 1000] * 100]))
-    assert caught.value.code == "answer_too_long"
+        _answer(QueueModel(replies=[[again.format(n=n * n) for n in range(40_000)]]))
+    assert caught.value.code == code
 
 
 REQUEST = httpx.Request("POST", "http://localhost/v1")

@@ -18,7 +18,6 @@ from rag.reasoning.composing import (
     plan_for,
     score_of,
     share_that_fits,
-    tokens_of,
 )
 from rag.runs.options import Question, RunOptions
 from rag.runs.runs import Runs
@@ -96,10 +95,9 @@ def test_a_score_is_the_last_line_alone() -> None:
     assert score_of("SCORE: 100") == (0, "") == score_of("")
 
 
-def test_passages_that_fit_go_in_at_once_and_others_are_condensed_for_a_deep_answer(runs: Runs) -> None:
-    assert plan_for(PASSAGES, "auto", 16_000, 2).way == "stuff"
-    assert plan_for(PASSAGES, "auto", tokens_of(PASSAGES), 1).way == "stuff"  # no call is left for another
-    assert plan_for(PASSAGES, "auto", 2_600, 8, deep=True).way == "map_reduce"
+def test_passages_go_in_at_once_unless_another_way_is_chosen(runs: Runs) -> None:
+    assert plan_for(PASSAGES, "auto", 2_600, 8, deep=True).way == "stuff"
+    assert plan_for(PASSAGES, "map_reduce", 2_600, 1).way == "stuff"  # no call is left for another
     with ChatServer(rules) as server:
         answer = _ask(runs, server, context_tokens=2_600, calls=8)
     assert (answer.composed, answer.model_calls) == ("stuff", 1)

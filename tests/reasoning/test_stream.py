@@ -16,7 +16,7 @@ SIGN = "NOT_IN_PAGES"
 
 def _shown(text: str, size: int) -> tuple[str, ShownText]:
     """Feed `text` in pieces of `size` characters; return what a reader is left with."""
-    shown = ShownText(SIGN)
+    shown = ShownText(SIGN, "passage-81070d")
 
     async def pieces() -> AsyncIterator[str]:
         for at in range(0, len(text), size):
@@ -62,6 +62,9 @@ CASES = [
     (f"In 1953 [1]. {SIGN}", "In 1953 [1]. "),
     ("NOT_IN the mood [1]", "NOT_IN the mood [1]"),
     ("NOT_", "NOT_"),
+    (f"{SIGN} [81070d]", ""),
+    ("In 1953 [81070d].", "In 1953."),
+    ("In 1953 [810].", "In 1953 [810]."),
     ("**Yes** [1]", "**Yes** [1]"),
     ("《茶经》写于唐代。[1]", "《茶经》写于唐代。[1]"),
     ("", ""),

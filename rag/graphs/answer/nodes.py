@@ -30,7 +30,7 @@ from rag.graphs.answer.state import (
     leftovers,
     reference,
 )
-from rag.graphs.answer.writing import caveat, distrusted, failed, judged, missing, quote, write
+from rag.graphs.answer.writing import SHORTENED, caveat, distrusted, failed, judged, missing, quote, write
 from rag.graphs.common import asked, completed, summed_up
 from rag.models.usage import BUDGET_CODES
 from rag.reasoning.extractive import following
@@ -251,7 +251,8 @@ async def generate(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
     pieces: list[str] = []
     way, error, quoted = await write(state, passages, runtime, pieces)
     checked = await verified("".join(pieces), passages, asked(state), runtime.context, ask=error is None and not quoted)
-    if error is None and not quoted and runtime.context.reasoner.kind == "chat":
+    whole = error is None or error.code == SHORTENED
+    if whole and not quoted and runtime.context.reasoner.kind == "chat":
         quoted = distrusted(checked, passages, likely)
         if quoted and await quote(state, passages, runtime, pieces):
             way, checked = "quoted", await verified("".join(pieces), passages, asked(state), runtime.context, ask=False)
