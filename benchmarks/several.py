@@ -25,7 +25,7 @@ from benchmarks.ours import MeasuredApp, measured_app, take_in
 from benchmarks.run import Row
 from benchmarks.samples import find_sets
 from rag.evaluation.evidence import character_recall
-from rag.retrieval.ensemble import EnsembleRetriever, Shelves, Worth, by_likelihood
+from rag.retrieval.ensemble import EnsembleRetriever, LibraryGroup, Worth, by_likelihood
 from rag.types import Passage, Retrieval
 
 PAIRS: Final = ("dragon-law-en+dragon-finance-en", "xquad-en+chroma")
@@ -73,7 +73,7 @@ def pair_rows(app: MeasuredApp, pair: Sequence[Dataset], limit: int | None) -> I
         whole = app.search(row["question"], library="both", k=_K)
         reference.append(character_recall(quotes, [one.text for one in whole.passages], _ROOM))
         each = {name: Given(app.search(row["question"], library=name, k=_K)) for name in libraries}
-        shelves = Shelves([app.library(name) for name in libraries])
+        shelves = LibraryGroup([app.library(name) for name in libraries])
         for way, worth in WAYS.items():
             found = EnsembleRetriever(each, shelves.idf, app.models.sparse, worth=worth).search(row["question"], k=_K)
             fused[way].append(character_recall(quotes, [one.text for one in found.passages], _ROOM))

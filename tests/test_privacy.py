@@ -47,7 +47,7 @@ from rag.ingest.outcomes import result
 from rag.ingest.schedule import Schedules
 from rag.ingest.sources import Source
 from rag.prompts.texts import PromptTexts
-from rag.runs.kept import packed, plain
+from rag.runs.kept import compress_searches, to_json
 from rag.runs.options import Question
 from rag.store.sql.conversation_table import Change
 from rag.store.sql.evaluation_table import KeptRow
@@ -186,7 +186,7 @@ class World:
         asked = asdict(Question(SECRET, ("main",)))
         extra = {"asked": asked, "scores": {SECRET: 1.0}, "unread": True, "web_for": "hers"}
         self.ids["turn"] = turn = table.begin_turn("hers", "main", "ann", SECRET, extra=extra)
-        table.finish_turn(turn, plain(answer), searches=packed([Retrieval(SECRET, "mmr", (), (), ())]))
+        table.finish_turn(turn, to_json(answer), searches=compress_searches([Retrieval(SECRET, "mmr", (), (), ())]))
         app._database.spans.save(turn, [Span(SECRET, "node")])
         self.ids["waits"] = table.begin_turn("waiting", "main", "ann", SECRET, extra=extra)
         table.put_aside(self.ids["waits"], {"asks": [{"id": "w", "asks": {"ask": SECRET}}], "spent": {}})
@@ -205,7 +205,7 @@ class World:
         self.ids["run"] = run_id = mine.runs.create("main", [case], [Setting(), Setting("deep")], name=SECRET)
         mine.runs.pause(run_id)
         for setting in ("fast", "deep"):
-            answer = plain(Answer(SECRET, "fast", "answered", SECRET))
+            answer = to_json(Answer(SECRET, "fast", "answered", SECRET))
             database.evaluations.add_row(
                 run_id, KeptRow(setting, "q", {"calls": 1.0}, {"answer": answer, "first_token": None})
             )

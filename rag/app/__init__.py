@@ -52,7 +52,7 @@ from rag.reasoning.expander import expander_for
 from rag.reasoning.extractive import ExtractiveReasoner
 from rag.reasoning.reasoner import Reasoner
 from rag.retrieval.answerable import held_by
-from rag.retrieval.ensemble import EnsembleRetriever, Reading, Shelves
+from rag.retrieval.ensemble import EnsembleRetriever, LibraryGroup, Reading
 from rag.retrieval.ledger import Ledger
 from rag.retrieval.page_reader import PageReader
 from rag.retrieval.retriever import K, Retriever
@@ -166,7 +166,7 @@ class App:
     def reading(self, names: str | Sequence[str]) -> Reading:
         """One library, or several as one, for reading. Raises StoreError for one that is not there."""
         found = [self.library(name) for name in dict.fromkeys([names] if isinstance(names, str) else names)]
-        return found[0] if len(found) == 1 else Shelves(found)
+        return found[0] if len(found) == 1 else LibraryGroup(found)
 
     def page(self, library: str, url_hash: str) -> Page | None:
         """None for one that is not there, or a library that is not."""
@@ -371,7 +371,7 @@ class App:
                 name: self._retriever(one, self.models.of_library(one.embedding_model), reasoner)
                 for name, one in libraries.items()
             },
-            Shelves(list(libraries.values())).idf,
+            LibraryGroup(list(libraries.values())).idf,
             self.models.sparse,
             question.options.weights,
             self.settings.context_characters,

@@ -16,7 +16,7 @@ from rag.ingest.source_reading import Reader
 from rag.ingest.sources import web_source
 from rag.retrieval.ensemble import Reading
 from rag.retrieval.ledger import best_of
-from rag.runs.kept import revive
+from rag.runs.kept import from_json
 from rag.types import Page, Passage
 from rag.web.search import WebSearch
 from rag.web.url_key import url_hash
@@ -88,7 +88,7 @@ def kept_passages(kept: Sequence[Mapping[str, Any]], library: Reading) -> list[P
 
 
 def _from_web(entry: Mapping[str, Any]) -> Passage:
-    return replace(revive(Passage, entry["passage"]), fetched_at=str(entry["fetched_at"]), ranks={}, scores={})
+    return replace(from_json(Passage, entry["passage"]), fetched_at=str(entry["fetched_at"]), ranks={}, scores={})
 
 
 def _whole(passage: Passage, entry: Mapping[str, Any], texts: Mapping[str, str]) -> Passage:

@@ -16,7 +16,7 @@ from rag.errors import IngestError
 from rag.ingest.sources import text_lines
 from rag.locales import say
 from rag.reasoning.history import questions_before
-from rag.retrieval.explain import explained, explanation
+from rag.retrieval.explain import explain_candidates, explanation
 from rag.retrieval.scoped_search import site_filters
 from rag.store.values import Filters
 from rag.text import question_language
@@ -53,7 +53,7 @@ def search(settings: Settings, options: argparse.Namespace) -> int:
             asked = {"id": row.id, "question": row.question}
             printed: dict[str, Any] = {**asked, "answerable": found.answerable, "hits": hits}
             if options.explain:
-                put(options, {**printed, **explanation(found)}, explained(found))
+                put(options, {**printed, **explanation(found)}, explain_candidates(found))
             else:
                 put(options, printed, _hits_as_text(row.question, hits))
     return 0

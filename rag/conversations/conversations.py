@@ -25,7 +25,7 @@ from rag.reasoning.history import MAX_STANDALONE, searched_with
 from rag.reasoning.questions import question_problem
 from rag.reasoning.reasoner import Reasoner
 from rag.retrieval.scoped_search import ScopedSearch
-from rag.runs.kept import packed, plain, revive, revived, unpacked
+from rag.runs.kept import answer_from, compress_searches, decompress_searches, from_json, to_json
 from rag.runs.options import Question
 from rag.runs.run import Hooks, Run
 from rag.runs.runs import FRESH, Resumed, Runs
@@ -173,7 +173,7 @@ class Conversations:
     ) -> Asked:
         """Keep a message whose answer is there already; no run makes it. Raises as `ask` does."""
         conversation_id, turn_id, _ = self._add(question, owner, conversation_id, settings)
-        self._table.finish_turn(turn_id, plain(answer))
+        self._table.finish_turn(turn_id, to_json(answer))
         return Asked(conversation_id, turn_id, "")
 
     def _add(
@@ -232,7 +232,7 @@ class Conversations:
         found = self._table.turn(turn_id, owner)
         if found is None or "asked" not in found.extra:
             raise RagError("turn_unknown")
-        return revive(Question, found.extra["asked"])
+        return from_json(Question, found.extra["asked"])
 
     def again(self, turn_id: str, mode: str = "", owner: str = "") -> Question:
         """Return the turn's question to ask it once more, in another `mode` if given, with its scope and options.
@@ -326,7 +326,7 @@ class Conversations:
         stamps = asking.stamps(hashes) if asking.stamps and hashes else {}
         kept = {url_hash: asdict(stamp) for url_hash, stamp in stamps.items()}
         extra = {"stamps": kept, "searches": len(answer.searches), **({"unread": True} if answer.trail else {})}
-        if not self._table.finish_turn(turn_id, plain(answer), extra, searches=packed(answer.searches)):
+        if not self._table.finish_turn(turn_id, to_json(answer), extra, searches=compress_searches(answer.searches)):
             self._checkpoints.forget(conversation_id)  # removed while it was answered: nothing of it stays
             return
         if asking.kept:
@@ -381,7 +381,7 @@ class Conversations:
 
     def searches(self, turn_id: str, owner: str = "") -> tuple[Retrieval, ...]:
         """How the passages of a turn's answer were found; of the candidates' texts the openings."""
-        return unpacked(self._table.searches(turn_id, owner))
+        return decompress_searches(self._table.searches(turn_id, owner))
 
     def spans(self, turn_id: str, owner: str = "") -> list[Span]:
         """What happened while a turn was answered, for some weeks."""
@@ -439,7 +439,7 @@ class Conversations:
         """What all its answers used together, the proposed questions included."""
         self.conversation(conversation_id, owner)
         turns = self._table.turns(conversation_id, owner)
-        answers = [revived(turn.answer).usage for turn in turns if turn.answer]
+        answers = [answer_from(turn.answer).usage for turn in turns if turn.answer]
         asides = [Usage(**turn.extra["suggestion_usage"]) for turn in turns if turn.extra.get("suggestion_usage")]
         return sum_of([*answers, *asides])
 
@@ -486,7 +486,7 @@ def _answer(turn: Turn) -> Answer | None:
     Nothing checked the marks of such a text, so they are not shown.
     """
     if turn.answer:
-        return revived(turn.answer)
+        return answer_from(turn.answer)
     if turn.state != "interrupted":
         return None
     text = unmarked(turn.text).strip()

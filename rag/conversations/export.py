@@ -19,7 +19,7 @@ from rag.conversations.trees import TreeNode, nodes_of
 from rag.dates import now
 from rag.errors import RagError
 from rag.locales import LANGUAGES, Language, say
-from rag.runs.kept import plain
+from rag.runs.kept import to_json
 from rag.store.sql.conversation_table import Conversation
 from rag.text import is_chinese, without_surrogates
 from rag.tools import use_line
@@ -76,7 +76,7 @@ def _json(conversation: Conversation, turns: Sequence[TurnView], _: Language) ->
                 "created_at": turn.created_at,
                 "state": turn.state,
                 "settings": dict(turn.settings),
-                "answer": plain(turn.answer) if turn.answer else None,
+                "answer": to_json(turn.answer) if turn.answer else None,
             }
             for turn in turns
         ],

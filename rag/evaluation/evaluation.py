@@ -24,7 +24,7 @@ from rag.evaluation.sets import Sets
 from rag.evaluation.settings import Setting
 from rag.evaluation.support import passage_of
 from rag.prompts import requests
-from rag.runs.kept import revive
+from rag.runs.kept import from_json
 from rag.store.sql.conversation_table import ConversationTable
 from rag.store.sql.database import Database
 from rag.types import Answer, CheckedBy, Page, Verdict
@@ -251,7 +251,7 @@ class Evaluation:
 
     def labels(self, library: str, *, labelled: bool = False) -> list[Label]:
         """What waits for a person's verdict, or has it."""
-        return [revive(Label, row) for row in self._labels.items(library, labelled=labelled, owner=self._owner)]
+        return [from_json(Label, row) for row in self._labels.items(library, labelled=labelled, owner=self._owner)]
 
     def label(self, label_id: str, verdict: Verdict | Literal[""]) -> None:
         """Note a person's verdict; "" takes it back."""

@@ -21,7 +21,7 @@ from rag.errors import RagError, StoreAwayError
 from rag.evaluation.cases import Case, case_of, row_of, version_of
 from rag.evaluation.metrics import Timed, Tools, scores
 from rag.evaluation.settings import Setting
-from rag.runs.kept import plain, revive
+from rag.runs.kept import from_json, to_json
 from rag.runs.options import Question
 from rag.store.sql.database import Database
 from rag.store.sql.evaluation_table import KeptRow, KeptRun, RunState
@@ -328,7 +328,7 @@ class EvaluationRuns:
                 return None
         found = scores(case, timed, self._asker.tools(library, chat, judged))
         texts = [asdict(passage) for passage in timed.answer.passages]
-        answer = {**plain(timed.answer), "passages": texts}
+        answer = {**to_json(timed.answer), "passages": texts}
         return KeptRow(setting.name, case.id, found, {"answer": answer, "first_token": timed.first_token})
 
     def _begun(self, run: KeptRun, ask: Callable[[str, int], str], answers: int) -> Timed | None:
@@ -375,7 +375,7 @@ class EvaluationRuns:
 
 
 def _settings(run: KeptRun) -> list[Setting]:
-    return [revive(Setting, one) for one in run.data["settings"]]
+    return [from_json(Setting, one) for one in run.data["settings"]]
 
 
 def _view(run: KeptRun) -> RunView:
@@ -391,7 +391,7 @@ def _view(run: KeptRun) -> RunView:
 
 def _row_view(row: KeptRow) -> RowView:
     return RowView(
-        row.setting, row.case_id, revive(Answer, row.data["answer"]), dict(row.scores), row.data["first_token"]
+        row.setting, row.case_id, from_json(Answer, row.data["answer"]), dict(row.scores), row.data["first_token"]
     )
 
 

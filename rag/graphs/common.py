@@ -32,8 +32,8 @@ from rag.reasoning.history import (
 )
 from rag.reasoning.questions import question_problem
 from rag.reasoning.reasoner import RESET
-from rag.runs.kept import NoticeRecord, decided, ended, notice_of, passage_of, record
-from rag.runs.run import Prepared, Run, values_kept
+from rag.runs.kept import NoticeRecord, ending, notice_of, passage_of, record, step_note
+from rag.runs.run import PreparedGraph, Run, saved_state
 from rag.text import whole_sentences
 from rag.tracing import span
 from rag.types import Exchange, Notice, Outcome, because
@@ -59,7 +59,7 @@ class Conversing(TypedDict, total=False):
     notice: NoticeRecord | None
 
 
-def unanswered(question: str) -> Conversing:
+def blank_fields(question: str) -> Conversing:
     """The fields of a question that nothing is known about yet."""
     return {
         "question": question,
@@ -72,12 +72,14 @@ def unanswered(question: str) -> Conversing:
     }
 
 
-def asked(state: Mapping[str, Any]) -> str:
+def question_of(state: Mapping[str, Any]) -> str:
     """The question as it is searched for and answered."""
     return str(state.get("standalone") or state["question"])
 
 
-def timed(name: str, function: Callable[[Any, Any], Awaitable[Result]]) -> Callable[..., Awaitable[dict[str, Any]]]:
+def traced_step(
+    name: str, function: Callable[[Any, Any], Awaitable[Result]]
+) -> Callable[..., Awaitable[dict[str, Any]]]:
     """Wrap a step so that it is a span, with its decision, and that is streamed."""
 
     async def node(state: Any, runtime: Runtime[Any]) -> dict[str, Any]:
@@ -92,7 +94,7 @@ def timed(name: str, function: Callable[[Any, Any], Awaitable[Result]]) -> Calla
     return node
 
 
-async def either(
+async def model_or_rules(
     seconds: float, model: Callable[[], Awaitable[Said]] | None, rules: Callable[[], Awaitable[Said]]
 ) -> tuple[Said, list[NoticeRecord]]:
     """What the model says within so many seconds; where there is none, it fails or is slow, the rules, with a note."""
@@ -107,7 +109,7 @@ async def either(
         return await rules(), [record(notice)]
 
 
-def by_rules(notes: Sequence[NoticeRecord]) -> Notice | None:
+def rules_notice(notes: Sequence[NoticeRecord]) -> Notice | None:
     """Why rules took the model's place in some of a run's steps, if they did; `notes` may tell of the web, too."""
     failed = next((notice_of(note) for note in notes if not note["code"].startswith("research_web")), None)
     return Notice("partly_by_rules", because(failed.code, **failed.params)) if failed else None
@@ -123,7 +125,7 @@ async def collect(source: AsyncIterator[str], runtime: Runtime[Any], pieces: lis
         try:
             async for piece in source:
                 if piece == RESET:
-                    take(piece, runtime, pieces)
+                    stream_piece(piece, runtime, pieces)
                     held = ""
                 elif piece:
                     pieces.append(piece)
@@ -136,7 +138,7 @@ async def collect(source: AsyncIterator[str], runtime: Runtime[Any], pieces: lis
                 runtime.stream_writer({"token": held})
 
 
-def take(piece: str, runtime: Runtime[Any], pieces: list[str]) -> None:
+def stream_piece(piece: str, runtime: Runtime[Any], pieces: list[str]) -> None:
     """Stream one piece of a text, which may be RESET."""
     if piece == RESET:
         pieces.clear()
@@ -146,7 +148,7 @@ def take(piece: str, runtime: Runtime[Any], pieces: list[str]) -> None:
         runtime.stream_writer({"token": piece})
 
 
-async def written(
+async def write_or_quote(
     model: AsyncIterator[str] | None, rules: AsyncIterator[str], runtime: Runtime[Any]
 ) -> tuple[str, Notice | None]:
     """What the model writes, or what the rules write where there is none or it does not come to its end; and why not.
@@ -164,12 +166,12 @@ async def written(
             if pieces and error.code in BUDGET_CODES | {"answer_too_long"}:
                 return "".join(pieces), problem
             if pieces:
-                take(RESET, runtime, pieces)
+                stream_piece(RESET, runtime, pieces)
     await collect(rules, runtime, pieces)
     return "".join(pieces), problem
 
 
-async def completed(
+async def complete(
     question: str,
     history: Sequence[Exchange],
     summary: str,
@@ -195,7 +197,7 @@ async def completed(
     return ""
 
 
-async def entered(
+async def start_turn(
     update: dict[str, Any], state: Mapping[str, Any], runtime: Runtime[Any], keep: int, *, aside: bool = False
 ) -> Result:
     """Begin a question whose fields are `update`: nothing else stays of what was before but the conversation.
@@ -205,22 +207,22 @@ async def entered(
     context = runtime.context
     question = update["question"]
     given = " ".join(context.options.standalone.split())
-    standalone, remembered = await _taken_up(question, given, state, context, keep)
+    standalone, remembered = await _resolve_followup(question, given, state, context, keep)
     if standalone and standalone != question:
         runtime.stream_writer({"standalone": standalone})
         update["standalone"] = standalone
     messages = [*remembered["messages"], said(question, standalone, aside=aside)]
-    return {**update, **remembered, "messages": messages}, decided("begin")
+    return {**update, **remembered, "messages": messages}, step_note("begin")
 
 
-def refused(update: Mapping[str, Any]) -> Result | None:
+def refusal(update: Mapping[str, Any]) -> Result | None:
     """The end of a question that cannot be asked."""
     if problem := question_problem(update["question"]):
-        return {**update, **ended("failed", problem)}, decided("refused", reason=problem.code)
+        return {**update, **ending("failed", problem)}, step_note("refused", reason=problem.code)
     return None
 
 
-async def _taken_up(
+async def _resolve_followup(
     question: str, given: str, state: Mapping[str, Any], context: Any, keep: int
 ) -> tuple[str, dict[str, Any]]:
     """The question as it was `given`, or else as a model completes it, and what changes in what is remembered.
@@ -230,13 +232,13 @@ async def _taken_up(
     condenser, memory, messages = context.condenser, context.options.remembers, state.get("messages", [])
     if given or condenser is None or not messages:
         return given, {"messages": []}
-    summary, removed = await summed_up(messages, state.get("summary", ""), condenser, context.budget, memory, keep)
+    summary, removed = await summarise(messages, state.get("summary", ""), condenser, context.budget, memory, keep)
     history = exchanges_of(messages[len(removed) :])
-    standalone = await completed(question, history, summary, condenser, context.budget, memory=memory, keep=keep)
+    standalone = await complete(question, history, summary, condenser, context.budget, memory=memory, keep=keep)
     return standalone, {"summary": summary, "messages": removed}
 
 
-async def summed_up(
+async def summarise(
     messages: Sequence[AnyMessage],
     before: str,
     condenser: ChatReasoner | None,
@@ -261,7 +263,7 @@ async def summed_up(
     return summary or summary_by_rules(before, told, tokens), removed
 
 
-def said_before(run: Run, known: Mapping[str, Any] | None) -> dict[str, Any]:
+def initial_messages(run: Run, known: Mapping[str, Any] | None) -> dict[str, Any]:
     """What goes into a graph of the conversation: all of it where the graph knows nothing, or a summary of what is to
     be shown as it was said; else nothing."""
     if not known or not known.get("messages"):
@@ -271,29 +273,29 @@ def said_before(run: Run, known: Mapping[str, Any] | None) -> dict[str, Any]:
     return {"messages": [RemoveMessage(id=REMOVE_ALL_MESSAGES), *messages_of(run.history)], "summary": ""}
 
 
-async def prepared(
+async def prepare(
     run: Run,
     graph_of: Callable[..., Any],
     context: Callable[[Run], Any],
     given: Callable[[Any], Awaitable[dict[str, Any]]] | None = None,
-) -> Prepared:
+) -> PreparedGraph:
     """The graph with what goes into it: the question, its history, and what is `given` beside them.
 
     Nothing goes into one that goes on from where its process was cut off.
     """
     graph = graph_of(run.checkpointer())
-    known = await values_kept(run, graph)
+    known = await saved_state(run, graph)
     if known is None:  # the answer matters more than that it is kept: the history will do
         graph, run.thread = graph_of(), ""
     made = context(run)
     if run.goes_on and known and known.get("question") == run.question.text:
         run.take_up(Spent(**known["spent"]) if known.get("spent") else Spent())
-        return Prepared(graph, None, made)
+        return PreparedGraph(graph, None, made)
     more = await given(graph) if given else {}
-    return Prepared(graph, {"question": run.question.text, **more, **said_before(run, known)}, made)
+    return PreparedGraph(graph, {"question": run.question.text, **more, **initial_messages(run, known)}, made)
 
 
-async def written_so_far(run: Run) -> dict[str, Any]:
+async def check_text_so_far(run: Run) -> dict[str, Any]:
     """Return the result of a run that broke off while writing: its text up to the last whole sentence, checked against
     its passages; {} without such a sentence."""
     text = whole_sentences(run.text)
@@ -304,7 +306,7 @@ async def written_so_far(run: Run) -> dict[str, Any]:
     return {**result.plain(), "outcome": "caveat" if result.text else "failed"}
 
 
-def quoting(run: Run) -> ExtractiveReasoner:
+def quoter_of(run: Run) -> ExtractiveReasoner:
     """What quotes where no model writes, or in its place."""
     quoter = run.quoter if isinstance(run.quoter, ExtractiveReasoner) else run.reasoner
     if not isinstance(quoter, ExtractiveReasoner):
@@ -312,7 +314,7 @@ def quoting(run: Run) -> ExtractiveReasoner:
     return quoter
 
 
-def spending(context: Any, seconds: float) -> dict[str, Any]:
+def usage_fields(context: Any, seconds: float) -> dict[str, Any]:
     """What a run has used, and what it may use, for whoever watches."""
     budget = context.budget
     used = {"calls": budget.used, "tokens": budget.meter.tokens, "seconds": round(context.seconds(), 1)}

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
 
 from rag.locales import say
-from rag.runs.run import Mode, Prepared, Run, answer_of
+from rag.runs.run import Mode, PreparedGraph, Run, answer_of
 from rag.text import question_language
 from rag.types import SAVED, Answer, Notice
 
@@ -27,8 +27,8 @@ class ReportMode(Mode):
     def report(self, run: Run, language: str) -> str:
         """Return the text of the answer in `language`."""
 
-    async def prepare(self, run: Run) -> Prepared:
-        return Prepared(await asyncio.to_thread(self._graph, run), {"question": run.question.text})
+    async def prepare(self, run: Run) -> PreparedGraph:
+        return PreparedGraph(await asyncio.to_thread(self._graph, run), {"question": run.question.text})
 
     async def finish(self, run: Run, broken: Notice | None) -> Answer:
         return answer_of(run, "failed" if broken else "conversation", broken, run.text)

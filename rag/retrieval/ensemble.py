@@ -49,7 +49,7 @@ class EnsembleRetriever:
     def search(self, question: str, *, k: int = K, before: Sequence[str] = (), **how: Any) -> Retrieval:
         """As `Retriever.search`: at most k passages of all libraries together, in `characters`."""
         found = {name: one.search(question, k=k, before=before, **how) for name, one in self.retrievers.items()}
-        ranked = _at_home([one for name, each in found.items() for one in self._weighed(name, each)])
+        ranked = _keep_best_library([one for name, each in found.items() for one in self._weighed(name, each)])
         chosen = [one.passage for one in ranked if one.place is not None or one.fate]
         weights = term_weights(question, before, self.sparse)
         asked = {term: weights[term] * idf for term, idf in self.idf(sorted(weights)).items()}
@@ -69,7 +69,7 @@ class EnsembleRetriever:
                 for one in ranked
             ),
             legs=tuple(dict.fromkeys(leg for each in found.values() for leg in each.legs)),
-            ms=_summed(each.ms for each in found.values()),
+            ms=_sum_times(each.ms for each in found.values()),
             notes={**_silence(found.values()), **likeliest.notes},
             damaged=tuple(dict.fromkeys(title for each in found.values() for title in each.damaged)),
         )
@@ -97,7 +97,7 @@ class EnsembleRetriever:
 
 
 @dataclass(frozen=True, slots=True)
-class Shelves:
+class LibraryGroup:
     """What is read of several libraries as of one; of a page that two hold, that of the first."""
 
     libraries: Sequence[Library]
@@ -120,11 +120,11 @@ class Shelves:
         return {term: min(one[term] for one in each) for term in terms}
 
 
-Reading: TypeAlias = "Library | Shelves"
+Reading: TypeAlias = "Library | LibraryGroup"
 """One library, or several, for reading."""
 
 
-def _at_home(candidates: Sequence[Candidate]) -> list[Candidate]:
+def _keep_best_library(candidates: Sequence[Candidate]) -> list[Candidate]:
     """Best first; of each page those of the library that found it best."""
     ranked = sorted(candidates, key=lambda one: -one.passage.score)
     homes: dict[str, str] = {}
@@ -139,7 +139,7 @@ def _silence(each: Iterable[Retrieval]) -> dict[str, Any]:
     return {"meaning": noted[0]} if noted else {}
 
 
-def _summed(each: Iterable[Mapping[str, float]]) -> dict[str, float]:
+def _sum_times(each: Iterable[Mapping[str, float]]) -> dict[str, float]:
     total: dict[str, float] = {}
     for one in each:
         for stage, ms in one.items():

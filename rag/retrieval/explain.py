@@ -131,7 +131,7 @@ def explanation(found: Retrieval) -> dict[str, Any]:
     }
 
 
-def explained(found: Retrieval) -> str:
+def explain_candidates(found: Retrieval) -> str:
     """A search in English for a terminal: how it was made, and some lines for each candidate."""
     times = ", ".join(f"{stage} {ms:.0f} ms" for stage, ms in found.ms.items())
     head = f"  {found.strategy} · {' + '.join(found.legs)} · answerable {found.answerable:.2f} · {times}"

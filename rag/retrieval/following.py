@@ -26,7 +26,7 @@ TURNS: Final = 4
 def term_weights(question: str, before: Sequence[str], encoder: SparseEncoder) -> dict[int, float]:
     """The terms of the question, at 1, and of those `before` it, oldest first. The largest weight of a term counts."""
     weights = dict.fromkeys(encoder.encode_query(question).indices, 1.0)
-    for earlier, weight in _weighed(before, len(weights)):
+    for earlier, weight in _weights_of(before, len(weights)):
         for term in encoder.encode_query(earlier).indices:
             weights.setdefault(term, weight)
     return weights
@@ -42,14 +42,14 @@ def dense_query(
 ) -> NDArray[np.float32]:
     """The normalised sum of the questions' vectors, (d,), so weighed; those that the model cannot read are left out."""
     vector = model.encode_query(question)
-    for earlier, weight in _weighed(before, len(encoder.encode_query(question).indices)):
+    for earlier, weight in _weights_of(before, len(encoder.encode_query(question).indices)):
         if model.can_read(earlier):
             vector = vector + np.float32(weight) * model.encode_query(earlier)
     unit: NDArray[np.float32] = vector / max(float(np.linalg.norm(vector)), 1e-12)
     return unit
 
 
-def _weighed(before: Sequence[str], terms: int) -> list[tuple[str, float]]:
+def _weights_of(before: Sequence[str], terms: int) -> list[tuple[str, float]]:
     """The last questions, the latest first, with their weights beside a question of so many terms."""
     latest = HALF_AT / (HALF_AT + terms)
     return [(earlier, latest * FADES**turn) for turn, earlier in enumerate(reversed(before[-TURNS:]))]

@@ -35,7 +35,7 @@ def _share(weights: Mapping[int, float], held: frozenset[int]) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class CachedEvidence:
     """What was found without a search."""
 
     passages: Sequence[Passage]
@@ -52,13 +52,13 @@ class Ledger:
     sparse: SparseEncoder
     idf: Callable[[Sequence[int]], Mapping[int, float]]
 
-    def find(self, question: str, k: int) -> Held | None:
+    def find(self, question: str, k: int) -> CachedEvidence | None:
         """The passages, where one place in them says nearly all that is asked; else None."""
         best = best_of(question, self.passages, self.sparse, k)
         idf = self.idf(sorted(self.sparse.encode_query(question).indices))
         if features_of(idf, best, self.sparse)["asked"] < ENOUGH:
             return None
-        return Held([replace(one, ranks={LEG: place}) for place, one in enumerate(best, 1)])
+        return CachedEvidence([replace(one, ranks={LEG: place}) for place, one in enumerate(best, 1)])
 
     @cached_property
     def passages(self) -> Sequence[Passage]:

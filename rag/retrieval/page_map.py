@@ -60,7 +60,7 @@ def map_pages(pages: Sequence[Page], texts: Mapping[str, str], encoder: SparseEn
 
     read = [f"{page.title}\n{texts.get(page.url_hash, '')}"[:_READ] for page in pages]
     weights, terms = _weights([encoder.encode_passage(text) for text in read])
-    reduced = _reduced(weights)
+    reduced = _project(weights)
     near = min(_PERPLEXITY, (len(pages) - 1) / 3)
     count = min(max(round(math.sqrt(len(pages) / 2)), _SUBJECTS.start), _SUBJECTS.stop - 1)
     with threadpool_limits(1):  # several threads wait for each other where the machine has more to do
@@ -89,7 +89,7 @@ def _weights(vectors: Sequence[SparseVector]) -> tuple[csr_array, list[int]]:
     return csr_array(TfidfTransformer().fit_transform(columns.fit_transform(rows))), columns.feature_names_
 
 
-def _reduced(weights: csr_array) -> NDArray[np.float64]:
+def _project(weights: csr_array) -> NDArray[np.float64]:
     """Unit vectors (n, at most 50) of pages."""
     from sklearn.decomposition import TruncatedSVD
     from sklearn.preprocessing import normalize

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from rag.retrieval.answerable import REFUSE
 from rag.retrieval.ensemble import EnsembleRetriever
-from rag.retrieval.ledger import Held, Ledger
+from rag.retrieval.ledger import CachedEvidence, Ledger
 from rag.retrieval.page_names import MOST_PAGES, is_whole, on_site, slug, words
 from rag.retrieval.page_reader import PageReader
 from rag.retrieval.retriever import K, Retriever
@@ -103,7 +103,7 @@ class ScopedSearch:
 
     def search(
         self, question: str, before: Sequence[str] = (), *, sections: Sequence[str] = (), **how: Any
-    ) -> Retrieval | Held:
+    ) -> Retrieval | CachedEvidence:
         """Search for the question, or for a query made of it, without the words that name the scope.
 
         `before` are the questions that it follows on. `sections`, headings to search under, and `how`, options of
@@ -119,16 +119,16 @@ class ScopedSearch:
         if self._first.pages and not scope.names:
             found = self._find(question, own.within(self._first), before, how)
             if found.passages and found.answerable >= REFUSE:
-                return _noted(found, "scope_saved", "")
+                return _add_note(found, "scope_saved", "")
         found = self._find(scope.question, own.within(scope.filters), before, how)
         if not scope.names:
             return found
         names = ", ".join(scope.names)
         if found.passages:
-            return _noted(found, "scope_named", names)
-        return _noted(self._find(question, own, before, how), "scope_empty", names)
+            return _add_note(found, "scope_named", names)
+        return _add_note(self._find(question, own, before, how), "scope_empty", names)
 
-    def held(self, question: str, k: int = K) -> Held | None:
+    def held(self, question: str, k: int = K) -> CachedEvidence | None:
         """What the ledger holds, where it is likely to answer the question."""
         return self._ledger.find(question, k) if self._ledger else None
 
@@ -159,7 +159,7 @@ class ScopedSearch:
         return own if own.names else read_scope(self._question, pages)._replace(question=question)
 
 
-def _noted(found: Retrieval, code: str, names: str) -> Retrieval:
+def _add_note(found: Retrieval, code: str, names: str) -> Retrieval:
     return replace(found, notes={**found.notes, "scope": {"code": code, "params": {"names": names}}})
 
 
@@ -184,7 +184,7 @@ def read_scope(question: str, pages: Sequence[Page]) -> Scope:
     """
     for found in _mentions(question):
         kind, name = next((kind, name) for kind, name in found.groupdict().items() if name)
-        named = on_site(name, pages) if kind == "host" else _titled(kind, name, pages)
+        named = on_site(name, pages) if kind == "host" else _pages_by_title(kind, name, pages)
         if named:
             bare = question if found.re is _SPEAKS else _without(question, found)
             return Scope(bare, _filters(named, pages, kind), _names(named, kind, name))
@@ -204,7 +204,7 @@ def _without(question: str, found: re.Match[str]) -> str:
     return rest if words(rest) - _ASKING else question
 
 
-def _titled(kind: str, name: str, pages: Sequence[Page]) -> list[Page]:
+def _pages_by_title(kind: str, name: str, pages: Sequence[Page]) -> list[Page]:
     """The pages of that name: by their whole title or address, else by a part of it that fits few pages."""
     whole = [page for page in pages if is_whole(name, page)]
     if whole:

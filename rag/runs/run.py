@@ -59,7 +59,7 @@ _OF_PAGES: Final = frozenset({"in_doubt", "closest", "not_named", "nothing_found
 _KINDS: Final = frozenset(get_args(EventKind))
 
 
-class Shelf:
+class PassageCache:
     """The passages that a run has in hand: steps that read them again cost no second visit to the store.
 
     `searches` are those made so far, for whoever wants to know why a passage is there.
@@ -103,7 +103,7 @@ class Shelf:
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedGraph:
     """A mode's compiled LangGraph graph, its input and its runtime context.
 
     A graph that resumes from its last checkpoint gets no input.
@@ -130,7 +130,7 @@ class Mode(ABC):
     keeps_history: bool = False
 
     @abstractmethod
-    async def prepare(self, run: Run) -> Prepared:
+    async def prepare(self, run: Run) -> PreparedGraph:
         """Build what the run needs. A graph is compiled with the run's `checkpointer`."""
 
     @abstractmethod
@@ -150,26 +150,26 @@ class Mode(ABC):
         return
 
 
-class DrivenMode(Mode):
+class GraphMode(Mode):
     """One whose graph is made in the module `graph` beside its own, which knows LangGraph: that takes a second to
     import the first time."""
 
     @property
-    def driving(self) -> Any:
+    def graph_module(self) -> Any:
         return import_module(f"{type(self).__module__.rpartition('.')[0]}.graph")
 
     def warm(self, saver: Any) -> None:
-        self.driving.graph_of(saver)
+        self.graph_module.graph_of(saver)
 
-    async def prepare(self, run: Run) -> Prepared:
-        driving = await asyncio.to_thread(lambda: self.driving)
-        prepared: Prepared = await driving.prepared(run)
+    async def prepare(self, run: Run) -> PreparedGraph:
+        module = await asyncio.to_thread(lambda: self.graph_module)
+        prepared: PreparedGraph = await module.prepare(run)
         return prepared
 
     async def finish(self, run: Run, broken: Notice | None) -> Answer:
         """From the run's last state; where it broke off, from what is made of that."""
         if broken is not None and not run.state.get("outcome"):
-            run.state = await self.driving.rescued(run)
+            run.state = await self.graph_module.rescue(run)
         state = run.state
         return answer_of(
             run,
@@ -210,7 +210,7 @@ class Run:
     question: Question
     mode: Mode
     reasoner: Reasoner
-    shelf: Shelf
+    shelf: PassageCache
     budget: CallBudget
     history: tuple[Exchange, ...]
     hooks: Hooks = field(default_factory=Hooks)
@@ -242,7 +242,7 @@ class Run:
 
     def turn_to(self, question: Question, retriever: ScopedSearch) -> None:
         """Answer this question instead, in its own mode."""
-        self.question, self.mode, self.shelf = question, self.modes[question.mode], Shelf(retriever)
+        self.question, self.mode, self.shelf = question, self.modes[question.mode], PassageCache(retriever)
         calls = self.mode.calls(question.options, talks=bool(self.history or self.thread))
         if question.options.calls is None:
             self.budget.raise_by(max(0, calls - self.budget.limit), 0)
@@ -303,7 +303,7 @@ async def drive(run: Run) -> None:
     if run.hooks.direct is not None and not (run.reply or run.goes_on):
         await run.hooks.direct(run)
     prepared = await run.mode.prepare(run)
-    given = await asyncio.to_thread(_resuming, run.reply) if run.reply else prepared.given
+    given = await asyncio.to_thread(_resume_command, run.reply) if run.reply else prepared.given
     kept = run.thread and prepared.graph.checkpointer is not None
     durability = {"durability": "exit"} if kept and not run.mode.keeps_history else {}
     how = {"context": prepared.context, "stream_mode": ["custom", "values"], "subgraphs": True, **durability}
@@ -318,7 +318,7 @@ async def drive(run: Run) -> None:
     run.waits = tuple(Wait(one.id, one.value) for one in run.state.pop("__interrupt__", ()))
 
 
-async def values_kept(run: Run, graph: Any) -> dict[str, Any] | None:
+async def saved_state(run: Run, graph: Any) -> dict[str, Any] | None:
     """Return the state of the run's conversation in the graph's terms; None if it can't be read."""
     if not run.thread:
         return {}
@@ -330,7 +330,7 @@ async def values_kept(run: Run, graph: Any) -> dict[str, Any] | None:
     return values
 
 
-def _resuming(reply: Mapping[str, Any]) -> Any:
+def _resume_command(reply: Mapping[str, Any]) -> Any:
     from langgraph.types import Command
 
     return Command(resume=dict(reply))

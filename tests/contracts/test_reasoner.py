@@ -11,7 +11,7 @@ import pytest
 from rag.checking.citations import check
 from rag.config import load_settings
 from rag.graphs import MODES
-from rag.graphs.answer.nodes import read_wish, retrieve_tool
+from rag.graphs.answer.nodes import read_decision, retrieve_tool
 from rag.models.chat import build_chat_model
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.reasoner import RESET, Reasoner
@@ -76,7 +76,7 @@ def test_it_says_what_it_is(reasoner: Reasoner) -> None:
 
 @pytest.mark.parametrize("question", [q for q, _, _ in QUESTIONS])
 def test_a_question_is_searched_for(reasoner: Reasoner, question: str) -> None:
-    wish = read_wish(_do(reasoner.decide(question, [], [retrieve_tool()])))
+    wish = read_decision(_do(reasoner.decide(question, [], [retrieve_tool()])))
     assert wish.queries and not wish.text and not wish.problem
 
 

@@ -20,7 +20,7 @@ from rag.conversations.checkpoints import Checkpoints
 from rag.conversations.conversations import Asked, Asking, Conversations, TurnView
 from rag.errors import RagError
 from rag.runs.options import Question, RunOptions
-from rag.runs.run import Mode, Prepared, Run, answer_of
+from rag.runs.run import Mode, PreparedGraph, Run, answer_of
 from rag.runs.runs import Runs
 from rag.store.sql.database import Change, Database
 from rag.types import Answer, Notice
@@ -70,11 +70,11 @@ class Stepwise(Mode):
     def __init__(self, *nodes: Any) -> None:
         self.nodes = nodes
 
-    async def prepare(self, run: Run) -> Prepared:
+    async def prepare(self, run: Run) -> PreparedGraph:
         builder: Any = StateGraph(State, context_schema=Run)
         builder.add_sequence([(node.__name__, node) for node in self.nodes])
         builder.add_edge(START, self.nodes[0].__name__)
-        return Prepared(builder.compile(run.checkpointer()), {"question": run.question.text}, run)
+        return PreparedGraph(builder.compile(run.checkpointer()), {"question": run.question.text}, run)
 
     async def finish(self, run: Run, broken: Notice | None) -> Answer:
         return answer_of(run, "failed" if broken else "answered", broken, run.state.get("text", ""))

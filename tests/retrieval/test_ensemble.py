@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from rag.models.sparse import SparseEncoder
-from rag.retrieval.ensemble import EnsembleRetriever, Shelves
+from rag.retrieval.ensemble import EnsembleRetriever, LibraryGroup
 from rag.retrieval.retriever import Retriever
 from rag.store.qdrant.library import Library
 from rag.types import Candidate, Passage, Retrieval
@@ -79,5 +79,5 @@ def test_passages_are_read_again_with_their_library() -> None:
 
 
 def test_what_is_common_in_one_library_tells_little() -> None:
-    shelves = Shelves(cast(list[Library], [Given(3.0), Given(1.5)]))
+    shelves = LibraryGroup(cast(list[Library], [Given(3.0), Given(1.5)]))
     assert shelves.idf([7, 8]) == {7: 1.5, 8: 1.5}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, replace
 
-from rag.runs.kept import packed, plain, revived, unpacked
+from rag.runs.kept import answer_from, compress_searches, decompress_searches, to_json
 from rag.types import Answer, Candidate, Citation, Notice, Retrieval, Statement, Step, Usage
 from tests.support.answering import passage
 
@@ -27,36 +27,36 @@ ANSWER = Answer(
 
 
 def test_there_and_back() -> None:
-    data = json.loads(json.dumps(plain(ANSWER)))
-    back = revived(data)
+    data = json.loads(json.dumps(to_json(ANSWER)))
+    back = answer_from(data)
     light = replace(passage(1), text="", section=("Top", "Part 1"))
     assert back == replace(ANSWER, searches=(), passages=(light,))
 
 
 def test_it_is_as_the_standard_library_has_it() -> None:
     light = replace(ANSWER, searches=(), passages=tuple(replace(one, text="") for one in ANSWER.passages))
-    data = {**plain(ANSWER), "searches": ()}
+    data = {**to_json(ANSWER), "searches": ()}
     assert json.dumps(data) == json.dumps({name: asdict(light)[name] for name in data})
 
 
 def test_no_passage_text_is_stored_and_quotes_are() -> None:
-    stored = json.dumps(plain(ANSWER))
+    stored = json.dumps(to_json(ANSWER))
     assert "crater" not in stored and "In 1953." in stored
 
 
 def test_older_and_newer_records_are_read() -> None:
-    assert revived({"question": "q", "mode": "fast", "outcome": "answered", "text": "t"}).usage == Usage()
-    assert revived({**plain(ANSWER), "from_the_future": 1}).question == "When?"
+    assert answer_from({"question": "q", "mode": "fast", "outcome": "answered", "text": "t"}).usage == Usage()
+    assert answer_from({**to_json(ANSWER), "from_the_future": 1}).question == "When?"
 
 
 def test_searches_keep_their_candidates_and_the_openings_of_texts() -> None:
     long = replace(passage(2, "word " * 400), ranks={"dense": 1}, scores={"dense": 0.5}, parent=(0, 9))
     candidates = (Candidate(long, 1, None, 0.25, "merged", "p1"), Candidate(passage(1), None, "p2"))
     search = Retrieval("When?", "auto", (long,), candidates, ("dense",), {"search": 1.5}, {"why": Notice("x")}, 0.7)
-    (back,) = unpacked(packed([search]))
+    (back,) = decompress_searches(compress_searches([search]))
     short = replace(long, text=long.text[:300], section=("Top", "Part 2"))
     assert back.candidates[0] == replace(candidates[0], passage=short)
     assert back.candidates[1].passage.text == passage(1).text
     assert back == replace(search, passages=(), candidates=back.candidates, notes={"why": {"code": "x", "params": {}}})
-    assert len(packed([search])) < 1000
-    assert (packed([]), unpacked(b"")) == (b"", ())
+    assert len(compress_searches([search])) < 1000
+    assert (compress_searches([]), decompress_searches(b"")) == (b"", ())

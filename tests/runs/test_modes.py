@@ -17,7 +17,7 @@ from typing_extensions import TypedDict
 from rag.background import BACKGROUND
 from rag.conversations.checkpoints import Checkpoints
 from rag.runs.options import Question, RunOptions
-from rag.runs.run import Mode, Prepared, Run, answer_of
+from rag.runs.run import Mode, PreparedGraph, Run, answer_of
 from rag.runs.runs import Runs
 from rag.types import Answer, Event, Notice
 from tests.support.answering import FakeRetriever, ScriptedReasoner
@@ -52,11 +52,11 @@ class Echo(Mode):
         self.nodes = nodes or (say,)
         self.given: State = given or {}
 
-    async def prepare(self, run: Run) -> Prepared:
+    async def prepare(self, run: Run) -> PreparedGraph:
         builder = StateGraph(State)
         builder.add_sequence([(f"node{place}", node) for place, node in enumerate(self.nodes)])
         builder.add_edge(START, "node0")
-        return Prepared(builder.compile(run.checkpointer()), {"question": run.question.text, **self.given})
+        return PreparedGraph(builder.compile(run.checkpointer()), {"question": run.question.text, **self.given})
 
     async def finish(self, run: Run, broken: Notice | None) -> Answer:
         text = " ".join(run.state.get("said", [run.text]))
@@ -181,13 +181,13 @@ def test_events_of_nested_graphs_carry_their_path(runs: Runs, modes: dict[str, M
 
 def test_what_parallel_nodes_write_comes_together(runs: Runs, modes: dict[str, Mode]) -> None:
     class Wide(Echo):
-        async def prepare(self, run: Run) -> Prepared:
+        async def prepare(self, run: Run) -> PreparedGraph:
             builder = StateGraph(State)
             for name in ("left", "right"):
                 builder.add_node(name, say)
                 builder.add_edge(START, name)
                 builder.add_edge(name, END)
-            return Prepared(builder.compile(run.checkpointer()), {"question": run.question.text})
+            return PreparedGraph(builder.compile(run.checkpointer()), {"question": run.question.text})
 
     modes["echo"] = Wide()
     assert _ask(runs).text == "Hello? Hello?"

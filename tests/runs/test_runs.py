@@ -13,7 +13,7 @@ import pytest
 from rag.errors import RagError
 from rag.graphs import MODES
 from rag.runs.options import Question
-from rag.runs.run import Hooks, Shelf
+from rag.runs.run import Hooks, PassageCache
 from rag.runs.runs import Runs
 from rag.types import Answer, Passage
 from tests.support.answering import FakeRetriever, ScriptedReasoner, ask, nodes_of, passage
@@ -231,13 +231,13 @@ def test_a_second_search_adds_to_what_the_first_read_of_a_passage() -> None:
     first = replace(whole, text="One came.", end=109)
     last = replace(whole, text="Three stayed.", start=120, score=0.5)
     searches = {"one": [first], "three": [last]}
-    shelf = Shelf(FakeRetriever(by_query={**searches, "all": [whole]}))
+    shelf = PassageCache(FakeRetriever(by_query={**searches, "all": [whole]}))
     assert [p.text for p in shelf.search("one")] == ["One came."]
     assert [(p.text, p.score) for p in shelf.search("three")] == [(whole.text, 0.5)]
     assert [(p.text, p.start, p.end) for p in shelf.search("one")] == [(whole.text, 100, 133)]
     assert [p.text for p in shelf.passages_of([whole.id])] == [whole.text]
     removed = FakeRetriever(by_query=searches)
-    gone = Shelf(removed)
+    gone = PassageCache(removed)
     gone.search("one")
     removed.passages = lambda ids: []  # type: ignore[method-assign]
     assert [p.text for p in gone.search("three")] == ["Three stayed."]

@@ -30,7 +30,7 @@ from rag.conversations.remembered import Remembered
 from rag.errors import ModelError, RagError, StoreError
 from rag.ingest.paste import find_urls
 from rag.ingest.schedule import ScheduleView
-from rag.retrieval.ensemble import Shelves
+from rag.retrieval.ensemble import LibraryGroup
 from rag.retrieval.page_map import PageMap
 from rag.runs.options import Question
 from rag.runs.run import Hooks
@@ -542,7 +542,7 @@ class FakeApp:
         return self.stored.setdefault(name or "main", FakeLibrary())
 
     def reading(self, names: str | Sequence[str]) -> Any:
-        return Shelves([self.library(name) for name in ([names] if isinstance(names, str) else names)])  # type: ignore[misc]
+        return LibraryGroup([self.library(name) for name in ([names] if isinstance(names, str) else names)])  # type: ignore[misc]
 
     def page(self, library: str, url_hash: str) -> Page | None:
         return self.library(library).page(url_hash)

@@ -17,16 +17,16 @@ from langgraph.runtime import Runtime
 from rag.graphs.answer import nodes
 from rag.graphs.answer.nodes import read_passages
 from rag.graphs.answer.state import MAX_REWRITES, LoopContext, LoopState, StepRecord, is_long
-from rag.graphs.common import prepared as driven
+from rag.graphs.common import prepare as driven
 from rag.reasoning.questions import is_about_conversation
-from rag.runs.run import Prepared, Run
+from rag.runs.run import PreparedGraph, Run
 from rag.tracing import span
 
 Graph = CompiledStateGraph[LoopState, LoopContext, LoopState, LoopState]
 NodeFunction = Callable[[LoopState, Runtime[LoopContext]], Awaitable[nodes.Result]]
 
 _RECURSION_LIMIT = 24  # a deep run that rewrites three times takes 17 steps
-__all__ = ["graph_of", "prepared", "read_passages", "remember"]
+__all__ = ["graph_of", "prepare", "read_passages", "remember"]
 
 
 def build_fast(checkpointer: Any = None) -> Graph:
@@ -39,8 +39,8 @@ def build_fast(checkpointer: Any = None) -> Graph:
 def build_deep(checkpointer: Any = None) -> Graph:
     """As fast, with a look at what was found in between, and up to three searches in other words."""
     builder = _begin()
-    builder.add_node("grade", timed("grade", nodes.grade))
-    builder.add_node("rewrite", timed("rewrite", nodes.rewrite))
+    builder.add_node("grade", traced_step("grade", nodes.grade))
+    builder.add_node("rewrite", traced_step("rewrite", nodes.rewrite))
     builder.add_conditional_edges("retrieve", after_deep_search, ["grade", "generate", END])
     builder.add_conditional_edges("grade", after_grade, ["generate", "rewrite", END])
     builder.add_conditional_edges("rewrite", after_rewrite, ["agent", "generate", END])
@@ -49,11 +49,11 @@ def build_deep(checkpointer: Any = None) -> Graph:
 
 def _begin() -> StateGraph[LoopState, LoopContext, LoopState, LoopState]:
     builder = StateGraph(LoopState, context_schema=LoopContext)
-    builder.add_node("enter", timed("enter", nodes.enter))
-    builder.add_node("condense", timed("condense", nodes.condense))
-    builder.add_node("agent", timed("agent", nodes.agent))
-    builder.add_node("retrieve", timed("retrieve", nodes.retrieve))
-    builder.add_node("generate", timed("generate", nodes.generate))
+    builder.add_node("enter", traced_step("enter", nodes.enter))
+    builder.add_node("condense", traced_step("condense", nodes.condense))
+    builder.add_node("agent", traced_step("agent", nodes.agent))
+    builder.add_node("retrieve", traced_step("retrieve", nodes.retrieve))
+    builder.add_node("generate", traced_step("generate", nodes.generate))
     builder.add_edge(START, "enter")
     builder.add_conditional_edges("enter", after_enter, ["condense", "agent", END])
     builder.add_edge("condense", "agent")
@@ -67,7 +67,7 @@ def _compiled(builder: StateGraph[LoopState, LoopContext, LoopState, LoopState],
     return graph.with_config(recursion_limit=_RECURSION_LIMIT)
 
 
-def timed(name: str, function: NodeFunction) -> Callable[..., Awaitable[LoopState]]:
+def traced_step(name: str, function: NodeFunction) -> Callable[..., Awaitable[LoopState]]:
     """Wrap a step so that it is a span, with its decision, and that is streamed and kept."""
 
     async def node(state: LoopState, runtime: Runtime[LoopContext]) -> LoopState:
@@ -132,7 +132,7 @@ def graph_of(mode: str, saver: Any = None) -> Graph:
     return (build_deep if mode == "deep" else build_fast)(saver)
 
 
-async def prepared(run: Run) -> Prepared:
+async def prepare(run: Run) -> PreparedGraph:
     async def given(_: Any) -> dict[str, Any]:
         return {"run_mode": run.mode.name}
 

@@ -10,7 +10,7 @@ from rag.checking.citations import check
 from rag.reasoning.extractive import following
 from rag.runs.kept import citations_of, notice_of, statements_of
 from rag.runs.options import RunOptions
-from rag.runs.run import STOP_GRACE, DrivenMode, Run, answer_of
+from rag.runs.run import STOP_GRACE, GraphMode, Run, answer_of
 from rag.text import whole_sentences
 from rag.types import Answer, Notice, Outcome, Passage
 
@@ -18,7 +18,7 @@ _COMPOSING: Final = 10  # calls that passage by passage takes, for as many passa
 _SOUND: Final = frozenset({"run_stopped", "run_too_long", "budget_seconds", "quoted_budget_seconds"})
 
 
-class LoopMode(DrivenMode):
+class LoopMode(GraphMode):
     """Searches, judges what was found where it is `deep`, and answers."""
 
     def __init__(self, name: str, max_calls: int) -> None:
@@ -30,31 +30,31 @@ class LoopMode(DrivenMode):
         return self.max_calls + talks + (0 if options.compose in ("auto", "stuff") else _COMPOSING)
 
     def warm(self, saver: Any) -> None:
-        self.driving.graph_of(self.name, saver)
+        self.graph_module.graph_of(self.name, saver)
 
     async def remember(self, run: Run) -> None:
-        await self.driving.remember(run)
+        await self.graph_module.remember(run)
 
     async def finish(self, run: Run, broken: Notice | None) -> Answer:
         """From the run's last state, or, if it broke off, from what there is."""
         passages = await self._passages(run, STOP_GRACE if broken else None)
         if broken is None:
-            return await asyncio.to_thread(_finished, run, passages)
-        if broken.code == "budget_seconds" and not run.text and (quoted := await _quoted(run, passages)):
+            return await asyncio.to_thread(_complete_answer, run, passages)
+        if broken.code == "budget_seconds" and not run.text and (quoted := await _quote_best(run, passages)):
             run.text, broken = quoted, Notice("quoted_budget_seconds", broken.params)
-        return await asyncio.to_thread(_broken_off, run, passages, broken)
+        return await asyncio.to_thread(_partial_answer, run, passages, broken)
 
     async def _passages(self, run: Run, patience: float | None) -> list[Passage]:
         """Those the answer was written from; none where they cannot be read, or not within `patience` seconds."""
         refs = run.state.get("passages") or []
         if not refs:
             return []
-        reading = asyncio.create_task(asyncio.to_thread(self.driving.read_passages, refs, run.shelf.passages_of))
+        reading = asyncio.create_task(asyncio.to_thread(self.graph_module.read_passages, refs, run.shelf.passages_of))
         await asyncio.wait({reading}, timeout=patience)
         return reading.result() if reading.done() and reading.exception() is None else []
 
 
-async def _quoted(run: Run, passages: Sequence[Passage]) -> str:
+async def _quote_best(run: Run, passages: Sequence[Passage]) -> str:
     """The best sentences of what was found, for a run whose time was up before it wrote anything."""
     if run.quoter is None or not passages:
         return ""
@@ -63,14 +63,14 @@ async def _quoted(run: Run, passages: Sequence[Passage]) -> str:
     return "".join([piece async for piece in quoter.answer(question, passages)])
 
 
-def _finished(run: Run, passages: list[Passage]) -> Answer:
+def _complete_answer(run: Run, passages: list[Passage]) -> Answer:
     state = run.state
     outcome: Outcome = state.get("outcome") or "failed"
     notice = notice_of(state.get("notice"))
     return answer_of(run, outcome, notice, state.get("text", ""), citations_of(state), passages, statements_of(state))
 
 
-def _broken_off(run: Run, passages: list[Passage], notice: Notice) -> Answer:
+def _partial_answer(run: Run, passages: list[Passage], notice: Notice) -> Answer:
     """Keep the text so far, which is worth something only where the run itself was sound.
 
     What was cut off was not checked as a whole, so no verdicts on its statements are kept.

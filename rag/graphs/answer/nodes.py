@@ -30,15 +30,24 @@ from rag.graphs.answer.state import (
     leftovers,
     reference,
 )
-from rag.graphs.answer.writing import SHORTENED, caveat, distrusted, failed, judged, missing, quote, write
-from rag.graphs.common import asked, completed, summed_up
+from rag.graphs.answer.writing import (
+    SHORTENED,
+    caveat,
+    doubt_notice,
+    end_state,
+    failure_state,
+    missing_state,
+    quote,
+    write,
+)
+from rag.graphs.common import complete, question_of, summarise
 from rag.models.usage import BUDGET_CODES
 from rag.reasoning.extractive import following
 from rag.reasoning.history import RETRIEVE, call_for, exchanges_of, questions_before, said
 from rag.reasoning.questions import is_about_conversation, is_third_language, question_problem
 from rag.retrieval.answerable import ANSWERED, REFUSE
 from rag.retrieval.ledger import LEG
-from rag.runs.kept import decided, notice_of, record
+from rag.runs.kept import notice_of, record, step_note
 from rag.text import mended
 from rag.tracing import span
 from rag.types import Citation, Notice, Passage
@@ -67,13 +76,13 @@ async def enter(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
     question = state["question"].strip()
     update = fresh(question, state["run_mode"])
     if problem := question_problem(question):
-        return {**update, **failed(problem)}, decided("refused", reason=problem.code)
+        return {**update, **failure_state(problem)}, step_note("refused", reason=problem.code)
     given = " ".join(runtime.context.options.standalone.split())
     update["messages"] = [*leftovers(state.get("messages", [])), said(question, given)]
     if given:
         runtime.stream_writer({"standalone": given})
-        return {**update, "standalone": given}, decided("corrected", question=given)
-    return update, decided("begin")
+        return {**update, "standalone": given}, step_note("corrected", question=given)
+    return update, step_note("begin")
 
 
 async def condense(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
@@ -83,57 +92,57 @@ async def condense(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
     """
     context, question, said_so_far = runtime.context, state["question"], state["messages"][:-1]
     budget, memory = context.budget, context.options.remembers
-    summary, dropped = await summed_up(
+    summary, dropped = await summarise(
         said_so_far, state.get("summary", ""), context.condenser, budget, memory, budget.end
     )
     update = LoopState(summary=summary, messages=dropped)
     if is_about_conversation(question) or state["standalone"]:
-        return update, decided("stands_alone")
+        return update, step_note("stands_alone")
     history = exchanges_of(said_so_far[len(dropped) :])
-    standalone = await completed(question, history, summary, context.condenser, budget, memory=memory, keep=budget.end)
+    standalone = await complete(question, history, summary, context.condenser, budget, memory=memory, keep=budget.end)
     if not standalone:
         told = history or exchanges_of(said_so_far)  # words can be searched for where a summary says less of them
         before = questions_before(told[memory.begins(told) :])
-        return {**update, "before": before}, decided("followed", before=before)
+        return {**update, "before": before}, step_note("followed", before=before)
     update["messages"] = [*dropped, said(question, standalone, state["messages"][-1].id)]
     runtime.stream_writer({"standalone": standalone})
     decision = "stands_alone" if standalone == question else "condensed"
-    return {**update, "standalone": standalone}, decided(decision, question=standalone)
+    return {**update, "standalone": standalone}, step_note(decision, question=standalone)
 
 
 async def agent(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
     """Call the search, or answer from what was said. A model chooses only where the question is about the conversation,
     or in a language that the query is better translated from."""
     if query := state["query"]:
-        return {"messages": [call_for([query])], "query": ""}, decided("search_rewritten", queries=[query])
+        return {"messages": [call_for([query])], "query": ""}, step_note("search_rewritten", queries=[query])
     if query := state["standalone"]:
-        return {"messages": [call_for([query])]}, decided("search_condensed", queries=[query])
+        return {"messages": [call_for([query])]}, step_note("search_condensed", queries=[query])
     question = state["question"]
     if not (is_about_conversation(question) or is_third_language(question)):
-        return {"messages": [call_for([question])]}, decided("search", queries=[question])
+        return {"messages": [call_for([question])]}, step_note("search", queries=[question])
     try:
         wish, decision = await _decide(state, runtime.context)
     except ModelError as error:
         broken = LoopState(broken=record(error.notice), messages=[call_for([question])])
-        return broken, decided("failed", reason=error.code, queries=[question])
+        return broken, step_note("failed", reason=error.code, queries=[question])
     if wish.queries:
-        return {"messages": [call_for(wish.queries)]}, decided(decision, queries=list(wish.queries))
+        return {"messages": [call_for(wish.queries)]}, step_note(decision, queries=list(wish.queries))
     runtime.stream_writer({"token": wish.text})
     reply: list[AnyMessage] = [AIMessage(wish.text)]
-    return {"messages": reply, "text": wish.text, "outcome": "conversation"}, decided(decision)
+    return {"messages": reply, "text": wish.text, "outcome": "conversation"}, step_note(decision)
 
 
-async def _decide(state: LoopState, context: LoopContext) -> tuple[Wish, str]:
+async def _decide(state: LoopState, context: LoopContext) -> tuple[AgentDecision, str]:
     """Ask, ask again if the call made no sense, and search for the question itself if it still makes none."""
     question, history = state["question"], conversation(state, context.options.remembers)
-    plain = Wish((question,))
+    plain = AgentDecision((question,))
     tools = [retrieve_tool()]
     try:
         with context.budget.keeping_end():
-            wish = read_wish(await context.reasoner.decide(question, history, tools))
+            wish = read_decision(await context.reasoner.decide(question, history, tools))
             if wish.problem and context.budget.left:
                 complaint = [HumanMessage(question), AIMessage(_complaint(wish.problem))]
-                wish = read_wish(await context.reasoner.decide(question, [*history, *complaint], tools))
+                wish = read_decision(await context.reasoner.decide(question, [*history, *complaint], tools))
     except ModelError as error:
         if error.code not in BUDGET_CODES:
             raise
@@ -159,9 +168,9 @@ async def retrieve(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
         with runtime.context.budget.keeping_end():  # some strategies have a model write what they search with
             ran = await tool_node().ainvoke({"messages": state["messages"][-1:], "before": state["before"]})
     except RagError as error:
-        return failed(error.notice), decided("failed", reason=error.code, queries=queries)
+        return failure_state(error.notice), step_note("failed", reason=error.code, queries=queries)
     replies: list[ToolMessage] = ran["messages"]
-    passages = _interleaved([reply.artifact or [] for reply in replies])[:MAX_PASSAGES]
+    passages = _interleave([reply.artifact or [] for reply in replies])[:MAX_PASSAGES]
     known = {ref["id"] for ref in state["found"]}
     refs = [reference(passage) for passage in passages]
     new = [ref for ref in refs if ref["id"] not in known]
@@ -172,10 +181,10 @@ async def retrieve(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
         "tried": [*state["tried"], *(query for query in queries if query not in state["tried"])],
     }
     where = "found_in_ledger" if passages and all(LEG in one.ranks for one in passages) else "found"
-    return update, decided(where, queries=queries, passages=len(refs), new=len(new))
+    return update, step_note(where, queries=queries, passages=len(refs), new=len(new))
 
 
-def _interleaved(lists: Sequence[Sequence[Passage]]) -> list[Passage]:
+def _interleave(lists: Sequence[Sequence[Passage]]) -> list[Passage]:
     """Merge rankings by rank: all the first, then all the second; a passage keeps its best place."""
     depth = max(map(len, lists), default=0)
     ranked = [found[rank] for rank in range(depth) for found in lists if rank < len(found)]
@@ -189,12 +198,12 @@ async def grade(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
     """
     context = runtime.context
     if context.sure() and context.reasoner.kind == "chat" and not state["graded"]:
-        return {"relevant": len(state["passages"])}, decided("sure", of=len(state["passages"]))
+        return {"relevant": len(state["passages"])}, step_note("sure", of=len(state["passages"]))
     passages = await _read([ref for ref in state["passages"] if ref["id"] not in state["graded"]], context)
     try:
         with context.budget.keeping_end():
             reasoner = following(context.reasoner, state["before"])
-            verdicts = await reasoner.grade(asked(state), passages) if passages else []
+            verdicts = await reasoner.grade(question_of(state), passages) if passages else []
         decision = "graded"
     except ModelError as error:
         if error.code in BUDGET_CODES:
@@ -202,15 +211,15 @@ async def grade(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
         elif error.code in (_UNUSABLE, "chat_timeout", SLOW):
             verdicts, decision = [True] * len(passages), UNGRADED
         else:
-            return {"broken": record(error.notice)}, decided("failed", reason=error.code)
+            return {"broken": record(error.notice)}, step_note("failed", reason=error.code)
     kept = {p.id for p, relevant in zip(passages, verdicts, strict=False) if relevant}
     grades = [{"id": p.id, "relevant": p.id in kept} for p in passages]
     update: LoopState = {"relevant": len(kept), "graded": [*state["graded"], *(p.id for p in passages)]}
     if kept:
         update["passages"] = [ref for ref in state["passages"] if ref["id"] in kept]
     if decision == UNGRADED:
-        return update, decided(UNGRADED, of=len(passages))
-    return update, decided(decision, relevant=len(kept), of=len(passages), grades=grades)
+        return update, step_note(UNGRADED, of=len(passages))
+    return update, step_note(decision, relevant=len(kept), of=len(passages), grades=grades)
 
 
 async def rewrite(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
@@ -220,16 +229,16 @@ async def rewrite(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
     update: LoopState = {"loop_step": attempt}
     try:
         with context.budget.keeping_end():
-            query = await context.reasoner.rewrite(asked(state), state["tried"], passages)
+            query = await context.reasoner.rewrite(question_of(state), state["tried"], passages)
     except ModelError as error:
         if error.code not in BUDGET_CODES and error.code != _UNUSABLE:
-            detail = decided("failed", reason=error.code, attempt=attempt)
+            detail = step_note("failed", reason=error.code, attempt=attempt)
             return {**update, "broken": record(error.notice)}, detail
         query = ""
     query = " ".join(query.split())[:400]
     if not query or query.casefold() in {tried.casefold() for tried in state["tried"]}:
-        return {**update, "exhausted": True}, decided("nothing_left_to_try", attempt=attempt)
-    return {**update, "query": query}, decided("rewritten", query=query, attempt=attempt)
+        return {**update, "exhausted": True}, step_note("nothing_left_to_try", attempt=attempt)
+    return {**update, "query": query}, step_note("rewritten", query=query, attempt=attempt)
 
 
 async def generate(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
@@ -240,37 +249,42 @@ async def generate(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
     update: LoopState = {"passages": [reference(passage) for passage in passages]}
     runtime.stream_writer({"passages": update["passages"]})
     if not passages:
-        return {**update, **missing(state, Notice("nothing_found"))}, decided("nothing_found", passages=0)
-    likely, unjudged = runtime.context.answerable(), _unjudged(state)
+        return {**update, **missing_state(state, Notice("nothing_found"))}, step_note("nothing_found", passages=0)
+    likely, unjudged = runtime.context.answerable(), _ungraded(state)
     broken = notice_of(state["broken"])
     if likely < REFUSE and broken:
-        return {**update, **failed(broken)}, decided("failed", reason=broken.code)
+        return {**update, **failure_state(broken)}, step_note("failed", reason=broken.code)
     own_word = runtime.context.reasoner.kind == "chat" and state["run_mode"] == "fast"  # it says what is not there
     if likely < REFUSE and not own_word and (unjudged or not state["relevant"]):
-        return {**update, **missing(state, Notice("not_in_pages"))}, decided("not_in_pages", answerable=likely)
+        return {**update, **missing_state(state, Notice("not_in_pages"))}, step_note("not_in_pages", answerable=likely)
     pieces: list[str] = []
     way, error, quoted = await write(state, passages, runtime, pieces)
-    checked = await verified("".join(pieces), passages, asked(state), runtime.context, ask=error is None and not quoted)
+    checked = await verify(
+        "".join(pieces), passages, question_of(state), runtime.context, ask=error is None and not quoted
+    )
     whole = error is None or error.code == SHORTENED
     if whole and not quoted and runtime.context.reasoner.kind == "chat":
-        quoted = distrusted(checked, passages, likely)
+        quoted = doubt_notice(checked, passages, likely)
         if quoted and await quote(state, passages, runtime, pieces):
-            way, checked = "quoted", await verified("".join(pieces), passages, asked(state), runtime.context, ask=False)
+            way, checked = (
+                "quoted",
+                await verify("".join(pieces), passages, question_of(state), runtime.context, ask=False),
+            )
         else:
             quoted = None
     text, citations = checked.text, checked.citations
-    update |= caveat(quoted) if quoted and text else judged(state, text, citations, error, unsure, likely)
+    update |= caveat(quoted) if quoted and text else end_state(state, text, citations, error, unsure, likely)
     if unjudged and update["outcome"] == "answered":
         update |= caveat(Notice(UNGRADED))
     if update["outcome"] == "answered" and not await _quotes_answer(state, passages, runtime.context):
         update |= caveat(Notice("closest"))
-    if update["outcome"] == "answered" and (names := await _unnamed(state, passages, citations, runtime.context)):
+    if update["outcome"] == "answered" and (names := await _missing_names(state, passages, citations, runtime.context)):
         update |= caveat(Notice("not_named", {"names": " · ".join(names)}))
     update |= cast(LoopState, checked.plain())
     if text:
         update["messages"] = [AIMessage(text)]
     update["composed"] = way
-    detail = decided(
+    detail = step_note(
         str(update["outcome"]), passages=len(passages), citations=len(citations), answerable=likely, way=way
     )
     return update, detail | ({"reason": error.code} if error else {})
@@ -280,11 +294,11 @@ async def _quotes_answer(state: LoopState, passages: Sequence[Passage], context:
     """Return whether quotes, where they are the answer, are likely enough to answer."""
     if context.quoter is None or context.reasoner.kind == "chat":
         return True
-    read = await asyncio.to_thread(following(context.quoter, state["before"]).answers, asked(state), passages)
+    read = await asyncio.to_thread(following(context.quoter, state["before"]).answers, question_of(state), passages)
     return read >= ANSWERED
 
 
-async def _unnamed(
+async def _missing_names(
     state: LoopState, passages: Sequence[Passage], citations: Sequence[Citation], context: LoopContext
 ) -> list[str]:
     """What the question names and no passage holds that was quoted from, where quotes are the answer."""
@@ -292,10 +306,10 @@ async def _unnamed(
         return []
     cited = [(citation.url_hash, citation.start) for citation in citations]
     quoted = [one for one in passages if any(url == one.url_hash and one.start <= at < one.end for url, at in cited)]
-    return await asyncio.to_thread(context.quoter.unnamed, asked(state), quoted)
+    return await asyncio.to_thread(context.quoter.unnamed, question_of(state), quoted)
 
 
-def _unjudged(state: LoopState) -> bool:
+def _ungraded(state: LoopState) -> bool:
     gradings = [step["detail"].get("decision") for step in state["steps"] if step["node"] == "grade"]
     return gradings[-1:] == [UNGRADED]
 
@@ -320,7 +334,7 @@ def read_passages(
     ]
 
 
-async def verified(
+async def verify(
     text: str, passages: Sequence[Passage], question: str, context: LoopContext, *, ask: bool = True
 ) -> Checked:
     """Check the statements of `text`. Without `ask`, and where no verifier answers, the verdicts of rules stand.
@@ -355,7 +369,7 @@ def tool_node() -> ToolNode:
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class AgentDecision:
     """What a model wants: to search for `queries`, or to say `text`; `problem` if its call made no sense."""
 
     queries: tuple[str, ...] = ()
@@ -363,21 +377,21 @@ class Wish:
     problem: str = ""
 
 
-def read_wish(message: AIMessage) -> Wish:
+def read_decision(message: AIMessage) -> AgentDecision:
     """Read the model's decision. A call whose query can be told is no problem, whatever else is wrong."""
     calls: list[Any] = [*message.tool_calls, *message.invalid_tool_calls]
     text = message.text.strip()
     if not calls and not _LOOKS_LIKE_A_CALL.search(text):
-        return Wish(text=text)
+        return AgentDecision(text=text)
     queries = [query for call in calls if (query := _query_of(call.get("args")))]
     if not calls and (query := _query_in(text)):
         queries = [query]
     if queries:
-        return Wish(tuple(dict.fromkeys(queries))[:MAX_QUERIES])
+        return AgentDecision(tuple(dict.fromkeys(queries))[:MAX_QUERIES])
     name = calls[0].get("name") if calls else RETRIEVE
     if name != RETRIEVE:
-        return Wish(problem="there is no tool of that name")
-    return Wish(problem="its arguments were not a JSON object with a string named query")
+        return AgentDecision(problem="there is no tool of that name")
+    return AgentDecision(problem="its arguments were not a JSON object with a string named query")
 
 
 def _query_of(arguments: object) -> str:

@@ -13,7 +13,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, RemoveM
 from typing_extensions import TypedDict
 
 from rag.checking.verifier import Verifier
-from rag.graphs.common import Conversing, unanswered
+from rag.graphs.common import Conversing, blank_fields
 from rag.models.usage import CallBudget
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.extractive import ExtractiveReasoner
@@ -93,7 +93,7 @@ class LoopContext:
 def fresh(question: str, mode: RunMode) -> LoopState:
     """The fields of a question that nothing is known about yet."""
     return {
-        **unanswered(question),
+        **blank_fields(question),
         "before": [],
         "run_mode": mode,
         "query": "",

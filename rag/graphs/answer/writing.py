@@ -13,7 +13,7 @@ from rag.checking.citations import Checked
 from rag.checking.statements import declines
 from rag.errors import ModelError
 from rag.graphs.answer.state import LoopContext, LoopState
-from rag.graphs.common import asked, collect, take
+from rag.graphs.common import collect, question_of, stream_piece
 from rag.models.usage import BUDGET_CODES
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.composing import Plan, plan_for, share_that_fits
@@ -38,25 +38,25 @@ async def write(
     Returns the way it was composed, what broke it off, and the caveat of an answer that was quoted instead.
     """
     context = runtime.context
-    question, deep = asked(state), state["run_mode"] == "deep"
+    question, deep = question_of(state), state["run_mode"] == "deep"
     calls = context.budget.left - bool(context.verifiers)  # one is for the check
     tokens = context.options.context_tokens
     if isinstance(context.reasoner, ChatReasoner):
         with suppress(ModelError):  # the answer's own call says what is wrong
             tokens = await context.reasoner.room(tokens)
     plan = plan_for(passages, context.options.compose, tokens, calls, deep=deep)
-    given = await distilled(question, passages, plan, context)
+    given = await distill(question, passages, plan, context)
     try:
         if broken := notice_of(state["broken"]):
             raise ModelError(broken.code, **broken.params)
         await collect(_source(question, given, plan, following(context.reasoner, state["before"])), runtime, pieces)
     except ModelError as error:
-        quoted = await _quoted_instead(state, passages, runtime, pieces, error)
+        quoted = await _quote_instead(state, passages, runtime, pieces, error)
         return quoted or (plan.way, error, None)
     return plan.way, None, None
 
 
-async def _quoted_instead(
+async def _quote_instead(
     state: LoopState, passages: Sequence[Passage], runtime: Runtime[LoopContext], pieces: list[str], error: ModelError
 ) -> Written | None:
     """The best sentences of the passages in the place of what a model did not write, or not to its end.
@@ -80,13 +80,13 @@ async def quote(
     quoter = runtime.context.quoter
     if quoter is None:
         return False
-    quotes = [piece async for piece in following(quoter, state["before"]).answer(asked(state), passages)]
+    quotes = [piece async for piece in following(quoter, state["before"]).answer(question_of(state), passages)]
     for piece in [*([RESET] if pieces and quotes else []), *quotes]:
-        take(piece, runtime, pieces)
+        stream_piece(piece, runtime, pieces)
     return bool(quotes)
 
 
-def distrusted(checked: Checked, passages: Sequence[Passage], likely: float) -> Notice | None:
+def doubt_notice(checked: Checked, passages: Sequence[Passage], likely: float) -> Notice | None:
     """Why quotes are worth more than what a model wrote: nothing bears it out, it only names pages or headings, or it
     found nothing where the search is sure that the answer is there."""
     if checked.citations and not _names_only(checked.text, passages):
@@ -101,7 +101,7 @@ def _names_only(text: str, passages: Sequence[Passage]) -> bool:
     return set(terms(unmarked(text))) <= set(terms(names))
 
 
-async def distilled(question: str, passages: Sequence[Passage], plan: Plan, context: LoopContext) -> Sequence[Passage]:
+async def distill(question: str, passages: Sequence[Passage], plan: Plan, context: LoopContext) -> Sequence[Passage]:
     """The passages, or where that was chosen or they do not fit, their sentences that bear on the question."""
     wanted, fits = context.options.distill, share_that_fits(passages, plan.room)
     if context.quoter is None or context.reasoner.kind != "chat" or wanted is False:
@@ -118,7 +118,7 @@ def _source(question: str, passages: Sequence[Passage], plan: Plan, reasoner: Re
     return reasoner.answer(question, passages)
 
 
-def judged(
+def end_state(
     state: LoopState,
     text: str,
     citations: Sequence[Citation],
@@ -128,9 +128,9 @@ def judged(
 ) -> LoopState:
     """Say how the question ended, and why it did not end simply well."""
     if error and not (error.code == SHORTENED and text):
-        return failed(error.notice)
+        return failure_state(error.notice)
     if not text.strip() or (not citations and (likely < DOUBT or declines(text))):
-        return missing(state, Notice("not_in_pages"))
+        return missing_state(state, Notice("not_in_pages"))
     if error:
         return caveat(error.notice)
     if not citations:
@@ -145,7 +145,7 @@ def judged(
     return {"outcome": "answered", "notice": record(other) if other else None}
 
 
-def missing(state: LoopState, notice: Notice) -> LoopState:
+def missing_state(state: LoopState, notice: Notice) -> LoopState:
     if is_third_language(state["question"]):
         notice = Notice("not_in_pages_language")
     return {"outcome": "not_in_pages", "notice": record(notice)}
@@ -155,5 +155,5 @@ def caveat(notice: Notice) -> LoopState:
     return {"outcome": "caveat", "notice": record(notice)}
 
 
-def failed(notice: Notice) -> LoopState:
+def failure_state(notice: Notice) -> LoopState:
     return {"outcome": "failed", "notice": record(notice)}

@@ -10,16 +10,16 @@ from langgraph.runtime import Runtime
 from langgraph.types import Send
 
 from rag.errors import RagError
-from rag.graphs.common import asked, quoting, timed, written_so_far
-from rag.graphs.common import prepared as driven
+from rag.graphs.common import check_text_so_far, question_of, quoter_of, traced_step
+from rag.graphs.common import prepare as driven
 from rag.graphs.judge import level, nodes, writing
 from rag.graphs.judge.nodes import CALLS_KEPT
 from rag.graphs.judge.state import LevelState, TreeContext, TreeState
-from rag.graphs.judge.tree import branched, rows_of
-from rag.graphs.judge.writing import quoted
+from rag.graphs.judge.tree import branch, rows_of
+from rag.graphs.judge.writing import quote_tree
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.judge import ChatJudge, RuleJudge
-from rag.runs.run import Prepared, Run
+from rag.runs.run import PreparedGraph, Run
 
 _RECURSION_LIMIT = 40  # twelve nodes, one after another, take two steps each
 
@@ -28,10 +28,10 @@ _RECURSION_LIMIT = 40  # twelve nodes, one after another, take two steps each
 def graph_of(saver: Any = None) -> Any:
     """enter → pick → levels side by side → pick …, then write. A level is a graph of its own; `saver` keeps them."""
     builder = StateGraph(TreeState, context_schema=TreeContext)
-    builder.add_node("enter", timed("enter", nodes.enter))
-    builder.add_node("pick", timed("pick", nodes.pick))
+    builder.add_node("enter", traced_step("enter", nodes.enter))
+    builder.add_node("pick", traced_step("pick", nodes.pick))
     builder.add_node("level", level.build())
-    builder.add_node("write", timed("write", writing.write))
+    builder.add_node("write", traced_step("write", writing.write))
     builder.add_edge(START, "enter")
     builder.add_conditional_edges("enter", _after_enter, ["pick", END])
     builder.add_conditional_edges("pick", _after_pick, ["level", "write"])
@@ -52,10 +52,10 @@ def _after_pick(state: TreeState, runtime: Runtime[TreeContext]) -> list[Send] |
     context = runtime.context
     share = max(0, context.budget.left - CALLS_KEPT) // len(running)
     most = level.CALLS_A_JUDGEMENT * nodes.calls_a_level(context)
-    return [Send("level", LevelState(node=one, whole=asked(state), allowed=min(most, share))) for one in running]
+    return [Send("level", LevelState(node=one, whole=question_of(state), allowed=min(most, share))) for one in running]
 
 
-async def prepared(run: Run) -> Prepared:
+async def prepare(run: Run) -> PreparedGraph:
     """The graph with what goes into it. Raises RagError("tree_unknown") where the earlier tree is no longer kept."""
     return await driven(run, graph_of, _context, partial(_begun, run))
 
@@ -69,14 +69,14 @@ async def _begun(run: Run, graph: Any) -> dict[str, Any]:
     found = await graph.aget_state({"configurable": place}) if run.thread and change["checkpoint"] else None
     if found is None or not found.values.get("nodes"):
         raise RagError("tree_unknown")
-    return {"begun": {"nodes": branched(found.values["nodes"], change), "ledger": found.values["ledger"]}}
+    return {"begun": {"nodes": branch(found.values["nodes"], change), "ledger": found.values["ledger"]}}
 
 
 def _context(run: Run) -> TreeContext:
     shelf, reasoner = run.shelf, run.reasoner
     return TreeContext(
         search=shelf.search,
-        rules=RuleJudge(quoting(run)),
+        rules=RuleJudge(quoter_of(run)),
         budget=run.budget,
         seconds=run.seconds,
         changes=run.changes,
@@ -90,12 +90,12 @@ def _context(run: Run) -> TreeContext:
     )
 
 
-async def rescued(run: Run) -> dict[str, Any]:
+async def rescue(run: Run) -> dict[str, Any]:
     """Return the last state of a run that broke off, with its text so far, or quotes from what its levels found."""
     state: Any = run.state
-    if written := await written_so_far(run):
+    if written := await check_text_so_far(run):
         return {**state, **written}
-    return {**state, **await quoted(state, _context(run))} if state.get("ledger") else run.state
+    return {**state, **await quote_tree(state, _context(run))} if state.get("ledger") else run.state
 
 
 def trail(run: Run) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from langgraph.runtime import Runtime
 from langgraph.types import Send
 
 from rag.errors import RagError
-from rag.graphs.common import Result, either, timed
+from rag.graphs.common import Result, model_or_rules, traced_step
 from rag.graphs.judge.nodes import time_left
 from rag.graphs.judge.state import (
     JudgeInput,
@@ -26,7 +26,7 @@ from rag.graphs.judge.state import (
     TreeContext,
 )
 from rag.reasoning.judge import Judgement
-from rag.runs.kept import decided, passage_of, record
+from rag.runs.kept import passage_of, record, step_note
 from rag.tracing import span
 from rag.types import Passage
 
@@ -40,9 +40,9 @@ Running = Runtime[TreeContext]
 def build() -> Any:
     """search → judge, all passages at once or each by itself → close. It takes the place of a node in the tree."""
     builder = StateGraph(LevelState, context_schema=TreeContext, output_schema=LevelOutput)
-    builder.add_node("search", timed("search", search))
-    builder.add_node("judge", timed("judge", judge), input_schema=JudgeInput)
-    builder.add_node("close", timed("close", close))
+    builder.add_node("search", traced_step("search", search))
+    builder.add_node("judge", traced_step("judge", judge), input_schema=JudgeInput)
+    builder.add_node("close", traced_step("close", close))
     builder.add_edge(START, "search")
     builder.add_conditional_edges("search", _after_search, ["judge", "close"])
     builder.add_edge("judge", "close")
@@ -57,7 +57,7 @@ async def search(state: LevelState, runtime: Running) -> Result:
         found = await asyncio.to_thread(_found, node["question"], context)
     except RagError as error:
         failed: NodeRecord = {**node, "status": "failed", "failure": record(error.notice)}
-        return {"node": failed, "searches": 1, "passages": []}, decided("step_failed", reason=error.code)
+        return {"node": failed, "searches": 1, "passages": []}, step_note("step_failed", reason=error.code)
     kept = {one.id: asdict(one) for one in found}
     update = {
         "node": {**node, "found": list(kept)},
@@ -66,7 +66,7 @@ async def search(state: LevelState, runtime: Running) -> Result:
         "passages": list(kept.values())[: context.limits.judged],
         "ms": 1000 * (time.perf_counter() - began),
     }
-    return update, decided("found", queries=[node["question"]], passages=len(kept))
+    return update, step_note("found", queries=[node["question"]], passages=len(kept))
 
 
 def _found(question: str, context: TreeContext) -> Sequence[Passage]:
@@ -94,13 +94,15 @@ async def judge(state: JudgeInput, runtime: Running) -> Result:
     model = partial(context.model.judge, question, whole, passages) if context.model else None
     before = context.budget.used
     with context.budget.share(state["allowed"]):
-        said, notes = await either(time_left(context), model, partial(context.rules.judge, question, whole, passages))
+        said, notes = await model_or_rules(
+            time_left(context), model, partial(context.rules.judge, question, whole, passages)
+        )
     by: Literal["model", "rules"] = "rules" if model is None or notes else "model"
     verdicts = [_record(one, passage, by) for one, passage in zip(said, passages, strict=True)]
     ms = 1000 * (time.perf_counter() - began)
     update = {"verdicts": verdicts, "notes": notes, "ms": ms, "calls": min(1, context.budget.used - before)}
     scores = [one["score"] for one in verdicts]
-    return update, decided("judged", query=question, scores=scores, by=by)
+    return update, step_note("judged", query=question, scores=scores, by=by)
 
 
 def _record(one: Judgement, passage: Passage, by: Literal["model", "rules"]) -> JudgementRecord:
@@ -119,4 +121,4 @@ async def close(state: LevelState, _: Running) -> Result:
         "calls": state.get("calls", 0),
         "ms": round(state.get("ms", 0.0), 1),
     }
-    return {"nodes": [done]}, decided("closed", query=node["question"])
+    return {"nodes": [done]}, step_note("closed", query=node["question"])

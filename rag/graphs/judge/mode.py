@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
-from rag.runs.run import DrivenMode, Run
+from rag.runs.run import GraphMode, Run
 from rag.types import Answer, Notice
 
 
-class JudgeMode(DrivenMode):
+class JudgeMode(GraphMode):
     """Judges each passage by itself, asks on for what one lacks, and answers from what the tree holds."""
 
     name = "judge"
@@ -20,4 +20,4 @@ class JudgeMode(DrivenMode):
 
     async def finish(self, run: Run, broken: Notice | None) -> Answer:
         answer = await super().finish(run, broken)
-        return replace(answer, trail=await asyncio.to_thread(self.driving.trail, run))
+        return replace(answer, trail=await asyncio.to_thread(self.graph_module.trail, run))

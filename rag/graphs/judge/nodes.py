@@ -13,10 +13,10 @@ from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
 
 from rag.errors import ModelError
-from rag.graphs.common import Result, asked, entered, refused, spending
+from rag.graphs.common import Result, question_of, refusal, start_turn, usage_fields
 from rag.graphs.judge.state import NodeRecord, Status, TreeContext, TreeState, fresh
-from rag.graphs.judge.tree import answers, grown, next_levels, rows_of
-from rag.runs.kept import decided, record
+from rag.graphs.judge.tree import answers, grow, next_levels, rows_of
+from rag.runs.kept import record, step_note
 from rag.store.sql.conversation_table import Change
 from rag.text import normal
 from rag.types import Notice
@@ -36,11 +36,14 @@ async def enter(state: TreeState, runtime: Running) -> Result:
     """Begin a question, or go on from an earlier tree: nothing else of what was before stays but the conversation."""
     begun = state.get("begun") or {}
     update = fresh(state["question"].strip(), begun)
-    if end := refused(update):
+    if end := refusal(update):
         return end
-    update, detail = await entered(update, {} if begun else state, runtime, CALLS_KEPT)
+    update, detail = await start_turn(update, {} if begun else state, runtime, CALLS_KEPT)
     root, *others = update["nodes"].value
-    return {**update, "nodes": Overwrite([{**root, "question": root["question"] or asked(update)}, *others])}, detail
+    return {
+        **update,
+        "nodes": Overwrite([{**root, "question": root["question"] or question_of(update)}, *others]),
+    }, detail
 
 
 async def pick(state: TreeState, runtime: Running) -> Result:
@@ -50,7 +53,7 @@ async def pick(state: TreeState, runtime: Running) -> Result:
     stop = _stopped(state, context, changes)
     nodes: Sequence[NodeRecord] = state["nodes"]
     if not stop:
-        nodes = await asyncio.to_thread(grown, nodes, context.limits, partial(_same, context))
+        nodes = await asyncio.to_thread(grow, nodes, context.limits, partial(_same, context))
     chosen = [] if stop else next_levels(nodes, context.options.tree_order, _room(state, context))
     begun = {node["id"] for node in chosen}
     status: Status = "open" if chosen else "cut"
@@ -63,7 +66,9 @@ async def pick(state: TreeState, runtime: Running) -> Result:
         code = stop or ("complete" if "n1" in answers(nodes) else "all_asked")
         update["stop"] = record(Notice(f"judge_{code}"))
     tell(runtime, nodes, state)
-    return update, decided("picked", steps=[node["question"] for node in chosen], **({"reason": stop} if stop else {}))
+    return update, step_note(
+        "picked", steps=[node["question"] for node in chosen], **({"reason": stop} if stop else {})
+    )
 
 
 def _stopped(state: TreeState, context: TreeContext, changes: Sequence[Change]) -> str:
@@ -110,7 +115,7 @@ def tell(runtime: Running, nodes: Sequence[NodeRecord], state: TreeState) -> Non
     """The tree as it is now, and what the run has used, for whoever watches."""
     rows = list(rows_of("", nodes, state["ledger"]))
     context = runtime.context
-    runtime.stream_writer({"tree": {"rows": rows, **spending(context, context.limits.seconds)}})
+    runtime.stream_writer({"tree": {"rows": rows, **usage_fields(context, context.limits.seconds)}})
 
 
 def limit_reached(state: TreeState, context: TreeContext) -> str:

@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from typing_extensions import TypedDict
 
 from rag.checking.verifier import Verifier
-from rag.graphs.common import Conversing, unanswered
+from rag.graphs.common import Conversing, blank_fields
 from rag.models.usage import CallBudget
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.judge import JUDGED, ChatJudge, RuleJudge, Score
 from rag.reasoning.reasoner import Reasoner
-from rag.runs.kept import NoticeRecord, passage_of, whole_of
+from rag.runs.kept import NoticeRecord, merge_readings, passage_of
 from rag.runs.options import RunOptions
 from rag.store.sql.conversation_table import Change
 from rag.types import Passage
@@ -88,7 +88,7 @@ class NodeRecord(TypedDict, total=False):
     ms: float
 
 
-def by_id(old: Sequence[NodeRecord], new: Sequence[NodeRecord]) -> list[NodeRecord]:
+def merge_nodes(old: Sequence[NodeRecord], new: Sequence[NodeRecord]) -> list[NodeRecord]:
     """The nodes with the fields of `new` in theirs; those that are new come last."""
     kept: dict[str, Any] = {node["id"]: node for node in old}
     for node in new:
@@ -96,16 +96,16 @@ def by_id(old: Sequence[NodeRecord], new: Sequence[NodeRecord]) -> list[NodeReco
     return list(kept.values())
 
 
-def united(old: Mapping[str, dict[str, Any]], new: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+def merge_ledgers(old: Mapping[str, dict[str, Any]], new: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
     """Both ledgers: of a passage that two searches read, all that they read of it."""
     both = dict(old)
     for key, kept in new.items():
-        both[key] = asdict(whole_of(passage_of(both[key]), passage_of(kept))) if key in both else kept
+        both[key] = asdict(merge_readings(passage_of(both[key]), passage_of(kept))) if key in both else kept
     return both
 
 
-Nodes = Annotated[list[NodeRecord], by_id]
-Ledger = Annotated[dict[str, dict[str, Any]], united]
+Nodes = Annotated[list[NodeRecord], merge_nodes]
+Ledger = Annotated[dict[str, dict[str, Any]], merge_ledgers]
 Notes = Annotated[list[NoticeRecord], operator.add]
 
 
@@ -183,7 +183,7 @@ def fresh(question: str, begun: Mapping[str, Any]) -> dict[str, Any]:
     root: NodeRecord = {"id": "n1", "parent": "", "passage": "", "depth": 0, "worth": 1.0, "status": "open"}
     nodes = begun.get("nodes") or [{**root, "question": ""}]
     return {
-        **unanswered(question),
+        **blank_fields(question),
         "begun": {},
         "nodes": Overwrite(nodes),
         "ledger": Overwrite(begun.get("ledger", {})),

@@ -57,7 +57,7 @@ def _children(nodes: Sequence[NodeRecord]) -> dict[str, list[NodeRecord]]:
     return below
 
 
-def grown(nodes: Sequence[NodeRecord], limits: Limits, same: Same) -> list[NodeRecord]:
+def grow(nodes: Sequence[NodeRecord], limits: Limits, same: Same) -> list[NodeRecord]:
     """The nodes with a child for each passage that lacks something, at most `width` a node and `nodes` in all.
 
     What an ancestor asks is refused; what another node asks is linked to it, and not asked again.
@@ -134,7 +134,7 @@ def _bound(node: NodeRecord, nodes: Sequence[NodeRecord]) -> float:
     return (node["worth"] + best) / 2 + _CURIOSITY * seen
 
 
-def branched(nodes: Sequence[NodeRecord], change: Mapping[str, Any]) -> list[NodeRecord]:
+def branch(nodes: Sequence[NodeRecord], change: Mapping[str, Any]) -> list[NodeRecord]:
     """An earlier tree with what a person changes at one node, of which all that was asked below is asked anew.
 
     `node` is its id; `question` another question for it; `verdicts` {passage: {score, missing}} what the person says
@@ -147,26 +147,26 @@ def branched(nodes: Sequence[NodeRecord], change: Mapping[str, Any]) -> list[Nod
         if node["id"] in gone:
             continue
         if node["id"] == at:
-            node = _changed(node, change)
+            node = _apply_change(node, change)
         elif node["status"] in ("cut", "running") or node.get("same_as") in gone | {at}:
             node = {**node, "status": "open", "same_as": ""}
         kept.append(node)
     return kept
 
 
-def _changed(node: NodeRecord, change: Mapping[str, Any]) -> NodeRecord:
+def _apply_change(node: NodeRecord, change: Mapping[str, Any]) -> NodeRecord:
     question = " ".join(str(change.get("question", "")).split())
     if question and question != node["question"]:
         bare: NodeRecord = {**node, "question": question, "status": "open", "found": [], "judgements": []}
         return {**bare, "expanded": False, "same_as": ""}
     said, without = change.get("verdicts", {}), set(change.get("without", ()))
     judged = [one for one in node.get("judgements", ()) if one["passage"] not in without]
-    own = [_overruled(one, said.get(one["passage"]), node["question"]) for one in judged]
+    own = [_overrule(one, said.get(one["passage"]), node["question"]) for one in judged]
     status = "open" if node["status"] in ("cut", "failed", "running") else node["status"]
     return {**node, "judgements": own, "expanded": False, "status": status}
 
 
-def _overruled(one: JudgementRecord, said: Mapping[str, Any] | None, question: str) -> JudgementRecord:
+def _overrule(one: JudgementRecord, said: Mapping[str, Any] | None, question: str) -> JudgementRecord:
     if not said or (said.get("score") == one["score"] and not said.get("missing")):
         return one
     missing = (" ".join(str(said.get("missing", "")).split()) or one["missing"] or question) * (said["score"] == 1)

@@ -12,14 +12,14 @@ from langgraph.config import get_config
 
 from rag.checking.citations import Check, Checked, consulted
 from rag.checking.statements import declines
-from rag.graphs.common import Result, asked, by_rules, written
+from rag.graphs.common import Result, question_of, rules_notice, write_or_quote
 from rag.graphs.judge.nodes import Running
 from rag.graphs.judge.state import TreeContext, TreeState
 from rag.graphs.judge.tree import answers
 from rag.reasoning.hops import fitting, in_turns
 from rag.retrieval.answerable import DOUBT, REFUSE
 from rag.retrieval.context import touch
-from rag.runs.kept import decided, ended, passage_of
+from rag.runs.kept import ending, passage_of, step_note
 from rag.types import Notice, Passage
 
 _CUT: Final = frozenset(
@@ -27,7 +27,7 @@ _CUT: Final = frozenset(
 )
 
 
-def handed(state: TreeState, context: TreeContext) -> list[Passage]:
+def passages_of_tree(state: TreeState, context: TreeContext) -> list[Passage]:
     """What the answer is written from: by a model's verdict, what answers the question comes first, step by step; then
     what the levels found, in turns, within so many characters."""
     ledger = {key: passage_of(kept) for key, kept in state["ledger"].items()}
@@ -42,29 +42,31 @@ def handed(state: TreeState, context: TreeContext) -> list[Passage]:
 async def write(state: TreeState, runtime: Running) -> Result:
     """Write from what there is, whatever ended the search."""
     context = runtime.context
-    passages = await asyncio.to_thread(handed, state, context)
+    passages = await asyncio.to_thread(passages_of_tree, state, context)
     update: dict[str, Any] = {"passages": [asdict(one) for one in passages]}
     runtime.stream_writer(update)
     before = get_config()["configurable"].get("checkpoint_map") or {}
     update["checkpoint"] = before.get("", "")  # it holds the tree as it is now
     likely, root = context.answerable(), state["nodes"][0]
     if not passages and root["status"] == "failed":
-        return {**update, "outcome": "failed", "notice": root["failure"]}, decided("failed")
+        return {**update, "outcome": "failed", "notice": root["failure"]}, step_note("failed")
     if not passages:
-        return {**update, **ended("not_in_pages", Notice("nothing_found"))}, decided("nothing_found", passages=0)
+        return {**update, **ending("not_in_pages", Notice("nothing_found"))}, step_note("nothing_found", passages=0)
     judged = _scores(state)
     beside = not any(judged) if context.model else likely < REFUSE and 2 not in judged
     if beside:
-        return {**update, **ended("not_in_pages", Notice("not_in_pages"))}, decided("not_in_pages", answerable=likely)
-    by_model = context.reasoner.answer(asked(state), passages) if context.model else None
-    text, problem = await written(by_model, quotes(state, passages, context), runtime)
+        return {**update, **ending("not_in_pages", Notice("not_in_pages"))}, step_note(
+            "not_in_pages", answerable=likely
+        )
+    by_model = context.reasoner.answer(question_of(state), passages) if context.model else None
+    text, problem = await write_or_quote(by_model, quotes(state, passages, context), runtime)
     verifiers = () if problem else context.verifiers
-    check = (await consulted(text, passages, verifiers, asked(state), context.options.context_tokens)).result()
-    how = _ended(state, check, passages, context, problem)
+    check = (await consulted(text, passages, verifiers, question_of(state), context.options.context_tokens)).result()
+    how = _end(state, check, passages, context, problem)
     update |= how | check.plain()
     if check.text:
         update["messages"] = [AIMessage(check.text)]
-    return update, decided(str(how["outcome"]), passages=len(passages), citations=len(check.citations))
+    return update, step_note(str(how["outcome"]), passages=len(passages), citations=len(check.citations))
 
 
 def _scores(state: TreeState) -> list[int]:
@@ -82,17 +84,17 @@ def quotes(state: TreeState, passages: Sequence[Passage], context: TreeContext) 
         if number:
             parts.setdefault(nodes[at]["question"], []).append(number)
     everything = list(range(1, len(passages) + 1))
-    return context.rules.answer(list(parts.items()) or [(asked(state), everything)], passages)
+    return context.rules.answer(list(parts.items()) or [(question_of(state), everything)], passages)
 
 
-def _ended(
+def _end(
     state: TreeState, check: Checked, passages: Sequence[Passage], context: TreeContext, problem: Notice | None
 ) -> dict[str, Any]:
     """How the question ended, and why it did not end simply well."""
     text, stop = check.text, state["stop"]
     if not text.strip() or (not check.citations and declines(text)):
-        return ended("not_in_pages", Notice("not_in_pages"))
-    names = context.rules.unnamed(asked(state), passages) if context.model is None else []
+        return ending("not_in_pages", Notice("not_in_pages"))
+    names = context.rules.unnamed(question_of(state), passages) if context.model is None else []
     notice: Notice | None = None
     if problem:
         notice = problem
@@ -107,13 +109,13 @@ def _ended(
     elif context.model is None and context.answerable() < DOUBT:
         notice = Notice("in_doubt")
     else:
-        notice = by_rules(state["notes"])
-    return ended("caveat", notice) if notice else {"outcome": "answered"}
+        notice = rules_notice(state["notes"])
+    return ending("caveat", notice) if notice else {"outcome": "answered"}
 
 
-async def quoted(state: TreeState, context: TreeContext) -> dict[str, Any]:
+async def quote_tree(state: TreeState, context: TreeContext) -> dict[str, Any]:
     """Quotes from what the levels of a run had found that broke off."""
-    passages = await asyncio.to_thread(handed, state, context)
+    passages = await asyncio.to_thread(passages_of_tree, state, context)
     text = "".join([piece async for piece in quotes(state, passages, context)])
     result = (await asyncio.to_thread(Check, text, passages)).result()
     kept = [asdict(one) for one in passages]

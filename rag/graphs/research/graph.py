@@ -9,18 +9,18 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
 from langgraph.types import Send
 
-from rag.graphs.common import asked, quoting, timed, written_so_far
-from rag.graphs.common import prepared as driven
+from rag.graphs.common import check_text_so_far, question_of, quoter_of, traced_step
+from rag.graphs.common import prepare as driven
 from rag.graphs.research import nodes, writing
 from rag.graphs.research.limits import CALLS_A_STEP, CALLS_KEPT
 from rag.graphs.research.state import ResearchContext, ResearchState, StepInput, may_leave
-from rag.graphs.research.writing import gaps, quoted
+from rag.graphs.research.writing import gaps, quote_findings
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.research import RuleResearcher
 from rag.reasoning.research_chat import ChatResearcher
-from rag.runs.run import Prepared, Run
+from rag.runs.run import PreparedGraph, Run
 
-__all__ = ["gaps", "graph_of", "prepared", "rescued"]
+__all__ = ["gaps", "graph_of", "prepare", "rescue"]
 
 _HEADINGS = 20  # that a search can be confined to
 _RECURSION_LIMIT = 40  # seven rounds take three steps each
@@ -32,9 +32,9 @@ def graph_of(saver: Any = None) -> Any:
     then write → verify; `saver` keeps its checkpoints."""
     builder = StateGraph(ResearchState, context_schema=ResearchContext)
     for name in ("enter", "plan", "approve", "dispatch", "consent", "step", "review"):
-        builder.add_node(name, timed(name, getattr(nodes, name)))
+        builder.add_node(name, traced_step(name, getattr(nodes, name)))
     for name in ("write", "verify"):
-        builder.add_node(name, timed(name, getattr(writing, name)))
+        builder.add_node(name, traced_step(name, getattr(writing, name)))
     builder.add_edge(START, "enter")
     builder.add_conditional_edges("enter", _after_enter, ["plan", END])
     builder.add_conditional_edges("plan", _after_plan, ["approve", "dispatch"])
@@ -80,7 +80,7 @@ def _after_dispatch(
         Send(
             "step",
             StepInput(
-                question=asked(state),
+                question=question_of(state),
                 step=step,
                 aspects=state["aspects"],
                 past=[one["summary"] for one in state["past"] if one["summary"]],
@@ -101,7 +101,7 @@ def _after_write(state: ResearchState) -> Literal["verify", "__end__"]:
     return "__end__" if state["outcome"] else "verify"
 
 
-async def prepared(run: Run) -> Prepared:
+async def prepare(run: Run) -> PreparedGraph:
     return await driven(run, graph_of, _context)
 
 
@@ -110,7 +110,7 @@ def _context(run: Run) -> ResearchContext:
     nobody = run.question.options.web == "ask" and not run.thread  # what is not kept cannot wait for a person
     return ResearchContext(
         search=shelf.search,
-        rules=RuleResearcher(quoting(run)),
+        rules=RuleResearcher(quoter_of(run)),
         budget=run.budget,
         seconds=run.seconds,
         changes=run.changes,
@@ -126,9 +126,9 @@ def _context(run: Run) -> ResearchContext:
     )
 
 
-async def rescued(run: Run) -> dict[str, Any]:
+async def rescue(run: Run) -> dict[str, Any]:
     """Return the last state of a run that broke off, with its text so far, or a report of quotes from its findings."""
     state: Any = run.state
-    if written := await written_so_far(run):
+    if written := await check_text_so_far(run):
         return {**state, **written}
-    return {**state, **await quoted(state, _context(run))} if state.get("ledger") else run.state
+    return {**state, **await quote_findings(state, _context(run))} if state.get("ledger") else run.state

@@ -6,13 +6,13 @@ import asyncio
 from dataclasses import replace
 from typing import Any, Final
 
-from rag.runs.run import DrivenMode, Run
+from rag.runs.run import GraphMode, Run
 from rag.types import Answer, Notice
 
 _KEPT: Final = ("aspects", "plan", "decisions", "gain", "stop", "struck", "notes")
 
 
-class ResearchMode(DrivenMode):
+class ResearchMode(GraphMode):
     """Plans, searches in parallel, reads, decides how to go on, and writes a report that is checked."""
 
     name = "research"
@@ -42,4 +42,4 @@ class ResearchMode(DrivenMode):
             for entry in state.get("ledger", {}).values()
         ]
         kept = {key: state[key] for key in _KEPT if state.get(key)}
-        return {**kept, "ledger": ledger, "gaps": self.driving.gaps(state)}
+        return {**kept, "ledger": ledger, "gaps": self.graph_module.gaps(state)}

@@ -17,7 +17,7 @@ from langgraph.types import Overwrite, interrupt
 
 from rag.dates import now
 from rag.errors import RagError
-from rag.graphs.common import Result, asked, either, entered, refused, spending
+from rag.graphs.common import Result, model_or_rules, question_of, refusal, start_turn, usage_fields
 from rag.graphs.research.changes import apply_changes, finish_is_wished
 from rag.graphs.research.limits import (
     CALLS_KEPT,
@@ -46,7 +46,7 @@ from rag.reasoning.history import MAX_STANDALONE
 from rag.reasoning.research import Aspect, Choice, Progress, Query, Reading, SubQuestion, Task, Tool
 from rag.retrieval.answerable import DOUBT
 from rag.retrieval.ledger import LEG
-from rag.runs.kept import NoticeRecord, decided, record
+from rag.runs.kept import NoticeRecord, record, step_note
 from rag.store.sql.conversation_table import Change
 from rag.text import normal, question_language
 from rag.tracing import span
@@ -60,7 +60,7 @@ Running = Runtime[ResearchContext]
 async def enter(state: ResearchState, runtime: Running) -> Result:
     """Begin a question: nothing of the one before it stays but the conversation."""
     update = fresh(state["question"].strip())
-    return refused(update) or await entered(update, state, runtime, CALLS_KEPT)
+    return refusal(update) or await start_turn(update, state, runtime, CALLS_KEPT)
 
 
 async def plan(state: ResearchState, runtime: Running) -> Result:
@@ -68,36 +68,36 @@ async def plan(state: ResearchState, runtime: Running) -> Result:
 
     Rules cannot tell what a library lacks: by them, the web is asked what is asked, too, where it may be.
     """
-    context, question = runtime.context, asked(state)
+    context, question = runtime.context, question_of(state)
     model, rules = context.model, context.rules
     titles = await asyncio.to_thread(context.titles) if model else ()  # the rules read those of what is found
     by_model = partial(model.plan, question, titles) if model else None
     with context.budget.keeping(CALLS_KEPT):
-        made, notes = await either(time_left(context), by_model, partial(rules.plan, question, titles))
+        made, notes = await model_or_rules(time_left(context), by_model, partial(rules.plan, question, titles))
     if not made.steps:
         made = await rules.plan(question, titles)
     leaves = model is None and may_leave(state, context)
     held = await asyncio.to_thread(context.holds, question) if leaves else True
     beyond = [] if held else [_to_web(state, "research_web_too")]
-    steps = numbered([*made.steps, *beyond], (), "plan")
+    steps = number_steps([*made.steps, *beyond], (), "plan")
     aspects = [asdict(one) for one in made.aspects]
     tell(runtime, steps)
     unclear = "" if state["clarified"] else made.unclear
     update = {"aspects": aspects, "plan": Overwrite(steps), "notes": notes, "unclear": unclear}
-    return update, decided("planned", steps=[one["sub_question"] for one in steps])
+    return update, step_note("planned", steps=[one["sub_question"] for one in steps])
 
 
 async def approve(state: ResearchState, runtime: Running) -> Result:
     """Wait for the person, who may change the plan, or say what is meant: then it is made anew, with that."""
-    reply = interrupt({"plan": state["plan"], "question": asked(state), "unclear": state["unclear"]})
+    reply = interrupt({"plan": state["plan"], "question": question_of(state), "unclear": state["unclear"]})
     if state["unclear"] and (meant := " ".join(str(reply.get("meant", "")).split())[:MAX_STANDALONE]):
-        standalone = f"{asked(state)} ({meant})"
+        standalone = f"{question_of(state)} ({meant})"
         runtime.stream_writer({"standalone": standalone})
-        return {"clarified": meant, "standalone": standalone}, decided("clarified", question=standalone)
+        return {"clarified": meant, "standalone": standalone}, step_note("clarified", question=standalone)
     said = [Change(str(one["kind"]), one.get("data", {})) for one in reply.get("changes", ())]
     steps = apply_changes(state["plan"], said)
     tell(runtime, steps)
-    return {"plan": Overwrite(steps)}, decided("approved")
+    return {"plan": Overwrite(steps)}, step_note("approved")
 
 
 async def dispatch(state: ResearchState, runtime: Running) -> Result:
@@ -110,7 +110,7 @@ async def dispatch(state: ResearchState, runtime: Running) -> Result:
     stop = "stopped_by_person" if finish_is_wished(changes) else limit_reached(state, context)
     ready = [] if stop else _ready(steps)[: min(context.limits.at_once, searches_left(state, context))]
     if _asks_leave(ready, state, context):
-        return {"plan": Overwrite(steps), "web": "asking"}, decided("asked_leave")
+        return {"plan": Overwrite(steps), "web": "asking"}, step_note("asked_leave")
     chosen = {step["id"] for step in ready}
     round_ = state["round"] + bool(ready)
     begun = [_begun(step, round_) if step["id"] in chosen else step for step in steps]
@@ -118,7 +118,7 @@ async def dispatch(state: ResearchState, runtime: Running) -> Result:
     if stop:
         update["stop"] = record(Notice(f"research_{stop}"))
     tell(runtime, begun)
-    return update, decided("dispatched", steps=[step["sub_question"] for step in ready])
+    return update, step_note("dispatched", steps=[step["sub_question"] for step in ready])
 
 
 def _in_hand(steps: Sequence[StepRecord], context: ResearchContext) -> list[StepRecord]:
@@ -136,9 +136,9 @@ def _asks_leave(ready: Sequence[StepRecord], state: ResearchState, context: Rese
 async def consent(state: ResearchState, _: Running) -> Result:
     """Wait for the person, who says whether the question may go to the web; no library's page ever does."""
     beyond = [step["sub_question"] for step in _open(state["plan"]) if step["tool"] == "web"]
-    reply = interrupt({"web": beyond, "question": asked(state)})
+    reply = interrupt({"web": beyond, "question": question_of(state)})
     leave = "yes" if reply.get("web") in ("question", "conversation") else "no"
-    return {"web": leave}, decided("left" if leave == "yes" else "stayed")
+    return {"web": leave}, step_note("left" if leave == "yes" else "stayed")
 
 
 def _within_library(steps: Sequence[StepRecord]) -> list[StepRecord]:
@@ -163,27 +163,27 @@ async def step(state: StepInput, runtime: Running) -> Result:
     context, own = runtime.context, state["step"]
     try:
         with context.budget.share(state["calls"]):
-            update, detail = await _searched(state, context)
+            update, detail = await _search_both(state, context)
     except RagError as error:
         failed: StepRecord = {"id": own["id"], "status": "failed", "failure": record(error.notice)}
         update = {"plan": [failed], "past": [_past(own, "", ())], "searches": 1}
-        detail = decided("step_failed", sub_question=own["sub_question"], reason=error.code)
+        detail = step_note("step_failed", sub_question=own["sub_question"], reason=error.code)
     tell(runtime, update["plan"])
     return update, detail
 
 
-async def _searched(state: StepInput, context: ResearchContext) -> Result:
+async def _search_both(state: StepInput, context: ResearchContext) -> Result:
     own, limits = state["step"], context.limits
     task, model, rules = _task(state), context.model, context.rules
     by_model = partial(model.word, task) if model else None
-    query, notes = await either(time_left(context), by_model, partial(rules.word, task))
+    query, notes = await model_or_rules(time_left(context), by_model, partial(rules.word, task))
     passages, source, missed = await _found(own["tool"], query, context, beyond=state["web"])
     kept = passages[: limits.keep]
     in_hand = bool(passages) and LEG in passages[0].ranks
     reading, more = Reading(), list[NoticeRecord]()
     if kept:
         reads = partial(model.read, task, kept) if model else None
-        reading, more = await either(time_left(context), reads, partial(rules.read, task, kept))
+        reading, more = await model_or_rules(time_left(context), reads, partial(rules.read, task, kept))
     done: StepRecord = {
         "id": own["id"],
         "status": "done" if kept else "empty",
@@ -204,7 +204,7 @@ async def _searched(state: StepInput, context: ResearchContext) -> Result:
     }
     told = {key: done[key] for key in ("query", "leg", "reason", "summary")}
     asked_for = own["sub_question"]
-    return update, decided(f"step_{done['status']}", sub_question=asked_for, passages=len(passages), **told)
+    return update, step_note(f"step_{done['status']}", sub_question=asked_for, passages=len(passages), **told)
 
 
 async def _found(
@@ -271,7 +271,7 @@ async def review(state: ResearchState, runtime: Running) -> Result:
     is_done = _is_done(state, context)
     stop = "" if is_done else limit_reached(state, context) or stagnation(state, gains, _ids(round_), context)
     if stop:
-        return {**update, "stop": record(Notice(f"research_{stop}"))}, decided("stopped", reason=stop, gain=gain)
+        return {**update, "stop": record(Notice(f"research_{stop}"))}, step_note("stopped", reason=stop, gain=gain)
     choice, by, notes = await _choice(state, context)
     made = {"action": choice.action, "justification": choice.justification, "by": by}
     update |= {"decisions": [*state["decisions"], made], "notes": notes}
@@ -280,12 +280,12 @@ async def review(state: ResearchState, runtime: Running) -> Result:
     if (context.model is None or not new) and not _open(state["plan"]) and _leaves_library(state, context):
         new = [_to_web(state, "research_to_web")]
     if new:
-        update |= {"plan": numbered(new, state["plan"], "revision"), "revisions": state["revisions"] + 1}
+        update |= {"plan": number_steps(new, state["plan"], "revision"), "revisions": state["revisions"] + 1}
         tell(runtime, update["plan"])
     elif (choice.action == "finish" or not _open(state["plan"])) and not await _is_added(state, context):
         code = "complete" if len(state["met"]) == len(state["aspects"]) else "plan_done"
         update["stop"] = record(Notice(f"research_{code}"))
-    return update, decided(f"chose_{choice.action}", justification=choice.justification, gain=gain)
+    return update, step_note(f"chose_{choice.action}", justification=choice.justification, gain=gain)
 
 
 def _is_done(state: ResearchState, context: ResearchContext) -> bool:
@@ -311,7 +311,7 @@ def _ids(past: Sequence[PastStep]) -> list[str]:
 
 
 def _to_web(state: ResearchState, why: str) -> SubQuestion:
-    question = asked(state)
+    question = question_of(state)
     return SubQuestion(question, say(Notice(why), question_language(question)), "web")
 
 
@@ -331,7 +331,9 @@ async def _choice(state: ResearchState, context: ResearchContext) -> tuple[Choic
     by_rules = context.limits.rounds if model is None else left
     by_model = partial(model.decide, progress, revisions=left) if model else None
     with context.budget.keeping(CALLS_KEPT):
-        choice, notes = await either(time_left(context), by_model, partial(rules.decide, progress, revisions=by_rules))
+        choice, notes = await model_or_rules(
+            time_left(context), by_model, partial(rules.decide, progress, revisions=by_rules)
+        )
     return choice, "rules" if model is None or notes else "model", notes
 
 
@@ -345,7 +347,7 @@ def _progress(state: ResearchState) -> Progress:
     begun = [step for step in state["plan"] if step["status"] in ("done", "empty")]
     met = set(state["met"])
     return Progress(
-        asked(state),
+        question_of(state),
         tuple(step.get("query") or step["sub_question"] for step in begun),
         tuple(tuple(found_by(state, step["id"])) for step in begun),
         tuple(step["summary"] for step in begun if step.get("summary")),
@@ -368,7 +370,7 @@ def _spent(context: ResearchContext) -> dict[str, float]:
     return asdict(context.budget.spent(context.seconds()))
 
 
-def numbered(steps: Sequence[SubQuestion], before: Sequence[StepRecord], by: Any) -> list[StepRecord]:
+def number_steps(steps: Sequence[SubQuestion], before: Sequence[StepRecord], by: Any) -> list[StepRecord]:
     """The steps as records, with ids that follow on those before them."""
     first = len(before) + 1
     ids = [f"s{first + place}" for place in range(len(steps))]
@@ -395,4 +397,4 @@ def aspects_of(records: Sequence[AspectRecord]) -> tuple[Aspect, ...]:
 def tell(runtime: Running, steps: Sequence[StepRecord]) -> None:
     """Steps as they are now, and what the run has used, for whoever watches."""
     context = runtime.context
-    runtime.stream_writer({"plan": {"steps": list(steps), **spending(context, deadline(context))}})
+    runtime.stream_writer({"plan": {"steps": list(steps), **usage_fields(context, deadline(context))}})

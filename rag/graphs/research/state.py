@@ -11,12 +11,12 @@ from langgraph.types import Overwrite
 from typing_extensions import TypedDict
 
 from rag.checking.verifier import Verifier
-from rag.graphs.common import Conversing, unanswered
+from rag.graphs.common import Conversing, blank_fields
 from rag.models.usage import CallBudget
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.research import AspectKind, Leg, RuleResearcher, Tool
 from rag.reasoning.research_chat import ChatResearcher
-from rag.runs.kept import NoticeRecord, passage_of, whole_of
+from rag.runs.kept import NoticeRecord, merge_readings, passage_of
 from rag.runs.options import RunOptions
 from rag.store.sql.conversation_table import Change
 from rag.types import Passage
@@ -104,7 +104,7 @@ class DecisionRecord(TypedDict):
     by: Literal["model", "rules"]
 
 
-def by_id(old: Sequence[StepRecord], new: Sequence[StepRecord]) -> list[StepRecord]:
+def merge_steps(old: Sequence[StepRecord], new: Sequence[StepRecord]) -> list[StepRecord]:
     """The plan with the fields of `new` in their steps; steps that are new come last."""
     kept: dict[str, Any] = {step["id"]: step for step in old}
     for step in new:
@@ -112,18 +112,18 @@ def by_id(old: Sequence[StepRecord], new: Sequence[StepRecord]) -> list[StepReco
     return list(kept.values())
 
 
-def united(old: Mapping[str, Entry], new: Mapping[str, Entry]) -> dict[str, Entry]:
+def merge_ledgers(old: Mapping[str, Entry], new: Mapping[str, Entry]) -> dict[str, Entry]:
     """Both ledgers: what two steps found is kept once, with all that was read of it."""
     both = dict(old)
     for key, entry in new.items():
         known = both.get(key)
-        both[key] = _both(known, entry) if known else entry
+        both[key] = _merge_entries(known, entry) if known else entry
     return both
 
 
-def _both(one: Entry, other: Entry) -> Entry:
+def _merge_entries(one: Entry, other: Entry) -> Entry:
     return {
-        "passage": asdict(whole_of(entry_passage(one), entry_passage(other))),
+        "passage": asdict(merge_readings(entry_passage(one), entry_passage(other))),
         "ranks": {**one["ranks"], **other["ranks"]},
         "distilled": list(dict.fromkeys([*one["distilled"], *other["distilled"]])),
         "source": one["source"],
@@ -131,7 +131,7 @@ def _both(one: Entry, other: Entry) -> Entry:
     }
 
 
-def together(old: Sequence[str], new: Sequence[str]) -> list[str]:
+def append_unique(old: Sequence[str], new: Sequence[str]) -> list[str]:
     return list(dict.fromkeys([*old, *new]))
 
 
@@ -145,10 +145,10 @@ class ResearchState(Conversing, total=False):
     """
 
     aspects: list[AspectRecord]
-    plan: Annotated[list[StepRecord], by_id]
-    ledger: Annotated[dict[str, Entry], united]
+    plan: Annotated[list[StepRecord], merge_steps]
+    ledger: Annotated[dict[str, Entry], merge_ledgers]
     past: Annotated[list[PastStep], operator.add]
-    met: Annotated[list[str], together]
+    met: Annotated[list[str], append_unique]
     searches: Annotated[int, operator.add]
     decisions: list[DecisionRecord]
     gain: list[int]
@@ -207,7 +207,7 @@ def fresh(question: str) -> dict[str, Any]:
     """The fields of a question that nothing is known about yet."""
     reduced = {"plan": [], "ledger": {}, "past": [], "met": [], "searches": 0, "notes": []}
     return {
-        **unanswered(question),
+        **blank_fields(question),
         "aspects": [],
         **{name: Overwrite(value) for name, value in reduced.items()},
         "decisions": [],

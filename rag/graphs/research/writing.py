@@ -12,7 +12,7 @@ from langchain_core.messages import AIMessage
 from rag.checking.citations import Check, consulted
 from rag.checking.statements import without
 from rag.errors import ModelError
-from rag.graphs.common import Result, asked, by_rules, written
+from rag.graphs.common import Result, question_of, rules_notice, write_or_quote
 from rag.graphs.research.nodes import Running
 from rag.graphs.research.state import ResearchContext, ResearchState, found_by
 from rag.reasoning.hops import fitting, in_turns
@@ -21,7 +21,7 @@ from rag.retrieval.answerable import DOUBT, REFUSE
 from rag.retrieval.context import touch
 from rag.retrieval.ledger import LEG
 from rag.retrieval.spans import BUDGET
-from rag.runs.kept import decided, ended, passage_of, record
+from rag.runs.kept import ending, passage_of, record, step_note
 from rag.types import Notice, Passage
 
 _SOUND: Final = frozenset({"research_complete", "research_plan_done"})
@@ -29,7 +29,7 @@ _SOUND_BY_RULES: Final = _SOUND | {"research_budget_searches"}
 """By rules there is nearly always another name to follow: that the searches are used up says nothing of the report."""
 
 
-def handed(state: ResearchState, context: ResearchContext) -> list[Passage]:
+def passages_of_steps(state: ResearchState, context: ResearchContext) -> list[Passage]:
     """What the report is written from: what the steps kept, in turns, within so many characters.
 
     A model reads as much of each step's search as an answer reads of one search, where it takes in that much. Quotes
@@ -48,23 +48,27 @@ def handed(state: ResearchState, context: ResearchContext) -> list[Passage]:
 async def write(state: ResearchState, runtime: Running) -> Result:
     """Write from what there is, whatever ended the search."""
     context = runtime.context
-    passages = await asyncio.to_thread(handed, state, context)
+    passages = await asyncio.to_thread(passages_of_steps, state, context)
     update: dict[str, Any] = {"passages": [asdict(one) for one in passages]}
     runtime.stream_writer(update)
     likely = context.answerable()
     if not passages:
-        return {**update, **ended("not_in_pages", Notice("nothing_found"))}, decided("nothing_found", passages=0)
+        return {**update, **ending("not_in_pages", Notice("nothing_found"))}, step_note("nothing_found", passages=0)
     beyond = any(one["source"] == "web" or LEG in one["passage"]["ranks"] for one in state["ledger"].values())
     if likely < REFUSE and not (state["met"] or beyond):
-        return {**update, **ended("not_in_pages", Notice("not_in_pages"))}, decided("not_in_pages", answerable=likely)
+        return {**update, **ending("not_in_pages", Notice("not_in_pages"))}, step_note(
+            "not_in_pages", answerable=likely
+        )
     parts = _parts(state, passages)
-    by_model = context.model.report(asked(state), parts, passages) if context.model else None
-    text, problem = await written(by_model, context.rules.report(asked(state), parts, passages), runtime)
+    by_model = context.model.report(question_of(state), parts, passages) if context.model else None
+    text, problem = await write_or_quote(by_model, context.rules.report(question_of(state), parts, passages), runtime)
     if problem:
         update["notes"] = [record(problem)]
     if not text.strip():
-        return {**update, **ended("not_in_pages", Notice("not_in_pages"))}, decided("not_in_pages", answerable=likely)
-    return {**update, "text": text}, decided("written", passages=len(passages), answerable=likely)
+        return {**update, **ending("not_in_pages", Notice("not_in_pages"))}, step_note(
+            "not_in_pages", answerable=likely
+        )
+    return {**update, "text": text}, step_note("written", passages=len(passages), answerable=likely)
 
 
 def _parts(state: ResearchState, passages: Sequence[Passage]) -> list[Part]:
@@ -75,7 +79,7 @@ def _parts(state: ResearchState, passages: Sequence[Passage]) -> list[Part]:
         if step["status"] == "done"
     ]
     parts = [Part(step["sub_question"], own) for step, own in found if own]
-    return parts if len(parts) > 1 else [Part(asked(state), tuple(range(1, len(passages) + 1)))]
+    return parts if len(parts) > 1 else [Part(question_of(state), tuple(range(1, len(passages) + 1)))]
 
 
 def _number(passage: Passage, passages: Sequence[Passage]) -> int:
@@ -85,33 +89,33 @@ def _number(passage: Passage, passages: Sequence[Passage]) -> int:
 
 async def verify(state: ResearchState, runtime: Running) -> Result:
     """Hold every sentence against the ledger; what nothing bears out is put right once, else struck."""
-    context, question = runtime.context, asked(state)
+    context, question = runtime.context, question_of(state)
     passages = [passage_of(kept) for kept in state["passages"]]
-    check = await _checked(state["text"], passages, question, context)
+    check = await _check(state["text"], passages, question, context)
     if check.doubtful() and context.model is not None and context.budget.left:
-        check = await _mended(check, passages, question, context)
+        check = await _mend(check, passages, question, context)
     struck = [check.text[start:stop] for start, stop in check.doubtful()]
     if struck:
-        check = await _checked(without(check.text, check.doubtful()), passages, question, context, ask=False)
+        check = await _check(without(check.text, check.doubtful()), passages, question, context, ask=False)
     result = check.result()
     update: dict[str, Any] = {
         **result.plain(),
         "struck": [" ".join(one.split()) for one in struck],
-        **_ended(state, result.text, bool(result.citations), struck, passages, context),
+        **_end(state, result.text, bool(result.citations), struck, passages, context),
     }
     if result.text:
         update["messages"] = [AIMessage(result.text)]
-    return update, decided("verified", statements=len(result.statements), struck=len(struck))
+    return update, step_note("verified", statements=len(result.statements), struck=len(struck))
 
 
-async def _checked(
+async def _check(
     text: str, passages: Sequence[Passage], question: str, context: ResearchContext, *, ask: bool = True
 ) -> Check:
     asked_of = context.verifiers if ask and context.model is not None else ()
     return await consulted(text, passages, asked_of, question, context.options.context_tokens)
 
 
-async def _mended(check: Check, passages: Sequence[Passage], question: str, context: ResearchContext) -> Check:
+async def _mend(check: Check, passages: Sequence[Passage], question: str, context: ResearchContext) -> Check:
     """The check of the text with its doubtful sentences as the model puts them right; the same where it fails."""
     if context.model is None:
         return check
@@ -123,19 +127,21 @@ async def _mended(check: Check, passages: Sequence[Passage], question: str, cont
     text = check.text
     for (start, stop), sentence in sorted(zip(doubtful, said, strict=True), reverse=True):
         text = text[:start] + (sentence or text[start:stop]) + text[stop:]
-    return await _checked(text, passages, question, context, ask=context.budget.left > 0)
+    return await _check(text, passages, question, context, ask=context.budget.left > 0)
 
 
-async def quoted(state: ResearchState, context: ResearchContext) -> dict[str, Any]:
+async def quote_findings(state: ResearchState, context: ResearchContext) -> dict[str, Any]:
     """A report of quotes from what there is, for a run that broke off before it had one."""
-    passages = await asyncio.to_thread(handed, state, context)
-    text = "".join([piece async for piece in context.rules.report(asked(state), _parts(state, passages), passages)])
+    passages = await asyncio.to_thread(passages_of_steps, state, context)
+    text = "".join(
+        [piece async for piece in context.rules.report(question_of(state), _parts(state, passages), passages)]
+    )
     result = (await asyncio.to_thread(Check, text, passages)).result()
     kept = [asdict(one) for one in passages]
     return {**result.plain(), "passages": kept, "outcome": "caveat" if result.text else "failed"}
 
 
-def _ended(
+def _end(
     state: ResearchState,
     text: str,
     cited: bool,
@@ -146,8 +152,8 @@ def _ended(
     """How the question ended, and why it did not end simply well."""
     stop = state["stop"] or record(Notice("research_plan_done"))
     if not text:
-        return ended("not_in_pages", Notice("not_in_pages"))
-    names = context.rules.unnamed(asked(state), passages) if context.model is None else []
+        return ending("not_in_pages", Notice("not_in_pages"))
+    names = context.rules.unnamed(question_of(state), passages) if context.model is None else []
     if not cited:
         notice = Notice("no_citations")
     elif stop["code"] not in (_SOUND if context.model is not None else _SOUND_BY_RULES):
@@ -158,11 +164,11 @@ def _ended(
         notice = Notice("research_struck", {"count": len(struck)})
     elif context.answerable() < DOUBT and not all(one.fetched_at for one in passages):
         notice = Notice("in_doubt")
-    elif context.model is not None and (told := by_rules(state["notes"])):
+    elif context.model is not None and (told := rules_notice(state["notes"])):
         notice = told
     else:
         return {"outcome": "answered"}
-    return ended("caveat", notice)
+    return ending("caveat", notice)
 
 
 def gaps(state: ResearchState) -> list[dict[str, Any]]:

@@ -8,26 +8,26 @@ from typing import Any, Literal
 from langgraph.graph import END, START, StateGraph
 from langgraph.types import Send
 
-from rag.graphs.common import asked, timed
-from rag.graphs.common import prepared as driven
+from rag.graphs.common import prepare as driven
+from rag.graphs.common import question_of, traced_step
 from rag.graphs.summary import nodes, writing
 from rag.graphs.summary.state import NoteInput, SummaryContext, SummaryState
-from rag.graphs.summary.writing import rescued
+from rag.graphs.summary.writing import rescue
 from rag.reasoning.chat import ChatReasoner
-from rag.runs.run import Prepared, Run
+from rag.runs.run import PreparedGraph, Run
 
-__all__ = ["graph_of", "prepared", "rescued"]
+__all__ = ["graph_of", "prepare", "rescue"]
 
 
 @cache
 def graph_of(saver: Any = None) -> Any:
     """enter → read → notes side by side, where it takes several requests → write → verify; `saver` keeps them."""
     builder = StateGraph(SummaryState, context_schema=SummaryContext)
-    builder.add_node("enter", timed("enter", nodes.enter))
-    builder.add_node("read", timed("read", nodes.read))
-    builder.add_node("note", timed("note", nodes.note))
-    builder.add_node("write", timed("write", writing.write))
-    builder.add_node("verify", timed("verify", writing.verify))
+    builder.add_node("enter", traced_step("enter", nodes.enter))
+    builder.add_node("read", traced_step("read", nodes.read))
+    builder.add_node("note", traced_step("note", nodes.note))
+    builder.add_node("write", traced_step("write", writing.write))
+    builder.add_node("verify", traced_step("verify", writing.verify))
     builder.add_edge(START, "enter")
     builder.add_conditional_edges("enter", _after_enter, ["read", END])
     builder.add_conditional_edges("read", _after_read, ["note", "write", END])
@@ -46,13 +46,13 @@ def _after_read(state: SummaryState) -> list[Send] | Literal["write", "__end__"]
         return "__end__"
     passages = state["passages"]
     given = [
-        NoteInput(question=asked(state), passages=[passages[n - 1] for n in numbers], numbers=numbers)
+        NoteInput(question=question_of(state), passages=[passages[n - 1] for n in numbers], numbers=numbers)
         for numbers in state["batches"]
     ]
     return [Send("note", one) for one in given] or "write"
 
 
-async def prepared(run: Run) -> Prepared:
+async def prepare(run: Run) -> PreparedGraph:
     return await driven(run, graph_of, _context)
 
 

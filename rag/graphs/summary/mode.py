@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from rag.runs.run import DrivenMode
+from rag.runs.run import GraphMode
 
 
-class SummaryMode(DrivenMode):
+class SummaryMode(GraphMode):
     """Tells what pages say, section by section or page by page, or what changed in them; every sentence is cited."""
 
     name = "summary"

@@ -10,7 +10,7 @@ from typing import Any, Final
 from langgraph.runtime import Runtime
 
 from rag.errors import ModelError
-from rag.graphs.common import Result, asked, entered, refused
+from rag.graphs.common import Result, question_of, refusal, start_turn
 from rag.graphs.summary.gathering import (
     ROUTE,
     Gathered,
@@ -25,7 +25,7 @@ from rag.graphs.summary.state import NoteInput, SummaryContext, SummaryState, fr
 from rag.prompts import requests
 from rag.reasoning.composing import tokens_of
 from rag.retrieval.page_names import names_alone
-from rag.runs.kept import decided, ended, notice_of, passage_of, record
+from rag.runs.kept import ending, notice_of, passage_of, record, step_note
 from rag.text import question_language
 from rag.types import Notice, Passage
 
@@ -39,34 +39,36 @@ Running = Runtime[SummaryContext]
 async def enter(state: SummaryState, runtime: Running) -> Result:
     """Begin a question: nothing of what was before stays but the conversation."""
     update, context = fresh(state["question"].strip()), runtime.context
-    if end := refused(update):
+    if end := refusal(update):
         return end
     alone = await asyncio.to_thread(stands_alone, context.asked, context.reader)
-    return await entered(update, {} if alone else state, runtime, CALLS_KEPT)
+    return await start_turn(update, {} if alone else state, runtime, CALLS_KEPT)
 
 
 async def read(state: SummaryState, runtime: Running) -> Result:
     """Find the pages and read them; the summary of a page that is kept serves at once."""
     context = runtime.context
     if context.reader and (
-        missing := await asyncio.to_thread(no_such_page, asked(state), context.asked, context.reader, context.search)
+        missing := await asyncio.to_thread(
+            no_such_page, question_of(state), context.asked, context.reader, context.search
+        )
     ):
-        return ended("not_in_pages", missing), decided("no_such_page")
-    made, kept, notice = await asyncio.to_thread(_gathered, asked(state), context)
+        return ending("not_in_pages", missing), step_note("no_such_page")
+    made, kept, notice = await asyncio.to_thread(_gather, question_of(state), context)
     if kept:
         end = _kept(made, kept)
         runtime.stream_writer({"token": end["text"], **end})
-        return end, decided("summary_kept")
+        return end, step_note("summary_kept")
     update: dict[str, Any] = {"told": record(notice) if notice else None}
     if not any(part["quotes"] for part in made.parts):
         outcome = "answered" if notice else "not_in_pages"
-        return {"outcome": outcome, "notice": record(notice or Notice("summary_nothing"))}, decided("nothing_found")
+        return {"outcome": outcome, "notice": record(notice or Notice("summary_nothing"))}, step_note("nothing_found")
     batches = _batches(made.passages, context) if context.model else []
     if batches and batches[-1][-1] < len(made.passages):
         read = sum(len(one.text) for one in made.passages[: batches[-1][-1]])
         notice = Notice("summary_part", {"percent": 100 * read // sum(len(one.text) for one in made.passages)})
         update["told"] = record(notice)
-    alone = made.page is not None and names_alone(asked(state), made.page)
+    alone = made.page is not None and names_alone(question_of(state), made.page)
     update |= {
         "page": made.page.url_hash if made.page and alone else "",
         "parts": made.parts,
@@ -74,10 +76,10 @@ async def read(state: SummaryState, runtime: Running) -> Result:
         "batches": batches if len(batches) > 1 else [],
     }
     runtime.stream_writer({"parts": made.parts, "passages": update["passages"], "told": update["told"]})
-    return update, decided("summary_read", passages=len(made.passages), of=made.of)
+    return update, step_note("summary_read", passages=len(made.passages), of=made.of)
 
 
-def _gathered(wished: str, context: SummaryContext) -> tuple[Gathered, Mapping[str, Any] | None, Notice | None]:
+def _gather(wished: str, context: SummaryContext) -> tuple[Gathered, Mapping[str, Any] | None, Notice | None]:
     """What is told of, the summary of it that is kept, and what a person should know of its reach."""
     reader, question = context.reader, context.asked
     if reader is None:
@@ -130,5 +132,5 @@ async def note(state: NoteInput, runtime: Running) -> Result:
         with context.budget.share(1):
             lines = await context.model.lines(requests.section_notes(context.model.texts, state["question"], numbered))
     except ModelError as error:
-        return {}, decided("failed", reason=error.code)
-    return {"notes": lines}, decided("summary_noted", passages=len(passages))
+        return {}, step_note("failed", reason=error.code)
+    return {"notes": lines}, step_note("summary_noted", passages=len(passages))

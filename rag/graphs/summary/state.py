@@ -11,7 +11,7 @@ from langgraph.types import Overwrite
 from typing_extensions import TypedDict
 
 from rag.checking.verifier import Verifier
-from rag.graphs.common import Conversing, unanswered
+from rag.graphs.common import Conversing, blank_fields
 from rag.models.usage import CallBudget
 from rag.reasoning.chat import ChatReasoner
 from rag.retrieval.page_reader import PageReader
@@ -74,4 +74,4 @@ class SummaryContext:
 def fresh(question: str) -> dict[str, Any]:
     """The fields of a question that nothing is known about yet."""
     nothing: dict[str, Any] = {"page": "", "parts": [], "passages": [], "batches": [], "notes": Overwrite([])}
-    return {**unanswered(question), **nothing, "told": None, "composed": ""}
+    return {**blank_fields(question), **nothing, "told": None, "composed": ""}

@@ -14,12 +14,12 @@ from rag.checking.citations import Check, Weighed, consulted
 from rag.checking.statements import without
 from rag.checking.verifier import Claim, Judgement, Verifier
 from rag.errors import ModelError
-from rag.graphs.common import Result, asked, written, written_so_far
+from rag.graphs.common import Result, check_text_so_far, question_of, write_or_quote
 from rag.graphs.summary.nodes import Running
 from rag.graphs.summary.state import PartRecord, SummaryContext, SummaryState
 from rag.prompts import requests
 from rag.reasoning.composing import fitted, notes_of
-from rag.runs.kept import decided, passage_of, record
+from rag.runs.kept import passage_of, record, step_note
 from rag.runs.run import Run
 from rag.text import question_language
 from rag.types import CheckedBy, Notice, Passage
@@ -30,12 +30,12 @@ _HEADS: Final = re.compile(r"\s*(?:#{1,6}\s|\*\*[^*\n]+\*\*\s*$)")
 async def write(state: SummaryState, runtime: Running) -> Result:
     """Have the model write, from its notes where there are more passages than it takes in; else quote."""
     context, passages = runtime.context, _passages(state)
-    quoted = _quoted(state["parts"])
-    text, problem = await written(_by_model(state, passages, context), _streamed(quoted), runtime)
+    quoted = _quote(state["parts"])
+    text, problem = await write_or_quote(_by_model(state, passages, context), _stream(quoted), runtime)
     composed = "quoted" if problem and text == quoted else ""
     notice = record(problem) if problem else None
     runtime.stream_writer({"composed": composed})
-    return {"text": text, "composed": composed, "notice": notice}, decided("summary_written", passages=len(passages))
+    return {"text": text, "composed": composed, "notice": notice}, step_note("summary_written", passages=len(passages))
 
 
 def _by_model(state: SummaryState, passages: Sequence[Passage], context: SummaryContext) -> AsyncIterator[str] | None:
@@ -44,7 +44,7 @@ def _by_model(state: SummaryState, passages: Sequence[Passage], context: Summary
     numbered = list(enumerate(passages, 1))
     noted = notes_of(numbered, state["notes"])
     given = fitted(noted or numbered, context.options.context_tokens - 1_600)
-    prompt = requests.summary(context.model.texts, asked(state), _headings(state["parts"]), given)
+    prompt = requests.summary(context.model.texts, question_of(state), _headings(state["parts"]), given)
     return context.model.stream(prompt)
 
 
@@ -59,11 +59,11 @@ def _headings(parts: Sequence[PartRecord]) -> list[str]:
     return found
 
 
-async def _streamed(text: str) -> AsyncIterator[str]:
+async def _stream(text: str) -> AsyncIterator[str]:
     yield text
 
 
-def _quoted(parts: Sequence[PartRecord]) -> str:
+def _quote(parts: Sequence[PartRecord]) -> str:
     return "\n\n".join("\n\n".join(filter(None, (part["heading"], part["quotes"]))) for part in parts if part["quotes"])
 
 
@@ -73,16 +73,16 @@ async def verify(state: SummaryState, runtime: Running) -> Result:
     context, passages = runtime.context, _passages(state)
     by_model = context.model is not None and state["composed"] != "quoted"
     verifiers = [_Remembering(one) for one in context.verifiers] if by_model else []
-    check, struck = await _borne_out(state["text"], passages, verifiers, state, context)
+    check, struck = await _is_supported(state["text"], passages, verifiers, state, context)
     lacking = [part for part in state["parts"] if part["quotes"] and not _tells(check, part, passages)]
     if by_model and lacking:
-        text = "\n\n".join([check.text, _quoted(lacking)])
-        check, _ = await _borne_out(text, passages, verifiers, state, context)
-    update = {**_result(check, passages), **_ended(state, check, struck)}
+        text = "\n\n".join([check.text, _quote(lacking)])
+        check, _ = await _is_supported(text, passages, verifiers, state, context)
+    update = {**_result(check, passages), **_end(state, check, struck)}
     if update["text"]:
         update["messages"] = [AIMessage(update["text"])]
         await asyncio.to_thread(_keep, state, update, context)
-    return update, decided("verified", statements=len(update["statements"]), struck=struck)
+    return update, step_note("verified", statements=len(update["statements"]), struck=struck)
 
 
 class _Remembering:
@@ -109,13 +109,13 @@ class _Remembering:
         return [self._said[one.statement, one.cited] for one in claims]
 
 
-async def _borne_out(
+async def _is_supported(
     text: str, passages: Sequence[Passage], verifiers: Sequence[Verifier], state: SummaryState, context: SummaryContext
 ) -> tuple[Check, int]:
     """The check of a text all of whose sentences are borne out, and how many were not."""
     struck = 0
     while True:
-        check = await consulted(text, passages, verifiers, asked(state), context.options.context_tokens)
+        check = await consulted(text, passages, verifiers, question_of(state), context.options.context_tokens)
         doubtful = [(one.stated.start, one.stated.stop) for one in check.weighed if not _stands(one)]
         if not doubtful:
             return check, struck
@@ -142,7 +142,7 @@ def _result(check: Check, passages: Sequence[Passage]) -> dict[str, Any]:
     return {**result.plain(), "passages": [asdict(one) for one in used]}
 
 
-def _ended(state: SummaryState, check: Check, struck: int) -> dict[str, Any]:
+def _end(state: SummaryState, check: Check, struck: int) -> dict[str, Any]:
     """How the question ended, and what a person should know of it."""
     told, problem = state["told"], state["notice"]
     if not check.weighed:
@@ -162,20 +162,20 @@ def _keep(state: SummaryState, made: Mapping[str, Any], context: SummaryContext)
         return
     kept = {name: made[name] for name in ("text", "citations", "statements")}
     passages = [{**one, "text": ""} for one in made["passages"]]
-    language = question_language(asked(state))
+    language = question_language(question_of(state))
     kept |= {"told": state["told"], "composed": state["composed"], "passages": passages}
     context.reader.keep(page, language, context.writer, kept)
 
 
-async def rescued(run: Run) -> Mapping[str, Any]:
+async def rescue(run: Run) -> Mapping[str, Any]:
     """Return the last state of a run that broke off, with its text so far, or quotes from what it read."""
     state: Any = run.state
-    if written := await written_so_far(run):
+    if written := await check_text_so_far(run):
         return {**state, **written}
     if not state.get("parts"):
         return run.state
     passages = _passages(state)
-    check = await asyncio.to_thread(Check, _quoted(state["parts"]), passages)
+    check = await asyncio.to_thread(Check, _quote(state["parts"]), passages)
     doubtful = [(one.stated.start, one.stated.stop) for one in check.weighed if not _stands(one)]
     check = await asyncio.to_thread(Check, without(check.text, doubtful), passages)
     made = _result(check, passages)

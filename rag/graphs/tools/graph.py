@@ -9,11 +9,11 @@ from typing import Any, Literal
 from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
 
-from rag.graphs.common import prepared as driven
-from rag.graphs.common import quoting, timed
+from rag.graphs.common import prepare as driven
+from rag.graphs.common import quoter_of, traced_step
 from rag.graphs.tools import nodes
 from rag.graphs.tools.state import ToolContext, ToolState
-from rag.runs.run import Prepared, Run
+from rag.runs.run import PreparedGraph, Run
 from rag.text import is_chinese
 from rag.tools.tool import Work
 
@@ -23,7 +23,7 @@ def graph_of(saver: Any = None) -> Any:
     """enter → call → write, or enter → talk; built on first use and shared by all runs."""
     builder = StateGraph(ToolState, context_schema=ToolContext)
     for name, node in (("enter", nodes.enter), ("talk", nodes.talk), ("call", nodes.call), ("write", nodes.write)):
-        builder.add_node(name, timed(name, node))
+        builder.add_node(name, traced_step(name, node))
     builder.add_edge(START, "enter")
     builder.add_conditional_edges("enter", _after_enter, ["talk", "call", END])
     builder.add_edge("talk", END)
@@ -38,11 +38,11 @@ def _after_enter(state: ToolState, runtime: Runtime[ToolContext]) -> Literal["ta
     return "talk" if runtime.context.options.route in ("small_talk", "unknown") else "call"
 
 
-async def prepared(run: Run) -> Prepared:
+async def prepare(run: Run) -> PreparedGraph:
     return await driven(run, graph_of, _context)
 
 
-async def rescued(run: Run) -> dict[str, Any]:
+async def rescue(run: Run) -> dict[str, Any]:
     return run.state
 
 
@@ -50,7 +50,7 @@ def _context(run: Run) -> ToolContext:
     return ToolContext(
         work=_work(run),
         reasoner=run.reasoner,
-        rules=quoting(run),
+        rules=quoter_of(run),
         budget=run.budget,
         answerable=run.shelf.answerable,
         condenser=run.condenser,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from rag.runs.kept import revive
+from rag.runs.kept import from_json
 from rag.runs.options import RunOptions
-from rag.runs.run import DrivenMode, Run
+from rag.runs.run import GraphMode, Run
 from rag.types import Answer, Notice, ToolUse
 
 
-class ToolMode(DrivenMode):
+class ToolMode(GraphMode):
     """Has tools tell what is asked, by the route of the message: at most four calls of them."""
 
     name = "tool"
@@ -23,5 +23,5 @@ class ToolMode(DrivenMode):
 
     async def finish(self, run: Run, broken: Notice | None) -> Answer:
         answer = await super().finish(run, broken)
-        uses = tuple(revive(ToolUse, use) for use in run.state.get("uses", ()))
+        uses = tuple(from_json(ToolUse, use) for use in run.state.get("uses", ()))
         return replace(answer, tools=uses, outcome="failed" if broken else answer.outcome)

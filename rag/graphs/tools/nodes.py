@@ -16,7 +16,7 @@ from langgraph.runtime import Runtime
 from rag.checking.citations import consulted
 from rag.checking.statements import declines
 from rag.errors import ModelError, RagError
-from rag.graphs.common import Result, asked, collect, entered, refused, take
+from rag.graphs.common import Result, collect, question_of, refusal, start_turn, stream_piece
 from rag.graphs.tools.state import ToolContext, ToolState, UseRecord, fresh
 from rag.locales import say
 from rag.prompts import requests
@@ -24,7 +24,7 @@ from rag.prompts.requests import passage_block, quoted
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.questions import is_thanks
 from rag.retrieval.answerable import DOUBT, REFUSE
-from rag.runs.kept import decided, notice_of, passage_of, record
+from rag.runs.kept import notice_of, passage_of, record, step_note
 from rag.tools import OWN_WORDS, TOOLS
 from rag.tools.calculator import expression_of
 from rag.tools.tool import Result as ToolResult
@@ -151,10 +151,10 @@ Running = Runtime[ToolContext]
 async def enter(state: ToolState, runtime: Running) -> Result:
     """Begin a question: nothing of the one before it stays but the conversation."""
     update, route = fresh(state["question"].strip()), runtime.context.options.route
-    if route != "unknown" and (end := refused(update)):
+    if route != "unknown" and (end := refusal(update)):
         return end
     alone = route in (*_TALK, "statistics") or expression_of(update["question"])
-    return await entered(update, {} if alone else state, runtime, CALLS_KEPT, aside=route != "web")
+    return await start_turn(update, {} if alone else state, runtime, CALLS_KEPT, aside=route != "web")
 
 
 async def talk(state: ToolState, runtime: Running) -> Result:
@@ -166,9 +166,9 @@ async def talk(state: ToolState, runtime: Running) -> Result:
         text = say(notice, context.work.language)
     else:
         text = await _small_talk(question, state, context)
-    take(text, runtime, [])
+    stream_piece(text, runtime, [])
     update = {"text": text, "messages": [AIMessage(text)], "outcome": "conversation"}
-    return update | {"notice": record(notice) if notice else None}, decided("answered_without_searching")
+    return update | {"notice": record(notice) if notice else None}, step_note("answered_without_searching")
 
 
 async def _small_talk(question: str, state: ToolState, context: ToolContext) -> str:
@@ -189,7 +189,7 @@ async def call(state: ToolState, runtime: Running) -> Result:
 
     What a model says without a tool is its own opinion, and not believed.
     """
-    context, question = runtime.context, asked(state)
+    context, question = runtime.context, question_of(state)
     calls, drafted, problem = Calls(question, context), "", None
     no_web = context.options.route == "web" and context.work.web is None
     plain = no_web or expression_of(question)
@@ -203,7 +203,7 @@ async def call(state: ToolState, runtime: Running) -> Result:
     update = {"uses": calls.uses, "passages": calls.found()}
     runtime.stream_writer(update)
     names = [use["name"] for use in calls.uses]
-    return {**update, "drafted": drafted, "problem": problem}, decided("called", tools=names)
+    return {**update, "drafted": drafted, "problem": problem}, step_note("called", tools=names)
 
 
 async def write(state: ToolState, runtime: Running) -> Result:
@@ -214,39 +214,39 @@ async def write(state: ToolState, runtime: Running) -> Result:
     if not told:
         failed = next(use["failed"] for use in state["uses"])
         sentence = say(notice_of(failed) or Notice("run_failed"), context.work.language)
-        take(sentence, runtime, [])
+        stream_piece(sentence, runtime, [])
         nothing = {"text": sentence, "outcome": "failed", "notice": failed, "messages": [AIMessage(sentence)]}
-        return nothing, decided("failed", reason=failed["code"] if failed else "")
+        return nothing, step_note("failed", reason=failed["code"] if failed else "")
     pieces: list[str] = []
     if state["drafted"]:
-        take(state["drafted"], runtime, pieces)
+        stream_piece(state["drafted"], runtime, pieces)
     elif passages and context.answerable() < REFUSE:
         pass  # there is nothing to quote
     elif passages:
-        await collect(context.rules.answer(asked(state), passages), runtime, pieces)
+        await collect(context.rules.answer(question_of(state), passages), runtime, pieces)
     else:
-        take("\n\n".join(use["result"] for use in told), runtime, pieces)
-    update = await _checked("".join(pieces), passages, state, context)
-    outcome, notice = _ended(update["text"], bool(update["citations"]), passages, state)
+        stream_piece("\n\n".join(use["result"] for use in told), runtime, pieces)
+    update = await _check("".join(pieces), passages, state, context)
+    outcome, notice = _end(update["text"], bool(update["citations"]), passages, state)
     if outcome == "answered" and passages and not state["drafted"] and context.answerable() < DOUBT:
         outcome, notice = "caveat", record(Notice("in_doubt"))
     update |= {"outcome": outcome, "notice": notice or problem, "messages": [AIMessage(update["text"])]}
     if problem and outcome == "answered":
         update["outcome"] = "caveat"
-    return update, decided("said", passages=len(passages), citations=len(update["citations"]))
+    return update, step_note("said", passages=len(passages), citations=len(update["citations"]))
 
 
-async def _checked(text: str, passages: list[Passage], state: ToolState, context: ToolContext) -> dict[str, Any]:
+async def _check(text: str, passages: list[Passage], state: ToolState, context: ToolContext) -> dict[str, Any]:
     """The text with its marks held against the passages; without any it is what tools said, and has no marks."""
     verifiers = context.verifiers if state["drafted"] and passages else ()
-    check = await consulted(text, passages, verifiers, asked(state), context.options.context_tokens)
+    check = await consulted(text, passages, verifiers, question_of(state), context.options.context_tokens)
     made = check.result().plain()
     if passages:
         return made
     return {**made, "statements": [], "text": made["text"] if state["drafted"] else text}
 
 
-def _ended(text: str, cited: bool, passages: list[Passage], state: ToolState) -> tuple[str, Any]:
+def _end(text: str, cited: bool, passages: list[Passage], state: ToolState) -> tuple[str, Any]:
     searched = {use["name"] for use in state["uses"]} <= {"retrieve", "web_search"}
     if not text.strip() or (searched and passages and not cited and declines(text)):
         return "not_in_pages", record(Notice("not_in_pages"))

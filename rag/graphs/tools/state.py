@@ -9,7 +9,7 @@ from typing import Any
 from typing_extensions import TypedDict
 
 from rag.checking.verifier import Verifier
-from rag.graphs.common import Conversing, unanswered
+from rag.graphs.common import Conversing, blank_fields
 from rag.models.usage import CallBudget
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.extractive import ExtractiveReasoner
@@ -57,4 +57,4 @@ class ToolContext:
 
 def fresh(question: str) -> dict[str, Any]:
     """The fields of a question of which nothing is known."""
-    return {**unanswered(question), "uses": [], "passages": [], "drafted": "", "problem": None}
+    return {**blank_fields(question), "uses": [], "passages": [], "drafted": "", "problem": None}

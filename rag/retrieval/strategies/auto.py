@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from rag.errors import ModelError
-from rag.retrieval.strategies.base import Engine, Found, Need, SearchRequest, fell_back
+from rag.retrieval.strategies.base import Engine, Found, Need, SearchRequest, fallback_note
 from rag.retrieval.strategies.multi_query import MultiQuery
 from rag.retrieval.strategies.rerank import Rerank
 
@@ -54,7 +54,7 @@ class Auto:
             try:
                 need = engine.expander.need(request.question)
             except ModelError as error:
-                notes = fell_back(engine.expander, error)
+                notes = fallback_note(engine.expander, error)
             if need:
                 why = {"code": f"auto_{need}_model", "params": {"model": engine.expander.name}}
         found = _find(need, request, engine)

@@ -136,7 +136,7 @@ class Expander(Protocol):
         ...
 
 
-def fell_back(expander: Expander, error: ModelError) -> dict[str, Any]:
+def fallback_note(expander: Expander, error: ModelError) -> dict[str, Any]:
     """The note that the expander failed, and that the question was searched for as it stands."""
     notice = {"code": error.code, "params": dict(error.notice.params)}
     return {"expander": expander.name, "fell_back": notice}
@@ -258,7 +258,7 @@ class AcrossLanguages:
         try:
             query = engine.expander.translation(request.question, language)
         except ModelError as error:
-            return replace(found, notes={**found.notes, **fell_back(engine.expander, error)})
+            return replace(found, notes={**found.notes, **fallback_note(engine.expander, error)})
         return _with_translation(query, language, share, found, request, engine) if query else found
 
 
@@ -295,14 +295,14 @@ def _with_translation(
 ) -> Found:
     """Both searches' hits; each search weighs by how much of its own question it covered."""
     hits, legs = engine.hits(request, text=query)
-    both = merged([(found.hits, share), (hits, coverage(query, hits, engine))])
+    both = merge_searches([(found.hits, share), (hits, coverage(query, hits, engine))])
     params = {"query": query, "language": language}
     notes: dict[str, Any] = {**found.notes, "translation": {"code": f"translated_{language}", "params": params}}
     voted = tuple(dict.fromkeys((*found.legs, *legs)))
     return Found(both[: max(request.fetch_k, request.k)], voted, notes, found.diversify, asked=(query,))
 
 
-def merged(searches: Sequence[tuple[Sequence[Hit], float]]) -> list[Hit]:
+def merge_searches(searches: Sequence[tuple[Sequence[Hit], float]]) -> list[Hit]:
     """Hits of several searches by score, the best of each counting its weight; one that was found twice counts once."""
     best: dict[str, Hit] = {}
     for hits, weight in searches:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rag.errors import ModelError
-from rag.retrieval.strategies.base import Engine, Found, SearchRequest, fell_back
+from rag.retrieval.strategies.base import Engine, Found, SearchRequest, fallback_note
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Hyde:
         try:
             passage = engine.expander.passage(request.question, [hit.passage for hit in hits])
         except ModelError as error:
-            return Found(hits, legs, fell_back(engine.expander, error), diversify=True)
+            return Found(hits, legs, fallback_note(engine.expander, error), diversify=True)
         notes = {"expander": engine.expander.name, "passage": passage}
         if not passage or not engine.model.can_read(passage):
             return Found(hits, legs, notes, diversify=True)

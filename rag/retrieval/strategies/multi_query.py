@@ -8,7 +8,7 @@ from functools import partial
 
 from rag.errors import ModelError
 from rag.retrieval.ranking import weighted
-from rag.retrieval.strategies.base import Engine, Found, SearchRequest, fell_back
+from rag.retrieval.strategies.base import Engine, Found, SearchRequest, fallback_note
 from rag.store.values import Fusion, Legs
 
 MAX_PHRASINGS = 3
@@ -29,7 +29,7 @@ class MultiQuery:
         try:
             given = engine.expander.phrasings(request.question, [hit.passage for hit in near])
         except ModelError as error:
-            return Found(near, legs, fell_back(engine.expander, error), diversify=True)
+            return Found(near, legs, fallback_note(engine.expander, error), diversify=True)
         return _search(request, engine, distinct(request.question, given), engine.expander.name)
 
 

@@ -35,7 +35,7 @@ class Rerank:
             return Found(hits, legs, notes, diversify=True)
         read = hits[: tuning.pre_top_k or len(hits)]
         try:
-            ranked, reached = _reread(request.question, read, engine.reranker)
+            ranked, reached = _score_again(request.question, read, engine.reranker)
         except ModelError as error:
             notes["fell_back"] = {"code": error.code, "params": dict(error.notice.params)}
             return Found(hits, legs, notes, diversify=True)
@@ -43,7 +43,7 @@ class Rerank:
         return Found(ranked, legs, {"reranker": {"code": "rerank_with", "params": params}})
 
 
-def _reread(question: str, hits: Sequence[Hit], reranker: Reranker) -> tuple[list[Hit], int]:
+def _score_again(question: str, hits: Sequence[Hit], reranker: Reranker) -> tuple[list[Hit], int]:
     """The hits with the reranker's scores, best first, and how many it reached in time."""
     with span(reranker.name, "rerank", of=len(hits)):
         given = reranker.scores(question, [_whole(hit) for hit in hits], seconds=SECONDS)
@@ -52,7 +52,7 @@ def _reread(question: str, hits: Sequence[Hit], reranker: Reranker) -> tuple[lis
     floor = min(scores, default=1.0)
     left = len(hits) - len(scores)
     rest = (floor * (left - place) / (left + 1) for place in range(left))
-    return _ordered(hits, [next(rest) if score is None else score for score in given]), len(scores)
+    return _sort_by_score(hits, [next(rest) if score is None else score for score in given]), len(scores)
 
 
 def _whole(hit: Hit) -> str:
@@ -62,12 +62,12 @@ def _whole(hit: Hit) -> str:
     return f"{above}\n{passage.text}" if above else passage.text
 
 
-def _ordered(hits: Sequence[Hit], scores: Sequence[float]) -> list[Hit]:
+def _sort_by_score(hits: Sequence[Hit], scores: Sequence[float]) -> list[Hit]:
     order = sorted(range(len(hits)), key=lambda place: (-scores[place], place))
-    return [_scored(hits[place], scores[place], rank) for rank, place in enumerate(order, 1)]
+    return [_with_score(hits[place], scores[place], rank) for rank, place in enumerate(order, 1)]
 
 
-def _scored(hit: Hit, score: float, rank: int) -> Hit:
+def _with_score(hit: Hit, score: float, rank: int) -> Hit:
     passage = hit.passage
     given = {**passage.scores, "rerank": score}
     return replace(hit, passage=replace(passage, score=score, scores=given, ranks={**passage.ranks, "rerank": rank}))

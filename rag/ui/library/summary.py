@@ -9,7 +9,7 @@ import streamlit as st
 
 from rag.errors import RagError
 from rag.locales import say
-from rag.runs.kept import notice_of, revived
+from rag.runs.kept import answer_from, notice_of
 from rag.runs.options import Question
 from rag.store.values import Filters
 from rag.types import Answer, Page
@@ -45,7 +45,7 @@ def draw_summary(app: App, library: str, page: Page, language: Language) -> None
 
 
 def _draw_kept(app: App, library: str, page: Page, kept: Mapping[str, Any], language: Language) -> None:
-    answer = revived({"question": "", "mode": "summary", "outcome": "answered", "passages": (), **_shown(kept)})
+    answer = answer_from({"question": "", "mode": "summary", "outcome": "answered", "passages": (), **_shown(kept)})
     draw_panel(app, language)
     by = label("summary_rules", language) if kept["by"] == _RULES else escape_line(kept["by"])
     st.caption(label("summary_by", language, when=moment(kept["made"]), by=by))

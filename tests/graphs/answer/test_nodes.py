@@ -6,7 +6,7 @@ import pytest
 from langchain_core.messages import AIMessage
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
-from rag.graphs.answer.nodes import MAX_QUERIES, MAX_QUERY_CHARACTERS, read_wish, retrieve_tool
+from rag.graphs.answer.nodes import MAX_QUERIES, MAX_QUERY_CHARACTERS, read_decision, retrieve_tool
 from rag.reasoning.history import call_for
 
 
@@ -22,21 +22,21 @@ def test_a_model_sees_one_string_and_nothing_of_the_run() -> None:
 
 
 def test_text_alone_is_a_direct_answer() -> None:
-    wish = read_wish(AIMessage("Hello."))
+    wish = read_decision(AIMessage("Hello."))
     assert (wish.text, wish.queries, wish.problem) == ("Hello.", (), "")
 
 
 def test_text_beside_a_call_is_no_answer() -> None:
     message = _calls(("retrieve", {"query": "tea"})).model_copy(update={"content": "I will look."})
-    assert read_wish(message).queries == ("tea",)
-    assert read_wish(message).text == ""
+    assert read_decision(message).queries == ("tea",)
+    assert read_decision(message).text == ""
 
 
 def test_queries_are_bounded_in_number_and_length_and_named_once() -> None:
     message = _calls(*[("retrieve", {"query": q}) for q in ("a", "a", "b", "c", "d", "x" * 900)])
-    assert read_wish(message).queries == ("a", "b", "c")
-    assert len(read_wish(message).queries) == MAX_QUERIES
-    assert len(read_wish(_calls(("retrieve", {"query": "x" * 900}))).queries[0]) == MAX_QUERY_CHARACTERS
+    assert read_decision(message).queries == ("a", "b", "c")
+    assert len(read_decision(message).queries) == MAX_QUERIES
+    assert len(read_decision(_calls(("retrieve", {"query": "x" * 900}))).queries[0]) == MAX_QUERY_CHARACTERS
 
 
 @pytest.mark.parametrize(
@@ -48,14 +48,14 @@ def test_queries_are_bounded_in_number_and_length_and_named_once() -> None:
     ],
 )
 def test_problems_are_named(message: AIMessage, problem: str) -> None:
-    assert problem in read_wish(message).problem
+    assert problem in read_decision(message).problem
 
 
 def test_escapes_in_a_broken_call_are_read() -> None:
     call = {"name": "retrieve", "args": r'{"query": "\u8336 \"tea\"", }', "id": "1", "error": None}
     message = AIMessage("", invalid_tool_calls=[{**call, "type": "invalid_tool_call"}])
-    assert read_wish(message).queries == ('茶 "tea"',)
+    assert read_decision(message).queries == ('茶 "tea"',)
 
 
 def test_a_made_call_is_read_back() -> None:
-    assert read_wish(call_for(["one", "two"])).queries == ("one", "two")
+    assert read_decision(call_for(["one", "two"])).queries == ("one", "two")

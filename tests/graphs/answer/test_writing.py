@@ -7,7 +7,7 @@ import pytest
 from rag.checking.citations import check
 from rag.errors import ModelError
 from rag.graphs.answer.state import LoopState
-from rag.graphs.answer.writing import judged
+from rag.graphs.answer.writing import end_state
 from tests.support.answering import passage
 
 STATE = cast(LoopState, {"question": "Does it?", "steps": [], "tried": ["x"], "outcome": None})
@@ -15,7 +15,7 @@ STATE = cast(LoopState, {"question": "Does it?", "steps": [], "tried": ["x"], "o
 
 def outcome(text: str, page: str, error: ModelError | None = None) -> tuple[Any, Any]:
     checked = check(text, [passage(1, page)])
-    ended = judged(STATE, checked.text, checked.citations, error, unsure=False, likely=1.0)
+    ended = end_state(STATE, checked.text, checked.citations, error, unsure=False, likely=1.0)
     notice = ended["notice"]
     return ended["outcome"], notice["code"] if notice else None
 

@@ -15,7 +15,7 @@ from rag.conversations.checkpoints import Checkpoints
 from rag.conversations.conversations import Asking, Conversations
 from rag.graphs import MODES
 from rag.graphs.judge.state import NodeRecord
-from rag.graphs.judge.tree import branched
+from rag.graphs.judge.tree import branch
 from rag.models import chat as chat_models
 from rag.reasoning.chat import ChatReasoner
 from rag.runs.options import Question, RunOptions
@@ -167,7 +167,7 @@ def test_what_was_cut_off_or_linked_below_is_asked_again() -> None:
 
     nodes = [node("n1", "", "done"), node("n2", "n1", "done"), node("n3", "n2", "done"), node("n4", "n1", "cut")]
     nodes.append(node("n5", "n1", "linked", "n3"))
-    kept = branched(nodes, {"node": "n2"})
+    kept = branch(nodes, {"node": "n2"})
     assert [(one["id"], one["status"]) for one in kept] == [
         ("n1", "done"),
         ("n2", "done"),

@@ -9,7 +9,7 @@ from rag.errors import ModelError
 from rag.locales import say
 from rag.models.sparse import SparseEncoder
 from rag.retrieval.strategies import STRATEGIES, Engine, SearchRequest
-from rag.retrieval.strategies.base import merged
+from rag.retrieval.strategies.base import merge_searches
 from rag.store.qdrant.library import Library
 from rag.store.values import Filters, Hit
 from rag.types import Notice, Passage
@@ -79,7 +79,7 @@ def hit(name: str, score: float) -> Hit:
 
 
 def order(searches: Sequence[tuple[Sequence[Hit], float]]) -> list[tuple[str, float]]:
-    return [(one.passage.id, round(one.passage.score, 3)) for one in merged(searches)]
+    return [(one.passage.id, round(one.passage.score, 3)) for one in merge_searches(searches)]
 
 
 def test_each_search_weighs_by_what_it_covered_and_nothing_counts_twice() -> None:
