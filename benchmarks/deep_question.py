@@ -21,7 +21,7 @@ from tempfile import TemporaryDirectory
 from benchmarks import machine, report
 from benchmarks.run import Row
 from rag.app import App
-from rag.app.evaluating import Asking
+from rag.app.evaluating import EvaluationApp
 from rag.evaluation.metrics import Timed, scores
 from rag.evaluation.settings import CLASSIC, Setting
 from tests.support.deep_question import case, deep_app
@@ -34,7 +34,7 @@ PAGE = report.ROOT / "docs" / "quality.md"
 
 def measure(app: App, writer: str) -> Iterator[Row]:
     """Each way over the same library; only research can ask the web, and may."""
-    judging = Asking(app, app._in_flight, app._database.evaluations).tools("main", None, judge=False)
+    judging = EvaluationApp(app, app._in_flight, app._database.evaluations).tools("main", None, judge=False)
     for way in WAYS:
         question = way.question(case(), "main")
         options = replace(question.options, web="allowed")

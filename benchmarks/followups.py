@@ -93,7 +93,7 @@ def _half_weight() -> Iterator[None]:
         return [(earlier, 0.5 * 0.7**turn) for turn, earlier in enumerate(reversed(before))]
 
     with (
-        patch.object(following, "_weighed", weighed),
+        patch.object(following, "_weights_of", weighed),
         patch.object(base, "dense_query", lambda text, before, model, sparse: model.encode_query(text)),
     ):
         yield

@@ -206,12 +206,12 @@ class Ranked:
     @property
     def apart(self) -> bool:
         """Whether no passage is the first to cover two quotes."""
-        _, worth = evidence.graded(self.covers, self.grades)
+        _, worth = evidence.grade_hits(self.covers, self.grades)
         return len([one for one in worth if one]) == len(self.grades)
 
     def judged(self, graded: bool) -> list[tuple[str, str, int]]:
         """As trec_eval takes it: each passage by its rank, and a document for each quote that none covers."""
-        gains, all_gains = evidence.graded(self.covers, self.grades)
+        gains, all_gains = evidence.grade_hits(self.covers, self.grades)
         flags = [float(bool(one)) for one in self.covers]
         worth = all_gains if graded else [*flags, *(1.0 for _ in all_gains[len(gains) :])]
         return [(self.question, str(n), int(one)) for n, one in enumerate(worth)]
@@ -223,7 +223,7 @@ class Ranked:
     @property
     def ours(self) -> dict[str, float]:
         relevant = [bool(one) for one in self.covers]
-        gains, ideal = evidence.graded(self.covers, self.grades)
+        gains, ideal = evidence.grade_hits(self.covers, self.grades)
         return {
             "Success@1": evidence.hit(relevant, 1),
             "Success@5": evidence.hit(relevant, 5),

@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks import deep_question, report
 from rag.app import App, Question, RunOptions
-from rag.conversations.conversations import Asked, TurnView
+from rag.conversations.conversations import TurnHandle, TurnView
 from rag.evaluation.evidence import context_recall
 from rag.types import Answer
 from tests.support.deep_question import QUESTION, case, deep_app
@@ -89,12 +89,12 @@ def test_leave_holds_for_one_conversation_and_its_ledger_answers_what_follows(tm
         assert server.count("/search") == 2
 
 
-def converse(app: App, conversation_id: str = "", text: str = QUESTION, mode: str = "research") -> Asked:
+def converse(app: App, conversation_id: str = "", text: str = QUESTION, mode: str = "research") -> TurnHandle:
     question = Question(text, ("main",), mode, options=RunOptions(web="ask", standalone=text))
     return app.converse(question, conversation_id=conversation_id)
 
 
-def waiting(app: App, asked: Asked) -> TurnView:
+def waiting(app: App, asked: TurnHandle) -> TurnView:
     """The turn once it waits for a person."""
     until = time.monotonic() + 60
     while not (turn := app.conversations.turn(asked.turn_id)).waits:

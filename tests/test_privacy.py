@@ -32,7 +32,7 @@ from rag.app.reranking import Reranking
 from rag.app.transfer import Transfer, Transfers
 from rag.checking.verifier import LocalVerifier
 from rag.config import load_settings
-from rag.conversations.conversations import Asking, Conversations
+from rag.conversations.conversations import Conversations, TurnRequest
 from rag.conversations.feedback import Feedback
 from rag.conversations.remembered import Remembered
 from rag.errors import RagError
@@ -242,7 +242,7 @@ class World:
         holder, question = Holder("ann's browser", who), Question(f"What of the {SECRET}?", ("main",))
         waiting = (service, method) in (("conversations", "change"), ("conversations", "reply"), ("app", "reply"))
         sides = [Side(self.ids["run"]), Side(self.ids["run"], "deep")]
-        asking = Asking(question, self.app.quoter("main"), FakeRetriever(), owner=who, conversation_id="hers")
+        asking = TurnRequest(question, self.app.quoter("main"), FakeRetriever(), owner=who, conversation_id="hers")
         return {
             "owner": who,
             "person": who,

@@ -14,13 +14,13 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from rag.app.beyond import WebReading, kept_passages
+from rag.app.answer_limit import AnswerLimit
 from rag.app.chat_models import ChatModels, ChatOptions
-from rag.app.directing import Directing, overruled
-from rag.app.evaluating import Asking as EvaluationAsking
+from rag.app.dispatch import Dispatcher, record_route
+from rag.app.evaluating import EvaluationApp as EvaluationAsking
 from rag.app.imports import Imports
-from rag.app.in_flight import InFlight
 from rag.app.libraries import Libraries
+from rag.app.maintenance import Maintenance
 from rag.app.models import Models
 from rag.app.moves import Moves
 from rag.app.overviews import Overviews
@@ -29,14 +29,14 @@ from rag.app.removals import Removals
 from rag.app.reranking import MOST_QUESTIONS, compare, questions
 from rag.app.tracing_out import TracesOut, settle_langsmith
 from rag.app.transfer import Transfers
-from rag.app.upkeep import Upkeep
+from rag.app.web_passages import WebPassages, kept_passages
 from rag.checking.verifier import LocalVerifier
 from rag.config import Settings
 from rag.conversations.checkpoints import Checkpoints
-from rag.conversations.conversations import WISH, Asked, Asking, Conversations, PageStamp
+from rag.conversations.conversations import WISH, Conversations, PageStamp, TurnHandle, TurnRequest
 from rag.conversations.export import note
 from rag.conversations.feedback import Feedback
-from rag.conversations.remembered import Remembered, wish_of
+from rag.conversations.remembered import Remembered, note_request
 from rag.errors import ConfigError, RagError
 from rag.evaluation.evaluation import Evaluation
 from rag.evaluation.statistics import Difference
@@ -121,11 +121,11 @@ class App:
         self.conversations = Conversations(self._database, self._runs, self._checkpoints)
         self.feedback = Feedback(self._database, self.conversations, self._traces.rate)
         self.remembered = Remembered(self._database.postgres or settings.rag_data_dir / "remembered.sqlite3")
-        self._in_flight = InFlight(self._runs.goes_on, settings.answers_per_person)
+        self._in_flight = AnswerLimit(self._runs.is_running, settings.answers_per_person)
         asking = EvaluationAsking(self, self._in_flight, self._database.evaluations)
         self.evaluation = Evaluation(self._database, asking, self.feedback, settings.evaluate_answers)
         self.moves = Moves(self.libraries, self.models, self._database.conversations)
-        self._upkeep = Upkeep(self.tidy)
+        self._upkeep = Maintenance(self.tidy)
 
     def start(self) -> None:
         """Serve: load the models in the background, and take up or mark what was cut off."""
@@ -230,7 +230,7 @@ class App:
         chat: ChatOptions | None = None,
         settings: Mapping[str, Any] | None = None,
         files: Sequence[tuple[str, bytes]] = (),
-    ) -> Asked:
+    ) -> TurnHandle:
         """The same within a conversation, a new one without `conversation_id`, which keeps the answer.
 
         The message goes the way that it asks for, unless its options name one. `files` (name, content) that came with
@@ -239,12 +239,12 @@ class App:
         `person` is whose answers are counted, nobody's where it is empty: RagError("too_many_answers") when too many
         are under way. `settings` (JSON values) are kept with it beside the mode.
         """
-        note, rest = wish_of(question.text) if person and not files else ("", "")
+        note, rest = note_request(question.text) if person and not files else ("", "")
         if note:
             kept = self.remembered.add(person, note, lasting=person == owner)
             settings = {**(settings or {}), "remembered": kept}
             if not rest:
-                return self.conversations.put(question, _granted(question, note), owner, conversation_id, settings)
+                return self.conversations.put(question, _confirmation(question, note), owner, conversation_id, settings)
             meant = question.options.standalone or rest
             question = replace(question, options=replace(question.options, standalone=meant))
         if files:
@@ -257,7 +257,7 @@ class App:
             asking,
             conversation_id=conversation_id,
             settings={**asking.settings, **(settings or {})},
-            direct=self._directing(owner, person, conversation_id).direct,
+            dispatch=self._dispatcher(owner, person, conversation_id).dispatch,
         )
         return self._in_flight.begin(person, lambda: self.conversations.ask(asking))
 
@@ -284,15 +284,15 @@ class App:
 
     def route(self, text: str, owner: str = "") -> Routed:
         """Return the route of a message, without a chat model."""
-        return self._directing(owner).route(text)
+        return self._dispatcher(owner).route(text)
 
     def overrule(self, library: str, text: str, route: str, owner: str = "") -> None:
         """Keep what a person chose for a message whose way was read wrongly: the next ones like it go that way."""
-        overruled(self._database, library, owner, text, route)
+        record_route(self._database, library, owner, text, route)
 
     def reply(
         self, turn_id: str, reply: Mapping[str, Any], *, owner: str = "", chat: ChatOptions | None = None
-    ) -> Asked:
+    ) -> TurnHandle:
         """Resume a turn that waits for a person, even one of a process that has ended.
 
         `reply` holds an answer (JSON values) to each of its `waits`, by their ids. Raises RagError("turn_not_waiting").
@@ -300,7 +300,7 @@ class App:
         asking = self._asking_again(turn_id, owner, chat)
         return self.conversations.reply(turn_id, reply, asking)
 
-    def go_on(self, turn_id: str, *, owner: str = "", chat: ChatOptions | None = None) -> Asked:
+    def go_on(self, turn_id: str, *, owner: str = "", chat: ChatOptions | None = None) -> TurnHandle:
         """Resume a turn whose process ended before its answer was complete. Raises RagError("turn_not_waiting")."""
         asking = self._asking_again(turn_id, owner, chat)
         return self.conversations.go_on(turn_id, asking)
@@ -436,18 +436,18 @@ class App:
         """Ask the database for its libraries. Raises StoreError."""
         return Notice("database_works", {"libraries": len(list_libraries(self._client))})
 
-    def _asking_again(self, turn_id: str, owner: str, chat: ChatOptions | None) -> Asking:
+    def _asking_again(self, turn_id: str, owner: str, chat: ChatOptions | None) -> TurnRequest:
         conversation_id = self.conversations.turn(turn_id, owner).conversation_id
         return self._asking(self.conversations.question(turn_id, owner), owner, chat, conversation_id, owner)
 
     def _asking(
         self, question: Question, owner: str, chat: ChatOptions | None, conversation_id: str, person: str
-    ) -> Asking:
+    ) -> TurnRequest:
         """Everything for answering a question; `person` owns the notes that the model gets."""
         sampling, library = question.options.sampling, self.reading(question.libraries)
         reasoner = self.reasoner(question.libraries, chat, sampling, self.remembered.told(person))
         scored = self.settings.evaluate_answers != "off"
-        return Asking(
+        return TurnRequest(
             question,
             reasoner,
             self._scoped(question, reasoner, ledger=self._ledger(question, conversation_id, owner)),
@@ -474,23 +474,23 @@ class App:
         library = self.reading(question.libraries)
         return Ledger(lambda: kept_passages(kept, library), self.models.sparse, library.idf) if kept else None
 
-    def _web(self, question: Question) -> WebReading | None:
+    def _web(self, question: Question) -> WebPassages | None:
         """Return the web search, if a service is set up and both person and operator allow it for this library."""
         service, forbidden = self.imports.web_search, self.settings.web_search_except
         asked_for = question.options.web or question.options.route == "web"
         if service is None or not asked_for or set(question.libraries) & set(forbidden):
             return None
         chunker = get_chunker(self.settings.chunker, self.settings.chunk_size)
-        return WebReading(service, self.imports.reader, self.models, chunker)
+        return WebPassages(service, self.imports.reader, self.models, chunker)
 
-    def _directing(self, owner: str, person: str = "", conversation_id: str = "") -> Directing:
+    def _dispatcher(self, owner: str, person: str = "", conversation_id: str = "") -> Dispatcher:
         def searcher(asked: Question, run: Run) -> ScopedSearch:
             return self._scoped(asked, run.reasoner, ledger=self._ledger(asked, conversation_id, owner))
 
         def known(library: str, url_hashes: Sequence[str]) -> Mapping[str, Page]:
             return self.library(library).known(url_hashes)
 
-        return Directing(self.imports, self._database, searcher, known, owner=owner, person=person)
+        return Dispatcher(self.imports, self._database, searcher, known, owner=owner, person=person)
 
     def _scoped(self, question: Question, reasoner: Reasoner, **options: Any) -> ScopedSearch:
         """Searches for one question, as its options say; `options` are those of `Retriever.search`."""
@@ -509,7 +509,7 @@ class App:
         )
 
 
-def _granted(question: Question, note: str) -> Answer:
+def _confirmation(question: Question, note: str) -> Answer:
     """Return the confirmation of an applied wish."""
     told = say(Notice("remembered", {"note": note}), "zh" if is_chinese(question.text) else "en")
     return Answer(question.text, question.mode, "conversation", told, reasoner=WISH)

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel
 
+from rag.app.answer_limit import AnswerLimit
 from rag.app.chat_models import ChatOptions, Holder
-from rag.app.in_flight import InFlight
 from rag.background import BACKGROUND
 from rag.checking.verifier import Verifier
-from rag.conversations.conversations import Asked
+from rag.conversations.conversations import TurnHandle
 from rag.errors import ModelError, RagError
 from rag.evaluation.judge import Fill, ModelJudge
 from rag.evaluation.metrics import Tools
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
     from rag.app import App
 
 
-class Asking:
+class EvaluationApp:
     """Implements `rag.evaluation.runs.App` over the app."""
 
-    def __init__(self, app: App, in_flight: InFlight, usage: RunTable) -> None:
+    def __init__(self, app: App, in_flight: AnswerLimit, usage: RunTable) -> None:
         self._app = app
         self._in_flight = in_flight
         self._usage = usage
@@ -64,10 +64,10 @@ class Asking:
         app, library, chosen = self._app, question.library, self._chat(model, chat)
         reasoner: Reasoner = app.quoter(library) if model == NO_MODEL else app.reasoner(library, chosen)
 
-        def begin() -> Asked:
+        def begin() -> TurnHandle:
             if isinstance(reasoner, ChatReasoner):
                 self._spend(library, chosen, person, answers)
-            return Asked("", "", app.ask(question, history=history, reasoner=reasoner))
+            return TurnHandle("", "", app.ask(question, history=history, reasoner=reasoner))
 
         return self._in_flight.begin(person, begin).run_id
 

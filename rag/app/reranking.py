@@ -10,7 +10,7 @@ from typing import Any, Final
 from rag.config import Settings
 from rag.errors import ConfigError, RagError
 from rag.evaluation.sets import Sets
-from rag.evaluation.statistics import PAIRED_ROUNDS, Difference, compared, draws, mean
+from rag.evaluation.statistics import PAIRED_ROUNDS, Difference, draws, mean, paired_difference
 from rag.models.families import read_json
 from rag.models.reranker import LateReranker, Reranker
 from rag.models.service import Service
@@ -113,7 +113,7 @@ def compare(
         raise RagError("reranker_no_questions")
     before, after = zip(*pairs, strict=True)
     weights = draws(range(len(pairs)), PAIRED_ROUNDS)
-    difference = compared(len(pairs), mean(weights, before), mean(weights, after))
+    difference = paired_difference(len(pairs), mean(weights, before), mean(weights, after))
     reranking.note_comparison(difference)
     return difference
 

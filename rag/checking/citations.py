@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final
 
 from rag.checking.marks import find_marks, held_addresses, with_code_marked, with_plain_marks, without_links
-from rag.checking.rules import SUPPORTED, Finding, Quote, Said, Source, judge, worth
+from rag.checking.rules import SUPPORTED, Finding, Quote, Said, Source, judge, support_score
 from rag.checking.statements import LONGEST, Stated, find_statements, leads_on, repeated, what_it_says, without
 from rag.checking.verifier import RANK, Claim, Judgement, Verifier, batches
 from rag.errors import ModelError
@@ -46,7 +46,7 @@ class Checked:
 
 
 @dataclass(slots=True)
-class Weighed:
+class ScoredStatement:
     """A statement with the quotes that bear it out, what they are worth together, and who says so."""
 
     stated: Stated
@@ -156,15 +156,15 @@ class Check:
         named = self._rests_on(stated.bare) if self._rests_on else stated.marks
         return [n for n in named if n in self._everywhere]
 
-    def _weigh(self, stated: Stated) -> Weighed:
+    def _weigh(self, stated: Stated) -> ScoredStatement:
         if not (stated.checked or stated.excused) or len(stated.bare) > LONGEST:
-            return Weighed(stated)
+            return ScoredStatement(stated)
         said, named = Said(what_it_says(stated.bare)), self._named(stated)
         quotes = [self._sources[n - 1].best(said) for n in named]
-        finding, quotes = _found(said, quotes)
+        finding, quotes = _best_quotes(said, quotes)
         if finding.verdict != "supported" and (other := self._elsewhere(said, named)):
-            return Weighed(stated, _judged(said, other), [other])
-        return Weighed(stated, finding, quotes)
+            return ScoredStatement(stated, _judge_quote(said, other), [other])
+        return ScoredStatement(stated, finding, quotes)
 
     def _closest(self, claim: Claim) -> list[Quote]:
         """What to show for a statement that names no passage, and that another than the rules found borne out."""
@@ -177,11 +177,11 @@ class Check:
         self._looked_elsewhere += 1
         others = [n for n in self._everywhere if n not in named] if self._looked_elsewhere <= MOST_SEARCHED else []
         quotes = (self._sources[n - 1].best(said) for n in others)
-        best = max(quotes, key=lambda quote: _judged(said, quote).score, default=None)
-        return best if best and _judged(said, best).score >= CLEARLY else None
+        best = max(quotes, key=lambda quote: _judge_quote(said, quote).score, default=None)
+        return best if best and _judge_quote(said, best).score >= CLEARLY else None
 
 
-async def consulted(
+async def check_with(
     text: str, passages: Sequence[Passage], verifiers: Sequence[Verifier], question: str, tokens: int
 ) -> Check:
     """The check of a text, with the judgements of the first verifier that answers; where none does, by the rules."""
@@ -207,24 +207,24 @@ def _plain(text: str, passages: Sequence[Passage]) -> str:
     return without_links(marked, held_addresses(texts))
 
 
-def _found(said: Said, quotes: Sequence[Quote]) -> tuple[Finding, list[Quote]]:
+def _best_quotes(said: Said, quotes: Sequence[Quote]) -> tuple[Finding, list[Quote]]:
     """What the passages that were named say: one of them, or as few together as hold clearly more."""
     if not quotes:
         return _NOTHING, []
     if verbatim := [quote for quote in quotes if quote.verbatim]:
         return _VERBATIM, verbatim[:MAX_QUOTES]
-    ranked = sorted(quotes, key=lambda quote: -worth(said, [quote]))
-    few = max((ranked[:count] for count in range(1, MAX_QUOTES + 1)), key=lambda some: worth(said, some))
+    ranked = sorted(quotes, key=lambda quote: -support_score(said, [quote]))
+    few = max((ranked[:count] for count in range(1, MAX_QUOTES + 1)), key=lambda some: support_score(said, some))
     named = [quote.source.evidence for quote in quotes]
     finding = judge(said, few, named)
     if finding.verdict != "supported" and (together := judge(said, ranked[:MAX_QUOTES], named)).verdict == "supported":
         finding, few = together, ranked[:MAX_QUOTES]
     if len(few) == 1 and finding.verdict == "supported":
-        few = [quote for quote in ranked if worth(said, [quote]) >= SUPPORTED][:MAX_QUOTES] or few
+        few = [quote for quote in ranked if support_score(said, [quote]) >= SUPPORTED][:MAX_QUOTES] or few
     return finding, few
 
 
-def _judged(said: Said, quote: Quote) -> Finding:
+def _judge_quote(said: Said, quote: Quote) -> Finding:
     return _VERBATIM if quote.verbatim else judge(said, [quote], [quote.source.evidence])
 
 

@@ -129,7 +129,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class Coverage:
     """What of a statement stands in the sentences `first` to `last`: bits of its terms."""
 
     words: int
@@ -182,14 +182,16 @@ class Evidence:
             return [place for value, place in self._values if term.value.stands(value)]
         return found
 
-    def best(self, said: Said) -> Held:
+    def best(self, said: Said) -> Coverage:
         """The one to three neighbouring sentences that hold most of the statement."""
         words = [0] * len(self.sentences)
         for i, term in enumerate(said.terms):
             for place in self.places(term):
                 words[place] |= 1 << i
         return max(
-            _windows(words), key=lambda held: said.share(held.words, further=held.last - held.first), default=Held(0)
+            _windows(words),
+            key=lambda held: said.share(held.words, further=held.last - held.first),
+            default=Coverage(0),
         )
 
     def words(self, said: Said) -> int:
@@ -197,12 +199,12 @@ class Evidence:
         return sum(1 << i for i, term in enumerate(said.terms) if any(True for _ in self.places(term)))
 
 
-def _windows(words: Sequence[int]) -> Iterable[Held]:
+def _windows(words: Sequence[int]) -> Iterable[Coverage]:
     for first in range(len(words)):
         held = 0
         for last in range(first, min(first + _LONGEST, len(words))):
             held |= words[last]
-            yield Held(held, first, last)
+            yield Coverage(held, first, last)
 
 
 def judge(said: Said, quotes: Sequence[Quote], named: Sequence[Evidence]) -> Finding:
@@ -210,14 +212,14 @@ def judge(said: Said, quotes: Sequence[Quote], named: Sequence[Evidence]) -> Fin
     alike = any((quote.held.words & said.words).bit_count() > 1 for quote in quotes)
     if all(one.chinese != said.chinese for one in named) and not alike:
         return _across_languages(said, named)
-    share = worth(said, quotes, named)
+    share = support_score(said, quotes, named)
     reason = _against(said, share, [sentence for quote in quotes for sentence in quote.sentences], named)
     share = round(share * _DOUBTED if reason else share, 4)
     verdict: Verdict = "supported" if share >= SUPPORTED else "partly" if share >= PARTLY else "unsupported"
     return Finding(verdict, share, reason or ("nothing_close" if verdict == "unsupported" else "words"))
 
 
-def worth(said: Said, quotes: Sequence[Quote], named: Sequence[Evidence] = ()) -> float:
+def support_score(said: Said, quotes: Sequence[Quote], named: Sequence[Evidence] = ()) -> float:
     """How much of the statement some quotes hold together, in as few sentences as possible."""
     words, elsewhere = reduce(or_, (quote.held.words for quote in quotes)), 0
     for evidence in named:
@@ -283,7 +285,7 @@ class Quote:
     source: Source
     start: int
     end: int
-    held: Held
+    held: Coverage
     verbatim: bool = False
 
     @property
@@ -329,5 +331,5 @@ class Source:
         """Whole sentences that are the statement, token by token."""
         for first, last, whole in self._tokens.places(said.read):
             if whole:
-                return Quote(self, self.spans[first][0], self.spans[last][1], Held(0, first, last), verbatim=True)
+                return Quote(self, self.spans[first][0], self.spans[last][1], Coverage(0, first, last), verbatim=True)
         return None

@@ -14,7 +14,7 @@ from rag.app import App
 from rag.app.chat_models import ChatModels
 from rag.app.models import Models
 from rag.background import BACKGROUND
-from rag.checking.citations import Check, Weighed
+from rag.checking.citations import Check, ScoredStatement
 from rag.checking.statements import find_statements
 from rag.checking.verifier import LocalVerifier, Verifier
 from rag.commands.output import put, shorten, text_of
@@ -102,14 +102,14 @@ def _passage(number: int, text: str) -> Passage:
     return Passage(str(number), "", str(number), "", "", "", (), text, 0, len(text))
 
 
-def _row(weighed: Weighed) -> dict[str, Any]:
+def _row(weighed: ScoredStatement) -> dict[str, Any]:
     """One sentence. What states nothing that a passage could bear out is nothing to doubt."""
     stated, finding = weighed.stated, weighed.finding
     verdict, score = (finding.verdict, finding.score) if weighed.counts else ("supported", 1.0)
     return {"start": stated.start, "end": stated.stop, "verdict": verdict, "score": score, "by": weighed.by}
 
 
-def _sources(weighed: Weighed) -> list[dict[str, Any]]:
+def _sources(weighed: ScoredStatement) -> list[dict[str, Any]]:
     shown = weighed.quotes if weighed.counts and weighed.finding.verdict != "unsupported" else []
     return [{"url": quote.source.passage.url, "quote": quote.text} for quote in shown]
 

@@ -60,13 +60,13 @@ class PageStamp:
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
+class TurnRequest:
     """Everything a question of a conversation is asked with.
 
     `settings` is kept with the turn (mode, strategy, model, scope …; JSON values). `stamps` tells which
     versions of pages (by url_hash) are in the library now; `likely` how likely passages answer a
     question. `suggest` proposes further questions once the answer is there; `kept` is told of it, with its turn's id.
-    `direct` sets a run on the way that its message goes, and tells of it (JSON values).
+    `dispatch` sets a run on the way that its message goes, and tells of it (JSON values).
     """
 
     question: Question
@@ -80,11 +80,11 @@ class Asking:
     likely: Likely | None = None
     suggest: bool = True
     kept: Callable[[str, Answer], object] | None = None
-    direct: Callable[[Run], AsyncIterator[dict[str, Any]]] | None = None
+    dispatch: Callable[[Run], AsyncIterator[dict[str, Any]]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class TurnHandle:
     conversation_id: str
     turn_id: str
     run_id: str
@@ -145,7 +145,7 @@ class Conversations:
         self._checkpoints = checkpoints
         self._process = Process()
         self._asides: set[Future[None]] = set()
-        self._askings: dict[str, Asking] = {}  # by turn, of those that go on: whoever replied last
+        self._askings: dict[str, TurnRequest] = {}  # by turn, of those that go on: whoever replied last
 
     def close(self) -> None:
         """Give up what follows answers: once the database is closed, none of it could be kept."""
@@ -158,7 +158,7 @@ class Conversations:
         self._table.interrupt(dead)
         return len(dead)
 
-    def ask(self, asking: Asking) -> Asked:
+    def ask(self, asking: TurnRequest) -> TurnHandle:
         """Begin to answer, in a new conversation or the one of `conversation_id`; returns at once.
 
         Raises RagError("turn_running") while the conversation's last question is being answered.
@@ -170,11 +170,11 @@ class Conversations:
 
     def put(
         self, question: Question, answer: Answer, owner: str, conversation_id: str, settings: Mapping[str, Any]
-    ) -> Asked:
+    ) -> TurnHandle:
         """Keep a message whose answer is there already; no run makes it. Raises as `ask` does."""
         conversation_id, turn_id, _ = self._add(question, owner, conversation_id, settings)
         self._table.finish_turn(turn_id, to_json(answer))
-        return Asked(conversation_id, turn_id, "")
+        return TurnHandle(conversation_id, turn_id, "")
 
     def _add(
         self, question: Question, owner: str, conversation_id: str, settings: Mapping[str, Any]
@@ -192,7 +192,7 @@ class Conversations:
         )
         return conversation_id, turn_id, turns
 
-    def reply(self, turn_id: str, reply: Mapping[str, Any], asking: Asking) -> Asked:
+    def reply(self, turn_id: str, reply: Mapping[str, Any], asking: TurnRequest) -> TurnHandle:
         """Go on with a turn that waits for a person: an answer (JSON values) to each of its `waits`, by their ids.
 
         It goes on with the model of `asking`, which is whoever's replies, also where its process has ended meanwhile.
@@ -200,7 +200,7 @@ class Conversations:
         """
         turn, kept = self.turn(turn_id, asking.owner), self._table.turn(turn_id, asking.owner)
         before = [one for one in self.turns(turn.conversation_id, asking.owner) if one.id != turn_id]
-        here = turn.run_id if self._runs.goes_on(turn.run_id) else ""
+        here = turn.run_id if self._runs.is_running(turn.run_id) else ""
         answered = any(wait.id in reply for wait in turn.waits)
         if kept is None or not answered or not self._table.take_up(turn_id, self._process.name, here):
             raise RagError("turn_not_waiting")
@@ -209,12 +209,12 @@ class Conversations:
         if here:
             self._askings[turn_id] = asking
             self._runs.reply(here, reply, asking.reasoner, asking.retriever)
-            return Asked(turn.conversation_id, turn_id, here)
+            return TurnHandle(turn.conversation_id, turn_id, here)
         spans = self._spans.of_turn(turn_id, asking.owner)
         resumed = Resumed(reply, Spent(**kept.waits["spent"]), spans)
         return self._begin(asking, turn.conversation_id, turn_id, before, resumed)
 
-    def go_on(self, turn_id: str, asking: Asking) -> Asked:
+    def go_on(self, turn_id: str, asking: TurnRequest) -> TurnHandle:
         """Go on with a turn that was cut off, from its last step; it must be its conversation's last.
 
         Raises RagError("turn_not_waiting") for one that cannot, or that somebody else took up.
@@ -278,12 +278,12 @@ class Conversations:
 
     def _begin(
         self,
-        asking: Asking,
+        asking: TurnRequest,
         conversation_id: str,
         turn_id: str,
         before: Sequence[TurnView],
         resumed: Resumed = FRESH,
-    ) -> Asked:
+    ) -> TurnHandle:
         self._askings[turn_id] = asking
         run_id = self._runs.start(
             asking.question,
@@ -299,17 +299,17 @@ class Conversations:
                 waits=lambda waits, spent: self._table.put_aside(turn_id, _aside(waits, spent)),
                 spans=lambda spans: self._spans.save(turn_id, spans),
                 changes=lambda: self._changes.of_turn(turn_id),
-                direct=partial(self._directed, conversation_id, turn_id, asking) if asking.direct else None,
+                dispatch=partial(self._dispatch, conversation_id, turn_id, asking) if asking.dispatch else None,
             ),
             resumed=resumed,
         )
         self._table.touch_turn(turn_id, "", run_id=run_id)
-        return Asked(conversation_id, turn_id, run_id)
+        return TurnHandle(conversation_id, turn_id, run_id)
 
-    async def _directed(self, conversation_id: str, turn_id: str, asking: Asking, run: Run) -> None:
+    async def _dispatch(self, conversation_id: str, turn_id: str, asking: TurnRequest, run: Run) -> None:
         """Set the run on its way; what is told of that is kept with the turn before the run goes on."""
-        assert asking.direct is not None
-        async for told in asking.direct(run):
+        assert asking.dispatch is not None
+        async for told in asking.dispatch(run):
             kept = {"route": told, "asked": asdict(run.question), "settings": {"mode": run.question.mode}}
             await asyncio.to_thread(self._table.add_extra, turn_id, kept)
             if titles := {row["source"]: row["title"] for row in told.get("saved", ()) if row.get("title")}:
@@ -320,7 +320,7 @@ class Conversations:
                 await asyncio.to_thread(self._table.rename, conversation_id, asking.owner, name, before)
             run.add("route", told)
 
-    def _finish(self, conversation_id: str, turn_id: str, asking: Asking, answer: Answer) -> None:
+    def _finish(self, conversation_id: str, turn_id: str, asking: TurnRequest, answer: Answer) -> None:
         """Store the answer, with the versions of the pages that it cites; then propose what to ask next."""
         hashes = list(dict.fromkeys(citation.url_hash for citation in answer.citations))
         stamps = asking.stamps(hashes) if asking.stamps and hashes else {}
@@ -412,7 +412,7 @@ class Conversations:
     def delete(self, conversation_id: str, owner: str = "") -> None:
         """Remove it for good: turns, feedback, checkpoints. What runs in it is stopped."""
         for turn in self.turns(conversation_id, owner):
-            if turn.state == "running" and self._runs.goes_on(turn.run_id):
+            if turn.state == "running" and self._runs.is_running(turn.run_id):
                 self._runs.cancel(turn.run_id)
         self._table.delete(conversation_id, owner)
         self._checkpoints.forget(conversation_id)
@@ -472,8 +472,8 @@ class Conversations:
         if turn.waits:
             return True
         if turn.process == self._process.name:
-            return not turn.run_id or self._runs.goes_on(turn.run_id)
-        return self._process.may_live(turn.process, turn.seen_at)
+            return not turn.run_id or self._runs.is_running(turn.run_id)
+        return self._process.may_be_alive(turn.process, turn.seen_at)
 
 
 def _aside(waits: Sequence[Wait], spent: Spent) -> dict[str, Any]:
@@ -532,7 +532,7 @@ def title_of(message: str, titles: Mapping[str, str] = MappingProxyType({})) -> 
     return " ".join("".join(pieces).split())
 
 
-def outdated(turn: TurnView, now: Mapping[str, PageStamp]) -> dict[str, str]:
+def is_outdated(turn: TurnView, now: Mapping[str, PageStamp]) -> dict[str, str]:
     """Of the pages that the turn cites, those that are `newer` now or `gone`, by url_hash."""
     found = {}
     for url_hash, stamp in turn.stamps.items():

@@ -18,7 +18,7 @@ class Process:
     def __init__(self) -> None:
         self.name = f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:8]}"
 
-    def may_live(self, name: str, seen_at: float) -> bool:
+    def may_be_alive(self, name: str, seen_at: float) -> bool:
         """Whether another process, last seen at `seen_at` (seconds since 1970), may still be at work."""
         if not name or time.time() - seen_at > SILENCE:
             return False
@@ -26,10 +26,10 @@ class Process:
         ours = self.name.split(":")[0]
         if host != ours or not rest.isdigit():
             return True
-        return int(rest) != os.getpid() and _runs(int(rest))
+        return int(rest) != os.getpid() and _is_running(int(rest))
 
 
-def _runs(pid: int) -> bool:
+def _is_running(pid: int) -> bool:
     if os.name != "posix":  # elsewhere asking is not harmless: silence has to do
         return True
     try:

@@ -38,7 +38,7 @@ _WISH: Final = re.compile(
 _ASKS: Final = ("?", "？")
 
 
-def wish_of(message: str) -> tuple[str, str]:
+def note_request(message: str) -> tuple[str, str]:
     """What a message asks to be remembered, and what it asks beside that; both empty, or the note, for most messages.
 
     It must begin with "remember that", "remember:" or "记住". From the first question on it is a question.

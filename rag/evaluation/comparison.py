@@ -18,13 +18,13 @@ from rag.evaluation.statistics import (
     Difference,
     Estimate,
     Weights,
-    compared,
     draws,
     estimate,
     holm,
     mcnemar,
+    paired_difference,
     pairs_needed,
-    resampled,
+    resample,
 )
 
 Scores = Mapping[str, Values]
@@ -67,7 +67,7 @@ class Pair:
         return 0.0 if first is None or last is None else last - first
 
 
-def chosen(cases: Sequence[Case], languages: Sequence[str] = (), tags: Sequence[str] = ()) -> list[str]:
+def select(cases: Sequence[Case], languages: Sequence[str] = (), tags: Sequence[str] = ()) -> list[str]:
     """The ids of the cases in one of the languages and with one of the tags; of all where none are given."""
     return [
         case.id
@@ -103,11 +103,11 @@ def compare(
     }
     adjusted = holm(tested)
     return [
-        [_adjusted(one, adjusted.get((place, name))) for name, one in each.items()] for place, each in enumerate(found)
+        [_adjust(one, adjusted.get((place, name))) for name, one in each.items()] for place, each in enumerate(found)
     ]
 
 
-def _adjusted(one: Compared, p: float | None) -> Compared:
+def _adjust(one: Compared, p: float | None) -> Compared:
     """What only was a difference by itself is none beside so many others, and takes more questions to show."""
     if p is None or p <= ALPHA:
         return one if p is None else replace(one, p=p)
@@ -144,7 +144,7 @@ class _Sides:
             ).T
 
         units = len(next(iter(columns.values())))
-        return resampled(drawn, units, PAIRED_ROUNDS, 0 if self.paired else at).T
+        return resample(drawn, units, PAIRED_ROUNDS, 0 if self.paired else at).T
 
     def exact(self, metric: Metric) -> float | None:
         """What is right or wrong of the same questions is told by the exact test."""
@@ -163,7 +163,7 @@ def _differences(before: Scores, after: Scores, ids: Sequence[str] | None, names
     for metric, *samples in zip(judged, *sides.samples(list(judged)), strict=True) if judged else ():
         n, of = min(int(one.sum()) for one in judged[metric]), len(judged[metric][0])
         higher, exact = metric.better != "lower", sides.exact(metric)
-        difference = compared(n, samples[0], samples[1], higher=higher, p=exact)
+        difference = paired_difference(n, samples[0], samples[1], higher=higher, p=exact)
         if not isnan(difference.by.value):
             found[metric.name] = Compared(metric, of, difference, difference.p, sides.paired)
     return found

@@ -23,7 +23,7 @@ def squash(text: str) -> str:
     return re.sub(r"\s+", "", unicodedata.normalize("NFKC", text)).lower()
 
 
-def covered(quote: str, body: str) -> float:
+def covered_share(quote: str, body: str) -> float:
     """Share of the quote's characters that lie in a run of twelve that also stands in `body`; both squashed."""
     if not quote or quote in body:
         return 1.0
@@ -47,25 +47,25 @@ def beginning(texts: Sequence[str], room: int) -> str:
 def character_recall(quotes: Sequence[str], texts: Sequence[str], room: int) -> float:
     """recall@N: the share of the quotes' characters that stands in the first N characters of the texts."""
     body, squashed = beginning(texts, room), [squash(quote) for quote in quotes]
-    return sum(covered(quote, body) * len(quote) for quote in squashed) / max(1, sum(map(len, squashed)))
+    return sum(covered_share(quote, body) * len(quote) for quote in squashed) / max(1, sum(map(len, squashed)))
 
 
 def holds_all(quotes: Sequence[str], texts: Sequence[str], room: int) -> float:
     """all@N: 1 where nine tenths or more of each quote stand there, else 0."""
     body = beginning(texts, room)
-    return float(all(covered(squash(quote), body) >= WHOLE for quote in quotes))
+    return float(all(covered_share(squash(quote), body) >= WHOLE for quote in quotes))
 
 
 def context_recall(quotes: Sequence[str], texts: Sequence[str]) -> float:
     """The share of the quotes of which nine tenths or more stand in the texts: RAGAS's, by evidence."""
     body = beginning(texts, sum(map(len, texts)))
-    return sum(covered(squash(quote), body) >= WHOLE for quote in quotes) / len(quotes)
+    return sum(covered_share(squash(quote), body) >= WHOLE for quote in quotes) / len(quotes)
 
 
 def coverings(quotes: Sequence[str], texts: Sequence[str]) -> list[set[int]]:
     """For each text, in rank order, the places of the quotes of which it covers half or more."""
     bodies, squashed = [squash(text) for text in texts], [squash(quote) for quote in quotes]
-    return [{place for place, quote in enumerate(squashed) if covered(quote, body) >= HALF} for body in bodies]
+    return [{place for place, quote in enumerate(squashed) if covered_share(quote, body) >= HALF} for body in bodies]
 
 
 # Measures of a ranking
@@ -109,7 +109,7 @@ def _discounted(gains: Sequence[float]) -> float:
     return sum(gain / log2(1 + rank) for rank, gain in enumerate(gains, 1))
 
 
-def graded(covers: Sequence[set[int]], grades: Sequence[float]) -> tuple[list[float], list[float]]:
+def grade_hits(covers: Sequence[set[int]], grades: Sequence[float]) -> tuple[list[float], list[float]]:
     """The gain of each passage, and all gains there are, for `ndcg`.
 
     A passage gains the highest grade of the quotes that it is the first to cover; those that it covers together are

@@ -16,7 +16,7 @@ from typing import Any, Final
 from pydantic import BaseModel, Field
 
 from rag.evaluation.cases import Case, Evidence, case_of
-from rag.evaluation.evidence import HALF, covered, squash
+from rag.evaluation.evidence import HALF, covered_share, squash
 from rag.locales import say
 from rag.quantities.numerals import DIGITS
 from rag.text import question_language, split_sentences, terms, weigh
@@ -109,7 +109,7 @@ def _bridges(pages: Sequence[Page]) -> Iterator[Case]:
 def _alone(case: Case, bodies: Mapping[str, str]) -> bool:
     """Whether no other of the pages holds its evidence."""
     (own,) = case.evidence
-    return not any(covered(squash(own.quote), body) >= HALF for url, body in bodies.items() if url != own.url)
+    return not any(covered_share(squash(own.quote), body) >= HALF for url, body in bodies.items() if url != own.url)
 
 
 def _left_aside(case: Case) -> Case:

@@ -231,7 +231,7 @@ def _of_evidence(case: Case, answer: Answer) -> dict[str, float | None]:
         return {}
     covers = evidence.coverings(quotes, texts)
     relevant = [bool(one) for one in covers]
-    gains, ideal = evidence.graded(covers, [one.grade for one in case.evidence])
+    gains, ideal = evidence.grade_hits(covers, [one.grade for one in case.evidence])
     return {
         **{f"recall@{room}": evidence.character_recall(quotes, texts, room) for room in evidence.BUDGETS},
         "all@4000": evidence.holds_all(quotes, texts, 4000),

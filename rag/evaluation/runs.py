@@ -270,13 +270,13 @@ class EvaluationRuns:
                     patiently(partial(self.of(None).work, run.id), self._closed.is_set)()
                 except Exception:  # the thread's edge: one run that breaks must not stop the others
                     log.exception("an evaluation broke off")
-                    self._table.set_state(run.id, "paused", ["running"], _told(Notice("evaluation_broke")))
+                    self._table.set_state(run.id, "paused", ["running"], _notice_of(Notice("evaluation_broke")))
             self._wake.wait(_LOOK_AGAIN)
 
     def work(self, run_id: str, on_row: Callable[[RowView], object] = lambda row: None) -> None:
         """Ask what is left of a run, here and now. What another process works on is left to it."""
         kept = self._kept(run_id)
-        if self._process.may_live(kept.process, kept.seen_at):
+        if self._process.may_be_alive(kept.process, kept.seen_at):
             return
         if not self._table.claim(run_id, self._process.name, kept.process):
             return
@@ -292,7 +292,7 @@ class EvaluationRuns:
             return  # the program ends: the next one goes on
         except RagError as error:
             self._chats.pop(run_id, None)
-            self._table.set_state(run_id, "paused", ["running"], _told(error.notice))
+            self._table.set_state(run_id, "paused", ["running"], _notice_of(error.notice))
             return
         self._chats.pop(run_id, None)
         self._table.set_state(run_id, "done", ["running"])
@@ -395,5 +395,5 @@ def _row_view(row: KeptRow) -> RowView:
     )
 
 
-def _told(notice: Notice) -> dict[str, Any]:
+def _notice_of(notice: Notice) -> dict[str, Any]:
     return {"notice": {"code": notice.code, "params": dict(notice.params)}}

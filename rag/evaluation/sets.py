@@ -20,7 +20,7 @@ from rag.evaluation.cases import (
     version_of,
     write_cases,
 )
-from rag.evaluation.evidence import WHOLE, covered, squash
+from rag.evaluation.evidence import WHOLE, covered_share, squash
 from rag.store.sql.database import Database
 from rag.store.sql.evaluation_table import KeptSet
 from rag.store.sql.table import ALL
@@ -130,7 +130,7 @@ class Sets:
         is a draft again, for a person to look at.
         """
         cases = paced(self.cases(set_id), _AT_ONCE)
-        changed = [new for case in cases if (new := anchored(case, text_of)) != case]
+        changed = [new for case in cases if (new := anchor(case, text_of)) != case]
         self.put(set_id, changed)
         return len(changed)
 
@@ -147,22 +147,22 @@ class Sets:
         )
 
 
-def anchored(case: Case, text_of: Callable[[str], str | None]) -> Case:
+def anchor(case: Case, text_of: Callable[[str], str | None]) -> Case:
     """The case with its evidence as its pages have it; a draft where a quote moved or was lost.
 
     Evidence without an address stays as it is: nobody knows where it should stand.
     """
-    evidence = tuple(_anchored(one, text_of(one.url)) if one.url else one for one in case.evidence)
+    evidence = tuple(_anchor_row(one, text_of(one.url)) if one.url else one for one in case.evidence)
     if evidence == case.evidence:
         return case
     worse = any(new.state and new != old for new, old in zip(evidence, case.evidence, strict=True))
     return replace(case, evidence=evidence, status="draft" if worse else case.status)
 
 
-def _anchored(evidence: Evidence, text: str | None) -> Evidence:
+def _anchor_row(evidence: Evidence, text: str | None) -> Evidence:
     if text is None:
         return replace(evidence, state="lost")
-    if covered(squash(evidence.quote), squash(text)) >= WHOLE:
+    if covered_share(squash(evidence.quote), squash(text)) >= WHOLE:
         return evidence if evidence.state == "moved" else replace(evidence, state="")
     nearest = _nearest(evidence.quote, text)
     return replace(evidence, quote=nearest, state="moved") if nearest else replace(evidence, state="lost")

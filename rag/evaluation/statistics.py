@@ -61,9 +61,7 @@ def draws(groups: Sequence[Hashable], rounds: int = ROUNDS, seed: int = 0) -> We
     return np.vstack([np.ones(len(order)), drawn])[:, places]
 
 
-def resampled(
-    figure: Callable[[Weights], Figures], units: int, rounds: int = PAIRED_ROUNDS, sample: int = 0
-) -> Figures:
+def resample(figure: Callable[[Weights], Figures], units: int, rounds: int = PAIRED_ROUNDS, sample: int = 0) -> Figures:
     """The figure of so many units and of each sample, whose weights are drawn a block at a time. Another `sample` is
     drawn apart from this one."""
     block = min(rounds, max(1, _CELLS // max(1, units)))
@@ -131,7 +129,7 @@ class Difference:
     needed: int | None = None
 
 
-def compared(
+def paired_difference(
     n: int, before: Figures, after: Figures, *, higher: bool = True, p: float | None = None, alpha: float = ALPHA
 ) -> Difference:
     """The verdict on two figures of the same samples; `p` is that of an exact test, where there is one."""

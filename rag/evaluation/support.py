@@ -41,10 +41,10 @@ class Said:
 
 def by_rules(claims: Sequence[Claim], passages: Sequence[Passage]) -> list[Verdict | None]:
     """The rules of `rag.checking`: no model."""
-    return [_ruled(claim.statement, [passages[n - 1] for n in claim.cited]) for claim in claims]
+    return [_judge_by_rules(claim.statement, [passages[n - 1] for n in claim.cited]) for claim in claims]
 
 
-def _ruled(statement: str, passages: Sequence[Passage]) -> Verdict | None:
+def _judge_by_rules(statement: str, passages: Sequence[Passage]) -> Verdict | None:
     check = Check(statement, passages, rests_on=lambda _: range(1, len(passages) + 1))
     return min((one.finding.verdict for one in check.weighed if one.counts), key=RANK.__getitem__, default=None)
 

@@ -288,7 +288,7 @@ async def prepare(
     if known is None:  # the answer matters more than that it is kept: the history will do
         graph, run.thread = graph_of(), ""
     made = context(run)
-    if run.goes_on and known and known.get("question") == run.question.text:
+    if run.is_resumed and known and known.get("question") == run.question.text:
         run.take_up(Spent(**known["spent"]) if known.get("spent") else Spent())
         return PreparedGraph(graph, None, made)
     more = await given(graph) if given else {}

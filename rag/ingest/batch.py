@@ -11,12 +11,12 @@ from functools import partial
 
 from rag.errors import RagError
 from rag.ingest.duplicates import MOST, Settling
-from rag.ingest.outcomes import failure, here_already, result
+from rag.ingest.outcomes import failure, result, stored_result
 from rag.ingest.pipeline import Ingestor, named
 from rag.ingest.readahead import Limits, ReadAhead, Taken
 from rag.ingest.retry_policy import delay_before
 from rag.ingest.source_reading import Read
-from rag.ingest.sources import Source, apart
+from rag.ingest.sources import Source, unique_sources
 from rag.store.values import patience, patiently
 from rag.types import Decision, IngestResult, Notice, Page, Stage
 
@@ -39,7 +39,7 @@ def ingest_all(
     A source given twice, or known to the library, is not fetched again; `force` reads known ones anew.
     `decision` is what a person wants with pages that would be held back or are duplicates.
     """
-    sources = list(apart(sources))
+    sources = list(unique_sources(sources))
     todo: list[tuple[int, str]] = []
     for position, key, settled in _dedupe(ingestor, sources, force):
         if settled is not None:
@@ -76,7 +76,7 @@ def _dedupe(ingestor: Ingestor, sources: Sequence[Source], force: bool) -> list[
 def _known(source: Source, key: str, page: Page) -> IngestResult | None:
     if source.kind != "web":
         return None  # its text is at hand: whether it changed costs no fetch
-    return here_already(source, key, page)
+    return stored_result(source, key, page)
 
 
 class _Batch:
@@ -104,13 +104,13 @@ class _Batch:
 
     def _read(self, source: Source) -> Read:
         """Read a source, again where its failure may pass, and make ready what is to be stored of it."""
-        return self._ingestor.prepare(self._fetched(source), _untold, decision=self._decision)
+        return self._ingestor.prepare(self._fetched(source), _ignore_stage, decision=self._decision)
 
     def _fetched(self, source: Source) -> Read:
         tries = 0
         while True:
             try:
-                return self._ingestor.read(source, _untold)
+                return self._ingestor.read(source, _ignore_stage)
             except RagError as error:
                 tries += 1
                 delay = delay_before(error, tries)
@@ -120,7 +120,7 @@ class _Batch:
 
     def _finish(self, taken: Sequence[Taken[Read]]) -> list[IngestResult]:
         """What became of what was read, in its order."""
-        reads = [Settling(one.value, _untold, self._decision) for one in taken if one.value is not None]
+        reads = [Settling(one.value, _ignore_stage, self._decision) for one in taken if one.value is not None]
         outcomes = iter(self._settled(reads))
         return [self._row(one, one.error or next(outcomes)) for one in taken]
 
@@ -145,5 +145,5 @@ class _Batch:
         return result(source, "", "failed", Notice("unexpected"), seconds=time.monotonic() - taken.began)
 
 
-def _untold(stage: Stage) -> None:
+def _ignore_stage(stage: Stage) -> None:
     """Nobody looks on."""

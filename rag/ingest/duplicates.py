@@ -6,7 +6,7 @@ same text. Sites err with canonical links (to their home page, or to the first p
 counts only where the texts are alike. Until the address that it names was read it is a claim: kept with
 the page, so that the two are known as one whichever comes first, and no reason to leave that address alone.
 
-New pages none of which can be what another repeats or gives way to (`apart`) are looked up and stored together.
+New pages none of which can be what another repeats or gives way to (`independent_groups`) are stored together.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from rag.web.url_key import split_url, url_hash, url_key
 if TYPE_CHECKING:
     from rag.store.qdrant.library import Library
 
-Lookup: TypeAlias = "Library | Foreseen"
+Lookup: TypeAlias = "Library | PrefetchedLookup"
 """Read access to the stored pages, by address and by text; a page comes without its text."""
 
 ALIKE = 0.5
@@ -116,7 +116,7 @@ def _same_words(library: Lookup, page: Page) -> Iterator[Duplicate]:
             yield Duplicate("near_text", one, False, similarity)
 
 
-def stood_in_for(library: Lookup, before: Page, page: Page, final_url: str) -> Duplicate | None:
+def replaced_page(library: Lookup, before: Page, page: Page, final_url: str) -> Duplicate | None:
     """The other stored page that the site shows by now in the place of the stored `before`; None where there is none.
 
     `page` is what was read, `final_url` where redirects ended. Pages that were alike before were taken in
@@ -244,7 +244,7 @@ class Settling:
     online: bool = False
 
 
-def apart(given: Sequence[Settling]) -> Iterator[list[int]]:
+def independent_groups(given: Sequence[Settling]) -> Iterator[list[int]]:
     """The places of those that can go together, in their order: new pages none of which can be another's duplicate."""
     group: list[int] = []
     taken: set[Hashable] = set()
@@ -280,7 +280,7 @@ def _names(read: Read) -> list[str]:
     return [own, *(url_hash(one) for one in others if one)]
 
 
-class Foreseen:
+class PrefetchedLookup:
     """The library as it is before a group of new pages is stored, looked up for all of them at the first question.
 
     Once it `is_stale`, and for whatever was not foreseen, the library is asked.

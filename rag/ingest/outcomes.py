@@ -67,19 +67,19 @@ def failure(source: Source, error: RagError, seconds: float = 0.0) -> IngestResu
     return result(source, "", status, error.notice, seconds=seconds)
 
 
-def held(read: Read, notice: Notice, status: IngestStatus = "held") -> IngestResult:
+def held_result(read: Read, notice: Notice, status: IngestStatus = "held") -> IngestResult:
     """The row of a page that is not taken in unless a person says so."""
     row = result(read.source, read.page.url_hash, status, notice)
     return replace(row, preview=_preview(read.page.text), choices=("add_anyway", "skip"))
 
 
-def repeated(read: Read, duplicate: Duplicate) -> IngestResult:
+def duplicate_result(read: Read, duplicate: Duplicate) -> IngestResult:
     """The row of a page that was read and is here already."""
     row = result(read.source, read.page.url_hash, "duplicate", duplicate.notice, chunks=duplicate.page.chunks)
     return replace(row, preview=_preview(read.page.text), choices=duplicate.choices)
 
 
-def here_already(source: Source, key: str, known: Page) -> IngestResult:
+def stored_result(source: Source, key: str, known: Page) -> IngestResult:
     """The row of an address whose page is stored, as itself or as another one that it leads to, and is left alone."""
     if known.url_hash != key:
         duplicate = Duplicate("alias_address", known, True)
@@ -116,7 +116,7 @@ def still_there(library: Library, before: Page, seen: Page | None = None, claim:
     return Notice("not_modified" if seen is None else "page_unchanged")
 
 
-def not_there(
+def mark_missing(
     library: Library, before: Page, error: IngestError, *, online: bool = False
 ) -> tuple[IngestStatus, Notice]:
     """Note that a stored page could not be read: gone at once where its site says so, else after PATIENCE times.
@@ -143,12 +143,12 @@ def not_there(
     return "failed", Notice("page_missed", {"failures": failures, **why})
 
 
-def now_elsewhere(library: Library, before: Page) -> None:
+def mark_moved(library: Library, before: Page) -> None:
     """Note that a page's address leads to another stored page by now: it is no longer there itself."""
     library.update_record(replace(before, checked_at=now(), failures=0, status="gone"))
 
 
-def looked_at(library: Library, before: Page) -> None:
+def mark_checked(library: Library, before: Page) -> None:
     """Note that a page's site answered, with something that is not to be stored."""
     library.update_record(replace(before, checked_at=now(), failures=0))
 

@@ -14,27 +14,27 @@ from rag.errors import IngestError, RagError
 from rag.ingest.chunking import Chunker, embedded_text, get_chunker
 from rag.ingest.duplicates import (
     Duplicate,
-    Foreseen,
     Judged,
     Lookup,
+    PrefetchedLookup,
     Settling,
     aliases_of,
-    apart,
     claim_of,
     find_duplicate,
-    stood_in_for,
+    independent_groups,
+    replaced_page,
     with_alias,
     with_own_name,
     without_alias,
 )
 from rag.ingest.encode_chunks import ChunkEncoder, Prepared
 from rag.ingest.outcomes import (
-    held,
-    looked_at,
-    not_there,
-    now_elsewhere,
+    duplicate_result,
+    held_result,
+    mark_checked,
+    mark_missing,
+    mark_moved,
     read_in_part,
-    repeated,
     result,
     still_there,
 )
@@ -46,7 +46,7 @@ from rag.models.sparse import SparseEncoder
 from rag.reading.parser import Parser
 from rag.reading.quality import judge
 from rag.store.duplicates import sign
-from rag.store.values import Draft, Stand, content_hash
+from rag.store.values import CommitResult, Draft, content_hash
 from rag.text import plain
 from rag.types import Decision, IngestResult, IngestStatus, Notice, Page
 from rag.web.fetch import Fetcher
@@ -63,11 +63,11 @@ _RULES = 3  # raise it when a chunker cuts otherwise than before: pages are then
 
 
 @dataclass(frozen=True, slots=True)
-class _Taking:
+class _PendingCommit:
     """A page that is about to be stored, and the row that tells of it once it is."""
 
     draft: Draft
-    told: Callable[[Stand], IngestResult]
+    told: Callable[[CommitResult], IngestResult]
 
 
 class Ingestor:
@@ -177,25 +177,25 @@ class Ingestor:
     def settle_all(self, given: Sequence[Settling]) -> list[IngestResult | RagError]:
         """What `settle` returns or raises for each, in their order; new pages are looked up and stored together."""
         outcomes: dict[int, IngestResult | RagError] = {}
-        for group in apart(given):
-            seen = Foreseen(self.library, [given[at].read for at in group]) if len(group) > 1 else self.library
-            takings: dict[int, _Taking] = {}
+        for group in independent_groups(given):
+            seen = PrefetchedLookup(self.library, [given[at].read for at in group]) if len(group) > 1 else self.library
+            takings: dict[int, _PendingCommit] = {}
             for at in group:
-                outcome: IngestResult | RagError | _Taking
+                outcome: IngestResult | RagError | _PendingCommit
                 try:
                     outcome = self._decided(given[at], seen)
                 except RagError as error:
                     outcome = error
-                if isinstance(outcome, _Taking):
+                if isinstance(outcome, _PendingCommit):
                     takings[at] = outcome
                     continue
                 outcomes[at] = outcome
-                if isinstance(seen, Foreseen):
+                if isinstance(seen, PrefetchedLookup):
                     seen.is_stale = True  # what was done about a page may concern those after it
             outcomes |= self._stored_all(takings)
         return [outcomes[at] for at in range(len(given))]
 
-    def _stored_all(self, takings: Mapping[int, _Taking]) -> dict[int, IngestResult | RagError]:
+    def _stored_all(self, takings: Mapping[int, _PendingCommit]) -> dict[int, IngestResult | RagError]:
         """Commit together, or, where that fails by one of them, each for itself."""
         try:
             stands = self.library.commit_all([one.draft for one in takings.values()]) if takings else []
@@ -208,7 +208,7 @@ class Ingestor:
             found |= self._stored_all({at: one})
         return found
 
-    def _decided(self, given: Settling, seen: Lookup) -> IngestResult | _Taking:
+    def _decided(self, given: Settling, seen: Lookup) -> IngestResult | _PendingCommit:
         """What becomes of what was read, by what is stored as `seen`."""
         decision, read = given.decision, with_own_name(seen, given.read)
         given = replace(given, read=read)
@@ -241,7 +241,7 @@ class Ingestor:
         if before is None:
             status, notice = "skipped", Notice("page_removed")
         elif read.error:
-            status, notice = not_there(self.library, before, read.error, online=online)
+            status, notice = mark_missing(self.library, before, read.error, online=online)
         else:
             notice = still_there(self.library, before)
         return result(read.source, read.page.url_hash, status, notice, chunks=before.chunks if before else 0)
@@ -264,7 +264,7 @@ class Ingestor:
             if notice is not None:
                 return notice
         if before is not None:
-            return None if decision else stood_in_for(seen, before, read.page, read.final_url)
+            return None if decision else replaced_page(seen, before, read.page, read.final_url)
         if decision == "keep_both":
             return None
         return find_duplicate(seen, read.page, moved_to=read.moved_to, canonical=read.canonical)
@@ -272,23 +272,23 @@ class Ingestor:
     def _held(self, read: Read, before: Page | None, notice: Notice) -> IngestResult:
         """The result for a page that the gate holds back."""
         if before is not None:
-            looked_at(self.library, before)
-        return held(read, notice)
+            mark_checked(self.library, before)
+        return held_result(read, notice)
 
     def _repeated(self, read: Read, duplicate: Duplicate) -> IngestResult:
         """The result for a page that is here already; an address that leads to it is remembered."""
         if duplicate.is_alias:
             self.library.update_record(with_alias(duplicate.page, read.page.url))
-        return repeated(read, duplicate)
+        return duplicate_result(read, duplicate)
 
     def _replaced(self, read: Read, before: Page, other: Duplicate) -> IngestResult:
         """The result for a stored page in whose place its site shows another one by now: the stored text stays."""
         if other.reason == "now_elsewhere":
-            now_elsewhere(self.library, before)
-            return held(read, other.notice, "gone")
+            mark_moved(self.library, before)
+            return held_result(read, other.notice, "gone")
         return self._held(read, before, Notice(f"now_{other.reason}", other.notice.params))
 
-    def _take(self, given: Settling, page: Page, before: Page | None, seen: Lookup) -> IngestResult | _Taking:
+    def _take(self, given: Settling, page: Page, before: Page | None, seen: Lookup) -> IngestResult | _PendingCommit:
         source = given.read.source
         if before is None and (other := seen.resolve([page.url_hash]).get(page.url_hash)):
             self.library.update_record(without_alias(other, page.url))
@@ -301,7 +301,7 @@ class Ingestor:
                 notice = still_there(self.library, stored, page, claim)
             return result(source, stored.url_hash, "unchanged", notice, chunks=stored.chunks)
 
-        def told(stand: Stand) -> IngestResult:
+        def told(stand: CommitResult) -> IngestResult:
             if not stand.written:
                 return unchanged(stand.page)
             status, code = _became(before, page)
@@ -316,20 +316,20 @@ class Ingestor:
         before = before or _stored(seen, page)
         if before and self._is_current(before, page):
             return unchanged(before)
-        return _Taking(self._draft(given, page, before, claim), told)
+        return _PendingCommit(self._draft(given, page, before, claim), told)
 
-    def _take_the_place(self, given: Settling, page: Page, twin: Page) -> _Taking:
+    def _take_the_place(self, given: Settling, page: Page, twin: Page) -> _PendingCommit:
         """Store the page under its own address, and let go of the same one that came first under another."""
         for address in (twin.url, *twin.aliases):
             page = with_alias(page, address)
 
-        def told(stand: Stand) -> IngestResult:
+        def told(stand: CommitResult) -> IngestResult:
             stored = stand.page
             self.let_go_of_twins(stored)
             notice = Notice("canonical_first", {"title": stored.title, "chunks": stored.chunks, "other": twin.url})
             return result(given.read.source, stored.url_hash, "added", notice, chunks=stored.chunks)
 
-        return _Taking(self._draft(given, page, twin), told)
+        return _PendingCommit(self._draft(given, page, twin), told)
 
     def _draft(self, given: Settling, page: Page, before: Page | None, claim: str = "") -> Draft:
         """The page as it is to be committed: as it was prepared, or cut and encoded now."""

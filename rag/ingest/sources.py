@@ -21,7 +21,7 @@ from rag.text import without_surrogates
 from rag.web.guard import MAX_LENGTH, is_web_address, shown
 from rag.web.media import ENDINGS, FILES, PICTURE
 
-__all__ = ["Source", "apart", "file_sources", "path_sources", "sources_in", "web_source"]
+__all__ = ["Source", "file_sources", "path_sources", "sources_in", "unique_sources", "web_source"]
 
 MAX_FILE_BYTES = 5_000_000
 MAX_DOCUMENT_BYTES = 25_000_000
@@ -121,7 +121,7 @@ def full_path(path: str) -> Path:
         return Path(path)
 
 
-def apart(sources: Iterable[Source]) -> Iterator[Source]:
+def unique_sources(sources: Iterable[Source]) -> Iterator[Source]:
     """The same sources, but each with an address of its own where files of one name differ in what they hold.
 
     The second is `file:///name?2`, and so on in their order; the same file given twice keeps one address.

@@ -62,17 +62,17 @@ class Router:
 
     def _ruled(self, message: Message) -> Routed | None:
         if message.wordless and (message.addresses or message.attached):
-            return _routed(message, "save", "rules", "route_only_addresses", count=len(message.addresses))
+            return _route_by(message, "save", "rules", "route_only_addresses", count=len(message.addresses))
         if earlier := chosen_before(message, self._chosen()):
-            return _routed(message, earlier, "person", "route_chosen_before")
+            return _route_by(message, earlier, "person", "route_chosen_before")
         if message.addresses or message.attached:
             return None
         if not _WORD.search(message.text):
-            return _routed(message, "unknown", "rules", "route_no_words")
+            return _route_by(message, "unknown", "rules", "route_no_words")
         if expression := expression_of(message.text):
-            return _routed(message, "calculate", "rules", "route_expression", expression=expression)
+            return _route_by(message, "calculate", "rules", "route_expression", expression=expression)
         if is_about_conversation(message.text):
-            return _routed(message, "small_talk", "rules", "route_conversation")
+            return _route_by(message, "small_talk", "rules", "route_conversation")
         return None
 
     def _likely(self, message: Message) -> Routed:
@@ -83,10 +83,12 @@ class Router:
             best = "ask"
         words = because(message, best)
         code = f"route_{best}" if words or best == "ask" else "route_likely"
-        return _routed(message, best, "classifier", code, likely[best], words=", ".join(f"“{word}”" for word in words))
+        return _route_by(
+            message, best, "classifier", code, likely[best], words=", ".join(f"“{word}”" for word in words)
+        )
 
 
-def _routed(
+def _route_by(
     message: Message, route: Route, by: RouteBy, code: str, confidence: float = 1.0, **params: object
 ) -> Routed:
     return Routed(route, by, Notice(code, params), confidence, message.addresses, message.words)
@@ -104,7 +106,7 @@ class RouteReply(BaseModel):
     reason: str = Field(default="", description="why, in a few words, in the message's language")
 
 
-def asked_of(chat: ChatReasoner) -> AskModel:
+def model_asker(chat: ChatReasoner) -> AskModel:
     """Asks this model; one that is not sure itself says `ask`."""
 
     async def ask(message: Message) -> tuple[Route, str]:

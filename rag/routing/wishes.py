@@ -60,7 +60,7 @@ _PASTED: Final = 300  # characters from which on a text is worth keeping
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
+class InlineOptions:
     """`rest` is the text without them; `found` maps mode, strategy, chunker, chunk_size, language, since and until to
     what was wished for, and `words` to how that was put.
     """
@@ -70,13 +70,13 @@ class Wishes:
     words: Mapping[str, str] = field(default_factory=dict)
 
 
-def read_wishes(text: str, today: date, *, saves: bool = False, without: Iterable[str] = ()) -> Wishes:
+def read_options(text: str, today: date, *, saves: bool = False, without: Iterable[str] = ()) -> InlineOptions:
     """What `text` asks for; how pages are cut only where it `saves`. `without` are kinds to leave where they are.
 
     A text of nothing but wishes stays whole: it is asked about, then.
     """
     rest, found, words = text, {}, {}
-    for kind, value, start, end in _wishes(text, today, saves):
+    for kind, value, start, end in _find_options(text, today, saves):
         said = text[start:end]
         if kind in without or kind in found or said not in rest:
             continue
@@ -84,10 +84,10 @@ def read_wishes(text: str, today: date, *, saves: bool = False, without: Iterabl
         if not re.search(r"\w", left):
             break
         rest, found[kind], words[kind] = left, value, said.strip(" ,，。.;；:：")
-    return Wishes(rest, found, words) if found else Wishes(text)
+    return InlineOptions(rest, found, words) if found else InlineOptions(text)
 
 
-def _wishes(text: str, today: date, saves: bool) -> Iterator[tuple[str, Any, int, int]]:
+def _find_options(text: str, today: date, saves: bool) -> Iterator[tuple[str, Any, int, int]]:
     """(kind, value, start, end) of each in turn."""
     for mode, named in _MODES.items():
         yield from _each(
@@ -147,7 +147,7 @@ def _each(kind: str, value: str, text: str, *patterns: str) -> Iterator[tuple[st
             yield kind, value, one.start(), one.end()
 
 
-def pasted(text: str) -> tuple[str, str]:
+def split_pasted(text: str) -> tuple[str, str]:
     """A wish to save what stands below or behind it, and that text; the whole message and nothing for any other."""
     first = _HEAD.match(text)
     body = text[first.end() :].strip() if first else ""

@@ -188,7 +188,7 @@ class Hooks:
 
     `done` gets the answer before `Runs.wait` returns, `text` the text so far about once a second, `waits` what a
     person is asked, with what the run has spent, `spans` what happened, whenever it ends or waits. `changes` is what
-    a person changed since it began, oldest first. `direct` sets the route of its message.
+    a person changed since it began, oldest first. `dispatch` sets the route of its message.
     """
 
     done: Callable[[Answer], object] | None = None
@@ -196,13 +196,13 @@ class Hooks:
     waits: Callable[[Sequence[Wait], Spent], object] | None = None
     spans: Callable[[Sequence[Span]], object] | None = None
     changes: Callable[[], Sequence[Change]] = tuple
-    direct: Callable[[Run], Awaitable[None]] | None = None
+    dispatch: Callable[[Run], Awaitable[None]] | None = None
 
 
 @dataclass(slots=True)
 class Run:
     """`owner` is the person it belongs to. `spent` is its usage so far, if it resumes in another process; `reply` is
-    what a person answered to its waits, by their ids. If `goes_on`, it was interrupted and starts at its
+    what a person answered to its waits, by their ids. If `is_resumed`, it was interrupted and starts at its
     last checkpoint.
     """
 
@@ -210,7 +210,7 @@ class Run:
     question: Question
     mode: Mode
     reasoner: Reasoner
-    shelf: PassageCache
+    cache: PassageCache
     budget: CallBudget
     history: tuple[Exchange, ...]
     hooks: Hooks = field(default_factory=Hooks)
@@ -224,7 +224,7 @@ class Run:
     trace: Trace = field(default_factory=Trace)
     spent: Spent = field(default_factory=Spent)
     reply: Mapping[str, Any] = field(default_factory=dict)
-    goes_on: bool = False
+    is_resumed: bool = False
     waits: tuple[Wait, ...] = ()
     more: Mapping[str, float] = field(default_factory=dict)
     began: float = field(default_factory=time.monotonic)
@@ -240,9 +240,9 @@ class Run:
     done: threading.Event = field(default_factory=threading.Event)
     work: Future[None] | None = None  # kept, because an event loop holds its tasks only weakly
 
-    def turn_to(self, question: Question, retriever: ScopedSearch) -> None:
+    def switch_to(self, question: Question, retriever: ScopedSearch) -> None:
         """Answer this question instead, in its own mode."""
-        self.question, self.mode, self.shelf = question, self.modes[question.mode], PassageCache(retriever)
+        self.question, self.mode, self.cache = question, self.modes[question.mode], PassageCache(retriever)
         calls = self.mode.calls(question.options, talks=bool(self.history or self.thread))
         if question.options.calls is None:
             self.budget.raise_by(max(0, calls - self.budget.limit), 0)
@@ -300,14 +300,14 @@ async def drive(run: Run) -> None:
         run.counter = run.counter or await asyncio.to_thread(counter_of, run.budget, run.trace)
     run.trace.activate()
     mark_run()
-    if run.hooks.direct is not None and not (run.reply or run.goes_on):
-        await run.hooks.direct(run)
+    if run.hooks.dispatch is not None and not (run.reply or run.is_resumed):
+        await run.hooks.dispatch(run)
     prepared = await run.mode.prepare(run)
     given = await asyncio.to_thread(_resume_command, run.reply) if run.reply else prepared.given
     kept = run.thread and prepared.graph.checkpointer is not None
     durability = {"durability": "exit"} if kept and not run.mode.keeps_history else {}
     how = {"context": prepared.context, "stream_mode": ["custom", "values"], "subgraphs": True, **durability}
-    run.waits, began = (), run.goes_on
+    run.waits, began = (), run.is_resumed
     async for namespace, kind, part in prepared.graph.astream(given, run.config(), **how):
         path = tuple(node.partition(":")[0] for node in namespace)
         if kind == "custom":
@@ -412,8 +412,8 @@ def answer_of(
         seconds=round(run.seconds(), 3),
         reasoner=run.reasoner.name,
         notice=_of_searches(run, outcome, notice),
-        searches=tuple(run.shelf.searches),
-        answerable=run.shelf.answerable(),
+        searches=tuple(run.cache.searches),
+        answerable=run.cache.answerable(),
         statements=statements,
         standalone=_standalone(run),
         composed=run.state.get("composed", ""),
@@ -423,13 +423,13 @@ def answer_of(
 
 def _of_searches(run: Run, outcome: Outcome, notice: Notice | None) -> Notice | None:
     """Name damaged pages, or why only keywords were searched, instead of what the pages contain."""
-    titles = dict.fromkeys(title for search in run.shelf.searches for title in search.damaged)
+    titles = dict.fromkeys(title for search in run.cache.searches for title in search.damaged)
     in_place = notice is None or outcome == "not_in_pages" or notice.code in _OF_PAGES
     if not in_place:
         return notice
     if titles:
         return Notice("pages_damaged", {"titles": ", ".join(f"“{title}”" for title in titles)})
-    reasons = [search.notes["meaning"] for search in run.shelf.searches if "meaning" in search.notes]
+    reasons = [search.notes["meaning"] for search in run.cache.searches if "meaning" in search.notes]
     return Notice("searched_by_keywords", {"reason": reasons[0]}) if reasons else notice
 
 

@@ -112,7 +112,7 @@ class Runs:
             question=question,
             mode=mode,
             reasoner=reasoner,
-            shelf=PassageCache(retriever),
+            cache=PassageCache(retriever),
             budget=_budget(question.options, mode, bool(history or thread), resumed.spent),
             history=tuple(one if isinstance(one, Exchange) else Exchange(*one) for one in history),
             hooks=hooks or Hooks(),
@@ -123,7 +123,7 @@ class Runs:
             saver=self._saver,
             spent=resumed.spent,
             reply=resumed.reply,
-            goes_on=resumed.cut_off,
+            is_resumed=resumed.cut_off,
             trace=Trace(resumed.spans),
             modes=self._modes,
         )
@@ -166,7 +166,7 @@ class Runs:
         def go_on() -> None:
             run.reply = reply
             run.reasoner = reasoner or run.reasoner
-            run.shelf.retriever = retriever or run.shelf.retriever
+            run.cache.retriever = retriever or run.cache.retriever
             run.replied.set()
 
         BACKGROUND.loop().call_soon_threadsafe(go_on)
@@ -179,7 +179,7 @@ class Runs:
         """Return the answer, or None while the run is in progress; raises RagError("run_unknown")."""
         return self._run(run_id, owner).answer
 
-    def goes_on(self, run_id: str) -> bool:
+    def is_running(self, run_id: str) -> bool:
         """Return whether the run, or the work after its answer, is still in progress."""
         with self._lock:
             run = self._runs.get(run_id)
@@ -314,7 +314,7 @@ async def _remembered(run: Run) -> None:
 
 async def _tell(run: Run) -> None:
     """Hand the text on as it grows, so that a process that is killed leaves it behind."""
-    goes_on = run.hooks.text is not None
-    while goes_on and run.hooks.text is not None:
+    is_kept = run.hooks.text is not None
+    while is_kept and run.hooks.text is not None:
         await asyncio.sleep(_TELL_EVERY)
-        goes_on = await _told("what a run wrote so far could not be handed on", run.hooks.text, run.text)
+        is_kept = await _told("what a run wrote so far could not be handed on", run.hooks.text, run.text)

@@ -104,7 +104,7 @@ class Draft:
 
 
 @dataclass(frozen=True, slots=True)
-class Stand:
+class CommitResult:
     """The result of a commit; not `written` if another process already saved this text or a newer one."""
 
     page: Page

@@ -13,7 +13,7 @@ import pytest
 from rag.store.duplicates import alias_hash, sign
 from rag.store.qdrant.library import Library, open_library
 from rag.store.qdrant.records import LIBRARIES, chunks_collections, library_id
-from rag.store.values import Audit, Filters, Stand, content_hash
+from rag.store.values import Audit, CommitResult, Filters, content_hash
 from rag.types import Page
 from tests.contracts.conftest import Store
 from tests.store.support import DIMENSION, MODEL, Draft, draft
@@ -27,7 +27,7 @@ def library(store: Store) -> Iterator[Library]:
     store.client.delete(LIBRARIES, [library_id(f"lib-{store.name}")])
 
 
-def commit(library: Library, *drafts: Draft, claim: str = "") -> list[Stand]:
+def commit(library: Library, *drafts: Draft, claim: str = "") -> list[CommitResult]:
     return library.commit_all([library.draft(one.page, one.new, "by hand", claim) for one in drafts])
 
 

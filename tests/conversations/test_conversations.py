@@ -17,7 +17,15 @@ from typing import Any
 import pytest
 
 from rag.conversations.checkpoints import Checkpoints
-from rag.conversations.conversations import Asked, Asking, Conversations, PageStamp, TurnView, outdated, title_of
+from rag.conversations.conversations import (
+    Conversations,
+    PageStamp,
+    TurnHandle,
+    TurnRequest,
+    TurnView,
+    is_outdated,
+    title_of,
+)
 from rag.errors import RagError, StoreError
 from rag.graphs import MODES
 from rag.reasoning.history import searched_with
@@ -46,14 +54,14 @@ class Talk:
         self.kept = Conversations(self.database, self.runs, self.checkpoints)
         self.retriever = FakeRetriever()
 
-    def begin(self, question: str, reasoner: Any = None, *, conversation_id: str = "", **more: Any) -> Asked:
+    def begin(self, question: str, reasoner: Any = None, *, conversation_id: str = "", **more: Any) -> TurnHandle:
         how = {name: more.pop(name) for name in ("mode", "options", "scope") if name in more}
         given = {"suggest": False, **more, "conversation_id": conversation_id}
         asked = Question(question, (given.pop("library", "main"),), **how)
-        asking = Asking(asked, reasoner or ScriptedReasoner(), self.retriever, **given)
+        asking = TurnRequest(asked, reasoner or ScriptedReasoner(), self.retriever, **given)
         return self.kept.ask(asking)
 
-    def ask(self, question: str, reasoner: Any = None, **more: Any) -> tuple[Asked, TurnView]:
+    def ask(self, question: str, reasoner: Any = None, **more: Any) -> tuple[TurnHandle, TurnView]:
         asked = self.begin(question, reasoner, **more)
         self.runs.wait(asked.run_id, 60)
         return asked, self.kept.turn(asked.turn_id, more.get("owner", ""))
@@ -134,7 +142,7 @@ def test_a_conversation_of_links_gets_the_titles_of_their_pages_unless_it_was_re
 
         return direct
 
-    first, turn = talk.ask(LINK, direct=saving(lambda: None), owner="ann")
+    first, turn = talk.ask(LINK, dispatch=saving(lambda: None), owner="ann")
     assert talk.kept.conversation(first.conversation_id, "ann").title == "About cats"
     assert not turn.can_regenerate
     begun = []
@@ -144,7 +152,7 @@ def test_a_conversation_of_links_gets_the_titles_of_their_pages_unless_it_was_re
         talk.kept.rename(one.id, "My cats", "ann")
         begun.append(one.id)
 
-    talk.ask(LINK, direct=saving(rename), owner="ann")
+    talk.ask(LINK, dispatch=saving(rename), owner="ann")
     assert talk.kept.conversation(begun[0], "ann").title == "My cats"
 
 
@@ -365,9 +373,9 @@ def test_thirty_turns_take_a_few_kilobytes_each(talk: Talk) -> None:
 
 def test_pages_that_changed_since_are_marked(talk: Talk) -> None:
     _, turn = talk.ask(FIRST, stamps=lambda hashes: {one: PageStamp(1, "old") for one in hashes})
-    assert outdated(turn, {"hash1": PageStamp(1, "old")}) == {}
-    assert outdated(turn, {"hash1": PageStamp(2, "new")}) == {"hash1": "newer"}
-    assert outdated(turn, {}) == {"hash1": "gone"}
+    assert is_outdated(turn, {"hash1": PageStamp(1, "old")}) == {}
+    assert is_outdated(turn, {"hash1": PageStamp(2, "new")}) == {"hash1": "newer"}
+    assert is_outdated(turn, {}) == {"hash1": "gone"}
 
 
 def test_a_conversation_that_cannot_be_written_does_not_cost_the_answer(talk: Talk) -> None:
@@ -381,7 +389,7 @@ def _checkpoints(talk: Talk, conversation_id: str) -> int:
         return int(db.execute("SELECT count(*) FROM checkpoints WHERE thread_id = ?", (conversation_id,)).fetchone()[0])
 
 
-def _wait_for_text(talk: Talk, asked: Asked) -> None:
+def _wait_for_text(talk: Talk, asked: TurnHandle) -> None:
     deadline = time.monotonic() + 60
     while not any(event.kind == "token" for event in talk.runs.events(asked.run_id)):
         assert time.monotonic() < deadline

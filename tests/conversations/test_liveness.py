@@ -14,12 +14,12 @@ from rag.conversations.liveness import SILENCE, Process
 
 def test_a_silent_process_is_dead() -> None:
     one, other = Process(), Process()
-    assert not one.may_live(other.name.replace(str(os.getpid()), "1"), time.time() - SILENCE - 1)
-    assert not one.may_live("", time.time())
+    assert not one.may_be_alive(other.name.replace(str(os.getpid()), "1"), time.time() - SILENCE - 1)
+    assert not one.may_be_alive("", time.time())
 
 
 def test_another_life_of_our_own_number_is_over() -> None:
-    assert not Process().may_live(Process().name, time.time())
+    assert not Process().may_be_alive(Process().name, time.time())
 
 
 @pytest.mark.skipif(os.name != "posix", reason="numbers of processes are asked on POSIX alone")
@@ -28,11 +28,11 @@ def test_a_process_here_is_asked_for() -> None:
     host = one.name.split(":")[0]
     child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     name = f"{host}:{child.pid}:abc"
-    assert one.may_live(name, time.time())
+    assert one.may_be_alive(name, time.time())
     child.kill()
     child.wait()
-    assert not one.may_live(name, time.time())
+    assert not one.may_be_alive(name, time.time())
 
 
 def test_a_process_elsewhere_lives_while_it_speaks() -> None:
-    assert Process().may_live("another.host:1:abc", time.time() - 1)
+    assert Process().may_be_alive("another.host:1:abc", time.time() - 1)

@@ -11,7 +11,7 @@ import psycopg
 import pytest
 
 from rag.conversations import remembered
-from rag.conversations.remembered import LONGEST, MOST, Remembered, wish_of
+from rag.conversations.remembered import LONGEST, MOST, Remembered, note_request
 from rag.errors import RagError, StoreError
 from rag.store.sql.database import Database
 
@@ -44,7 +44,7 @@ def kept(database: Database, tmp_path: Path) -> Iterator[Remembered]:
     ],
 )
 def test_a_wish_is_told_from_what_is_asked(message: str, note: str, rest: str) -> None:
-    assert wish_of(message) == (note, rest)
+    assert note_request(message) == (note, rest)
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_a_wish_is_told_from_what_is_asked(message: str, note: str, rest: str) -
     ],
 )
 def test_a_question_is_no_wish(message: str) -> None:
-    assert wish_of(message) == ("", message)
+    assert note_request(message) == ("", message)
 
 
 def test_notes_are_one_persons_and_can_be_edited_and_forgotten(kept: Remembered) -> None:

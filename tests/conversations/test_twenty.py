@@ -12,7 +12,7 @@ import pytest
 
 from benchmarks.samples import samples
 from rag.conversations.checkpoints import Checkpoints
-from rag.conversations.conversations import Asking, Conversations
+from rag.conversations.conversations import Conversations, TurnRequest
 from rag.graphs import MODES
 from rag.ingest.chunking import get_chunker
 from rag.ingest.pipeline import Ingestor
@@ -98,7 +98,7 @@ def test_the_second_and_third_question_find_what_they_mean(
     with ChatServer(model) as server:
         for place, turn in enumerate(talk["turns"]):
             model.meant[turn["question"]] = meant = turn["standalone"] or turn["question"]
-            asking = Asking(
+            asking = TurnRequest(
                 Question(turn["question"], ("main",)),
                 reasoner=_reasoner(server),
                 retriever=found,

@@ -17,7 +17,7 @@ from langgraph.types import interrupt
 from typing_extensions import TypedDict
 
 from rag.conversations.checkpoints import Checkpoints
-from rag.conversations.conversations import Asked, Asking, Conversations, TurnView
+from rag.conversations.conversations import Conversations, TurnHandle, TurnRequest, TurnView
 from rag.errors import RagError
 from rag.runs.options import Question, RunOptions
 from rag.runs.run import Mode, PreparedGraph, Run, answer_of
@@ -89,21 +89,21 @@ class Process:
         self.runs = Runs({"fast": Stepwise(*nodes)}, saver=checkpoints.saver)
         self.kept = Conversations(self.database, self.runs, checkpoints)
 
-    def asking(self, **how: Any) -> Asking:
+    def asking(self, **how: Any) -> TurnRequest:
         question = Question("What?", ("main",), options=how.pop("options", RunOptions()))
-        return Asking(question, ScriptedReasoner(), FakeRetriever(), suggest=False, **how)
+        return TurnRequest(question, ScriptedReasoner(), FakeRetriever(), suggest=False, **how)
 
-    def ask(self, **how: Any) -> Asked:
+    def ask(self, **how: Any) -> TurnHandle:
         return self.kept.ask(self.asking(**how))
 
-    def turn_when(self, asked: Asked, holds: Callable[[TurnView], object]) -> TurnView:
+    def turn_when(self, asked: TurnHandle, holds: Callable[[TurnView], object]) -> TurnView:
         until = time.monotonic() + 60
         while not holds(turn := self.kept.turn(asked.turn_id)):
             assert time.monotonic() < until
             time.sleep(0.01)
         return turn
 
-    def reply(self, turn: TurnView, said: str, **how: Any) -> Asked:
+    def reply(self, turn: TurnView, said: str, **how: Any) -> TurnHandle:
         return self.kept.reply(turn.id, {wait.id: said for wait in turn.waits}, self.asking(**how))
 
     def close(self) -> None:

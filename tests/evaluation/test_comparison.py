@@ -10,7 +10,7 @@ import pytest
 from rag.errors import ConfigError
 from rag.evaluation import comparison, gate
 from rag.evaluation.cases import Case
-from rag.evaluation.comparison import Compared, Scores, by_difference, chosen, compare, figures
+from rag.evaluation.comparison import Compared, Scores, by_difference, compare, figures, select
 
 
 def scored(count: int = 120, *, shift: float = 0.0, seed: int = 1, calls: float = 1.0) -> dict[str, dict[str, Any]]:
@@ -102,9 +102,9 @@ def test_figures_and_questions_by_difference() -> None:
 
 def test_languages_and_tags() -> None:
     cases = [Case("1", "a", "en", tags=("x",)), Case("2", "b", "zh", tags=("x", "y")), Case("3", "c", "zh")]
-    assert chosen(cases) == ["1", "2", "3"]
-    assert chosen(cases, ["zh"]) == ["2", "3"]
-    assert chosen(cases, ["zh"], ["x"]) == ["2"]
+    assert select(cases) == ["1", "2", "3"]
+    assert select(cases, ["zh"]) == ["2", "3"]
+    assert select(cases, ["zh"], ["x"]) == ["2"]
 
 
 class TestGate:

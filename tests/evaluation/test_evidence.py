@@ -51,6 +51,6 @@ def test_ndcg_is_the_textbooks() -> None:
 
 
 def test_what_is_covered_twice_or_together_gains_once() -> None:
-    gains, ideal = evidence.graded([{0}, {0, 1, 2}, {2}], [1.0, 2.0, 3.0, 5.0])
+    gains, ideal = evidence.grade_hits([{0}, {0, 1, 2}, {2}], [1.0, 2.0, 3.0, 5.0])
     assert (gains, ideal) == ([1.0, 3.0, 0.0], [1.0, 3.0, 0.0, 5.0])
-    assert evidence.ndcg(*evidence.graded([{0, 1}], [1.0, 1.0])) == 1.0
+    assert evidence.ndcg(*evidence.grade_hits([{0, 1}], [1.0, 1.0])) == 1.0

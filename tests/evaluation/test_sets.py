@@ -12,7 +12,7 @@ import pytest
 
 from rag.errors import RagError
 from rag.evaluation.cases import Case, Evidence
-from rag.evaluation.sets import Sets, anchored
+from rag.evaluation.sets import Sets, anchor
 from rag.locales import say
 from rag.store.sql.database import Database
 from rag.store.sql.evaluation_table import LOT
@@ -95,15 +95,15 @@ def test_it_comes_in_and_goes_out(sets: Sets) -> None:
     ],
 )
 def test_evidence_is_anchored_again(text: str | None, state: str, quote: str, status: str) -> None:
-    found = anchored(case("q"), {PAGE: text}.get)
+    found = anchor(case("q"), {PAGE: text}.get)
     assert (found.evidence[0].state, found.evidence[0].quote, found.status) == (state, quote, status)
 
 
 def test_what_came_back_is_not_lost_and_what_has_no_address_stays(sets: Sets) -> None:
     lost = Case("q", "When?", evidence=(Evidence(PAGE, QUOTE, 1.0, "lost"),), status="draft")
-    assert anchored(lost, {PAGE: TEXT}.get).evidence[0].state == ""
+    assert anchor(lost, {PAGE: TEXT}.get).evidence[0].state == ""
     bare = Case("bare", "When?", evidence=(Evidence("", "Whatever."),))
-    assert anchored(bare, {PAGE: TEXT}.get) == bare
+    assert anchor(bare, {PAGE: TEXT}.get) == bare
     set_id = sets.create("main", "s")
     sets.put(set_id, [lost, bare])
     assert sets.anchor(set_id, {PAGE: TEXT}.get) == 1

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from rag.evaluation import statistics
-from rag.evaluation.statistics import Difference, Weights, compared, draws, holm, mcnemar, mean
+from rag.evaluation.statistics import Difference, Weights, draws, holm, mcnemar, mean, paired_difference
 
 CASES = 120
 
 
 def paired(before: np.ndarray, after: np.ndarray, weights: Weights) -> Difference:
-    return compared(len(before), mean(weights, before), mean(weights, after))
+    return paired_difference(len(before), mean(weights, before), mean(weights, after))
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_weighted_quantiles() -> None:
 def test_blocks_are_one_sample(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(statistics, "_CELLS", 50 * 1000)
     values = np.arange(50.0)
-    found = statistics.resampled(lambda weights: mean(weights, values), 50, rounds=3000)
+    found = statistics.resample(lambda weights: mean(weights, values), 50, rounds=3000)
     assert (len(found), found[0]) == (3001, 24.5)
     blocks = [found[1:1001], found[1001:2001], found[2001:]]
     assert not any(np.array_equal(one, other) for one, other in pairwise(blocks))
@@ -65,13 +65,13 @@ def test_so_many_cases_as_were_said_show_a_difference_in_four_of_five_attempts()
     random = np.random.default_rng(4)
     pilot = random.normal(0.05, 0.3, 40)
     weights = draws(range(40), 4000)
-    first = compared(40, np.zeros(4001), mean(weights, pilot))
+    first = paired_difference(40, np.zeros(4001), mean(weights, pilot))
     assert first.verdict == "no_difference_shown"
     assert first.needed
     needed, weights = first.needed, draws(range(first.needed), 1000)
     true = {"loc": pilot.mean(), "scale": pilot.std()}
     shown = sum(
-        compared(needed, np.zeros(1001), mean(weights, random.normal(size=needed, **true))).verdict == "better"
+        paired_difference(needed, np.zeros(1001), mean(weights, random.normal(size=needed, **true))).verdict == "better"
         for _ in range(300)
     )
     assert 0.7 <= shown / 300 <= 0.9
@@ -80,10 +80,10 @@ def test_so_many_cases_as_were_said_show_a_difference_in_four_of_five_attempts()
 def test_verdicts() -> None:
     weights = draws(range(10), 500)
     low, high = mean(weights, np.zeros(10)), mean(weights, np.ones(10))
-    assert compared(10, low, high).verdict == "better"
-    assert compared(10, low, high, higher=False).verdict == "worse"
-    assert compared(10, low, low).verdict == "no_difference_shown"
-    assert compared(10, low, low).needed is None
-    assert compared(5, low, high).verdict == "too_few"
-    assert compared(10, low, high, p=0.2).verdict == "no_difference_shown", "an exact test has the word"
-    assert compared(10, low, np.full(501, np.nan)).verdict == "too_few"
+    assert paired_difference(10, low, high).verdict == "better"
+    assert paired_difference(10, low, high, higher=False).verdict == "worse"
+    assert paired_difference(10, low, low).verdict == "no_difference_shown"
+    assert paired_difference(10, low, low).needed is None
+    assert paired_difference(5, low, high).verdict == "too_few"
+    assert paired_difference(10, low, high, p=0.2).verdict == "no_difference_shown", "an exact test has the word"
+    assert paired_difference(10, low, np.full(501, np.nan)).verdict == "too_few"

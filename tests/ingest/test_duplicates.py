@@ -9,7 +9,15 @@ import pytest
 
 from rag.errors import RagError, StoreError
 from rag.ingest.batch import ingest_all
-from rag.ingest.duplicates import Settling, aliases_of, apart, believable, claim_of, find_duplicate, twin_addresses
+from rag.ingest.duplicates import (
+    Settling,
+    aliases_of,
+    believable,
+    claim_of,
+    find_duplicate,
+    independent_groups,
+    twin_addresses,
+)
 from rag.ingest.pipeline import Ingestor
 from rag.ingest.source_reading import Read
 from rag.ingest.sources import Source, file_sources, record_sources, web_source
@@ -468,7 +476,7 @@ def test_one_page_that_cannot_be_stored_costs_no_other(ingestor: Ingestor) -> No
 def test_what_may_repeat_another_waits_for_it(ingestor: Ingestor, page_server: PageServer) -> None:
     urls = [page_server.add(path, html(english(number))) for path, number in (("/a", 1), ("/b", 2), ("/c", 1))]
     reads = [Settling(ingestor.read(web_source(url), quiet), quiet) for url in urls]
-    assert list(apart(reads)) == [[0, 1], [2]]
+    assert list(independent_groups(reads)) == [[0, 1], [2]]
 
 
 def test_a_page_is_judged_again_where_the_library_changed_meanwhile(

@@ -9,7 +9,7 @@ import pytest
 
 from rag.errors import FetchError, IngestError
 from rag.ingest.diff import page_diff
-from rag.ingest.outcomes import PATIENCE, due, not_there
+from rag.ingest.outcomes import PATIENCE, due, mark_missing
 from rag.ingest.pipeline import Ingestor
 from rag.ingest.sources import web_source
 from rag.locales import say
@@ -173,7 +173,7 @@ def test_only_what_a_site_has_said_counts_against_its_page(
         url = page_server.add(path, html(english(ord(path[1]))))
         look(ingestor, url)
         for _ in range(PATIENCE):
-            status, notice = not_there(ingestor.library, page_of(ingestor, url), error, online=is_online)
+            status, notice = mark_missing(ingestor.library, page_of(ingestor, url), error, online=is_online)
             assert status in ("failed", "gone")
             assert all("{" not in say(notice, language) for language in ("en", "zh"))
         assert page_of(ingestor, url).status == expected

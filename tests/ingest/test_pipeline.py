@@ -8,7 +8,7 @@ import pytest
 
 from rag.ingest.batch import ingest_all
 from rag.ingest.pipeline import Ingestor
-from rag.ingest.sources import Source, apart, file_sources, path_sources, record_sources, web_source
+from rag.ingest.sources import Source, file_sources, path_sources, record_sources, unique_sources, web_source
 from rag.types import IngestResult
 from tests.support.hashed_model import HashedModel
 from tests.support.page_server import PageServer
@@ -107,7 +107,7 @@ ROSES = b"# Roses\n\nRoses are watered in the evening, never at noon, and cut ba
 
 class TestUploadsOfOneName:
     def upload(self, ingestor: Ingestor, *texts: bytes) -> list[tuple[str, str]]:
-        rows = run(ingestor, *apart(source for text in texts for source in file_sources("report.md", text)))
+        rows = run(ingestor, *unique_sources(source for text in texts for source in file_sources("report.md", text)))
         pages = [ingestor.library.page(row.url_hash) for row in rows]
         return [(row.reason, page.url if page else "") for row, page in zip(rows, pages, strict=True)]
 

@@ -14,13 +14,13 @@ import pytest
 from rag.ingest.sources import (
     RecordBounds,
     Source,
-    apart,
     file_sources,
     path_sources,
     record_lines,
     record_sources,
     sources_in,
     text_lines,
+    unique_sources,
 )
 from rag.text import without_controls
 
@@ -40,19 +40,21 @@ def codes(sources: list[Source]) -> list[str]:
 class TestFilesOfOneName:
     def test_each_has_its_own_address(self) -> None:
         given = [(b"<p>one", ""), (b"<p>two", "?2"), (b"<p>one", ""), (b"<p>three", "?3"), (b"<p>two", "?2")]
-        found = list(apart([source for data, _ in given for source in file_sources("index.html", data)]))
+        found = list(unique_sources([source for data, _ in given for source in file_sources("index.html", data)]))
         assert [source.url for source in found] == [f"file:///index.html{number}" for _, number in given]
         assert {source.name for source in found} == {"index.html"}
 
     def test_a_mark_in_a_name_is_something_else(self) -> None:
-        found = list(apart([*file_sources("a.md?2", b"x"), *file_sources("a?2.md", b"1"), *file_sources("a.md", b"2")]))
+        found = list(
+            unique_sources([*file_sources("a.md?2", b"x"), *file_sources("a?2.md", b"1"), *file_sources("a.md", b"2")])
+        )
         assert [source.url for source in found][1:] == ["file:///a%3F2.md", "file:///a.md"]
 
     def test_other_sources_keep_theirs(self) -> None:
         samples = [*file_sources("a.md", b"1", URL), *file_sources("b.md", b"2", URL)]
         broken = [*file_sources("a.gif", b"1"), *file_sources("a.gif", b"2")]
         given = [*samples, *broken, *records("A", "B")]
-        assert list(apart(given)) == given
+        assert list(unique_sources(given)) == given
 
 
 class TestNamesOfMacos:

@@ -14,7 +14,7 @@ from rag.errors import ModelError
 from rag.routing import router
 from rag.routing.classifier import ROUTES, TRAINING, Message, Route, digest, fitted_on, read_message
 from rag.routing.router import Router
-from rag.routing.wishes import question_of, read_wishes
+from rag.routing.wishes import question_of, read_options
 
 HERE = Path(__file__).parent
 TODAY = date(2026, 11, 23)
@@ -119,20 +119,20 @@ async def test_a_message_does_not_wait_for_a_slow_model(monkeypatch: pytest.Monk
     ],
 )
 def test_wishes_are_read_and_taken_out(text: str, rest: str, found: dict[str, object]) -> None:
-    wishes = read_wishes(text, TODAY)
+    wishes = read_options(text, TODAY)
     assert (wishes.rest, dict(wishes.found)) == (rest, found)
 
 
 def test_a_wish_that_was_taken_off_stays_in_the_question() -> None:
     text = "In deep mode, why did it fail?"
-    assert read_wishes(text, TODAY, without=["mode"]).rest == text
+    assert read_options(text, TODAY, without=["mode"]).rest == text
 
 
 def test_how_pages_are_cut_is_read_where_they_are_saved() -> None:
     text = "read this in with chunk size 500 and semantic chunking"
-    assert dict(read_wishes(text, TODAY, saves=True).found) == {"chunk_size": 500, "chunker": "semantic"}
-    assert read_wishes(text, TODAY).rest == text
-    days = read_wishes("只看最近一周保存的网页，价格是多少？", TODAY)
+    assert dict(read_options(text, TODAY, saves=True).found) == {"chunk_size": 500, "chunker": "semantic"}
+    assert read_options(text, TODAY).rest == text
+    days = read_options("只看最近一周保存的网页，价格是多少？", TODAY)
     assert days.rest == "价格是多少？"
     assert days.found["days"][0] <= date(2026, 11, 17)
 

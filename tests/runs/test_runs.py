@@ -231,11 +231,11 @@ def test_a_second_search_adds_to_what_the_first_read_of_a_passage() -> None:
     first = replace(whole, text="One came.", end=109)
     last = replace(whole, text="Three stayed.", start=120, score=0.5)
     searches = {"one": [first], "three": [last]}
-    shelf = PassageCache(FakeRetriever(by_query={**searches, "all": [whole]}))
-    assert [p.text for p in shelf.search("one")] == ["One came."]
-    assert [(p.text, p.score) for p in shelf.search("three")] == [(whole.text, 0.5)]
-    assert [(p.text, p.start, p.end) for p in shelf.search("one")] == [(whole.text, 100, 133)]
-    assert [p.text for p in shelf.passages_of([whole.id])] == [whole.text]
+    cache = PassageCache(FakeRetriever(by_query={**searches, "all": [whole]}))
+    assert [p.text for p in cache.search("one")] == ["One came."]
+    assert [(p.text, p.score) for p in cache.search("three")] == [(whole.text, 0.5)]
+    assert [(p.text, p.start, p.end) for p in cache.search("one")] == [(whole.text, 100, 133)]
+    assert [p.text for p in cache.passages_of([whole.id])] == [whole.text]
     removed = FakeRetriever(by_query=searches)
     gone = PassageCache(removed)
     gone.search("one")

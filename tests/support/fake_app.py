@@ -24,7 +24,7 @@ from rag.app.overviews import Overview
 from rag.app.reranking import Reranking
 from rag.app.transfer import Transfer
 from rag.config import Settings
-from rag.conversations.conversations import Asked, Asking, Conversations, PageStamp, TurnView
+from rag.conversations.conversations import Conversations, PageStamp, TurnHandle, TurnRequest, TurnView
 from rag.conversations.feedback import Feedback
 from rag.conversations.remembered import Remembered
 from rag.errors import ModelError, RagError, StoreError
@@ -480,7 +480,7 @@ class FakeRuns:
     def can_go_on(self, mode: str) -> bool:
         return False
 
-    def goes_on(self, run_id: str) -> bool:
+    def is_running(self, run_id: str) -> bool:
         return run_id in self.answers and run_id in self.ends
 
     def cancel(self, run_id: str) -> None:
@@ -597,14 +597,14 @@ class FakeApp:
         owner: str = "",
         person: str = "",
         **how: Any,
-    ) -> Asked:
+    ) -> TurnHandle:
         asked = {"question": question.text, "library": question.library, "mode": question.mode}
         asked |= {"owner": owner, "person": person, "conversation_id": conversation_id, "filters": question.scope}
         options = {one.name: getattr(question.options, one.name) for one in fields(question.options)}
         options["libraries"] = question.libraries
         self.asked.append({**asked, **options, **how})
         known = self.library(question.library).known
-        asking = Asking(
+        asking = TurnRequest(
             question, None, None, owner, conversation_id,  # type: ignore[arg-type]
             settings=how.get("settings", {}), suggest=False,
             stamps=lambda hashes: {key: PageStamp.of(page) for key, page in known(hashes).items()},

@@ -140,14 +140,14 @@ async def prepare(run: Run) -> PreparedGraph:
 
 
 def _context(run: Run) -> LoopContext:
-    shelf = run.shelf
+    cache = run.cache
     return LoopContext(
         reasoner=run.reasoner,
-        search=shelf.search,
-        passages_of=shelf.passages_of,
+        search=cache.search,
+        passages_of=cache.passages_of,
         budget=run.budget,
-        answerable=shelf.answerable,
-        sure=shelf.sure,
+        answerable=cache.answerable,
+        sure=cache.sure,
         fast=run.mode.name == "fast",
         condenser=run.condenser,
         quoter=run.quoter,

@@ -49,7 +49,7 @@ class LoopMode(GraphMode):
         refs = run.state.get("passages") or []
         if not refs:
             return []
-        reading = asyncio.create_task(asyncio.to_thread(self.graph_module.read_passages, refs, run.shelf.passages_of))
+        reading = asyncio.create_task(asyncio.to_thread(self.graph_module.read_passages, refs, run.cache.passages_of))
         await asyncio.wait({reading}, timeout=patience)
         return reading.result() if reading.done() and reading.exception() is None else []
 

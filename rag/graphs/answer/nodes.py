@@ -19,7 +19,7 @@ from langchain_core.tools import BaseTool, StructuredTool
 from langgraph.prebuilt import InjectedState, ToolNode
 from langgraph.runtime import Runtime, get_runtime
 
-from rag.checking.citations import Checked, consulted
+from rag.checking.citations import Checked, check_with
 from rag.errors import ModelError, RagError
 from rag.graphs.answer.state import (
     LoopContext,
@@ -245,40 +245,36 @@ async def generate(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
     """Write the answer from the passages, or the best of all searches where no grading let any through."""
     unsure = state["run_mode"] == "deep" and not state["relevant"]
     refs = _best(state["found"]) if unsure else state["passages"]
-    passages = await _read(refs, runtime.context)
+    context, question = runtime.context, question_of(state)
+    passages = await _read(refs, context)
     update: LoopState = {"passages": [reference(passage) for passage in passages]}
     runtime.stream_writer({"passages": update["passages"]})
     if not passages:
         return {**update, **missing_state(state, Notice("nothing_found"))}, step_note("nothing_found", passages=0)
-    likely, unjudged = runtime.context.answerable(), _ungraded(state)
+    likely, unjudged = context.answerable(), _ungraded(state)
     broken = notice_of(state["broken"])
     if likely < REFUSE and broken:
         return {**update, **failure_state(broken)}, step_note("failed", reason=broken.code)
-    own_word = runtime.context.reasoner.kind == "chat" and state["run_mode"] == "fast"  # it says what is not there
+    own_word = context.reasoner.kind == "chat" and state["run_mode"] == "fast"  # it says what is not there
     if likely < REFUSE and not own_word and (unjudged or not state["relevant"]):
         return {**update, **missing_state(state, Notice("not_in_pages"))}, step_note("not_in_pages", answerable=likely)
     pieces: list[str] = []
     way, error, quoted = await write(state, passages, runtime, pieces)
-    checked = await verify(
-        "".join(pieces), passages, question_of(state), runtime.context, ask=error is None and not quoted
-    )
+    checked = await verify("".join(pieces), passages, question, context, ask=error is None and not quoted)
     whole = error is None or error.code == SHORTENED
-    if whole and not quoted and runtime.context.reasoner.kind == "chat":
+    if whole and not quoted and context.reasoner.kind == "chat":
         quoted = doubt_notice(checked, passages, likely)
         if quoted and await quote(state, passages, runtime, pieces):
-            way, checked = (
-                "quoted",
-                await verify("".join(pieces), passages, question_of(state), runtime.context, ask=False),
-            )
+            way, checked = "quoted", await verify("".join(pieces), passages, question, context, ask=False)
         else:
             quoted = None
     text, citations = checked.text, checked.citations
     update |= caveat(quoted) if quoted and text else end_state(state, text, citations, error, unsure, likely)
     if unjudged and update["outcome"] == "answered":
         update |= caveat(Notice(UNGRADED))
-    if update["outcome"] == "answered" and not await _quotes_answer(state, passages, runtime.context):
+    if update["outcome"] == "answered" and not await _quotes_answer(state, passages, context):
         update |= caveat(Notice("closest"))
-    if update["outcome"] == "answered" and (names := await _missing_names(state, passages, citations, runtime.context)):
+    if update["outcome"] == "answered" and (names := await _missing_names(state, passages, citations, context)):
         update |= caveat(Notice("not_named", {"names": " · ".join(names)}))
     update |= cast(LoopState, checked.plain())
     if text:
@@ -342,7 +338,7 @@ async def verify(
     A fast answer is one call of the chat model: it does not check.
     """
     verifiers = [one for one in context.verifiers if ask and not (context.fast and one.checks_by == "model")]
-    return (await consulted(text, passages, verifiers, question, context.options.context_tokens)).result()
+    return (await check_with(text, passages, verifiers, question, context.options.context_tokens)).result()
 
 
 async def _retrieve(query: str, before: Annotated[list[str], InjectedState("before")]) -> tuple[str, list[Passage]]:

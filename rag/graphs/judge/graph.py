@@ -73,17 +73,17 @@ async def _begun(run: Run, graph: Any) -> dict[str, Any]:
 
 
 def _context(run: Run) -> TreeContext:
-    shelf, reasoner = run.shelf, run.reasoner
+    cache, reasoner = run.cache, run.reasoner
     return TreeContext(
-        search=shelf.search,
+        search=cache.search,
         rules=RuleJudge(quoter_of(run)),
         budget=run.budget,
         seconds=run.seconds,
         changes=run.changes,
         reasoner=reasoner,
         model=ChatJudge(reasoner) if isinstance(reasoner, ChatReasoner) else None,
-        vector=shelf.retriever.vector,
-        answerable=shelf.answerable,
+        vector=cache.retriever.vector,
+        answerable=cache.answerable,
         condenser=run.condenser,
         verifiers=run.verifiers,
         options=run.question.options,

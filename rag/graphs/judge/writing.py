@@ -10,7 +10,7 @@ from typing import Any, Final
 from langchain_core.messages import AIMessage
 from langgraph.config import get_config
 
-from rag.checking.citations import Check, Checked, consulted
+from rag.checking.citations import Check, Checked, check_with
 from rag.checking.statements import declines
 from rag.graphs.common import Result, question_of, rules_notice, write_or_quote
 from rag.graphs.judge.nodes import Running
@@ -61,7 +61,7 @@ async def write(state: TreeState, runtime: Running) -> Result:
     by_model = context.reasoner.answer(question_of(state), passages) if context.model else None
     text, problem = await write_or_quote(by_model, quotes(state, passages, context), runtime)
     verifiers = () if problem else context.verifiers
-    check = (await consulted(text, passages, verifiers, question_of(state), context.options.context_tokens)).result()
+    check = (await check_with(text, passages, verifiers, question_of(state), context.options.context_tokens)).result()
     how = _end(state, check, passages, context, problem)
     update |= how | check.plain()
     if check.text:

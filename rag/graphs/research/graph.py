@@ -106,19 +106,19 @@ async def prepare(run: Run) -> PreparedGraph:
 
 
 def _context(run: Run) -> ResearchContext:
-    shelf, reasoner = run.shelf, run.reasoner
+    cache, reasoner = run.cache, run.reasoner
     nobody = run.question.options.web == "ask" and not run.thread  # what is not kept cannot wait for a person
     return ResearchContext(
-        search=shelf.search,
+        search=cache.search,
         rules=RuleResearcher(quoter_of(run)),
         budget=run.budget,
         seconds=run.seconds,
         changes=run.changes,
         model=ChatResearcher(reasoner) if isinstance(reasoner, ChatReasoner) else None,
-        web=None if nobody else shelf.retriever.web,
-        titles=shelf.retriever.titles,
-        answerable=shelf.answerable,
-        holds=lambda question: shelf.retriever.held(question) is not None,
+        web=None if nobody else cache.retriever.web,
+        titles=cache.retriever.titles,
+        answerable=cache.answerable,
+        holds=lambda question: cache.retriever.held(question) is not None,
         may_wait=bool(run.thread),
         condenser=run.condenser,
         verifiers=run.verifiers,

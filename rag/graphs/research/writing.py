@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from langchain_core.messages import AIMessage
 
-from rag.checking.citations import Check, consulted
+from rag.checking.citations import Check, check_with
 from rag.checking.statements import without
 from rag.errors import ModelError
 from rag.graphs.common import Result, question_of, rules_notice, write_or_quote
@@ -112,7 +112,7 @@ async def _check(
     text: str, passages: Sequence[Passage], question: str, context: ResearchContext, *, ask: bool = True
 ) -> Check:
     asked_of = context.verifiers if ask and context.model is not None else ()
-    return await consulted(text, passages, asked_of, question, context.options.context_tokens)
+    return await check_with(text, passages, asked_of, question, context.options.context_tokens)
 
 
 async def _mend(check: Check, passages: Sequence[Passage], question: str, context: ResearchContext) -> Check:

@@ -59,11 +59,11 @@ async def prepare(run: Run) -> PreparedGraph:
 def _context(run: Run) -> SummaryContext:
     reasoner = run.reasoner
     return SummaryContext(
-        reader=run.shelf.retriever.reader,
+        reader=run.cache.retriever.reader,
         asked=run.question,
         budget=run.budget,
         writer=reasoner.name,
-        search=run.shelf.search,
+        search=run.cache.search,
         model=reasoner if isinstance(reasoner, ChatReasoner) else None,
         condenser=run.condenser,
         verifiers=run.verifiers,

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from langchain_core.messages import AIMessage
 
-from rag.checking.citations import Check, Weighed, consulted
+from rag.checking.citations import Check, ScoredStatement, check_with
 from rag.checking.statements import without
 from rag.checking.verifier import Claim, Judgement, Verifier
 from rag.errors import ModelError
@@ -115,14 +115,14 @@ async def _is_supported(
     """The check of a text all of whose sentences are borne out, and how many were not."""
     struck = 0
     while True:
-        check = await consulted(text, passages, verifiers, question_of(state), context.options.context_tokens)
+        check = await check_with(text, passages, verifiers, question_of(state), context.options.context_tokens)
         doubtful = [(one.stated.start, one.stated.stop) for one in check.weighed if not _stands(one)]
         if not doubtful:
             return check, struck
         text, struck = without(check.text, doubtful), struck + len(doubtful)
 
 
-def _stands(one: Weighed) -> bool:
+def _stands(one: ScoredStatement) -> bool:
     """Whether a sentence is a heading, or is borne out by what it cites."""
     borne_out = one.counts and one.finding.verdict == "supported" and bool(one.quotes)
     return borne_out or (not one.counts and bool(_HEADS.match(one.stated.bare)))

@@ -52,7 +52,7 @@ def _context(run: Run) -> ToolContext:
         reasoner=run.reasoner,
         rules=quoter_of(run),
         budget=run.budget,
-        answerable=run.shelf.answerable,
+        answerable=run.cache.answerable,
         condenser=run.condenser,
         verifiers=run.verifiers,
         options=run.question.options,
@@ -60,8 +60,8 @@ def _context(run: Run) -> ToolContext:
 
 
 def _work(run: Run) -> Work:
-    shelf, options = run.shelf, run.question.options
-    reader = shelf.retriever.reader
+    cache, options = run.cache, run.question.options
+    reader = cache.retriever.reader
 
     def text(url_hash: str) -> str:
         page = reader.read(url_hash) if reader else None
@@ -70,9 +70,9 @@ def _work(run: Run) -> Work:
     return Work(
         language="zh" if is_chinese(run.question.text) else "en",
         now=datetime.now().astimezone(),
-        search=shelf.search,
+        search=cache.search,
         pages=reader.listed if reader else tuple,
         text=text,
-        web=shelf.retriever.web if options.web == "allowed" or options.route == "web" else None,
+        web=cache.retriever.web if options.web == "allowed" or options.route == "web" else None,
         code=options.code,
     )

@@ -13,7 +13,7 @@ from typing import Any, Final
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 from langgraph.runtime import Runtime
 
-from rag.checking.citations import consulted
+from rag.checking.citations import check_with
 from rag.checking.statements import declines
 from rag.errors import ModelError, RagError
 from rag.graphs.common import Result, collect, question_of, refusal, start_turn, stream_piece
@@ -239,7 +239,7 @@ async def write(state: ToolState, runtime: Running) -> Result:
 async def _check(text: str, passages: list[Passage], state: ToolState, context: ToolContext) -> dict[str, Any]:
     """The text with its marks held against the passages; without any it is what tools said, and has no marks."""
     verifiers = context.verifiers if state["drafted"] and passages else ()
-    check = await consulted(text, passages, verifiers, question_of(state), context.options.context_tokens)
+    check = await check_with(text, passages, verifiers, question_of(state), context.options.context_tokens)
     made = check.result().plain()
     if passages:
         return made

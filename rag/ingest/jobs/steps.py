@@ -18,10 +18,10 @@ from rag.errors import IngestError, RagError, StoreError
 from rag.ingest.discovery import FoundPage, SitePlan
 from rag.ingest.duplicates import Settling
 from rag.ingest.jobs.sites import Sites, Walk
-from rag.ingest.outcomes import UNHEARD, failure, held, here_already, is_answer, result
+from rag.ingest.outcomes import UNHEARD, failure, held_result, is_answer, result, stored_result
 from rag.ingest.pipeline import Ingestor, named
 from rag.ingest.source_reading import Read
-from rag.ingest.sources import RecordBounds, Source, apart, sources_in, web_source
+from rag.ingest.sources import RecordBounds, Source, sources_in, unique_sources, web_source
 from rag.reading.parser import READING
 from rag.store.sql.database import Database
 from rag.store.sql.job_table import ItemTable, Job, JobItem, NewItem
@@ -89,7 +89,7 @@ class Steps:
         if source.kind == "web" and (read.error is None or is_answer(read.error)):
             self._online = True
         if self._leads_away(item, read):
-            return held(read, Notice("leads_away", {"target": shown(read.final_url)}))
+            return held_result(read, Notice("leads_away", {"target": shown(read.final_url)}))
         if self._walk is not None and read.links:
             # Before the page is taken in: once it is, a restart has no reason to read it again.
             further = self._walk.expand(item.url, item.depth, read.links)
@@ -147,7 +147,7 @@ class Steps:
         fresh = self.job.options.get("force") or self.job.kind == "recheck"
         if fresh or item.decision or source.kind != "web" or self._wants_links(item):
             return None
-        return here_already(source, self._ingestor.key(source), known)
+        return stored_result(source, self._ingestor.key(source), known)
 
     def _looks_again(self, item: JobItem, source: Source) -> bool:
         """Whether the item's page, if it is stored, is asked for only if it has changed.
@@ -262,7 +262,7 @@ class Unpacking:
 def new_items(sources: Iterable[Source]) -> Iterator[NewItem]:
     """An item for each source; one that repeats the address of another has its result at once."""
     first: dict[str, str] = {}
-    for source in apart(sources):
+    for source in unique_sources(sources):
         key = _key(source)
         if key not in first:
             if key:

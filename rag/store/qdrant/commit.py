@@ -54,7 +54,7 @@ from rag.store.qdrant.records import (
     tombstone,
 )
 from rag.store.qdrant.versions import Versions
-from rag.store.values import Draft, NewChunks, Stand
+from rag.store.values import CommitResult, Draft, NewChunks
 from rag.types import Chunk, Page
 
 BATCH = 128  # points a call
@@ -128,12 +128,12 @@ class Committer:
 
     # Committing
 
-    def commit(self, drafts: Sequence[Draft]) -> list[Stand]:
+    def commit(self, drafts: Sequence[Draft]) -> list[CommitResult]:
         """Replace what is stored of these pages, each for itself; StoreError leaves what was there or the new.
 
         None may be there twice. Some calls for all of them, and as many again where another process was faster.
         """
-        stands: dict[str, Stand] = {}
+        stands: dict[str, CommitResult] = {}
         left = {draft.page.url_hash: draft for draft in drafts}
         with self._locks.pages(left):
             self._check_current()
@@ -141,20 +141,22 @@ class Committer:
                 attempts = self._attempts(left, stands, is_first=not tried)
                 if attempts:
                     self._stage(attempts)
-                    stands |= {one.page.url_hash: Stand(one.page) for one in self._exchange(attempts)}
+                    stands |= {one.page.url_hash: CommitResult(one.page) for one in self._exchange(attempts)}
                 left = {one: draft for one, draft in left.items() if one not in stands}
                 if not left:
                     return [stands[draft.page.url_hash] for draft in drafts]
         raise StoreError("commit_incomplete", url=next(iter(left.values())).page.url)
 
-    def _attempts(self, left: Mapping[str, Draft], stands: dict[str, Stand], *, is_first: bool) -> list[_Attempt]:
+    def _attempts(
+        self, left: Mapping[str, Draft], stands: dict[str, CommitResult], *, is_first: bool
+    ) -> list[_Attempt]:
         """A new attempt for each draft, but for those that another process made needless since the first look."""
         attempts = []
         records = self.records(left)
         for url_hash, draft in left.items():
             before = records.get(url_hash)
             if before and not is_first and _is_as_good(before, draft):
-                stands[url_hash] = Stand(before.page, written=False)
+                stands[url_hash] = CommitResult(before.page, written=False)
                 continue
             token = uuid4().hex[:16]
             page = replace(_succeeding(draft, before), generation=draft.recipe + token)

@@ -42,7 +42,7 @@ from rag.store.qdrant.registry import check_format, check_present, create_librar
 from rag.store.qdrant.repair import audit, sweep
 from rag.store.qdrant.search import Searcher, dense_of
 from rag.store.qdrant.versions import Versions
-from rag.store.values import Audit, Draft, Filters, NewChunks, Stand, text_hash
+from rag.store.values import Audit, CommitResult, Draft, Filters, NewChunks, text_hash
 from rag.types import Page, PageVersion, Passage, SparseVector
 
 if TYPE_CHECKING:
@@ -311,7 +311,7 @@ class Library(Searcher):
         """Make the input of `commit_all` from a page and its chunks. `claim` is as in `update_record`."""
         return Draft(page, new, recipe(page.text, chunker, self.embedding_model), claim)
 
-    def commit_all(self, drafts: Sequence[Draft]) -> list[Stand]:
+    def commit_all(self, drafts: Sequence[Draft]) -> list[CommitResult]:
         """Store or replace these pages, each all at once; how each stands then, with generation, counts and times.
 
         A page may be there once. Where another process stored the same text of a page meanwhile, or one that was

@@ -9,7 +9,7 @@ import streamlit as st
 
 from rag.errors import RagError
 from rag.evaluation import gate
-from rag.evaluation.comparison import MOST, chosen
+from rag.evaluation.comparison import MOST, select
 from rag.evaluation.evaluation import Side
 from rag.locales import say
 from rag.ui.evaluation.charts import by_run, differences, plot
@@ -45,7 +45,7 @@ def draw_compare(app: App, library: str, language: Language) -> None:
         return
     cases = evaluation_of(app).runs.cases(sides[0].run_id)
     languages, tags = _confined(cases, language)
-    ids = tuple(chosen(cases, languages, tags)) if languages or tags else None
+    ids = tuple(select(cases, languages, tags)) if languages or tags else None
     try:
         done = sum(evaluation_of(app).runs.run(side.run_id).done for side in sides)
         found = _compared(app, tuple(sides), ids, (done, bool(evaluation_of(app).withheld(sides))))

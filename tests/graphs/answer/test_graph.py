@@ -112,7 +112,7 @@ def test_nothing_found_at_all_asks_for_no_answer(runs: Runs, mode: Any) -> None:
 
 
 def test_a_passage_removed_between_search_and_answer_is_left_out() -> None:
-    """Without the shelf of a run: what a graph restored from a saved state would read."""
+    """Without the cache of a run: what a graph restored from a saved state would read."""
     reasoner = ScriptedReasoner(answers=[["Eight lanes [1]."]])
     retriever = FakeRetriever()
     context = LoopContext(

@@ -10,7 +10,7 @@ import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
 from rag.conversations.checkpoints import Checkpoints
-from rag.conversations.conversations import Asking, Conversations
+from rag.conversations.conversations import Conversations, TurnRequest
 from rag.errors import ModelError
 from rag.graphs import MODES
 from rag.graphs.answer.state import LoopState, conversation, leftovers
@@ -60,7 +60,7 @@ def ask(tmp_path: Path) -> Iterator[Any]:
         if forget:
             checkpoints.forget(within)
         one = kept.ask(
-            Asking(
+            TurnRequest(
                 *(Question(question, ("main",)), ScriptedReasoner(answers=answers), retriever),
                 conversation_id=within,
                 suggest=False,

@@ -12,7 +12,7 @@ import pytest
 
 from rag.config import load_settings
 from rag.conversations.checkpoints import Checkpoints
-from rag.conversations.conversations import Asking, Conversations
+from rag.conversations.conversations import Conversations, TurnRequest
 from rag.graphs import MODES
 from rag.graphs.judge.state import NodeRecord
 from rag.graphs.judge.tree import branch
@@ -43,9 +43,9 @@ class Process:
         self.reasoner = ChatReasoner(chat_models.build_chat_model(settings))
         self.retriever = FakeRetriever(by_query=dict(PAGES), default=[passage(5, OTHER)])
 
-    def asking(self, mode: str = "judge", conversation: str = "", **options: Any) -> Asking:
+    def asking(self, mode: str = "judge", conversation: str = "", **options: Any) -> TurnRequest:
         question = Question(WHOLE, ("main",), mode, options=RunOptions(**options))
-        made = Asking(question, self.reasoner, self.retriever, quoter=QUOTER, suggest=False)
+        made = TurnRequest(question, self.reasoner, self.retriever, quoter=QUOTER, suggest=False)
         return replace(made, conversation_id=conversation)
 
     def ask(self, mode: str = "judge", conversation: str = "", **options: Any) -> tuple[str, Answer]:

@@ -11,7 +11,7 @@ import pytest
 
 from rag.config import load_settings
 from rag.conversations.checkpoints import Checkpoints
-from rag.conversations.conversations import Asking, Conversations
+from rag.conversations.conversations import Conversations, TurnRequest
 from rag.errors import RagError
 from rag.graphs import MODES
 from rag.models import chat as chat_models
@@ -45,7 +45,7 @@ class Process:
         by_query = {FIRST: [passage(1)], SECOND: [passage(2, BRIDGE)], THIRD: [passage(1), passage(3, VOLCANO)]}
         self.retriever = FakeRetriever(by_query=by_query)
         question = Question("What of Mount Aso and the bridge?", ("main",), "research", options=RunOptions())
-        self.asking = Asking(question, reasoner, self.retriever, quoter=QUOTER, suggest=False)
+        self.asking = TurnRequest(question, reasoner, self.retriever, quoter=QUOTER, suggest=False)
 
     def close(self) -> None:
         self.runs.close()

@@ -62,11 +62,11 @@ def asked(
 ) -> tuple[Answer, list[Any]]:
     """Run it over a real chat server where there are replies; the answer, and the requests that were made."""
     question_ = Question(question, mode="tool", options=RunOptions(route=route, **options))
-    shelf = FakeRetriever(default=found or [passage(1)], reader=reader or Pages(), web=lambda _: found or [])
+    cache = FakeRetriever(default=found or [passage(1)], reader=reader or Pages(), web=lambda _: found or [])
     with ChatServer(replies or []) as server:
         settings = load_settings(None, llm_base_url=server.base_url, llm_model="test")
         reasoner = ChatReasoner(chat_models.build_chat_model(settings)) if replies is not None else QUOTER
-        run_id = runs.start(question_, reasoner=reasoner, retriever=shelf, quoter=QUOTER, history=history)
+        run_id = runs.start(question_, reasoner=reasoner, retriever=cache, quoter=QUOTER, history=history)
         return runs.wait(run_id, 60), server.requests
 
 

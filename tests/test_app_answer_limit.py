@@ -7,8 +7,8 @@ from itertools import count
 
 import pytest
 
-from rag.app.in_flight import InFlight
-from rag.conversations.conversations import Asked
+from rag.app.answer_limit import AnswerLimit
+from rag.conversations.conversations import TurnHandle
 from rag.errors import RagError
 
 
@@ -19,10 +19,10 @@ class Running:
         self.ids: set[str] = set()
         self._numbers = count()
 
-    def start(self) -> Asked:
+    def start(self) -> TurnHandle:
         run_id = f"run{next(self._numbers)}"
         self.ids.add(run_id)
-        return Asked("conversation", "turn", run_id)
+        return TurnHandle("conversation", "turn", run_id)
 
 
 @pytest.fixture
@@ -31,11 +31,13 @@ def running() -> Running:
 
 
 @pytest.fixture
-def in_flight(running: Running) -> InFlight:
-    return InFlight(running.ids.__contains__, most=4)
+def in_flight(running: Running) -> AnswerLimit:
+    return AnswerLimit(running.ids.__contains__, most=4)
 
 
-def test_a_person_has_so_many_answers_at_a_time_and_another_has_theirs(in_flight: InFlight, running: Running) -> None:
+def test_a_person_has_so_many_answers_at_a_time_and_another_has_theirs(
+    in_flight: AnswerLimit, running: Running
+) -> None:
     first, *_ = [in_flight.begin("ann", running.start) for _ in range(4)]
     with pytest.raises(RagError) as refused:
         in_flight.begin("ann", running.start)
@@ -48,7 +50,7 @@ def test_a_person_has_so_many_answers_at_a_time_and_another_has_theirs(in_flight
         in_flight.begin("ann", running.start)
 
 
-def test_many_clicks_at_once_count_each(in_flight: InFlight, running: Running) -> None:
+def test_many_clicks_at_once_count_each(in_flight: AnswerLimit, running: Running) -> None:
     def click(_: int) -> bool:
         try:
             in_flight.begin("ann", running.start)
@@ -61,8 +63,8 @@ def test_many_clicks_at_once_count_each(in_flight: InFlight, running: Running) -
     assert len(running.ids) == 4
 
 
-def test_a_question_that_could_not_begin_counts_for_nothing(in_flight: InFlight, running: Running) -> None:
-    def fail() -> Asked:
+def test_a_question_that_could_not_begin_counts_for_nothing(in_flight: AnswerLimit, running: Running) -> None:
+    def fail() -> TurnHandle:
         raise RagError("turn_running")
 
     for _ in range(9):
@@ -71,6 +73,6 @@ def test_a_question_that_could_not_begin_counts_for_nothing(in_flight: InFlight,
     in_flight.begin("ann", running.start)
 
 
-def test_programs_have_no_limit(in_flight: InFlight, running: Running) -> None:
+def test_programs_have_no_limit(in_flight: AnswerLimit, running: Running) -> None:
     for _ in range(9):
         in_flight.begin("", running.start)

@@ -27,7 +27,7 @@ PAGES: Final = 3
 PASSAGES: Final = 10
 
 
-class WebReading:
+class WebPassages:
     """Called with a query, in a thread. Addresses pass the guard of every fetch, pages the parser's child.
 
     Passages carry ids that no library has, `web:` and the page's hash, and are chosen by the query's terms.

@@ -5,26 +5,28 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-from rag.conversations.conversations import Asked
+from rag.conversations.conversations import TurnHandle
 from rag.errors import RagError
 
 
-class InFlight:
+class AnswerLimit:
     """Begins answers as long as a person has fewer than `most` under way. Safe to share between threads."""
 
-    def __init__(self, goes_on: Callable[[str], bool], most: int) -> None:
-        """`goes_on` tells whether a run, by its id, has not ended."""
-        self._goes_on = goes_on
+    def __init__(self, is_running: Callable[[str], bool], most: int) -> None:
+        """`is_running` tells whether a run, by its id, has not ended."""
+        self._is_running = is_running
         self._most = most
         self._lock = threading.Lock()
         self._runs: dict[str, set[str]] = {}
 
-    def begin(self, person: str, start: Callable[[], Asked]) -> Asked:
+    def begin(self, person: str, start: Callable[[], TurnHandle]) -> TurnHandle:
         """Run `start` within the limit; an empty `person` has none. Raises RagError("too_many_answers")."""
         if not person:
             return start()
         with self._lock:
-            self._runs = {one: left for one, runs in self._runs.items() if (left := set(filter(self._goes_on, runs)))}
+            self._runs = {
+                one: left for one, runs in self._runs.items() if (left := set(filter(self._is_running, runs)))
+            }
             if len(self._runs.get(person, ())) >= self._most:
                 raise RagError("too_many_answers", most=self._most)
             asked = start()

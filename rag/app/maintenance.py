@@ -13,7 +13,7 @@ log = logging.getLogger(__name__)
 _SECONDS = 300.0
 
 
-class Upkeep:
+class Maintenance:
     """Calls `tidy` at its start and every five minutes. What fails is logged, and tried again the next time."""
 
     def __init__(self, tidy: Callable[[], None]) -> None:

@@ -18,8 +18,8 @@ from rag.retrieval.page_names import nearest, pages_named
 from rag.retrieval.page_reader import PageReader
 from rag.retrieval.scoped_search import ScopedSearch
 from rag.routing.classifier import ROUTES, Route, Routed, read_message
-from rag.routing.router import Router, asked_of
-from rag.routing.wishes import Wishes, pasted, question_of, read_wishes
+from rag.routing.router import Router, model_asker
+from rag.routing.wishes import InlineOptions, question_of, read_options, split_pasted
 from rag.runs.options import Question
 from rag.runs.run import Run
 from rag.store.sql.database import Database
@@ -43,7 +43,7 @@ _LOOK_EVERY: Final = 0.25  # seconds
 _TOLD: Final = 50  # sources that a turn tells of
 
 
-class Directing:
+class Dispatcher:
     """Chooses ways for one person's messages."""
 
     def __init__(
@@ -64,14 +64,14 @@ class Directing:
         """The way of a message, without a chat model."""
         return self._router.route(text, attached=attached)
 
-    async def direct(self, run: Run) -> AsyncIterator[dict[str, Any]]:
+    async def dispatch(self, run: Run) -> AsyncIterator[dict[str, Any]]:
         """Route the run; yields its route, then updates. Nothing for a plain question.
 
         Raises RagError where what is to be saved cannot be begun.
         """
         options, text = run.question.options, run.question.text
         splits = not options.saving and options.route in ("", *_SAVING)
-        head, body = pasted(text) if splits else (text, "")
+        head, body = split_pasted(text) if splits else (text, "")
         question = replace(run.question, text=head)
         routed = await self._routed(run, question, attached=bool(body or question.options.saving))
         saves = routed.route in _SAVING
@@ -79,15 +79,15 @@ class Directing:
         without = question.options.without
         removes = routed.route == "remove"
         if removes:  # filters do not hide a page from its removal
-            wishes, question = Wishes(text), replace(question, scope=Filters())
+            wishes, question = InlineOptions(text), replace(question, scope=Filters())
         else:
-            wishes = await asyncio.to_thread(read_wishes, text, date.today(), saves=saves, without=without)
+            wishes = await asyncio.to_thread(read_options, text, date.today(), saves=saves, without=without)
         question = self._turned(question, routed, wishes)
         if routed.route == "ask" and not wishes.found:
             run.question = question
             return
-        run.turn_to(question, self._searcher(question, run))
-        told = _told(routed, wishes, question)
+        run.switch_to(question, self._searcher(question, run))
+        told = _turn_data(routed, wishes, question)
         yield told
         if removes:
             found = await asyncio.to_thread(_to_remove, run)
@@ -98,12 +98,12 @@ class Directing:
                 yield {**told, **more}
 
     async def _saved(
-        self, run: Run, question: Question, routed: Routed, wishes: Wishes, body: str
+        self, run: Run, question: Question, routed: Routed, wishes: InlineOptions, body: str
     ) -> AsyncIterator[dict[str, Any]]:
         """Save what came with the message, and answer from that first; where nothing was saved, say so."""
         telling = replace(question, mode="save")
         if len(routed.addresses) > MOST_UNASKED and not question.options.confirmed:
-            run.turn_to(telling, self._searcher(telling, run))
+            run.switch_to(telling, self._searcher(telling, run))
             yield {"confirm": len(routed.addresses)}
             return
         job = await asyncio.to_thread(self._begun, question, routed, wishes, body)
@@ -116,7 +116,7 @@ class Directing:
         run.state["saved"] = [{**row, "title": titles.get(row["url_hash"], "")} for row in rows]
         saved = tuple(row["url_hash"] for row in run.state["saved"] if row["status"] in SAVED)
         after = self._of_saved(question, saved) if saved and routed.route == "save_then_ask" else telling
-        run.turn_to(after, self._searcher(after, run))
+        run.switch_to(after, self._searcher(after, run))
         yield {"job": job, "saved": run.state["saved"]}
 
     def _of_saved(self, question: Question, saved: tuple[str, ...]) -> Question:
@@ -130,7 +130,7 @@ class Directing:
         if chosen := question.options.route:
             message = read_message(question.text, attached=attached)
             return Routed(cast(Route, chosen), "person", Notice("route_person"), 1.0, message.addresses, message.words)
-        model = asked_of(reasoner) if isinstance(reasoner, ChatReasoner) else None
+        model = model_asker(reasoner) if isinstance(reasoner, ChatReasoner) else None
         if model is None:
             routed = await asyncio.to_thread(self._router.route, question.text, attached=attached)
         else:
@@ -138,7 +138,7 @@ class Directing:
         follows = run.history and routed.by == "classifier" and routed.route in ("unknown", "small_talk")
         return replace(routed, route="ask") if follows and routed.confidence < _CERTAIN else routed
 
-    def _turned(self, question: Question, routed: Routed, wishes: Wishes) -> Question:
+    def _turned(self, question: Question, routed: Routed, wishes: InlineOptions) -> Question:
         """The question with its way, and with what the message wished for."""
         found, scope = wishes.found, question.scope
         since, until = found.get("days", (None, None))
@@ -160,7 +160,7 @@ class Directing:
         mode = found.get("mode", question.mode) if asks else _MODE_OF[routed.route]
         return replace(question, text=wishes.rest, mode=mode, scope=scope, options=options)
 
-    def _begun(self, question: Question, routed: Routed, wishes: Wishes, body: str) -> str:
+    def _begun(self, question: Question, routed: Routed, wishes: InlineOptions, body: str) -> str:
         """The job that saves what came with the message; files were handed to theirs before."""
         if question.options.saving:
             return question.options.saving
@@ -182,11 +182,11 @@ class Directing:
 
 def _to_remove(run: Run) -> dict[str, Any]:
     """Return the pages that a message names, to be removed once the user confirms; else the nearest ones."""
-    reader, text = run.shelf.retriever.reader, run.question.text
+    reader, text = run.cache.retriever.reader, run.question.text
     listed = list(reader.listed(dated=False)) if reader else []
     if named := pages_named(text, listed):
         return {"remove": [_page_row(page, reader) for page in named]}
-    found = [one.url_hash for one in run.shelf.search(text)] if listed else []
+    found = [one.url_hash for one in run.cache.search(text)] if listed else []
     return {"near": [_page_row(page, reader) for page in nearest(text, listed, found)]}
 
 
@@ -197,7 +197,7 @@ def _page_row(page: Page, reader: PageReader | None) -> dict[str, str]:
     return {"url_hash": page.url_hash, "title": page.title or page.url, "library": library}
 
 
-def _told(routed: Routed, wishes: Wishes, question: Question) -> dict[str, Any]:
+def _turn_data(routed: Routed, wishes: InlineOptions, question: Question) -> dict[str, Any]:
     """Return the data to save with the turn, as JSON values."""
     return {
         "route": routed.route,
@@ -224,7 +224,7 @@ def _row(item: JobItem) -> dict[str, Any]:
     }
 
 
-def overruled(database: Database, library: str, owner: str, text: str, route: str) -> None:
+def record_route(database: Database, library: str, owner: str, text: str, route: str) -> None:
     """Keep what a person chose for a message whose way was read wrongly. Raises RagError("route_unknown_name")."""
     if route not in ROUTES:
         raise RagError("route_unknown_name", route=route)
