@@ -22,7 +22,7 @@ from benchmarks.datasets import DEFAULT_FOLDER, Dataset
 from benchmarks.intervals import told
 from benchmarks.ours import MeasuredApp, measured_app, take_in
 from benchmarks.report import table
-from rag.retrieval import following
+from rag.retrieval import followup_query
 from rag.retrieval.strategies import base
 
 Row = dict[str, Any]
@@ -93,7 +93,7 @@ def _half_weight() -> Iterator[None]:
         return [(earlier, 0.5 * 0.7**turn) for turn, earlier in enumerate(reversed(before))]
 
     with (
-        patch.object(following, "_weights_of", weighed),
+        patch.object(followup_query, "_weights_of", weighed),
         patch.object(base, "dense_query", lambda text, before, model, sparse: model.encode_query(text)),
     ):
         yield

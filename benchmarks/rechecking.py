@@ -25,8 +25,8 @@ from typing import Any
 from rag.errors import IngestError
 from rag.ingest.chunking import get_chunker
 from rag.ingest.diff import page_diff
+from rag.ingest.loader import Read
 from rag.ingest.pipeline import Ingestor
-from rag.ingest.source_reading import Read
 from rag.ingest.sources import web_source
 from rag.models.sparse import SparseEncoder
 from rag.reading.parser import Parser

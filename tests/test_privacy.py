@@ -43,12 +43,12 @@ from rag.evaluation.runs import EvaluationRuns
 from rag.evaluation.sets import Sets
 from rag.evaluation.settings import Setting
 from rag.ingest.jobs import Jobs
-from rag.ingest.outcomes import result
+from rag.ingest.results import result
 from rag.ingest.schedule import Schedules
 from rag.ingest.sources import Source
 from rag.prompts.texts import PromptTexts
-from rag.runs.kept import compress_searches, to_json
 from rag.runs.options import Question
+from rag.runs.serialization import compress_searches, to_json
 from rag.store.sql.conversation_table import Change
 from rag.store.sql.evaluation_table import KeptRow
 from rag.store.sql.job_table import NewItem

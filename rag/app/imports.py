@@ -12,11 +12,11 @@ from rag.config import Settings
 from rag.ingest.chunking import get_chunker
 from rag.ingest.discovery import SiteKind
 from rag.ingest.jobs import Jobs, Sites
+from rag.ingest.loader import Reader
 from rag.ingest.paste import find_urls
 from rag.ingest.pipeline import Ingestor
 from rag.ingest.readahead import READERS, Limits
 from rag.ingest.schedule import Schedules
-from rag.ingest.source_reading import Reader
 from rag.ingest.sources import RecordBounds, Source, example_sources, web_source
 from rag.reading.ocr import is_installed
 from rag.reading.parser import Parser

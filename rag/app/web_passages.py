@@ -12,11 +12,11 @@ from rag.app.models import Models
 from rag.dates import now
 from rag.errors import RagError
 from rag.ingest.chunking import Chunker
-from rag.ingest.source_reading import Reader
+from rag.ingest.loader import Reader
 from rag.ingest.sources import web_source
 from rag.retrieval.ensemble import Reading
 from rag.retrieval.ledger import best_of
-from rag.runs.kept import from_json
+from rag.runs.serialization import from_json
 from rag.types import Page, Passage
 from rag.web.search import WebSearch
 from rag.web.url_key import url_hash

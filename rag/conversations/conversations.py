@@ -16,7 +16,7 @@ from uuid import uuid4
 
 from rag.conversations.checkpoints import Checkpoints
 from rag.conversations.followups import Likely, propose
-from rag.conversations.liveness import Process
+from rag.conversations.heartbeat import Process
 from rag.errors import RagError
 from rag.ingest.paste import located_urls
 from rag.models.usage import Spent, sum_of
@@ -25,10 +25,10 @@ from rag.reasoning.history import MAX_STANDALONE, searched_with
 from rag.reasoning.questions import question_problem
 from rag.reasoning.reasoner import Reasoner
 from rag.retrieval.scoped_search import ScopedSearch
-from rag.runs.kept import answer_from, compress_searches, decompress_searches, from_json, to_json
 from rag.runs.options import Question
 from rag.runs.run import Hooks, Run
 from rag.runs.runs import FRESH, Resumed, Runs
+from rag.runs.serialization import answer_from, compress_searches, decompress_searches, from_json, to_json
 from rag.store.sql.conversation_table import Conversation, Turn, TurnState
 from rag.store.sql.database import Change, Database
 from rag.text import unmarked

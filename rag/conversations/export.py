@@ -19,7 +19,7 @@ from rag.conversations.trees import TreeNode, nodes_of
 from rag.dates import now
 from rag.errors import RagError
 from rag.locales import LANGUAGES, Language, say
-from rag.runs.kept import to_json
+from rag.runs.serialization import to_json
 from rag.store.sql.conversation_table import Conversation
 from rag.text import is_chinese, without_surrogates
 from rag.tools import use_line

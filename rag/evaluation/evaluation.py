@@ -17,14 +17,14 @@ from rag.evaluation import comparison
 from rag.evaluation.cases import Answered, Case, Format, write_cases
 from rag.evaluation.comparison import Compared, Figure, Pair
 from rag.evaluation.judge import ENOUGH, Agreement, Label, agreement, labels_of
-from rag.evaluation.making import Written, of_feedback, of_pages, of_written, opening
 from rag.evaluation.metrics import BY_JUDGE, METRICS, Timed, Tools, scores
 from rag.evaluation.runs import App, EvaluationRuns, RowView
 from rag.evaluation.sets import Sets
 from rag.evaluation.settings import Setting
 from rag.evaluation.support import passage_of
+from rag.evaluation.testset import Written, of_feedback, of_pages, of_written, opening
 from rag.prompts import requests
-from rag.runs.kept import from_json
+from rag.runs.serialization import from_json
 from rag.store.sql.conversation_table import ConversationTable
 from rag.store.sql.database import Database
 from rag.types import Answer, CheckedBy, Page, Verdict

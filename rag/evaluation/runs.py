@@ -16,13 +16,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from rag import __version__
-from rag.conversations.liveness import Process
+from rag.conversations.heartbeat import Process
 from rag.errors import RagError, StoreAwayError
 from rag.evaluation.cases import Case, case_of, row_of, version_of
 from rag.evaluation.metrics import Timed, Tools, scores
 from rag.evaluation.settings import Setting
-from rag.runs.kept import from_json, to_json
 from rag.runs.options import Question
+from rag.runs.serialization import from_json, to_json
 from rag.store.sql.database import Database
 from rag.store.sql.evaluation_table import KeptRow, KeptRun, RunState
 from rag.store.values import AWAY, patiently

@@ -8,8 +8,8 @@ from typing import Final
 
 from rag.graphs.answer.mode import LoopMode
 from rag.graphs.judge.mode import JudgeMode
+from rag.graphs.reports import RemoveMode, SaveMode
 from rag.graphs.research.mode import ResearchMode
-from rag.graphs.saving import RemoveMode, SaveMode
 from rag.graphs.summary.mode import SummaryMode
 from rag.graphs.tools.mode import ToolMode
 from rag.runs.run import Mode

@@ -32,8 +32,8 @@ from rag.reasoning.history import (
 )
 from rag.reasoning.questions import question_problem
 from rag.reasoning.reasoner import RESET
-from rag.runs.kept import NoticeRecord, ending, notice_of, passage_of, record, step_note
 from rag.runs.run import PreparedGraph, Run, saved_state
+from rag.runs.serialization import NoticeRecord, ending, notice_of, passage_of, record, step_note
 from rag.text import whole_sentences
 from rag.tracing import span
 from rag.types import Exchange, Notice, Outcome, because

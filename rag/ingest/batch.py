@@ -11,11 +11,11 @@ from functools import partial
 
 from rag.errors import RagError
 from rag.ingest.duplicates import MOST, Settling
-from rag.ingest.outcomes import failure, result, stored_result
+from rag.ingest.loader import Read
 from rag.ingest.pipeline import Ingestor, named
 from rag.ingest.readahead import Limits, ReadAhead, Taken
+from rag.ingest.results import failure, result, stored_result
 from rag.ingest.retry_policy import delay_before
-from rag.ingest.source_reading import Read
 from rag.ingest.sources import Source, unique_sources
 from rag.store.values import patience, patiently
 from rag.types import Decision, IngestResult, Notice, Page, Stage

@@ -19,7 +19,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import parse_qsl
 
-from rag.ingest.source_reading import OnStage, Read
+from rag.ingest.loader import OnStage, Read
 from rag.store.duplicates import THRESHOLD, Signature, likeness, sign
 from rag.types import Decision, Notice, Page, PageVersion
 from rag.web.guard import MAX_LENGTH

@@ -28,7 +28,8 @@ from rag.ingest.duplicates import (
     without_alias,
 )
 from rag.ingest.encode_chunks import ChunkEncoder, Prepared
-from rag.ingest.outcomes import (
+from rag.ingest.loader import OnStage, Read, Reader
+from rag.ingest.results import (
     duplicate_result,
     held_result,
     mark_checked,
@@ -38,7 +39,6 @@ from rag.ingest.outcomes import (
     result,
     still_there,
 )
-from rag.ingest.source_reading import OnStage, Read, Reader
 from rag.ingest.sources import Source
 from rag.models.embedding import EmbeddingModel
 from rag.models.engines import Together

@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 from rag.errors import IngestError
 from rag.ingest.archives import Member, folder_members, zip_members
-from rag.ingest.source_reading import Source
+from rag.ingest.loader import Source
 from rag.text import without_surrogates
 from rag.web.guard import MAX_LENGTH, is_web_address, shown
 from rag.web.media import ENDINGS, FILES, PICTURE

@@ -28,7 +28,7 @@ from rag.reasoning.history import call_for, exchanges_of, recalled
 from rag.reasoning.quotable import Quotable, quotables
 from rag.reasoning.reasoner import Reasoner
 from rag.retrieval.answerable import is_across
-from rag.retrieval.following import dense_query, term_weights
+from rag.retrieval.followup_query import dense_query, term_weights
 from rag.retrieval.page_names import named_whole
 from rag.text import is_chinese, split_sentences
 from rag.types import Passage

@@ -16,7 +16,7 @@ from uuid import uuid4
 from rag.checking.terms import read
 from rag.locales import say
 from rag.reasoning.questions import asks, is_about_conversation
-from rag.retrieval.following import TURNS
+from rag.retrieval.followup_query import TURNS
 from rag.text import estimate_tokens, first_sentence, is_chinese, unmarked
 from rag.types import Exchange, Notice, Step
 

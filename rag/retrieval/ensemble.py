@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from rag.models.sparse import SparseEncoder
 from rag.retrieval.context import assemble
-from rag.retrieval.following import term_weights
+from rag.retrieval.followup_query import term_weights
 from rag.retrieval.retriever import K, Retriever
 from rag.retrieval.spans import BUDGET
 from rag.types import Candidate, Page, Passage, Retrieval

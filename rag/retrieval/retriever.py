@@ -17,7 +17,7 @@ from rag.models.reranker import Reranker
 from rag.models.sparse import SparseEncoder
 from rag.retrieval.answerable import features_of, is_across, probability
 from rag.retrieval.context import Context, assemble, widened, with_parents
-from rag.retrieval.following import term_weights
+from rag.retrieval.followup_query import term_weights
 from rag.retrieval.ranking import mmr, pairwise_similarity
 from rag.retrieval.strategies import DEFAULT_STRATEGY, STRATEGIES, Engine, Expander, SearchRequest, Tuning
 from rag.store.values import Filters, Hit

@@ -27,8 +27,8 @@ from rag.reasoning.reasoner import Reasoner
 from rag.retrieval.answerable import SURE
 from rag.retrieval.context import joined
 from rag.retrieval.scoped_search import ScopedSearch
-from rag.runs.kept import citations_of, notice_of, passage_of, statements_of
 from rag.runs.options import Question, RunOptions
+from rag.runs.serialization import citations_of, notice_of, passage_of, statements_of
 from rag.store.sql.conversation_table import Change
 from rag.tracing import Span, Trace
 from rag.types import (

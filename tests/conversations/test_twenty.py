@@ -15,8 +15,8 @@ from rag.conversations.checkpoints import Checkpoints
 from rag.conversations.conversations import Conversations, TurnRequest
 from rag.graphs import MODES
 from rag.ingest.chunking import get_chunker
+from rag.ingest.loader import Read
 from rag.ingest.pipeline import Ingestor
-from rag.ingest.source_reading import Read
 from rag.ingest.sources import web_source
 from rag.models.sparse import SparseEncoder
 from rag.reading.parser import Parser

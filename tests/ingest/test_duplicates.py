@@ -18,8 +18,8 @@ from rag.ingest.duplicates import (
     independent_groups,
     twin_addresses,
 )
+from rag.ingest.loader import Read
 from rag.ingest.pipeline import Ingestor
-from rag.ingest.source_reading import Read
 from rag.ingest.sources import Source, file_sources, record_sources, web_source
 from rag.store.qdrant.library import Library, open_library
 from rag.store.values import NewChunks

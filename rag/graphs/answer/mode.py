@@ -8,9 +8,9 @@ from typing import Any, Final
 
 from rag.checking.citations import check
 from rag.reasoning.extractive import following
-from rag.runs.kept import citations_of, notice_of, statements_of
 from rag.runs.options import RunOptions
 from rag.runs.run import STOP_GRACE, GraphMode, Run, answer_of
+from rag.runs.serialization import citations_of, notice_of, statements_of
 from rag.text import whole_sentences
 from rag.types import Answer, Notice, Outcome, Passage
 

@@ -47,7 +47,7 @@ from rag.reasoning.history import RETRIEVE, call_for, exchanges_of, questions_be
 from rag.reasoning.questions import is_about_conversation, is_third_language, question_problem
 from rag.retrieval.answerable import ANSWERED, REFUSE
 from rag.retrieval.ledger import LEG
-from rag.runs.kept import notice_of, record, step_note
+from rag.runs.serialization import notice_of, record, step_note
 from rag.text import mended
 from rag.tracing import span
 from rag.types import Citation, Notice, Passage

@@ -19,8 +19,8 @@ from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.extractive import ExtractiveReasoner
 from rag.reasoning.history import SUMMARY_OF, Memory, exchanges_of, turns_of
 from rag.reasoning.reasoner import Reasoner
-from rag.runs.kept import NoticeRecord
 from rag.runs.options import RunOptions
+from rag.runs.serialization import NoticeRecord
 from rag.types import Passage, RunMode
 
 MAX_REWRITES = 3

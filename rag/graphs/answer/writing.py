@@ -21,7 +21,7 @@ from rag.reasoning.extractive import following
 from rag.reasoning.questions import is_third_language
 from rag.reasoning.reasoner import RESET, Reasoner
 from rag.retrieval.answerable import DOUBT, SURE
-from rag.runs.kept import notice_of, record
+from rag.runs.serialization import notice_of, record
 from rag.text import terms, unmarked
 from rag.types import Citation, Notice, Passage, because
 

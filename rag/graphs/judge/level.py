@@ -26,7 +26,7 @@ from rag.graphs.judge.state import (
     TreeContext,
 )
 from rag.reasoning.judge import Judgement
-from rag.runs.kept import passage_of, record, step_note
+from rag.runs.serialization import passage_of, record, step_note
 from rag.tracing import span
 from rag.types import Passage
 

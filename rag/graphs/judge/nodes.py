@@ -16,7 +16,7 @@ from rag.errors import ModelError
 from rag.graphs.common import Result, question_of, refusal, start_turn, usage_fields
 from rag.graphs.judge.state import NodeRecord, Status, TreeContext, TreeState, fresh
 from rag.graphs.judge.tree import answers, grow, next_levels, rows_of
-from rag.runs.kept import record, step_note
+from rag.runs.serialization import record, step_note
 from rag.store.sql.conversation_table import Change
 from rag.text import normal
 from rag.types import Notice

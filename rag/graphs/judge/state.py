@@ -21,8 +21,8 @@ from rag.models.usage import CallBudget
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.judge import JUDGED, ChatJudge, RuleJudge, Score
 from rag.reasoning.reasoner import Reasoner
-from rag.runs.kept import NoticeRecord, merge_readings, passage_of
 from rag.runs.options import RunOptions
+from rag.runs.serialization import NoticeRecord, merge_readings, passage_of
 from rag.store.sql.conversation_table import Change
 from rag.types import Passage
 

@@ -19,7 +19,7 @@ from rag.graphs.judge.tree import answers
 from rag.reasoning.hops import fitting, in_turns
 from rag.retrieval.answerable import DOUBT, REFUSE
 from rag.retrieval.context import touch
-from rag.runs.kept import ending, passage_of, step_note
+from rag.runs.serialization import ending, passage_of, step_note
 from rag.types import Notice, Passage
 
 _CUT: Final = frozenset(

@@ -18,7 +18,6 @@ from langgraph.types import Overwrite, interrupt
 from rag.dates import now
 from rag.errors import RagError
 from rag.graphs.common import Result, model_or_rules, question_of, refusal, start_turn, usage_fields
-from rag.graphs.research.changes import apply_changes, finish_is_wished
 from rag.graphs.research.limits import (
     CALLS_KEPT,
     deadline,
@@ -28,6 +27,7 @@ from rag.graphs.research.limits import (
     stagnation,
     time_left,
 )
+from rag.graphs.research.plan_edits import apply_changes, finish_is_wished
 from rag.graphs.research.state import (
     ENDED,
     AspectRecord,
@@ -46,7 +46,7 @@ from rag.reasoning.history import MAX_STANDALONE
 from rag.reasoning.research import Aspect, Choice, Progress, Query, Reading, SubQuestion, Task, Tool
 from rag.retrieval.answerable import DOUBT
 from rag.retrieval.ledger import LEG
-from rag.runs.kept import NoticeRecord, record, step_note
+from rag.runs.serialization import NoticeRecord, record, step_note
 from rag.store.sql.conversation_table import Change
 from rag.text import normal, question_language
 from rag.tracing import span

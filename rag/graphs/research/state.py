@@ -16,8 +16,8 @@ from rag.models.usage import CallBudget
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.research import AspectKind, Leg, RuleResearcher, Tool
 from rag.reasoning.research_chat import ChatResearcher
-from rag.runs.kept import NoticeRecord, merge_readings, passage_of
 from rag.runs.options import RunOptions
+from rag.runs.serialization import NoticeRecord, merge_readings, passage_of
 from rag.store.sql.conversation_table import Change
 from rag.types import Passage
 

@@ -21,7 +21,7 @@ from rag.retrieval.answerable import DOUBT, REFUSE
 from rag.retrieval.context import touch
 from rag.retrieval.ledger import LEG
 from rag.retrieval.spans import BUDGET
-from rag.runs.kept import ending, passage_of, record, step_note
+from rag.runs.serialization import ending, passage_of, record, step_note
 from rag.types import Notice, Passage
 
 _SOUND: Final = frozenset({"research_complete", "research_plan_done"})

@@ -25,7 +25,7 @@ from rag.graphs.summary.state import NoteInput, SummaryContext, SummaryState, fr
 from rag.prompts import requests
 from rag.reasoning.composing import tokens_of
 from rag.retrieval.page_names import names_alone
-from rag.runs.kept import ending, notice_of, passage_of, record, step_note
+from rag.runs.serialization import ending, notice_of, passage_of, record, step_note
 from rag.text import question_language
 from rag.types import Notice, Passage
 

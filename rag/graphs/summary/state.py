@@ -15,8 +15,8 @@ from rag.graphs.common import Conversing, blank_fields
 from rag.models.usage import CallBudget
 from rag.reasoning.chat import ChatReasoner
 from rag.retrieval.page_reader import PageReader
-from rag.runs.kept import NoticeRecord
 from rag.runs.options import Question, RunOptions
+from rag.runs.serialization import NoticeRecord
 from rag.types import Passage
 
 

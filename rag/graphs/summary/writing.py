@@ -19,8 +19,8 @@ from rag.graphs.summary.nodes import Running
 from rag.graphs.summary.state import PartRecord, SummaryContext, SummaryState
 from rag.prompts import requests
 from rag.reasoning.composing import fitted, notes_of
-from rag.runs.kept import passage_of, record, step_note
 from rag.runs.run import Run
+from rag.runs.serialization import passage_of, record, step_note
 from rag.text import question_language
 from rag.types import CheckedBy, Notice, Passage
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from rag.runs.kept import from_json
 from rag.runs.options import RunOptions
 from rag.runs.run import GraphMode, Run
+from rag.runs.serialization import from_json
 from rag.types import Answer, Notice, ToolUse
 
 

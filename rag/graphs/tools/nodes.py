@@ -24,7 +24,7 @@ from rag.prompts.requests import passage_block, quoted
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.questions import is_thanks
 from rag.retrieval.answerable import DOUBT, REFUSE
-from rag.runs.kept import notice_of, passage_of, record, step_note
+from rag.runs.serialization import notice_of, passage_of, record, step_note
 from rag.tools import OWN_WORDS, TOOLS
 from rag.tools.calculator import expression_of
 from rag.tools.tool import Result as ToolResult

@@ -14,8 +14,8 @@ from rag.models.usage import CallBudget
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.extractive import ExtractiveReasoner
 from rag.reasoning.reasoner import Reasoner
-from rag.runs.kept import NoticeRecord
 from rag.runs.options import RunOptions
+from rag.runs.serialization import NoticeRecord
 from rag.tools.tool import Work
 
 

@@ -13,8 +13,8 @@ from rag.ingest.discovery import SiteKind, SitePlan
 from rag.ingest.jobs.run import Pace
 from rag.ingest.jobs.steps import OpenIngestor, OpenSites, StepsOf, cancelled, left_out, new_items
 from rag.ingest.jobs.worker import Worker
-from rag.ingest.outcomes import result
 from rag.ingest.readahead import Limits
+from rag.ingest.results import result
 from rag.ingest.sources import BOUNDS, RecordBounds, Source
 from rag.reading.parser import READING
 from rag.store.sql.database import Database

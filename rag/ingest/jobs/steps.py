@@ -18,9 +18,9 @@ from rag.errors import IngestError, RagError, StoreError
 from rag.ingest.discovery import FoundPage, SitePlan
 from rag.ingest.duplicates import Settling
 from rag.ingest.jobs.sites import Sites, Walk
-from rag.ingest.outcomes import UNHEARD, failure, held_result, is_answer, result, stored_result
+from rag.ingest.loader import Read
 from rag.ingest.pipeline import Ingestor, named
-from rag.ingest.source_reading import Read
+from rag.ingest.results import UNHEARD, failure, held_result, is_answer, result, stored_result
 from rag.ingest.sources import RecordBounds, Source, sources_in, unique_sources, web_source
 from rag.reading.parser import READING
 from rag.store.sql.database import Database

@@ -14,9 +14,9 @@ from rag.errors import LibraryMovedError, RagError, StoreAwayError, StoreError
 from rag.ingest.duplicates import MOST
 from rag.ingest.jobs.run import FINDING, SILENT_AFTER, UNREACHED_AFTER, Pace, Run, host_of
 from rag.ingest.jobs.steps import Steps, told
+from rag.ingest.loader import Read
 from rag.ingest.readahead import Limits, ReadAhead, Taken
 from rag.ingest.retry_policy import delay_before
-from rag.ingest.source_reading import Read
 from rag.store.sql.database import Database
 from rag.store.sql.job_table import Job, JobItem
 from rag.store.values import patiently

@@ -13,7 +13,7 @@ from rag.errors import ModelError
 from rag.models.embedding import EmbeddingModel
 from rag.models.reranker import Reranker
 from rag.models.sparse import SparseEncoder
-from rag.retrieval.following import dense_query, sparse_query
+from rag.retrieval.followup_query import dense_query, sparse_query
 from rag.retrieval.ranking import weighted
 from rag.retrieval.spans import BUDGET
 from rag.store.values import RRF_K, Filters, Fusion, Hit, Legs, Query, reciprocal_rank_fusion

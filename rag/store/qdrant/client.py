@@ -21,7 +21,7 @@ from qdrant_client.qdrant_remote import QdrantRemote
 from rag.config import Settings
 from rag.errors import StoreAwayError, StoreError
 from rag.store.qdrant.edge.client import EdgeClient
-from rag.store.qdrant.outages import Outages
+from rag.store.qdrant.retry import Outages
 from rag.store.values import SCREEN, patience
 from rag.types import Notice
 

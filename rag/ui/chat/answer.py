@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from rag.graphs.saving import removal, saving
+from rag.graphs.reports import removal, saving
 from rag.locales import say
 from rag.retrieval.ledger import LEG
 from rag.tools import use_line

@@ -9,8 +9,8 @@ import streamlit as st
 
 from rag.errors import RagError
 from rag.locales import say
-from rag.runs.kept import answer_from, notice_of
 from rag.runs.options import Question
+from rag.runs.serialization import answer_from, notice_of
 from rag.store.values import Filters
 from rag.types import Answer, Page
 from rag.ui.kit.escape import escape_line

@@ -8,9 +8,9 @@ import pytest
 
 from rag.errors import FetchError
 from rag.ingest.jobs import Jobs, JobView
-from rag.ingest.outcomes import PATIENCE
+from rag.ingest.loader import Read
 from rag.ingest.pipeline import Ingestor
-from rag.ingest.source_reading import Read
+from rag.ingest.results import PATIENCE
 from rag.ingest.sources import Source, file_sources, web_source
 from rag.store.sql.database import Database
 from tests.ingest.jobs.conftest import MakeJobs, finished, reasons, statuses

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from rag.evaluation.cases import Case
-from rag.evaluation.making import Written, of_feedback, of_pages, of_written, opening
+from rag.evaluation.testset import Written, of_feedback, of_pages, of_written, opening
 from rag.types import Page
 
 BRIDGE = """# Bridges

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from rag.conversations.liveness import SILENCE, Process
+from rag.conversations.heartbeat import SILENCE, Process
 
 
 def test_a_silent_process_is_dead() -> None:

@@ -9,8 +9,8 @@ import pytest
 
 from rag.errors import FetchError, IngestError
 from rag.ingest.diff import page_diff
-from rag.ingest.outcomes import PATIENCE, due, mark_missing
 from rag.ingest.pipeline import Ingestor
+from rag.ingest.results import PATIENCE, due, mark_missing
 from rag.ingest.sources import web_source
 from rag.locales import say
 from rag.reading.parser import READING

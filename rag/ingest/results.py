@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from rag.dates import now
 from rag.errors import IngestError, RagError
 from rag.ingest.duplicates import Duplicate
-from rag.ingest.source_reading import Read
+from rag.ingest.loader import Read
 from rag.ingest.sources import Source
 from rag.locales import say
 from rag.store.duplicates import joined_aliases
