@@ -47,7 +47,7 @@ def test_an_address_alone_is_saved_and_the_turn_tells_of_it(app: App, page_serve
     assert (turn.answer.mode, turn.answer.outcome, turn.answer.text) == (
         "save",
         "conversation",
-        "Added 1 of 1 source.",
+        "Added 1 page.",
     )
     assert (turn.route["route"], turn.route["by"], len(turn.route["saved"])) == ("save", "rules", 1)
 

@@ -146,7 +146,10 @@ def _with_ends(text: str, spans: list[tuple[int, int]]) -> list[tuple[int, int]]
 
 
 def repeated(stated: Sequence[Stated]) -> list[tuple[int, int]]:
-    """Where a sentence stands word for word once more, as small models write it; the first that cites stays."""
+    """Find sentences that stand word for word once more, as small models write them; the first that cites stays.
+
+    A repetition that cites another passage stays too: another page says the same.
+    """
     kept: dict[str, Stated] = {}
     spans = []
     for one in stated:
@@ -154,9 +157,10 @@ def repeated(stated: Sequence[Stated]) -> list[tuple[int, int]]:
         if not (one.checked or one.excused) or one.bare.startswith(("|", "#")) or weigh(said) < _SHORTEST_REPEATED:
             continue
         other = kept.setdefault(said, one)
-        if other is not one:
-            kept[said], again = (one, other) if one.marks and not other.marks else (other, one)
-            spans.append((again.start, again.stop))
+        if other is one or (other.marks and set(one.marks) - set(other.marks)):
+            continue
+        kept[said], again = (one, other) if one.marks and not other.marks else (other, one)
+        spans.append((again.start, again.stop))
     return spans
 
 

@@ -228,7 +228,7 @@ def _ensure_tables(connection: psycopg.Connection[dict[str, Any]], name: str) ->
 def tables() -> str:
     """The tables in Postgres's words: in the order of bytes, as SQLite sorts, and with the order of their rows."""
     text = re.sub(r"\bTEXT\b", 'TEXT COLLATE "C"', TABLES.read_text("utf-8"))
-    return re.sub(r"(CREATE TABLE .*\()", r"\1 rowid BIGINT GENERATED ALWAYS AS IDENTITY,", text)
+    return re.sub(r"(?m)^(CREATE TABLE [^(\n]*\()", r"\1 rowid BIGINT GENERATED ALWAYS AS IDENTITY,", text)
 
 
 def name_of(url: str) -> str:
