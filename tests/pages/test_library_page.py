@@ -307,7 +307,7 @@ def test_a_library_is_renamed(open_page: Open, app: FakeApp, language: str) -> N
     page = open_page("library", language)
     page.text_input(key="rename-title-main").set_value("Our Wiki")
     page.button(key="library-rename").click().run()
-    assert page.selectbox(key="library-picker").options == ["Our Wiki"]
+    assert page.selectbox(key="library-picker-main").options == ["Our Wiki"]
     assert "library-remove" not in {button.key for button in page.button}
 
 
@@ -320,10 +320,10 @@ def test_a_library_is_removed_after_a_question_and_brought_back(open_page: Open,
     page.button(key="library-remove").click()
     page.button(key="library-remove-go").click().run()
     assert not app.libraries.has(name)
-    assert page.selectbox(key="library-picker").options == ["main"]
+    assert page.selectbox(key="library-picker-main").options == ["main"]
     assert label("library_removed_done", language, title="My Notes") in [toast.value for toast in page.toast]
     page.button(key=f"restore-{name}").click().run()
-    assert page.selectbox(key="library-picker").value == name
+    assert page.selectbox(key=f"library-picker-{name}").value == name
     assert app.libraries.title(name) == "My Notes"
 
 
@@ -333,7 +333,7 @@ def test_a_link_to_a_removed_library_says_that_it_can_be_brought_back(
     name = app.libraries.create("My Notes")
     app.remove_library(name)
     page = open_page("library", language, library=name)
-    assert "My Notes" in words(page) and page.selectbox(key="library-picker").value == "main"
+    assert "My Notes" in words(page) and page.selectbox(key="library-picker-main").value == "main"
     assert page.button(key=f"restore-{name}")
 
 

@@ -135,5 +135,5 @@ def test_another_library_has_its_own_filters(open_page: Open, app: FakeApp) -> N
     page = choosing(open_page("search"))
     page.multiselect(key="filter-languages").set_value(["en"])
     assert choosing(page).session_state["pagelight"].scope.confines == 1
-    page.selectbox(key="library-picker").set_value("second").run()
+    page.selectbox(key="library-picker-main").set_value("second").run()
     assert page.session_state["pagelight"].scope.confines == 0

@@ -53,18 +53,20 @@ def draw_picker(app: App, language: Language) -> None:
     """The libraries to choose from, and the button that makes another."""
     current = current_library(app)
     titles = {info.name: info.shown for info in app.libraries.infos()}
-    st.session_state["library-picker"] = current
+    titles.setdefault(current, current)  # one that the engine, while away, does not list
+    # With another library open both fields are others: a click that was on its way changes nothing in the new ones.
+    picker = f"library-picker-{current}"
     st.selectbox(
         label("library", language),
         list(titles),
-        key="library-picker",
+        list(titles).index(current),
+        key=picker,
         format_func=lambda name: titles.get(name, name),
         help=label("library_help", language),
-        on_change=lambda: use_library(st.session_state["library-picker"]),
+        on_change=lambda: use_library(st.session_state[picker]),
     )
     set_param("library", "" if current == app.settings.rag_library else current)
     with (
-        # With another library open it is another popover, which is shut.
         st.popover(label("library_new", language), icon=":material/add:", type="tertiary", key=f"new-beside-{current}"),
         st.form(f"library-new-{current}", border=False),
     ):
