@@ -17,6 +17,7 @@ from rag.ingest.paste import find_urls
 from rag.ingest.pipeline import Ingestor
 from rag.ingest.readahead import READERS, Limits
 from rag.ingest.schedule import Schedules
+from rag.ingest.shared_gates import SharedHostGates
 from rag.ingest.sources import RecordBounds, Source, example_sources, web_source
 from rag.reading.ocr import is_installed
 from rag.reading.parser import Parser
@@ -33,6 +34,7 @@ class Imports:
         self._settings = settings
         self._libraries = libraries
         self._models = models
+        self._hosts = database.hosts if database.postgres else None
         self.web_search = web_search(settings)
         limits, bounds = _limits(settings.fetch_per_host), record_bounds(settings)
         most = settings.jobs_per_person
@@ -126,7 +128,8 @@ class Imports:
     @cached_property
     def _fetcher(self) -> Fetcher:
         settings = self._settings
-        gates = HostGates(settings.fetch_per_host, settings.fetch_delay)
+        limit, delay = settings.fetch_per_host, settings.fetch_delay
+        gates = SharedHostGates(self._hosts, limit, delay) if self._hosts else HostGates(limit, delay)
         return Fetcher(settings.fetch_allow_private_hosts, deadline=settings.fetch_timeout, gates=gates)
 
     @cached_property

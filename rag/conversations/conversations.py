@@ -16,10 +16,10 @@ from uuid import uuid4
 
 from rag.conversations.checkpoints import Checkpoints
 from rag.conversations.followups import Likely, propose
-from rag.conversations.heartbeat import Process
 from rag.errors import RagError
 from rag.ingest.paste import located_urls
 from rag.models.usage import Spent, sum_of
+from rag.process import Process
 from rag.reasoning.extractive import ExtractiveReasoner
 from rag.reasoning.history import MAX_STANDALONE, searched_with
 from rag.reasoning.questions import question_problem

@@ -16,11 +16,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from rag import __version__
-from rag.conversations.heartbeat import Process
 from rag.errors import RagError, StoreAwayError
 from rag.evaluation.cases import Case, case_of, row_of, version_of
 from rag.evaluation.metrics import Timed, Tools, scores
 from rag.evaluation.settings import Setting
+from rag.process import Process
 from rag.runs.options import Question
 from rag.runs.serialization import from_json, to_json
 from rag.store.sql.database import Database

@@ -46,7 +46,7 @@ class HostGates:
         self._delay = delay
         self._gates: dict[Host, _Gate] = {}
         self._lock = threading.Lock()
-        self._closed = False
+        self.is_closed = False
 
     @contextmanager
     def enter(
@@ -60,7 +60,7 @@ class HostGates:
         began = time.monotonic()
         gate = self._gate(host)
         try:
-            gate.wait_turn(url, lambda: self._closed or stopped(), free=redirected)
+            gate.wait_turn(url, lambda: self.is_closed or stopped(), free=redirected)
             try:
                 yield time.monotonic() - began
             finally:
@@ -74,6 +74,11 @@ class HostGates:
         with self._used(host) as gate:
             gate.delay = max(gate.delay, min(delay, MAX_DELAY))
 
+    def delay_of(self, host: Host) -> float:
+        """Seconds between two requests to `host`."""
+        with self._used(host) as gate:
+            return gate.delay
+
     def pause(self, host: Host, seconds: float) -> None:
         """Start no request to `host` for `seconds`, at most MAX_PAUSE: it said that it has too much to do."""
         with self._used(host) as gate:
@@ -81,7 +86,7 @@ class HostGates:
 
     def close(self) -> None:
         """Turn away whoever still waits."""
-        self._closed = True
+        self.is_closed = True
         with self._lock:
             gates = list(self._gates.values())
         for gate in gates:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -156,11 +158,21 @@ def test_hours_have_bounds(schedules: Schedules, hours: int) -> None:
         schedules.set("main", every_hours=hours)
 
 
-def test_two_processes_start_it_once(database: Database, recorder: Recorder, clock: Clock) -> None:
-    first, second = (Schedules(database, recorder, clock) for _ in range(2))
-    first.set("main", every_hours=1)
-    clock.pass_hours(1)
-    assert len(first.start_due() + second.start_due()) == 1
+def test_five_replicas_start_it_once(place: Path | str, clock: Clock) -> None:
+    with ExitStack() as stack:
+        databases = [stack.enter_context(closing(Database(place))) for _ in range(5)]
+        replicas = [Schedules(one, Recorder(one), clock) for one in databases]
+        replicas[0].set("main", every_hours=24)
+        clock.pass_hours(25)
+        together = threading.Barrier(len(replicas))
+
+        def start(replica: Schedules) -> list[str]:
+            together.wait()
+            return replica.start_due()
+
+        with ThreadPoolExecutor(len(replicas)) as pool:
+            started = [job for jobs in pool.map(start, replicas) for job in jobs]
+        assert [job.id for job in databases[0].jobs.jobs("main")] == started and len(started) == 1
 
 
 def test_the_thread_starts_what_came_due_meanwhile_and_hears_of_new_ones(

@@ -43,7 +43,8 @@ def columns(place: Path | str) -> dict[str, set[str]]:
 def test_every_table_has_library_and_owner(database: Database, place: Path | str) -> None:
     tables = columns(place)
     assert {"jobs", "job_items", "schedules", "conversations", "turns", "feedback"} <= set(tables)
-    everybodys = {"summaries": {"owner"}, "pagelight_version": {"library", "owner"}}
+    neither = {"library", "owner"}
+    everybodys = {"summaries": {"owner"}, "pagelight_version": neither, "host_slots": neither}
     for table, names in tables.items():
         assert {"library", "owner"} - names <= everybodys.get(table, set())
 
@@ -128,11 +129,23 @@ def test_six_processes_may_open_an_empty_database_at_once(tmp_path: Path, postgr
             database.close()
 
 
-@pytest.mark.parametrize(("version", "said"), [(VERSION + 1, "newer version"), (VERSION - 1, "older version")])
-def test_a_database_of_another_version_is_left_alone(
-    database: Database, place: Path | str, version: int, said: str
-) -> None:
+def test_tables_of_the_version_before_are_changed(database: Database, place: Path | str) -> None:
+    job_id = database.jobs.create("main", "li", [NewItem("a")])
+    with database.transaction() as db:
+        db.execute("DROP TABLE host_slots")
+        for column in ("worker", "token", "lease_until"):
+            db.execute(f"ALTER TABLE jobs DROP COLUMN {column}")
     database.close()
+    _set_version(place, 12)
+    for _ in range(2):
+        database = Database(place)
+        assert [job.id for job in database.jobs.jobs("main")] == [job_id]
+        assert database.hosts.take("a:80", 9, 0.0) is not None
+        assert database.jobs.lease("a", bool) == {job_id: 1}
+        database.close()
+
+
+def _set_version(place: Path | str, version: int) -> None:
     if isinstance(place, str):
         with psycopg.connect(place) as connection:
             connection.execute("UPDATE pagelight_version SET version = %s", (version,))
@@ -140,6 +153,14 @@ def test_a_database_of_another_version_is_left_alone(
         file = sqlite3.connect(place)
         file.execute(f"PRAGMA user_version = {version}")
         file.close()
+
+
+@pytest.mark.parametrize(("version", "said"), [(VERSION + 1, "newer version"), (11, "older version")])
+def test_a_database_of_another_version_is_left_alone(
+    database: Database, place: Path | str, version: int, said: str
+) -> None:
+    database.close()
+    _set_version(place, version)
     with pytest.raises(StoreError, match=said):
         Database(place)
 

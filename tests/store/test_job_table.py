@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
@@ -15,6 +16,10 @@ from rag.types import IngestResult, Notice
 ADDED = IngestResult("s", "https://a.example/1", "h1", "added", "page_added", "Added.", 3, 1.5, {"chunks": 3})
 FAILED = replace(ADDED, status="failed", reason="timeout", params={"s": 30})
 HELD = replace(ADDED, status="held", reason="gate_short", preview="So short.", choices=("add_anyway", "skip"))
+
+
+def alive(worker: str) -> bool:
+    return bool(worker)
 
 
 def skipped(item: JobItem) -> IngestResult:
@@ -166,7 +171,8 @@ def test_jobs_are_listed_by_library_and_running_ones_found(database: Database) -
     assert [job.id for job in database.jobs.jobs("main", limit=3)] == ids[:1:-1]
     assert [job.id for job in database.jobs.jobs("main", limit=3, offset=3)] == ids[1::-1]
     assert [job.id for job in database.jobs.jobs("other")] == [other]
-    assert database.jobs.running() == [ids[1], ids[3], other]
+    assert database.jobs.any_running()
+    assert list(database.jobs.lease("a", alive)) == [ids[1], ids[3], other]
 
 
 def test_a_state_that_does_not_exist_is_refused(database: Database) -> None:
@@ -215,3 +221,49 @@ def test_cancelled_jobs_with_open_items_are_found(database: Database) -> None:
     for job_id in ids[:2]:
         database.jobs.set_state(job_id, "cancelled")
     assert database.jobs.cut_off() == [ids[1]]
+
+
+def test_a_running_job_has_one_worker(database: Database) -> None:
+    job_id = database.jobs.create("main", "")
+    assert database.jobs.lease("a", alive) == {job_id: 1} == database.jobs.lease("a", alive)
+    assert database.jobs.lease("b", alive) == {}
+    database.jobs.release("a")
+    assert database.jobs.lease("b", alive) == {job_id: 2}
+    assert not database.jobs.holds(job_id, 1) and database.jobs.holds(job_id, 2)
+
+
+def test_a_job_is_taken_over_at_the_end_of_its_lease_and_no_sooner(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(job_table, "LEASE", 0.0)
+    job_id = database.jobs.create("main", "")
+    assert database.jobs.lease("slow", alive) == {job_id: 1}
+    monkeypatch.setattr(job_table, "LEASE", 30.0)
+    database.jobs.renew("slow")
+    assert database.jobs.lease("other", alive) == {}
+    monkeypatch.setattr(job_table, "LEASE", -1.0)
+    database.jobs.renew("slow")
+    assert database.jobs.lease("slow", alive) == {job_id: 1}  # nobody took it
+    assert database.jobs.lease("other", alive) == {job_id: 2}
+    assert database.jobs.lease("slow", lambda worker: True) == {job_id: 3}
+
+
+def test_a_worker_that_is_known_to_be_gone_loses_its_jobs_at_once(database: Database) -> None:
+    job_id = database.jobs.create("main", "")
+    assert database.jobs.lease("gone", alive) == {job_id: 1}
+    assert database.jobs.lease("b", lambda worker: worker != "gone") == {job_id: 2}
+
+
+def test_one_of_many_workers_takes_a_job(database: Database) -> None:
+    ids = [database.jobs.create("main", "") for _ in range(5)]
+    with ThreadPoolExecutor(8) as pool:
+        taken = [*pool.map(lambda n: database.jobs.lease(f"w{n}", alive), range(8))]
+    assert sorted(job_id for leases in taken for job_id in leases) == sorted(ids)
+    assert {token for leases in taken for token in leases.values()} == {1}
+
+
+def test_a_paused_or_finished_job_is_not_taken(database: Database) -> None:
+    ids = [database.jobs.create("main", "") for _ in range(2)]
+    database.jobs.set_state(ids[0], "paused")
+    database.jobs.set_state(ids[1], "done")
+    assert database.jobs.lease("a", alive) == {} and not database.jobs.any_running()

@@ -14,6 +14,8 @@ once it has taken in a page, and "done".
 from __future__ import annotations
 
 import hashlib
+import os
+import signal
 import threading
 import time
 from collections import Counter
@@ -42,9 +44,15 @@ _DEADLINE = 2.0
 class ImportProcess:
     """The process, from its start to the end of the `with` block."""
 
-    def __init__(self, folder: Path, site: SiteServer, url: str = "") -> None:
-        """`url` is that of a server for the library, which lies in `folder` else."""
-        self._process, self._heard = begun(_run, folder, *site.pair, 10 * len(site.expected), url)
+    def __init__(
+        self, folder: Path, site: SiteServer, url: str = "", place: Path | str = "", lease: float = 30.0
+    ) -> None:
+        """`url` is that of a server for the library, `place` where the jobs are; both are in `folder` without them.
+
+        `lease` is the time in seconds after which others take its jobs.
+        """
+        where = place or folder / "app.sqlite3"
+        self._process, self._heard = begun(_run, folder, *site.pair, 10 * len(site.expected), url, where, lease)
         self._says("begun")
 
     def __enter__(self) -> Self:
@@ -65,6 +73,15 @@ class ImportProcess:
             return False
         self._process.kill()
         return True
+
+    def stop(self) -> None:
+        """Let it do nothing until `go_on`."""
+        if self._process.pid is not None and self._process.exitcode is None:
+            os.kill(self._process.pid, signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        if self._process.pid is not None and self._process.exitcode is None:
+            os.kill(self._process.pid, signal.SIGCONT)
 
     def wait(self) -> float:
         """Until it is done by itself; returns the seconds since it took in its first page."""
@@ -130,9 +147,9 @@ def stored(folder: Path, url: str = "") -> Stored:
         client.close()
 
 
-def items(folder: Path) -> list[JobItem]:
-    """The items of the one job in `folder`."""
-    database = Database(folder / "app.sqlite3")
+def items(folder: Path, place: Path | str = "") -> list[JobItem]:
+    """The items of the one job in `folder`, or at `place`."""
+    database = Database(place or folder / "app.sqlite3")
     try:
         jobs = database.jobs.jobs("main")
         return database.items.items(jobs[0].id) if jobs else []
@@ -162,19 +179,23 @@ def digest(one: Stored) -> str:
     return hashlib.sha256(repr((sorted(one.pages.items()), sorted(one.chunks.items()))).encode()).hexdigest()[:16]
 
 
-def _run(folder: Path, host: str, port: int, pages: int, url: str, tells: Connection) -> None:
+def _run(
+    folder: Path, host: str, port: int, pages: int, url: str, place: Path | str, lease: float, tells: Connection
+) -> None:
     from rag.ingest import retry_policy
     from rag.ingest.chunking import get_chunker
-    from rag.ingest.jobs import Jobs, Sites
+    from rag.ingest.jobs import Jobs, Sites, worker
     from rag.ingest.pipeline import Ingestor
     from rag.models.sparse import SparseEncoder
     from rag.reading.parser import Parser
+    from rag.store.sql import job_table
     from rag.web.connections import HostGates
     from rag.web.fetch import Fetcher
 
     retry_policy._DELAYS = (0.05, 0.1)
+    job_table.LEASE, worker.RENEW_SECONDS = lease, lease / 6  # type: ignore[misc]
     tells.send("begun")
-    model, database = HashedModel(), Database(folder / "app.sqlite3")
+    model, database = HashedModel(), Database(place)
     client = connect(load_settings(None, rag_data_dir=folder, qdrant_url=url))
     fetcher, parser = Fetcher([(host, port)], deadline=_DEADLINE, gates=HostGates(4, 0.0)), Parser()
     sites = Sites(fetcher, parser)

@@ -24,10 +24,16 @@ _FEWEST = 3
 
 
 class Run:
-    """`held` are the positions that are begun or wait for another try; they are not begun again."""
+    """`held` are the positions that are begun or wait for another try; they are not begun again.
 
-    def __init__(self, job_id: str, steps: Steps, items: ItemTable) -> None:
+    `token` is that of the lease on the job. `turn` grows with each item that is begun.
+    """
+
+    def __init__(self, job_id: str, token: int, steps: Steps, items: ItemTable) -> None:
         self.job_id = job_id
+        self.token = token
+        self.turn = 0
+        self.owner = steps.job.owner
         self.steps = steps
         self.held: set[int] = set()
         self.store_faults = 0

@@ -65,11 +65,11 @@ class Jobs:
         return theirs
 
     def start(self) -> None:
-        """Take up what an earlier process left unfinished."""
-        for job_id in self._jobs.cut_off():
-            self._items.skip_open(job_id, cancelled)
-        if self._jobs.running():
+        """Take up what an earlier process left unfinished, and from now on what another leaves."""
+        self._worker.end_cancelled()
+        if self._jobs.any_running():
             self._worker.wake()
+        self._worker.start()
 
     def close(self) -> None:
         """Stop after the page in hand; unfinished jobs go on at the next start."""

@@ -1,24 +1,27 @@
-"""The thread that works on the jobs: it has pages read and prepared ahead, and takes them in one after another."""
+"""The thread that works on the jobs: it has pages read and prepared ahead, and takes them in one after another.
+
+Of several processes with one database, each job has one that works on it, by a lease that a second thread renews.
+"""
 
 from __future__ import annotations
 
 import logging
 import threading
 import time
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 
 from rag.errors import LibraryMovedError, RagError, StoreAwayError, StoreError
 from rag.ingest.duplicates import MOST
 from rag.ingest.jobs.run import FINDING, SILENT_AFTER, UNREACHED_AFTER, Pace, Run, host_of
-from rag.ingest.jobs.steps import Steps, told
+from rag.ingest.jobs.steps import Steps, cancelled, told
 from rag.ingest.loader import Read
 from rag.ingest.readahead import Limits, ReadAhead, Taken
 from rag.ingest.retry_policy import delay_before
+from rag.process import Process
 from rag.store.sql.database import Database
-from rag.store.sql.job_table import Job, JobItem
+from rag.store.sql.job_table import Discovery, Job, JobItem
 from rag.store.values import patiently
 from rag.types import IngestResult, Notice, because
 
@@ -28,10 +31,14 @@ Outcome = Read | IngestResult | int
 _CLOSING_SECONDS = 10.0
 _AFTER_A_FAULT = 5.0
 _STORE_FAULTS = 3
+RENEW_SECONDS = 5.0
 
 
 class Worker:
-    """Works on every job that the database calls running, in turns of one page; the database is its only list."""
+    """Works on every running job that no other process has, in turns of one page; the database is its only list.
+
+    Of the people whose jobs these are, each has a turn, however many jobs they have.
+    """
 
     def __init__(
         self, database: Database, open_steps: Callable[[Job], Steps], pace: Pace, limits: Limits | None = None
@@ -43,34 +50,55 @@ class Worker:
         self._open_steps = open_steps
         self._pace = pace
         self._ahead: ReadAhead[Outcome] = ReadAhead(limits, _size)
+        self._process = Process()
         self._runs: dict[str, Run] = {}
-        self._order: deque[str] = deque()
+        self._turns: dict[str, int] = {}  # of each person
         self._in_hand: tuple[str, set[int]] = "", set()
         self._turn = threading.Lock()
         self._starting = threading.Lock()
         self._closed = threading.Event()
         self._thread = threading.Thread(target=self._work, name="imports", daemon=True)
+        self._renewing = threading.Thread(target=self._renew, name="leases", daemon=True)
+
+    def start(self) -> None:
+        """Look every few seconds for jobs that another process left."""
+        with self._starting:
+            if self._renewing.ident is None and not self._closed.is_set():
+                self._renewing.start()
 
     def wake(self) -> None:
-        """Look at the database: there is a new job, or another state of one. Starts the thread if need be."""
+        """Look at the database: there is a new job, or another state of one. Starts the threads if need be."""
+        self.start()
         with self._starting:
             if self._thread.ident is None and not self._closed.is_set():
                 self._thread.start()
         self._ahead.wake()
 
     def close(self) -> None:
-        """Stop after the page in hand."""
+        """Stop after the page in hand, and leave the jobs to others."""
         self._closed.set()
         self._ahead.close()
         if self._thread.is_alive() and threading.current_thread() is not self._thread:
             self._thread.join(_CLOSING_SECONDS)
+        if self._renewing.is_alive():
+            self._renewing.join(_CLOSING_SECONDS)
+            with suppress(StoreError):
+                self._jobs.release(self._process.name)
 
     @contextmanager
     def between_pages(self, job_id: str) -> Iterator[set[int]]:
-        """Hold off the next pages; yields the positions of the job's pages in hand."""
+        """Hold off the next pages; yields the positions of the job's pages in hand, in another process those begun."""
         with self._turn:
             in_hand, positions = self._in_hand
-            yield positions if in_hand == job_id else set()
+            if job_id not in self._runs:
+                yield {item.position for item in self._items.current(job_id)}
+            else:
+                yield positions if in_hand == job_id else set()
+
+    def end_cancelled(self) -> None:
+        """Give what was under way when its job was cancelled a result, once nobody works on it."""
+        for job_id in self._jobs.cut_off():
+            self._items.skip_open(job_id, cancelled)
 
     def _work(self) -> None:
         while not self._closed.is_set():
@@ -84,13 +112,26 @@ class Worker:
                     self._closed.wait(_AFTER_A_FAULT)
                     self._start_over()
 
+    def _renew(self) -> None:
+        while not self._closed.wait(RENEW_SECONDS):
+            try:
+                self._jobs.renew(self._process.name)
+                self.end_cancelled()
+                if self._jobs.any_running():
+                    self.wake()  # one that was left, or whose state another process changed
+            except StoreError as error:
+                log.info("leases: %s", error)
+
+    def _leased(self) -> dict[str, int]:
+        return self._jobs.lease(self._process.name, lambda name: self._process.may_be_alive(name, time.time()))
+
     def _step(self) -> None:
-        for job_id in self._jobs.running():
+        for job_id, token in self._leased().items():
             if job_id not in self._runs:
-                self._open(job_id)
-        running = frozenset(self._jobs.running())  # to open one may have taken long
-        for job_id in [*self._runs]:
-            self._retire(job_id, job_id in running)
+                self._open(job_id, token)
+        running = self._leased()  # to open one may have taken long
+        for job_id, run in [*self._runs.items()]:
+            self._retire(job_id, running.get(job_id) == run.token)
         now = time.monotonic()
         self._begin(running, now)
         taken = self._ahead.take(self._patience(now))
@@ -103,7 +144,7 @@ class Worker:
 
     # Jobs begin and end
 
-    def _open(self, job_id: str) -> None:
+    def _open(self, job_id: str, token: int) -> None:
         job = self._jobs.job(job_id)
         if job is None:
             return
@@ -113,19 +154,18 @@ class Worker:
         except StoreAwayError:
             return  # the program ends; else it is opened with the next look
         except RagError as error:
-            self._fail(job_id, error.notice)
+            self._fail(job_id, token, error.notice)
         except Exception:  # a fault of ours ends this job, not the others
             log.exception("import %s cannot begin", job_id)
-            self._fail(job_id, Notice("unexpected"))
+            self._fail(job_id, token, Notice("unexpected"))
         else:
-            self._runs[job_id] = Run(job_id, steps, self._items)
-            self._order.append(job_id)
+            self._runs[job_id] = Run(job_id, token, steps, self._items)
             self._pace.begin(job_id)
 
-    def _fail(self, job_id: str, notice: Notice) -> None:
+    def _fail(self, job_id: str, token: int, notice: Notice) -> None:
         """End a job that cannot begin: each item fails with the reason."""
         with self._turn, self._database.transaction(alone=job_id):
-            if not self._jobs.set_state(job_id, "done", notice, of=["running"]):
+            if not self._jobs.holds(job_id, token) or not self._jobs.set_state(job_id, "done", notice, of=["running"]):
                 return
             self._items.skip_open(job_id, partial(told, notice=notice))
             job = self._jobs.job(job_id)
@@ -133,7 +173,7 @@ class Worker:
                 self._jobs.set_discovery(job_id, "failed", notice)
 
     def _retire(self, job_id: str, is_running: bool) -> None:
-        """Let go of a job that is done, paused, cancelled or deleted, once nothing of it is under way."""
+        """Let go of a job that is done, paused, cancelled, deleted or another's, once nothing of it is under way."""
         run = self._runs[job_id]
         if is_running:
             if not run.is_idle():
@@ -147,25 +187,24 @@ class Worker:
                 run.release(position)
         if not run.held:
             del self._runs[job_id]
-            self._order.remove(job_id)
             self._pace.forget(job_id)
+            self._jobs.release(self._process.name, job_id)
 
     def _start_over(self) -> None:
         """Forget what was under way: the database knows what is left to do."""
-        for job_id in self._order:
+        for job_id in self._runs:
             self._ahead.drop(job_id)
         self._runs.clear()
-        self._order.clear()
 
     # Reading
 
-    def _begin(self, running: frozenset[str], now: float) -> None:
-        """Begin to read, one page of each job in turn, while there is room; whose turn it is is kept."""
+    def _begin(self, running: Mapping[str, int], now: float) -> None:
+        """Begin to read, one page of each person's jobs in turn, while there is room."""
         while self._ahead.has_room():
-            for _ in range(len(self._order)):
-                job_id = self._order[0]
-                self._order.rotate(-1)
-                if job_id in running and self._begin_one(self._runs[job_id], now):
+            runs = sorted(self._runs.values(), key=lambda run: (self._turns.get(run.owner, 0), run.turn))
+            for run in runs:
+                if running.get(run.job_id) == run.token and self._begin_one(run, now):
+                    run.turn = self._turns[run.owner] = 1 + max(self._turns.values(), default=0)
                     break
             else:
                 return
@@ -211,7 +250,8 @@ class Worker:
         try:
             rows = self._results(run, items)
             with self._database.transaction():
-                for position, row in rows.items():
+                is_ours = self._jobs.holds(job_id, run.token)
+                for position, row in rows.items() if is_ours else ():
                     self._items.finish(job_id, position, row)
             for position in rows:
                 self._pace.note(job_id)
@@ -302,34 +342,43 @@ class Worker:
         error = taken.error or (taken.value.error if isinstance(taken.value, Read) else None)
         run.note(host, taken.position, timed_out=isinstance(error, RagError) and error.code == "timeout")
         if run.is_silent(host):
-            others = {one.position for one in self._items.open(run.job_id) if host_of(one) != host}
             notice = Notice("host_silent", {"host": host, "count": SILENT_AFTER})
-            self._items.skip_open(run.job_id, partial(told, notice=notice), others | run.held)
+            with self._database.transaction(alone=run.job_id):
+                if self._jobs.holds(run.job_id, run.token):
+                    others = {one.position for one in self._items.open(run.job_id) if host_of(one) != host}
+                    self._items.skip_open(run.job_id, partial(told, notice=notice), others | run.held)
             run.look_anew()
         if run.is_cut_off():
-            notice = Notice("timeouts_stopped_job", {"count": UNREACHED_AFTER})
-            self._jobs.set_state(run.job_id, "paused", notice, of=["running"])
+            self._pause(run, Notice("timeouts_stopped_job", {"count": UNREACHED_AFTER}))
 
     def _note_store_fault(self, run: Run, error: StoreError) -> None:
         """A database that is down or full would fail page after page: stop before the rest is lost to it."""
         run.store_faults += 1
         if run.store_faults >= _STORE_FAULTS:
-            notice = Notice("store_stopped_job", because(error.code, **error.notice.params))
-            self._jobs.set_state(run.job_id, "paused", notice, of=["running"])
+            self._pause(run, Notice("store_stopped_job", because(error.code, **error.notice.params)))
             run.store_faults = 0
 
+    def _pause(self, run: Run, notice: Notice) -> None:
+        with self._database.transaction():
+            if self._jobs.holds(run.job_id, run.token):
+                self._jobs.set_state(run.job_id, "paused", notice, of=["running"])
+
     def _found(self, run: Run, taken: Taken[Outcome]) -> None:
+        discovery: Discovery = "failed"
         try:
             found = taken.result()
+            discovery = "done"
             notice = Notice("nothing_to_recheck") if found == 0 and run.steps.job.kind == "recheck" else None
-            self._jobs.set_discovery(run.job_id, "done", notice)
         except RagError as error:
             if self._later(run, FINDING, error):
                 return
-            self._jobs.set_discovery(run.job_id, "failed", error.notice)
+            notice = error.notice
         except Exception:  # a fault of ours: the job says so
             log.exception("import %s: its addresses could not be found", run.job_id)
-            self._jobs.set_discovery(run.job_id, "failed", Notice("unexpected"))
+            notice = Notice("unexpected")
+        with self._database.transaction():
+            if self._jobs.holds(run.job_id, run.token):
+                self._jobs.set_discovery(run.job_id, discovery, notice)
         run.release(FINDING)
 
 

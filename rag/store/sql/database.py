@@ -18,6 +18,7 @@ from rag.store.sql.conversation_table import (
 )
 from rag.store.sql.evaluation_table import CaseTable, LabelTable, RunTable
 from rag.store.sql.feedback_table import FeedbackTable
+from rag.store.sql.host_table import HostTable
 from rag.store.sql.job_table import FileTable, ItemTable, Job, JobItem, JobTable
 from rag.store.sql.schedule_table import Schedule, ScheduleTable
 from rag.store.sql.sqlite_file import SqliteFile
@@ -43,6 +44,7 @@ class Database:
         self.items = ItemTable(file)
         self.jobs = JobTable(file, self.items)
         self.files = FileTable(file)
+        self.hosts = HostTable(file)
         self.schedules = ScheduleTable(file)
         self.conversations = ConversationTable(file)
         self.changes = ChangeTable(file)

@@ -9,15 +9,18 @@ import json
 import uuid
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal, cast
+from typing import Any, Final, Literal, cast
 
 from rag.dates import now
-from rag.store.sql.table import ALL, OWNED_OR_SHARED, File, Row, Session, Table, dump
+from rag.store.sql.table import ALL, CLOCK, OWNED_OR_SHARED, File, Row, Session, Table, dump
 from rag.types import Decision, IngestResult, Notice, Stage
 
 _SHOWN = "position, source, url, url_hash, depth, parent, stage, decision, attempts, started_at, finished_at, result"
 # What could still be tried again keeps what it was made from; the rest of the items forget it.
 _KEEPS = frozenset(["failed"])
+_LEASE = frozenset(["worker", "token", "lease_until"])
+LEASE: Final = 30.0
+"""Seconds after which another process may work on a job whose worker renews nothing."""
 JobState = Literal["running", "paused", "done", "cancelled"]
 JobKind = Literal["pages", "sitemap", "crawl", "feed", "recheck"]
 Discovery = Literal["", "waiting", "done", "failed"]
@@ -345,15 +348,56 @@ class JobTable:
         rows = self._file.rows("SELECT count(*) FROM jobs WHERE state IN ('running', 'paused') AND owner = ?", owner)
         return int(rows[0][0])
 
-    def running(self) -> list[str]:
-        """The ids of the jobs that are to be worked on, of every library, oldest first."""
-        rows = self._file.rows("SELECT id FROM jobs WHERE state = 'running' ORDER BY created_at, rowid")
-        return [row["id"] for row in rows]
+    def any_running(self) -> bool:
+        """Return whether a job is to be worked on, by whatever process."""
+        return bool(self._file.rows("SELECT 1 FROM jobs WHERE state = 'running' LIMIT 1"))
+
+    def lease(self, worker: str, may_be_alive: Callable[[str], bool]) -> dict[str, int]:
+        """Take the running jobs that no live process works on; return all that `worker` has, oldest first.
+
+        The value is the lease's token: it rises with each change of worker, so that one that was taken for dead and
+        comes back can tell. Time is the database's. A worker whose process is known to be gone loses its jobs at once.
+        """
+        jobs = self._file.rows(
+            f"SELECT id, token, worker, lease_until < {CLOCK} AS ended FROM jobs WHERE state = 'running'"
+            " ORDER BY created_at, rowid"
+        )
+        tokens = {}
+        for job in jobs:
+            token, is_ours = job["token"], job["worker"] == worker
+            if not is_ours and (job["ended"] or not may_be_alive(job["worker"])):
+                # Of several processes one finds the token as it was, and nobody waits longer than for this statement.
+                is_ours = self._file.write(
+                    f"UPDATE jobs SET worker = ?, token = token + 1, lease_until = {CLOCK} + ?"
+                    " WHERE id = ? AND token = ? AND state = 'running'",
+                    *(worker, LEASE, job["id"], token),
+                )
+                token += 1
+            if is_ours:
+                tokens[job["id"]] = token
+        return tokens
+
+    def renew(self, worker: str) -> None:
+        """Put off the end of all leases that `worker` has."""
+        self._file.write(f"UPDATE jobs SET lease_until = {CLOCK} + ? WHERE worker = ?", LEASE, worker)
+
+    def holds(self, job_id: str, token: int) -> bool:
+        """Renew one lease; False if another process has the job by now.
+
+        Within a transaction nobody takes the job before its end.
+        """
+        statement = f"UPDATE jobs SET lease_until = {CLOCK} + ? WHERE id = ? AND token = ?"
+        return self._file.write(statement, LEASE, job_id, token)
+
+    def release(self, worker: str, job_id: str = "") -> None:
+        """End the lease on a job, or all of `worker`."""
+        only, values = (" AND id = ?", (worker, job_id)) if job_id else ("", (worker,))
+        self._file.write(f"UPDATE jobs SET worker = '', lease_until = 0 WHERE worker = ?{only}", *values)
 
     def cut_off(self) -> list[str]:
-        """The ids of the cancelled jobs that still have items without a result, after a crash."""
+        """The ids of the cancelled jobs that no process works on and that have items without a result."""
         rows = self._file.rows(
-            "SELECT id FROM jobs WHERE state = 'cancelled' AND EXISTS"
+            f"SELECT id FROM jobs WHERE state = 'cancelled' AND lease_until < {CLOCK} AND EXISTS"
             " (SELECT 1 FROM job_items WHERE job_id = jobs.id AND result IS NULL)"
         )
         return [row["id"] for row in rows]
@@ -404,7 +448,7 @@ class JobTable:
 
 
 def _job(row: Row, counts: Mapping[str, int]) -> Job:
-    fields = dict(row)
+    fields = {name: row[name] for name in row.keys() if name not in _LEASE}  # noqa: SIM118 - a Row is no dictionary
     options, notice = json.loads(fields.pop("options")), fields.pop("notice")
     told = Notice(**json.loads(notice)) if notice else None
     return Job(**fields, options=options, notice=told, counts=counts)

@@ -15,7 +15,7 @@ from psycopg.rows import RowMaker, dict_row
 from psycopg_pool import AsyncConnectionPool, ConnectionPool, PoolTimeout
 
 from rag.errors import StoreAwayError, StoreError
-from rag.store.sql.table import TABLES, VERSION
+from rag.store.sql.table import TABLES, VERSION, migration
 
 MOST: Final = 10
 """Connections of a process for the tables."""
@@ -213,21 +213,25 @@ def _guard(connection: psycopg.Connection[Any]) -> None:
 
 
 def _ensure_tables(connection: psycopg.Connection[dict[str, Any]], name: str) -> None:
-    """Create the tables in an empty database. StoreError if they are of an older or newer version."""
+    """Create the tables in an empty database, or change those of an older version. StoreError if that can't be done."""
     connection.execute("CREATE TABLE IF NOT EXISTS pagelight_version (version INTEGER NOT NULL)")
     found = connection.execute("SELECT version FROM pagelight_version").fetchone()
-    if found is None:
-        with connection.transaction():
-            connection.execute(_FUNCTIONS.read_text("utf-8"))
-            connection.execute(tables())
-            connection.execute("INSERT INTO pagelight_version VALUES (%s)", (VERSION,))
-    elif found["version"] != VERSION:
-        raise StoreError("postgres_newer" if found["version"] > VERSION else "postgres_older", database=name)
+    version = found["version"] if found else 0
+    if version == VERSION:
+        return
+    statements = migration(version) if version else TABLES.read_text("utf-8")
+    if version > VERSION or statements is None:
+        raise StoreError("postgres_newer" if version > VERSION else "postgres_older", database=name)
+    with connection.transaction():
+        connection.execute(_FUNCTIONS.read_text("utf-8"))
+        connection.execute(in_postgres(statements))
+        connection.execute("DELETE FROM pagelight_version")
+        connection.execute("INSERT INTO pagelight_version VALUES (%s)", (VERSION,))
 
 
-def tables() -> str:
+def in_postgres(tables: str) -> str:
     """The tables in Postgres's words: in the order of bytes, as SQLite sorts, and with the order of their rows."""
-    text = re.sub(r"\bTEXT\b", 'TEXT COLLATE "C"', TABLES.read_text("utf-8"))
+    text = re.sub(r"\bTEXT\b", 'TEXT COLLATE "C"', tables)
     return re.sub(r"(?m)^(CREATE TABLE [^(\n]*\()", r"\1 rowid BIGINT GENERATED ALWAYS AS IDENTITY,", text)
 
 

@@ -1,6 +1,8 @@
 -- Functions that SQLite has, for statements that both databases read. Documents are JSON in columns of text.
 CREATE OR REPLACE FUNCTION instr(whole text, part text) RETURNS integer
     LANGUAGE sql IMMUTABLE PARALLEL SAFE AS 'SELECT strpos(whole, part)';
+CREATE OR REPLACE FUNCTION julianday(moment text) RETURNS double precision
+    LANGUAGE sql VOLATILE PARALLEL SAFE AS 'SELECT extract(epoch FROM clock_timestamp())::double precision / 86400 + 2440587.5';
 CREATE OR REPLACE FUNCTION json_extract(document text, path text) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     AS $$ SELECT jsonb_path_query_first(document::jsonb, path::jsonpath) #>> '{}' $$;

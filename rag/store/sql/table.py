@@ -15,12 +15,28 @@ if TYPE_CHECKING:
     from rag.store.sql.postgres import Postgres, PostgresRow, PostgresSession
     from rag.store.sql.sqlite_file import SqliteFile
 
-VERSION: Final = 12
-"""Raise it with every change of tables.sql: a database with another version is refused."""
+VERSION: Final = 13
+"""Raise it with every change of tables.sql, and add the change to MIGRATIONS."""
+MIGRATIONS: Final[Mapping[int, str]] = {
+    13: """
+ALTER TABLE jobs ADD COLUMN worker TEXT NOT NULL DEFAULT '';
+ALTER TABLE jobs ADD COLUMN token INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE jobs ADD COLUMN lease_until DOUBLE PRECISION NOT NULL DEFAULT 0;
+CREATE TABLE host_slots (
+    host TEXT NOT NULL,
+    slot INTEGER NOT NULL,
+    free_at DOUBLE PRECISION NOT NULL,
+    PRIMARY KEY (host, slot)
+);
+""",
+}
+"""The statements that lead to each version from the one before. Databases of a version before the first are refused."""
 
 TABLES: Final = Path(__file__).with_name("tables.sql")
 ALL: Final = 2**62
 """A limit that no number of rows reaches."""
+CLOCK: Final = "((julianday('now') - 2440587.5) * 86400.0)"
+"""The database's own time, in seconds since 1970."""
 OWNED: Final = "(CAST(? AS TEXT) IS NULL OR owner = ?)"
 """Rows of a person, passed twice; None asks for everybody's."""
 OWNED_OR_SHARED: Final = "(CAST(? AS TEXT) IS NULL OR owner IN (?, ''))"
@@ -30,6 +46,12 @@ File: TypeAlias = "SqliteFile | Postgres"
 Row: TypeAlias = "sqlite3.Row | PostgresRow"
 Session: TypeAlias = "sqlite3.Connection | PostgresSession"
 """A transaction under way. Values take the place of question marks."""
+
+
+def migration(version: int) -> str | None:
+    """Return the statements that lead from `version` to VERSION; None if there is no way."""
+    steps = range(version + 1, VERSION + 1)
+    return "".join(MIGRATIONS[step] for step in steps) if all(step in MIGRATIONS for step in steps) else None
 
 
 class Table:

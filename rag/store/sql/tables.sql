@@ -11,7 +11,10 @@ CREATE TABLE IF NOT EXISTS jobs (
     state TEXT NOT NULL CHECK (state IN ('running', 'paused', 'done', 'cancelled')),
     discovery TEXT NOT NULL DEFAULT '' CHECK (discovery IN ('', 'waiting', 'done', 'failed')),
     notice TEXT,
-    options TEXT NOT NULL
+    options TEXT NOT NULL,
+    worker TEXT NOT NULL DEFAULT '',
+    token INTEGER NOT NULL DEFAULT 0,
+    lease_until DOUBLE PRECISION NOT NULL DEFAULT 0
 );
 CREATE INDEX IF NOT EXISTS jobs_by_library ON jobs (library, created_at);
 CREATE INDEX IF NOT EXISTS jobs_by_state ON jobs (state);
@@ -47,6 +50,12 @@ CREATE TABLE IF NOT EXISTS job_files (
     name TEXT NOT NULL,
     data BYTEA NOT NULL,
     PRIMARY KEY (job_id, position)
+);
+CREATE TABLE IF NOT EXISTS host_slots (
+    host TEXT NOT NULL,
+    slot INTEGER NOT NULL,
+    free_at DOUBLE PRECISION NOT NULL,
+    PRIMARY KEY (host, slot)
 );
 CREATE TABLE IF NOT EXISTS schedules (
     id TEXT PRIMARY KEY,

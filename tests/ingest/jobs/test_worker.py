@@ -43,6 +43,49 @@ def test_a_short_job_does_not_wait_for_a_long_one(
     assert sum(item.finished_at < only.finished_at for item in whole.items) <= 12  # those that were read ahead
 
 
+def test_each_person_has_a_turn_however_many_jobs_they_have(
+    make_jobs: MakeJobs, ingestor: Ingestor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    submitted = threading.Event()
+    read = ingestor.read
+
+    def waits(*args: Any, **options: Any) -> Any:
+        submitted.wait(60)
+        return read(*args, **options)
+
+    monkeypatch.setattr(ingestor, "read", waits)
+    jobs = make_jobs(limits=Limits(readers=1, ahead=1))
+    many = [jobs.submit(records(10 * n + 10)[10 * n :], library="main", owner="a") for n in range(5)]
+    few = jobs.submit(records(60)[50:], library="main", owner="b")
+    submitted.set()
+    last = max(item.finished_at for item in finished(jobs, few).items)
+    theirs = [item for job_id in many for item in finished(jobs, job_id).items]
+    assert sum(item.finished_at < last for item in theirs) <= 15
+
+
+def test_the_work_of_a_worker_whose_job_was_taken_over_is_not_counted(
+    jobs: Jobs, ingestor: Ingestor, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settle = ingestor.settle_all
+
+    def taken_over(given: Sequence[Any]) -> Any:
+        monkeypatch.setattr(ingestor, "settle_all", settle)
+        database.jobs.lease("another", lambda worker: False)
+        return settle(given)
+
+    monkeypatch.setattr(ingestor, "settle_all", taken_over)
+    job_id = jobs.submit(records(3), library="main")
+    end = time.monotonic() + 60
+    while database.rows("SELECT worker FROM jobs")[0]["worker"] != "another":
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    time.sleep(0.2)
+    assert statuses(jobs.job(job_id)) == [""] * 3 and jobs.job(job_id).state == "running"
+    database.jobs.release("another")
+    jobs.resume()
+    assert len(finished(jobs, job_id).items) == 3
+
+
 def test_jobs_of_two_libraries_go_on_side_by_side(make_jobs: MakeJobs, ingestor: Ingestor) -> None:
     asked: list[str] = []
 
@@ -207,7 +250,7 @@ def test_a_database_that_is_down_brings_no_cancelled_job_back(
     jobs = make_jobs(limits=Limits(readers=1, ahead=1))
 
     def down(given: Sequence[Any]) -> list[StoreError]:
-        for job_id in database.jobs.running():
+        for job_id in (job.id for job in database.jobs.jobs("main")):
             if database.items.counts([job_id])[job_id].get("failed", 0) == 2:
                 database.jobs.set_state(job_id, "cancelled")  # while the third page is in hand
         return [StoreError("store_disk_full", path="/data") for _ in given]

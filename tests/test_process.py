@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from rag.conversations.heartbeat import SILENCE, Process
+from rag.process import SILENCE, Process
 
 
 def test_a_silent_process_is_dead() -> None:

@@ -1,0 +1,48 @@
+"""Requests to web servers, counted for all processes that share the database."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from rag.store.sql.table import CLOCK, Table
+
+LONGEST: Final = 120.0
+"""Seconds after which a request is taken to be over: its process may be dead."""
+_START: Final = 0
+"""The slot whose time is that of the next start."""
+_FORGET: Final = 3600.0
+
+
+class HostTable(Table):
+    """Each host has slots, from 1: a request takes one and frees it at its end. Times are the database's."""
+
+    def take(self, host: str, limit: int, delay: float, *, at_once: bool = False) -> int | None:
+        """Take one of `limit` slots; None while all are taken, or until `delay` seconds after the start before.
+
+        A request that starts `at_once` waits for a slot only.
+        """
+        with self._file.transaction(alone=f"host {host}") as db:
+            statement = f"SELECT slot, free_at > {CLOCK} AS taken FROM host_slots WHERE host = ?"
+            taken = {row["slot"] for row in db.execute(statement, (host,)).fetchall() if row["taken"]}
+            slot = next((one for one in range(1, limit + 1) if one not in taken), None)
+            if slot is None or (_START in taken and not at_once):
+                return None
+            self._set(host, slot, LONGEST)
+            self._set(host, _START, delay)
+            return slot
+
+    def free(self, host: str, slot: int) -> None:
+        with self._file.transaction() as db:
+            db.execute("DELETE FROM host_slots WHERE host = ? AND slot = ?", (host, slot))
+            db.execute(f"DELETE FROM host_slots WHERE free_at < {CLOCK} - ?", (_FORGET,))
+
+    def pause(self, host: str, seconds: float) -> None:
+        """Start no request to `host` for so long."""
+        self._set(host, _START, seconds)
+
+    def _set(self, host: str, slot: int, seconds: float) -> None:
+        self._file.write(
+            f"INSERT INTO host_slots (host, slot, free_at) VALUES (?, ?, {CLOCK} + ?) ON CONFLICT (host, slot)"
+            " DO UPDATE SET free_at = excluded.free_at WHERE excluded.free_at > host_slots.free_at",
+            *(host, slot, seconds),
+        )

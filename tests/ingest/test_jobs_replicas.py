@@ -1,0 +1,55 @@
+"""Three processes import one site into one library, while some are killed and one stalls longer than its lease."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from tests.support.killing import ImportProcess, expected, fates, items, stored, timed_run
+from tests.support.qdrant_server import QdrantServer
+from tests.support.site_server import SiteServer
+
+PAGES = 40
+LEASE = 1.0
+
+
+@pytest.mark.slow
+def test_three_workers_that_die_and_stall_import_what_one_does(
+    tmp_path: Path, place: Path | str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chance = random.Random(7)
+    with ExitStack() as stack:
+        site = stack.enter_context(SiteServer(PAGES, delay=0.05))
+        server = stack.enter_context(QdrantServer(tmp_path / "server"))
+        timed_run(tmp_path / "whole", site)
+
+        def begin() -> ImportProcess:
+            return stack.enter_context(ImportProcess(tmp_path, site, server.url, place, LEASE))
+
+        first = begin()
+        first.begins()
+        workers = [begin(), begin()]
+        first.stop()  # it holds the job, and wakes up after another has taken it
+        threading.Event().wait(2 * LEASE)
+        first.go_on()
+        for worker in workers:
+            worker.kill_after(chance.uniform(0.2, 0.8), starting=True)
+            begin()
+        last = begin()
+        last.begins()
+        last.ends()
+        found = items(tmp_path, place)
+        assert all(item.result is not None for item in found)
+        assert len({item.url for item in found}) == len(found)
+        assert fates(found, site) == expected(site)
+        later = time.time() + 3600  # what the dead left, and never showed, goes when it cannot be a living one's
+        monkeypatch.setattr("rag.store.qdrant.library.time", SimpleNamespace(time=lambda: later))
+        after = stored(tmp_path, server.url)
+        assert after.loose == 0 and after.page_records == len(site.paths("page"))
+        assert after == stored(tmp_path / "whole")
