@@ -18,10 +18,11 @@ from streamlit.runtime.pages_manager import PagesManager
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from rag.config import Settings, load_settings
-from rag.errors import RagError
+from rag.errors import ConfigError, RagError
 from rag.logs import begin_logging
 from rag.ui.kit.browser import BrowserCookie
 from rag.ui.kit.session import get_app
+from rag.ui.serving.cookie_secret import check_cookie_secret
 from rag.ui.serving.disclosure import NoDisclosure
 from rag.ui.serving.first_load import FirstLoad
 from rag.ui.serving.headers import SecurityHeaders
@@ -59,6 +60,10 @@ if get_script_run_ctx(suppress_warning=True) is None:
     let_runs_end()
     begin_logging(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     given = settings()
+    try:
+        check_cookie_secret(given)
+    except ConfigError as error:
+        raise SystemExit(str(error)) from None
     app = st.App(
         Path(__file__).resolve(),
         lifespan=serving,

@@ -180,12 +180,15 @@ def test_the_notice_holds_for_the_cuda_build_of_torch_too(monkeypatch: pytest.Mo
 
 
 class TestContainers:
+    CLUSTER = ("qdrant-2", "qdrant-3")
+    TEAM = ("app-2", "proxy", "postgres")
+
     @pytest.fixture
     def services(self) -> Any:
         return yaml.safe_load((ROOT / "docker-compose.yml").read_text("utf-8"))["services"]
 
     def test_each_is_confined(self, services: Any) -> None:
-        assert set(services) == {"app", "qdrant", "qdrant-2", "qdrant-3"}
+        assert set(services) == {"app", "qdrant", *self.CLUSTER, *self.TEAM}
         for one in services.values():
             assert one["read_only"] is True
             assert one["cap_drop"] == ["ALL"] and "cap_add" not in one and "privileged" not in one
@@ -203,12 +206,24 @@ class TestContainers:
         assert "./.streamlit:/app/.streamlit:ro" in services["app"]["volumes"]
         assert ".streamlit/secrets.toml" in (ROOT / ".dockerignore").read_text("utf-8").split()
 
-    def test_only_the_app_is_published_and_only_here(self, services: Any) -> None:
-        assert services["app"]["ports"] == ["127.0.0.1:8501:8501"]
-        assert not [name for name, one in services.items() if "ports" in one and name != "app"]
+    def test_only_the_app_and_the_proxy_are_published_and_only_here(self, services: Any) -> None:
+        published = {name: one["ports"] for name, one in services.items() if one.get("ports")}
+        assert published == {"app": ["127.0.0.1:8501:8501"], "proxy": ["127.0.0.1:8500:8500"]}
+
+    def test_the_team_has_two_apps_that_differ_in_their_data_alone(self, services: Any) -> None:
+        assert [services[name]["profiles"] for name in self.TEAM] == [["team"]] * 3
+        app, second, places = services["app"], services["app-2"], services["proxy"]["environment"]
+        for key in ("build", "environment", "env_file", "healthcheck", "depends_on"):
+            assert app[key] == second[key]
+        assert {place.split(":")[0] for one in (app, second) for place in one["volumes"]} == {
+            *("app-data", "app-2-data", "./.streamlit")
+        }
+        assert (places["APP_1"], places["APP_2"]) == ("app:8501", "app-2:8501")
+        config = (ROOT / "deploy" / "haproxy.cfg").read_text("utf-8")
+        assert set(re.findall(r'"\$\{(\w+)\}"', config)) == set(places)
 
     def test_the_profile_adds_two_nodes_to_the_one(self, services: Any) -> None:
-        first, *others = (one for name, one in services.items() if name != "app")
+        first, *others = (services[name] for name in ("qdrant", *self.CLUSTER))
         assert [one.get("profiles") for one in (first, *others)] == [None, ["cluster"], ["cluster"]]
         assert len({place.split(":")[0] for one in (first, *others) for place in one["volumes"]}) == 3
         settings = first["environment"]
@@ -219,11 +234,11 @@ class TestContainers:
                 assert one["environment"] == {**settings, **own}
         noted = (ROOT / "docker-compose.yml").read_text("utf-8")
         assert re.search(r"#   QDRANT_NODES=(.*)", noted)[1].split(",") == [  # type: ignore[index]
-            f"http://{name}:6333" for name in services if name != "app"
+            f"http://{name}:6333" for name in ("qdrant", *self.CLUSTER)
         ]
 
     def test_the_server_is_one_that_the_client_is_meant_for(self, services: Any) -> None:
-        (image,) = {one["image"].partition("@")[0] for name, one in services.items() if name != "app"}
+        (image,) = {services[name]["image"].partition("@")[0] for name in ("qdrant", *self.CLUSTER)}
         server, client = (
             tuple(int(part) for part in version.split(".")[:2])
             for version in (image.partition(":v")[2], pins("requirements.txt")["qdrant-client"])

@@ -92,6 +92,13 @@ def address(served: Path) -> Iterator[str]:
 @contextmanager
 def serve(folder: Path, **settings: str) -> Iterator[str]:
     """The app in a process of its own, with these settings and no others; its address."""
+    with served_by(folder, **settings) as (address, _):
+        yield address
+
+
+@contextmanager
+def served_by(folder: Path, **settings: str) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+    """The same, with its process."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -103,7 +110,7 @@ def serve(folder: Path, **settings: str) -> Iterator[str]:
         process = subprocess.Popen(command, cwd=folder, env=environment, stdout=log, stderr=log)
     try:
         _wait(f"http://127.0.0.1:{port}", process, folder / "log")
-        yield f"http://127.0.0.1:{port}"
+        yield f"http://127.0.0.1:{port}", process
     finally:
         process.terminate()
         process.wait(60)
