@@ -26,11 +26,12 @@ RUN = """
     from pathlib import Path
     from rag.app import App
     from rag.config import load_settings
+    from rag.ingest.sources import example_sources
     from rag.runs.options import Question, RunOptions
     import main
     Path(".env").write_text("CHUNKER={chunker}\\n")
     app = App(load_settings(rag_data_dir=Path("data"), qdrant_url=""))
-    job = app.imports.add_examples(library="main")
+    job = app.imports.submit(example_sources()[:4], library="main")
     while app.imports.jobs.job(job).state == "running":
         time.sleep(0.1)
     question = Question("When was the harbour founded?", ("main",), options=RunOptions(strategy="{strategy}"))

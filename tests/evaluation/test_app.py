@@ -102,11 +102,22 @@ def run_of(app: App, cases: list[Case], *settings: Setting, **how: Any) -> str:
     return run_id
 
 
-def test_a_search_of_three_candidates_is_caught(app: App) -> None:
+FEW = Setting(k=3, fetch_k=3)
+
+
+@pytest.fixture(scope="module")
+def run_id(settings: Settings) -> str:
+    """Every question, as it is and with three candidates."""
+    opened = App(settings)
+    try:
+        return run_of(opened, asked(), Setting(), FEW)
+    finally:
+        opened.close()
+
+
+def test_a_search_of_three_candidates_is_caught(app: App, run_id: str) -> None:
     """The regression that a gate is for."""
-    few = Setting(k=3, fetch_k=3)
-    run_id = run_of(app, asked(), Setting(), few)
-    sides = [Side(run_id), Side(run_id, few.name)]
+    sides = [Side(run_id), Side(run_id, FEW.name)]
     for found in app.evaluation.compare(sides, names=["recall@4000", "all@4000", "recall@5"]):
         named = {one.metric.name: one.difference for one in found}
         assert {difference.verdict for difference in named.values()} == {"worse"}
@@ -115,10 +126,9 @@ def test_a_search_of_three_candidates_is_caught(app: App) -> None:
     assert app.evaluation.compare(sides[:2], []) == [[]]
 
 
-def test_the_main_figures_of_a_run_are_the_means_of_its_questions(app: App) -> None:
-    run_id = run_of(app, asked(), Setting(), CLASSIC)
+def test_the_main_figures_of_a_run_are_the_means_of_its_questions(app: App, run_id: str) -> None:
     main = app.evaluation.main_figures(run_id)
-    assert list(main) == ["fast", "classic"]
+    assert list(main) == ["fast", FEW.name]
     for setting, means in main.items():
         exact = {one.metric.name: one.value.value for one in app.evaluation.figures(Side(run_id, setting))}
         seconds = [row.answer.seconds for row in app.evaluation.runs.rows(run_id, setting)]
@@ -140,8 +150,7 @@ def test_what_is_measured_is_what_people_get(app: App) -> None:
     assert app.conversations.conversations("main") == [], "no conversation is made of it"
 
 
-def test_refusals(app: App) -> None:
-    run_id = run_of(app, asked(), Setting())
+def test_refusals(app: App, run_id: str) -> None:
     figures = {one.metric.name: one.value.value for one in app.evaluation.figures(Side(run_id))}
     assert figures["refusal_recall"] == 1.0
     assert figures["answerable_auroc"] > 0.9
@@ -284,19 +293,20 @@ class TestCommand:
     def test_a_gate(
         self, settings: Settings, given: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: Any
     ) -> None:
-        status, out = self.run(settings, capsys, given, "--json")
+        few = (given, "--limit", "4")
+        status, out = self.run(settings, capsys, *few, "--json")
         rows = [json.loads(line) for line in out.splitlines()]
-        assert (status, len(rows)) == (0, 15)
+        assert (status, len(rows)) == (0, 5)
         assert set(rows[0]) >= {"run", "setting", "id", "question", "outcome", "answer", "passages", "scores"}
         (tmp_path / "before.jsonl").write_text(out)
         limits = "recall@4000:-0.01,calls:+0"
         for baseline in (rows[0]["run"][:8], "last", str(tmp_path / "before.jsonl")):
-            status, out = self.run(settings, capsys, given, "--baseline", baseline, "--gate", limits)
+            status, out = self.run(settings, capsys, *few, "--baseline", baseline, "--gate", limits)
             assert (status, out.count("ok  ")) == (0, 2)
         monkeypatch.setenv("CONTEXT_CHARACTERS", "500")
         junit = tmp_path / "gate.xml"
         how = ("--baseline", rows[0]["run"], "--gate", limits, "--junit", str(junit))
-        status, out = self.run(settings, capsys, given, *how)
+        status, out = self.run(settings, capsys, *few, *how)
         assert (status, out.count("FAIL"), out.count("ok  ")) == (1, 1, 1)
         suite = ElementTree.parse(junit).getroot()
         assert (suite.get("tests"), suite.get("failures")) == ("2", "1")
