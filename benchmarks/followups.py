@@ -1,4 +1,5 @@
 """Do questions of a conversation find what they mean? Each way to search for them without a chat model, side by side.
+And is the right sentence quoted from the same passages, with and without the question before?
 
     python -m benchmarks.followups [--data FOLDER] [--limit N]
 
@@ -21,6 +22,7 @@ from benchmarks import datasets
 from benchmarks.datasets import DEFAULT_FOLDER, Dataset
 from benchmarks.intervals import told
 from benchmarks.ours import MeasuredApp, measured_app, take_in
+from benchmarks.quoted import in_evidence
 from benchmarks.report import table
 from rag.retrieval import followup_query
 from rag.retrieval.strategies import base
@@ -48,7 +50,8 @@ def run(limit: int | None = None, folder: Path = DEFAULT_FOLDER) -> str:
         for number, one in enumerate(find_talks(folder, limit)):
             library = f"talk-{number}"
             take_in(app, one.data, "semantic", library)
-            parts.append(f"### {one.title}, {len(one.data.questions)} questions\n\n{_measured(app, library, one)}")
+            tables = f"{_measured(app, library, one)}\n\n{_quoted(app, library, one)}"
+            parts.append(f"### {one.title}, {len(one.data.questions)} questions\n\n{tables}")
     return "\n\n".join(parts)
 
 
@@ -62,6 +65,25 @@ def _measured(app: MeasuredApp, library: str, one: Set) -> str:
         less = [own["hit@5"] - other["hit@5"] for own, other in zip(ours, scores, strict=True)]
         rows.append([name, *cells, "" if name == OURS else told(less, groups, signed=True)])
     return table(["searched for", "hit@5", "MRR", "recall@4000", "hit@5, ours less this"], rows)
+
+
+def _quoted(app: MeasuredApp, library: str, one: Set) -> str:
+    """Whether quotes, and the first of them, stand in the evidence: from the passages that our search finds."""
+    groups, quoter = [one.group(row) for row in one.data.questions], app.quoter(library)
+    scores: dict[str, list[tuple[float, float]]] = {"the question alone": [], "the previous question before it": []}
+    for row in one.data.questions:
+        before, question = _before(row), row["question"]
+        passages = app.search(question, library=library, before=before, k=10).passages
+        for way, asked in zip(scores, (question, f"{before[-1]} {question}"), strict=True):
+            hits = in_evidence(row, [sentence.quoted.text for sentence in quoter.chosen(asked, passages)])
+            scores[way].append((float(any(hits)), float(bool(hits) and hits[0])))
+    ours = scores["the question alone"]
+    rows = []
+    for way, found in scores.items():
+        cells = [told([pair[at] for pair in found], groups) for at in (0, 1)]
+        less = [own[1] - other[1] for own, other in zip(ours, found, strict=True)]
+        rows.append([way, *cells, "" if found is ours else told(less, groups, signed=True)])
+    return table(["quoted by", "a quote in the evidence", "the first quote", "the first, ours less this"], rows)
 
 
 def measure(app: MeasuredApp, library: str, one: Set) -> dict[str, list[Mapping[str, float]]]:

@@ -14,7 +14,7 @@ import re
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Final, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,9 +26,7 @@ from rag.models.sparse import SparseEncoder, fold
 from rag.reasoning.composing import distilled
 from rag.reasoning.history import call_for, exchanges_of, recalled
 from rag.reasoning.quotable import Quotable, quotables
-from rag.reasoning.reasoner import Reasoner
 from rag.retrieval.answerable import is_across
-from rag.retrieval.followup_query import dense_query, term_weights
 from rag.retrieval.page_names import named_whole
 from rag.text import is_chinese, split_sentences
 from rag.types import Passage
@@ -128,7 +126,6 @@ class ExtractiveReasoner:
         self,
         encoder: SparseEncoder,
         weights: TermWeights,
-        before: Sequence[str] = (),
         *,
         meaning: SentenceModel | None = None,
         reader: AnswerReader | None = None,
@@ -136,13 +133,8 @@ class ExtractiveReasoner:
         """Without `meaning` and `reader` words alone decide."""
         self.encoder = encoder
         self.weights = weights
-        self._before = tuple(before)
         self._meaning = meaning
         self._reader = reader
-
-    def following(self, before: Sequence[str]) -> Self:
-        """The same for a question that follows on those `before` it, oldest first."""
-        return type(self)(self.encoder, self.weights, before, meaning=self._meaning, reader=self._reader)
 
     async def decide(self, question: str, history: Sequence[BaseMessage], tools: Sequence[BaseTool]) -> AIMessage:
         """Search for everything but what was said, which is answered from the conversation."""
@@ -271,13 +263,12 @@ class ExtractiveReasoner:
         order = [at for at in np.argsort(-scores, kind="stable").tolist() if not sentences[at].quoted.asks]
         if self._reader is None or not order:
             return None
-        asked = " ".join((*self._before[-1:], question))
-        return self._reader.read(asked, [sentence.line(passages) for sentence in sentences], order)
+        return self._reader.read(question, [sentence.line(passages) for sentence in sentences], order)
 
     def _near(self, question: str, sentences: Sequence[Sentence], promise: NDArray[np.float64]) -> NDArray[np.float64]:
         """The cosine of each sentence with the question, at least 0: those of less promise get the lowest there is."""
         assert self._meaning is not None
-        asked = dense_query(question, self._before, self._meaning, self.encoder)
+        asked = self._meaning.encode_query(question)
         places = np.argsort(-promise, kind="stable")[:_ENCODED]
         cosines = np.maximum(self._meaning.encode_passages([sentences[at].in_page for at in places]) @ asked, 0.0)
         near = np.full(len(sentences), cosines.min(), dtype=np.float64)
@@ -306,10 +297,7 @@ class ExtractiveReasoner:
         return [_share(weights, self._terms(text)) for text in texts]
 
     def _question_weights(self, question: str) -> Mapping[int, float]:
-        """The question's terms by IDF, and those of the questions it follows on as far as they count."""
-        counts = term_weights(question, self._before, self.encoder)
-        idf = self.weights(sorted(counts))
-        return {term: idf[term] * count for term, count in counts.items()}
+        return self.weights(sorted(set(self.encoder.encode_query(question).indices)))
 
     def _terms(self, text: str) -> frozenset[int]:
         return self.encoder.terms(text)
@@ -416,11 +404,3 @@ def _adds(sentence: Sentence, chosen: Sequence[Sentence]) -> bool:
 
 def _plain(text: str) -> str:
     return re.sub(r"[\W_]+", "", text).casefold()
-
-
-Reads = TypeVar("Reads", Reasoner, ExtractiveReasoner)
-
-
-def following(reasoner: Reads, before: Sequence[str]) -> Reads:
-    """The reasoner for a question that follows on those `before` it; a chat model has completed it already."""
-    return reasoner.following(before) if before and isinstance(reasoner, ExtractiveReasoner) else reasoner

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from rag.models.embedding import EmbeddingModel, SentenceModel
+from rag.models.embedding import EmbeddingModel
 from rag.models.sparse import SparseEncoder
 from rag.types import SparseVector
 
@@ -38,7 +38,7 @@ def sparse_query(question: str, before: Sequence[str], encoder: SparseEncoder) -
 
 
 def dense_query(
-    question: str, before: Sequence[str], model: EmbeddingModel | SentenceModel, encoder: SparseEncoder
+    question: str, before: Sequence[str], model: EmbeddingModel, encoder: SparseEncoder
 ) -> NDArray[np.float32]:
     """The normalised sum of the questions' vectors, (d,), so weighed; those that the model cannot read are left out."""
     vector = model.encode_query(question)

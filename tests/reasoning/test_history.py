@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Sequence
 
 import pytest
@@ -199,26 +198,15 @@ def test_where_no_model_completes_it_the_search_takes_the_questions_before_in(ru
     assert (answer.standalone, searched_with(answer.steps)) == ("", ["When did Mount Aso erupt?"])
 
 
-def test_quotes_are_chosen_by_the_questions_before_too(runs: Runs) -> None:
-    sparse = SparseEncoder()
-    reasoner = make_quoter(sparse, weight=2.0)
-    fuji = passage(1, "The crater of Mount Fuji is 780 metres wide. It is climbed in summer.")
-    aso = passage(2, "The crater of Mount Aso is 24 kilometres wide. It is visited all year.")
-    retriever = FakeRetriever(default=[fuji, aso])
-    question = "How wide is the crater?"
-    answer, _ = ask(runs, reasoner, retriever, question=question, history=[("When did Mount Aso erupt?", "In 1953.")])
-    assert answer.text.startswith("The crater of Mount Aso is 24 kilometres wide.")
-    other, _ = ask(runs, reasoner, retriever, question=question, history=[("When did Mount Fuji erupt?", "In 1707.")])
-    assert other.text.startswith("The crater of Mount Fuji")
-
-
-def test_passages_are_graded_beside_the_questions_before() -> None:
-    sparse = SparseEncoder()
-    reasoner = make_quoter(sparse, weight=2.0)
-    found = [passage(1, "A recipe for tea, with a wide pot."), passage(2, "Mount Aso erupted; a lake filled it.")]
-    assert asyncio.run(reasoner.grade("How wide?", found)) == [True, False]
-    assert asyncio.run(reasoner.following(["When did Mount Aso erupt?"]).grade("How wide?", found))[1]
-    assert not hasattr(ChatReasoner, "following")
+def test_quotes_are_chosen_by_the_question_alone(runs: Runs) -> None:
+    """What it leaves out has found the passages; a reader that has the words before it as well is led astray."""
+    reasoner = make_quoter(SparseEncoder(), weight=2.0)
+    text = "When did Mount Aso erupt? Mount Aso erupted in 1953. Its crater is 24 kilometres wide."
+    retriever = FakeRetriever(default=[passage(1, text)])
+    history = [("When did Mount Aso erupt?", "In 1953.")]
+    answer, _ = ask(runs, reasoner, retriever, question="And how wide is its crater?", history=history)
+    assert answer.text.startswith("Its crater is 24 kilometres wide.")
+    assert retriever.followed == [["When did Mount Aso erupt?"]]
 
 
 def test_each_kind_of_memory_shows_what_its_name_says() -> None:

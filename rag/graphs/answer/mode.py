@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from rag.checking.citations import check
-from rag.reasoning.extractive import following
 from rag.runs.options import RunOptions
 from rag.runs.run import STOP_GRACE, GraphMode, Run, answer_of
 from rag.runs.serialization import citations_of, notice_of, statements_of
@@ -59,8 +58,7 @@ async def _quote_best(run: Run, passages: Sequence[Passage]) -> str:
     if run.quoter is None or not passages:
         return ""
     question = run.state.get("standalone") or run.question.text
-    quoter = following(run.quoter, run.state.get("before", ()))
-    return "".join([piece async for piece in quoter.answer(question, passages)])
+    return "".join([piece async for piece in run.quoter.answer(question, passages)])
 
 
 def _complete_answer(run: Run, passages: list[Passage]) -> Answer:

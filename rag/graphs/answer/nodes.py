@@ -42,7 +42,6 @@ from rag.graphs.answer.writing import (
 )
 from rag.graphs.common import complete, question_of, summarise
 from rag.models.usage import BUDGET_CODES
-from rag.reasoning.extractive import following
 from rag.reasoning.history import RETRIEVE, call_for, exchanges_of, questions_before, said
 from rag.reasoning.questions import is_about_conversation, is_third_language, question_problem
 from rag.retrieval.answerable import ANSWERED, REFUSE
@@ -202,8 +201,7 @@ async def grade(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
     passages = await _read([ref for ref in state["passages"] if ref["id"] not in state["graded"]], context)
     try:
         with context.budget.keeping_end():
-            reasoner = following(context.reasoner, state["before"])
-            verdicts = await reasoner.grade(question_of(state), passages) if passages else []
+            verdicts = await context.reasoner.grade(question_of(state), passages) if passages else []
         decision = "graded"
     except ModelError as error:
         if error.code in BUDGET_CODES:
@@ -290,7 +288,7 @@ async def _quotes_answer(state: LoopState, passages: Sequence[Passage], context:
     """Return whether quotes, where they are the answer, are likely enough to answer."""
     if context.quoter is None or context.reasoner.kind == "chat":
         return True
-    read = await asyncio.to_thread(following(context.quoter, state["before"]).answers, question_of(state), passages)
+    read = await asyncio.to_thread(context.quoter.answers, question_of(state), passages)
     return read >= ANSWERED
 
 

@@ -17,7 +17,6 @@ from rag.graphs.common import collect, question_of, stream_piece
 from rag.models.usage import BUDGET_CODES
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.composing import Plan, plan_for, share_that_fits
-from rag.reasoning.extractive import following
 from rag.reasoning.questions import is_third_language
 from rag.reasoning.reasoner import RESET, Reasoner
 from rag.retrieval.answerable import DOUBT, SURE
@@ -49,7 +48,7 @@ async def write(
     try:
         if broken := notice_of(state["broken"]):
             raise ModelError(broken.code, **broken.params)
-        await collect(_source(question, given, plan, following(context.reasoner, state["before"])), runtime, pieces)
+        await collect(_source(question, given, plan, context.reasoner), runtime, pieces)
     except ModelError as error:
         quoted = await _quote_instead(state, passages, runtime, pieces, error)
         return quoted or (plan.way, error, None)
@@ -80,7 +79,7 @@ async def quote(
     quoter = runtime.context.quoter
     if quoter is None:
         return False
-    quotes = [piece async for piece in following(quoter, state["before"]).answer(question_of(state), passages)]
+    quotes = [piece async for piece in quoter.answer(question_of(state), passages)]
     for piece in [*([RESET] if pieces and quotes else []), *quotes]:
         stream_piece(piece, runtime, pieces)
     return bool(quotes)
