@@ -2,7 +2,8 @@
 
     python -m benchmarks.local_model http://127.0.0.1:9115/v1 [--sets xquad-en,natural] [--answerable 40] [--others 20]
 
-The naive prompt is the five best passages of the same search and one sentence of instruction, in one call. Scored are
+The naive prompt is the five best passages of the same search and one sentence of instruction, in one call; "same" is
+that prompt with all passages, which are those that fast reads, for the ratio of their tokens. Scored are
 whether the text holds the answer that people gave, whether it cites the page that holds it, and whether a question that
 no page answers is declined; with 95 % intervals, and for gold and page the difference to the naive prompt, by pairs.
 Tokens, calls and seconds are means. `make model-server` starts a model. Answers go to benchmarks/out/local_model.json.
@@ -77,7 +78,8 @@ def main(arguments: list[str] | None = None) -> int:
                 with closing(App(plain if way == "quoting" else plain.model_copy(update=chosen))) as app:
                     list(ingest_all(app.imports.ingestor("main"), list(record_sources(lines, "pages"))))
                     lines = iter(())
-                    ask = _naive(app, plain.model_copy(update=chosen)) if way == "naive" else _by_app(app, way)
+                    most = {"naive": _PASSAGES, "same": None}
+                    ask = _naive(app, plain.model_copy(update=chosen), most[way]) if way in most else _by_app(app, way)
                     found[way] = [ask(row) for row in (*answerable, *others)]
                     print(name, *_row(way, found, len(answerable)), sep=" | ", file=sys.stderr, flush=True)
         table = report.table(_HEAD, [_row(way, found, len(answerable)) for way in found])
@@ -119,11 +121,11 @@ def _by_app(app: App, way: str) -> Ask:
     return ask
 
 
-def _naive(app: App, settings: Settings) -> Ask:
+def _naive(app: App, settings: Settings, most: int | None) -> Ask:
     model = build_chat_model(settings).model_copy(update={"max_tokens": 800})
 
     def ask(row: dict[str, Any]) -> Scored:
-        passages = app.search(row["question"], library="main").passages[:_PASSAGES]
+        passages = app.search(row["question"], library="main").passages[:most]
         block = "\n\n".join(f"[{n}] {one.title}\n{one.text}" for n, one in enumerate(passages, 1))
         prompt = f"{_NAIVE}\n\n{block}\n\nQuestion: {row['question']}"
         began = time.perf_counter()

@@ -43,6 +43,9 @@ def draw() -> None:
     page_head(label("add_title", language), label("add_lead", language))
     app = open_app(language)
     library = current_library(app)
+    if not app.roles.has(library, "editor"):
+        st.info(label("role_adds_nothing", language), icon=":material/visibility:")
+        return
     job_id = st.query_params.get("job", "")
     # Always there, or the uploader's files on their way are lost when what stands above it comes or goes.
     with st.container(key="job-area"):

@@ -15,6 +15,7 @@ from rag.ui.kit.parts import chunk_count, empty_state, page_head
 from rag.ui.kit.removal import draw_decision, draw_undo
 from rag.ui.kit.session import current_library, session, set_param
 from rag.ui.kit.strings import Language, counted, label
+from rag.ui.library.access import draw_access
 from rag.ui.library.bulk import draw_bulk, draw_table, forget_picks, recheck
 from rag.ui.library.libraries import draw_removal, draw_removed, draw_rename
 from rag.ui.library.map import draw_map, draw_view, made
@@ -77,9 +78,11 @@ def _empty(app: App, library: str, language: Language) -> None:
             go("add")
     with st.expander(label("import_title", language), icon=":material/unarchive:", type="compact"):
         draw_import(app, language)
-    with st.container(horizontal=True, gap="small", key="upkeep"):
-        draw_rename(app, library, language)
-        draw_removal(app, library, language)
+    if app.roles.has(library, "editor"):
+        with st.container(horizontal=True, gap="small", key="upkeep"):
+            draw_rename(app, library, language)
+            draw_access(app, library, language)
+            draw_removal(app, library, language)
     draw_removed(app, language)
 
 
@@ -118,7 +121,9 @@ def _list(app: App, library: str, pages: list[Page], language: Language) -> None
             set_param("page", picked.opened.url_hash)
             st.rerun()
         with above:
-            if picked.ticked:
+            if not app.roles.has(library, "editor"):
+                st.caption(label("library_open", language))
+            elif picked.ticked:
                 draw_bulk(app, library, picked.ticked, left_out, language)
             else:
                 st.caption(label("library_pick", language))
@@ -140,6 +145,9 @@ def _lead(pages: list[Page], language: Language) -> str:
 
 
 def _upkeep(app: App, library: str, pages: list[Page], language: Language) -> None:
+    if not app.roles.has(library, "editor"):
+        st.caption(f":material/visibility: {label('role_reads_only', language)}")
+        return
     with st.container(horizontal=True, gap="small", key="upkeep"):
         web = any(page.source == "web" for page in pages)
         text = label("library_recheck_all", language)
@@ -149,6 +157,7 @@ def _upkeep(app: App, library: str, pages: list[Page], language: Language) -> No
         draw_exchange(app, library, language)
         draw_move_buttons(app, library, language)
         draw_rename(app, library, language)
+        draw_access(app, library, language)
         if st.button(label("library_clear", language), icon=":material/delete_sweep:", type="tertiary", key="clear"):
             _confirm_clear(app, library, len(pages), language)
         draw_removal(app, library, language)
@@ -163,7 +172,7 @@ def _confirm_clear(app: App, library: str, count: int, language: Language) -> No
         )
         sure = st.checkbox(label("library_clear_confirm", language), key="clear-sure")
         if draw_decision(label("library_clear", language), "clear-go", language, disabled=not sure):
-            app.library(library).clear()
+            app.clear_library(library)
             session().notes.append(Notice("page_removed_done"))
             st.rerun()
 

@@ -11,28 +11,54 @@ from typing import Any, Literal
 Refusal = Literal["", "no_list", "no_address", "foreign_letters", "unverified", "unsaid", "not_listed"]
 
 _ADDRESS = re.compile(r"[^\s@]+@[^\s@]+")
+_SUBJECT = re.compile(r"[^\s@:]*@[^\s@]+|group:\S.{0,100}")
 
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Somebody signed in. `owner` is what their conversations belong to; the others are for the screen."""
+    """Somebody signed in. `owner` is what their conversations belong to; `name` and `address` are for the screen.
+
+    `subjects` are what a grant may name to mean them: `ann@example.com`, `@example.com`, `group:editors`. Who
+    `administers` may do everything.
+    """
 
     owner: str
     name: str
     address: str
+    subjects: frozenset[str] = frozenset()
+    administers: bool = False
 
 
-def person_of(claims: Mapping[str, Any]) -> Person:
+def person_of(
+    claims: Mapping[str, Any],
+    *,
+    admins: Sequence[str] = (),
+    verified_issuers: Sequence[str] = (),
+    groups_claim: str = "groups",
+) -> Person:
     """The person that the claims describe.
 
-    `owner` is made of issuer and subject, the one pair that stays with a person and is never given to another
-    (OpenID Connect Core 1.0, section 5.7); without these of the address.
+    An address counts as a subject where `refusal` would let it in. `owner` is made of issuer and subject, the one pair
+    that stays with a person and is never given to another (OpenID Connect Core 1.0, section 5.7); without these of the
+    address.
     """
     address = address_of(claims)
     name = " ".join(str(claims.get("name") or address or claims.get("sub") or "").split())
     subject = str(claims.get("sub") or "")
     whole = f"{claims.get('iss') or ''}\n{subject}" if subject else f"address\n{address}"
-    return Person(hashlib.sha256(whole.encode()).hexdigest()[:32], name, address)
+    owner = hashlib.sha256(whole.encode()).hexdigest()[:32]
+    groups = claims.get(groups_claim) or ()
+    subjects = {f"group:{one}".lower() for one in ([groups] if isinstance(groups, str) else groups)}
+    if address and not refusal(claims, [address], verified_issuers):
+        subjects |= {address, f"@{address.partition('@')[2]}"}
+    administers = bool(admins) and not refusal(claims, admins, verified_issuers)
+    return Person(owner, name, address, frozenset(subjects), administers)
+
+
+def subject_of(text: str) -> str:
+    """`text` as a grant names somebody: an address, a domain with @ before it, or a group; empty for anything else."""
+    plain = " ".join(text.split()).lower()
+    return plain if _SUBJECT.fullmatch(plain) else ""
 
 
 def address_of(claims: Mapping[str, Any]) -> str:

@@ -87,6 +87,7 @@ class Settings(BaseSettings):
     auth_allow: Annotated[tuple[str, ...], NoDecode] = Field(default=())
     auth_admins: Annotated[tuple[str, ...], NoDecode] = Field(default=())
     auth_verified_issuers: Annotated[tuple[str, ...], NoDecode] = Field(default=())
+    auth_groups_claim: str = "groups"
     import_record_mb: float = Field(default=1.0, gt=0, le=100)
     import_records: int = Field(default=100_000, ge=1)
     upload_session_mb: int = Field(default=200, ge=1)

@@ -29,6 +29,7 @@ from rag.app.overviews import Overviews
 from rag.app.page_maps import PageMaps
 from rag.app.removals import Removals
 from rag.app.reranking import Reranking
+from rag.app.roles import Roles
 from rag.app.transfer import Transfer, Transfers
 from rag.checking.verifier import LocalVerifier
 from rag.config import load_settings
@@ -82,6 +83,7 @@ CLASSES: Mapping[str, type] = {
     "page_maps": PageMaps,
     "overviews": Overviews,
     "removals": Removals,
+    "roles": Roles,
     "models": Models,
     "reranking": Reranking,
     "verifier": LocalVerifier,
@@ -94,6 +96,8 @@ PAGES = "pages of a library, which whoever may open it may read and change"
 OPERATOR = "what the operator set, the same for all"
 TYPED = "takes what was just typed, and keeps nothing"
 BINDS = "takes the person that all the rest is asked for"
+BOUND = "tells what the person that it was made for may do"
+OWNERS = "for owners of a library alone, see tests/test_app_roles.py"
 BEGINS = "begins something of the caller's own"
 SHARED: Mapping[str, Mapping[str, str]] = {
     "app": {
@@ -101,6 +105,8 @@ SHARED: Mapping[str, Mapping[str, str]] = {
         **dict.fromkeys(("library", "reading", "page", "summary", "search", "retriever", "as_retriever"), PAGES),
         "compare_reranker": PAGES,
         **dict.fromkeys(("vector_store", "quoter", "remove_library", "remove_pages"), PAGES),
+        **dict.fromkeys(("clear_library", "leave_out"), PAGES),
+        "for_person": BINDS,
         **dict.fromkeys(("away", "inspect_server", "test_database"), OPERATOR),
         "reasoner": TYPED,
         "ask": BEGINS,
@@ -122,7 +128,7 @@ SHARED: Mapping[str, Mapping[str, str]] = {
     },
     "schedules": {
         **dict.fromkeys(("start", "close", "start_due"), PROGRAM),
-        **dict.fromkeys(("set", "remove", "schedules"), PAGES),
+        **dict.fromkeys(("set", "remove", "schedules", "library_of"), PAGES),
     },
     "transfers": dict.fromkeys(("export", "bring_in"), BEGINS),
     "chats": {
@@ -142,6 +148,11 @@ SHARED: Mapping[str, Mapping[str, str]] = {
     "moves": {
         **dict.fromkeys(("begin", "go_back", "move", "forget", "wait"), PAGES),
         **dict.fromkeys(("resume", "close"), PROGRAM),
+    },
+    "roles": {
+        **dict.fromkeys(("role", "has", "check"), BOUND),
+        **dict.fromkeys(("grants", "grant", "revoke", "entries"), OWNERS),
+        **dict.fromkeys(("own", "log"), PROGRAM),
     },
     "removals": {"remember": PAGES, "undo": BEGINS},
     "overviews": {"of": PAGES, "close": PROGRAM},

@@ -8,12 +8,14 @@ what their names say.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from rag.access import Person
 from rag.app.answer_limit import AnswerLimit
 from rag.app.chat_models import ChatModels, ChatOptions
 from rag.app.dispatch import Dispatcher, record_route
@@ -27,6 +29,7 @@ from rag.app.overviews import Overviews
 from rag.app.page_maps import PageMaps
 from rag.app.removals import Removals
 from rag.app.reranking import MOST_QUESTIONS, compare, questions
+from rag.app.roles import RULES, Guarded, Roles, checked
 from rag.app.tracing_out import TracesOut, settle_langsmith
 from rag.app.transfer import Transfers
 from rag.app.web_passages import WebPassages, kept_passages
@@ -125,7 +128,24 @@ class App:
         asking = EvaluationAsking(self, self._in_flight, self._database.evaluations)
         self.evaluation = Evaluation(self._database, asking, self.feedback, settings.evaluate_answers)
         self.moves = Moves(self.libraries, self.models, self._database.conversations)
+        self.roles = Roles(self._database.grants, None)
         self._upkeep = Maintenance(self.tidy)
+
+    def for_person(self, person: Person | None) -> App:
+        """The same app, which does for this person only what their roles allow; without sign-in itself.
+
+        Raises StoreError("library_unknown") where they may not read a library, else RagError("not_allowed").
+        """
+        if person is None:
+            return self
+        theirs, default = copy(self), self.settings.rag_library
+        theirs.roles = Roles(self._database.grants, person)
+        for name, service in vars(self).items():
+            if type(service).__name__ in RULES:
+                setattr(theirs, name, Guarded(service, theirs.roles, default))
+        for name, rule in RULES["App"].items():
+            setattr(theirs, name, checked(getattr(theirs, name), rule, theirs.roles, default))
+        return theirs
 
     def start(self) -> None:
         """Serve: load the models in the background, and take up or mark what was cut off."""
@@ -185,6 +205,14 @@ class App:
         """Remove pages with all that was made of them; returns how many there were."""
         self._database.summaries.forget(name, url_hashes)
         return self.library(name).remove(url_hashes)
+
+    def clear_library(self, name: str) -> None:
+        """Remove all pages; the library stays."""
+        self.library(name).clear()
+
+    def leave_out(self, name: str, url_hashes: Sequence[str], out: bool) -> None:
+        """Leave pages out of answers, or let them take part again."""
+        self.library(name).set_left_out(url_hashes, out)
 
     def tidy(self) -> None:
         """Let idle libraries rest, and delete for good what was removed a day ago.

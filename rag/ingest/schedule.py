@@ -111,10 +111,15 @@ class Schedules:
 
     def remove(self, schedule_id: str) -> None:
         """Raises StoreError("schedule_unknown")."""
-        if self._table.schedule(schedule_id) is None:
-            raise StoreError("schedule_unknown")
+        self.library_of(schedule_id)
         self._table.remove(schedule_id)
         self._news.set()
+
+    def library_of(self, schedule_id: str) -> str:
+        """Return the library whose pages are re-checked. Raises StoreError("schedule_unknown")."""
+        if (found := self._table.schedule(schedule_id)) is None:
+            raise StoreError("schedule_unknown")
+        return found.library
 
     def schedules(self, library: str) -> list[ScheduleView]:
         """Those of the library, oldest first, each with what it did last."""

@@ -46,6 +46,7 @@ def draw_shell() -> None:
     page = navigation(language, hidden=True) if outside() else navigation(language)
     app = open_app(language)
     admit(app, language)
+    app = open_app(language)  # for the person who was just admitted
     recall_chat(app)
     words = {name: label(name, language) for name in ("skip", "upload", "copied", "offline", "page_unknown", "keys")}
     tell_browser("frame", language=label("language_tag", language), **words)
@@ -105,10 +106,10 @@ def _look_for_reports(app: App, unread: Sequence[str]) -> None:
 
 
 def open_app(language: Language) -> App:
-    """The application; where it cannot be opened the page says why and ends here."""
+    """The application for whoever is signed in; where it cannot be opened the page says why and ends here."""
     try:
         with st.spinner(label("opening", language), show_time=False):
-            return get_app()
+            return get_app().for_person(session().person)
     except RagError as error:
         st.markdown(f"# {label('start_failed', language)}")
         st.error(escape_line(say(error.notice, language)), icon=":material/error:")

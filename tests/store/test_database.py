@@ -132,7 +132,8 @@ def test_six_processes_may_open_an_empty_database_at_once(tmp_path: Path, postgr
 def test_tables_of_the_version_before_are_changed(database: Database, place: Path | str) -> None:
     job_id = database.jobs.create("main", "li", [NewItem("a")])
     with database.transaction() as db:
-        db.execute("DROP TABLE host_slots")
+        for table in ("host_slots", "grants", "audit_log"):
+            db.execute(f"DROP TABLE {table}")
         for column in ("worker", "token", "lease_until"):
             db.execute(f"ALTER TABLE jobs DROP COLUMN {column}")
     database.close()

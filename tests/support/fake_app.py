@@ -16,12 +16,14 @@ from typing import Any, BinaryIO, get_args
 
 from qdrant_client import QdrantClient
 
+from rag.access import Person
 from rag.app.chat_models import ChatModels, ChatOptions
 from rag.app.libraries import Libraries
 from rag.app.models import Models
 from rag.app.moves import LibraryMove
 from rag.app.overviews import Overview
 from rag.app.reranking import Reranking
+from rag.app.roles import Roles
 from rag.app.transfer import Transfer
 from rag.config import Settings
 from rag.conversations.conversations import Conversations, PageStamp, TurnHandle, TurnRequest, TurnView
@@ -584,6 +586,17 @@ class FakeApp:
         self.remembered = Remembered(Path(mkdtemp()) / "remembered.sqlite3")
         models = Models(self.settings)  # loads nothing: the built-in model's dimension is known
         self.libraries = Libraries(QdrantClient(":memory:"), self.settings, models)
+        self.roles = Roles(self.database.grants, None)
+
+    def for_person(self, person: Person | None) -> FakeApp:
+        self.roles = Roles(self.database.grants, person)
+        return self
+
+    def leave_out(self, name: str, url_hashes: list[str], out: bool) -> None:
+        self.library(name).set_left_out(url_hashes, out)
+
+    def clear_library(self, name: str) -> None:
+        self.library(name).clear()
 
     @property
     def cancelled(self) -> list[str]:

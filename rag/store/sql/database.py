@@ -18,6 +18,7 @@ from rag.store.sql.conversation_table import (
 )
 from rag.store.sql.evaluation_table import CaseTable, LabelTable, RunTable
 from rag.store.sql.feedback_table import FeedbackTable
+from rag.store.sql.grant_table import GrantTable
 from rag.store.sql.host_table import HostTable
 from rag.store.sql.job_table import FileTable, ItemTable, Job, JobItem, JobTable
 from rag.store.sql.schedule_table import Schedule, ScheduleTable
@@ -44,6 +45,7 @@ class Database:
         self.items = ItemTable(file)
         self.jobs = JobTable(file, self.items)
         self.files = FileTable(file)
+        self.grants = GrantTable(file)
         self.hosts = HostTable(file)
         self.schedules = ScheduleTable(file)
         self.conversations = ConversationTable(file)
@@ -60,7 +62,16 @@ class Database:
         """Remove all that is kept of a library, everybody's."""
         evaluations = ("evaluation_labels", "evaluation_runs", "evaluation_sets")
         with self.transaction() as db:
-            for table in ("route_choices", "feedback", "conversations", "schedules", "jobs", "summaries", *evaluations):
+            for table in (
+                "route_choices",
+                "feedback",
+                "conversations",
+                "schedules",
+                "jobs",
+                "summaries",
+                "grants",
+                *evaluations,
+            ):
                 db.execute(f"DELETE FROM {table} WHERE library = ?", (library,))
 
 

@@ -28,6 +28,23 @@ CREATE TABLE host_slots (
     free_at DOUBLE PRECISION NOT NULL,
     PRIMARY KEY (host, slot)
 );
+CREATE TABLE grants (
+    library TEXT NOT NULL,
+    subject TEXT NOT NULL,
+    role TEXT NOT NULL CHECK (role IN ('none', 'reader', 'editor', 'owner')),
+    owner TEXT NOT NULL,
+    granted_at TEXT NOT NULL,
+    PRIMARY KEY (library, subject)
+);
+CREATE TABLE audit_log (
+    library TEXT NOT NULL,
+    owner TEXT NOT NULL,
+    person TEXT NOT NULL,
+    at TEXT NOT NULL,
+    action TEXT NOT NULL CHECK (action IN ('grant', 'remove_library', 'restore_library', 'remove_pages', 'export')),
+    detail TEXT NOT NULL
+);
+CREATE INDEX audit_log_by_library ON audit_log (library, at);
 """,
 }
 """The statements that lead to each version from the one before. Databases of a version before the first are refused."""

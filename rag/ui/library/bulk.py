@@ -142,7 +142,7 @@ def recheck(app: App, library: str, hashes: Sequence[str] | None, *, site: str =
 
 def _leave_out(app: App, library: str, hashes: Sequence[str], out: bool) -> None:
     done = Notice("pages_left_out" if out else "pages_let_in")
-    attempt(lambda: app.library(library).set_left_out(hashes, out), done)
+    attempt(lambda: app.leave_out(library, hashes, out), done)
     st.rerun()
 
 

@@ -31,7 +31,9 @@ def settle_library(app: App, language: Language) -> None:
     except StoreAwayError:
         return
     except RagError as error:
-        use_library(app.settings.rag_library)
+        others = [info.name for info in app.libraries.infos()]
+        wanted = app.settings.rag_library
+        use_library(others[0] if others and wanted not in others else wanted)
         state.absent = error.notice
     if state.absent:
         st.warning(escape_line(say(state.absent, language)), icon=":material/info:")

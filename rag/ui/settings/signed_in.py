@@ -61,7 +61,12 @@ def admit(app: App, language: Language) -> None:
     if why := refusal(known, allowed, issuers):
         session().person = None
         _refuse(why, known, language)
-    session().person = person_of(known)
+    session().person = person_of(
+        known,
+        admins=app.settings.auth_admins,
+        verified_issuers=issuers,
+        groups_claim=app.settings.auth_groups_claim,
+    )
     _stand_outside(False)
 
 

@@ -1,0 +1,61 @@
+"""Roles on the screen: owners grant them, readers are not offered what they may not do."""
+
+from __future__ import annotations
+
+import pytest
+
+from rag.access import person_of
+from rag.app.roles import EVERYONE, Roles
+from rag.ui.kit.strings import Language, label
+from tests.pages.conftest import Open, words
+from tests.pages.test_shell import ANN, BOB, admit
+from tests.support.fake_app import FakeApp
+
+
+def anns(app: FakeApp) -> Roles:
+    return Roles(app.database.grants, person_of(ANN))
+
+
+def test_an_owner_grants_and_takes_back(
+    open_page: Open, app: FakeApp, monkeypatch: pytest.MonkeyPatch, language: Language
+) -> None:
+    anns(app.filled()).own("main")
+    admit(app, monkeypatch, ANN, "@example.com")
+    page = open_page("library", language)
+    page.text_input(key="access-subject").set_value("nobody")
+    page.button(key="access-grant").click().run()
+    assert label("access", language) in words(page)
+    assert [one.subject for one in anns(app).grants("main")] == ["ann@example.com"]
+    page.text_input(key="access-subject").set_value("bob@example.com")
+    page.selectbox(key="access-role").set_value("editor")
+    page.button(key="access-grant").click().run()
+    assert "bob@example.com" in words(page)
+    page.selectbox(key="access-everyone-main").set_value("none").run()
+    assert {one.subject: one.role for one in anns(app).grants("main")} == {
+        EVERYONE: "none",
+        "ann@example.com": "owner",
+        "bob@example.com": "editor",
+    }
+    page.button(key="access-revoke-bob@example.com").click().run()
+    assert "bob@example.com" not in {one.subject for one in anns(app).grants("main")}
+
+
+def test_a_reader_is_offered_no_changes(
+    open_page: Open, app: FakeApp, monkeypatch: pytest.MonkeyPatch, language: Language
+) -> None:
+    anns(app.filled()).own("main")
+    anns(app).grant("main", EVERYONE, "reader")
+    admit(app, monkeypatch, BOB, "@example.com")
+    page = open_page("library", language)
+    keys = {button.key for button in page.button}
+    assert not keys & {"recheck-all", "clear", "library-rename", "library-remove", "access-grant"}
+    assert label("role_reads_only", language) in words(page)
+    adding = open_page("add", language)
+    assert label("role_adds_nothing", language) in words(adding)
+    assert not [one for one in adding.text_area if one.key]
+
+
+def test_without_sign_in_there_are_no_roles(open_page: Open, app: FakeApp) -> None:
+    app.filled()
+    keys = {button.key for button in open_page("library").button}
+    assert "recheck-all" in keys and "access-grant" not in keys

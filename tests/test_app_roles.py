@@ -1,0 +1,258 @@
+"""Roles in a library: what grants give, and every method of the App called by somebody of each role."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from rag.access import Person, person_of, subject_of
+from rag.app import App, Question, RunOptions
+from rag.app.roles import EVERYONE, ROLES, RULES, Roles, Rule, role_of
+from rag.config import load_settings
+from rag.errors import RagError, StoreError
+from rag.evaluation.sets import Sets
+from rag.ingest.jobs import Jobs
+from rag.ingest.schedule import Schedules
+from rag.store.sql.database import Database
+from rag.store.sql.grant_table import Grant, Role
+from tests.support.hashed_model import HashedBuiltin
+from tests.test_privacy import CLASSES, methods
+
+PAGE = "# Harbour\n\nThe harbour toll was four crowns, paid in silver at noon.\n"
+ISSUER = "https://id.example"
+
+
+def signed_in(address: str, *groups: str, admins: tuple[str, ...] = ()) -> Person:
+    claims = {"iss": ISSUER, "sub": address, "email": address, "email_verified": True, "groups": list(groups)}
+    return person_of(claims, admins=admins)
+
+
+ANN, BOB = signed_in("ann@example.com"), signed_in("bob@team.example", "Editors")
+ADMIN = signed_in("root@example.com", admins=("root@example.com",))
+
+
+def grants(**roles: Role) -> list[Grant]:
+    return [
+        Grant("main", subject.replace("_at_", "@").replace("_of_", ":"), role, "") for subject, role in roles.items()
+    ]
+
+
+@pytest.mark.parametrize(
+    ("given", "person", "role"),
+    [
+        ({}, None, "owner"),
+        ({}, BOB, "editor"),
+        ({}, ADMIN, "owner"),
+        ({EVERYONE: "none"}, BOB, "none"),
+        ({EVERYONE: "none"}, ADMIN, "owner"),
+        ({EVERYONE: "none", "_at_team.example": "reader"}, BOB, "reader"),
+        ({EVERYONE: "none", "_at_team.example": "reader"}, ANN, "none"),
+        ({EVERYONE: "none", "_at_team.example": "reader", "group_of_editors": "editor"}, BOB, "editor"),
+        ({EVERYONE: "reader", "bob_at_team.example": "owner", "group_of_editors": "none"}, BOB, "owner"),
+    ],
+)
+def test_roles_add_up(given: dict[str, Role], person: Person | None, role: Role) -> None:
+    assert role_of(grants(**given), person) == role
+
+
+def test_an_address_that_nobody_verified_means_nobody() -> None:
+    claims = {"iss": ISSUER, "sub": "7", "email": "ann@example.com", "email_verified": False, "groups": "staff"}
+    person = person_of(claims, admins=("ann@example.com",))
+    assert person.subjects == {"group:staff"} and not person.administers
+
+
+@pytest.mark.parametrize(
+    ("text", "subject"),
+    [
+        (" Ann@Example.com ", "ann@example.com"),
+        ("@example.com", "@example.com"),
+        ("group:Night Shift", "group:night shift"),
+        ("ann", ""),
+        ("group:", ""),
+        ("person:0123", ""),
+        ("", ""),
+    ],
+)
+def test_what_a_grant_may_name(text: str, subject: str) -> None:
+    assert subject_of(text) == subject
+
+
+@pytest.fixture
+def database(place: Path | str) -> Iterator[Database]:
+    opened = Database(place)
+    yield opened
+    opened.close()
+
+
+def test_owners_grant_and_others_do_not(database: Database) -> None:
+    anns, bobs = (Roles(database.grants, person) for person in (ANN, BOB))
+    anns.own("team")
+    anns.grant("team", EVERYONE, "reader")
+    assert (anns.role("team"), bobs.role("team")) == ("owner", "reader")
+    for denied in (
+        lambda: bobs.grants("team"),
+        lambda: bobs.grant("team", "bob@team.example", "owner"),
+        lambda: bobs.revoke("team", "ann@example.com"),
+        lambda: bobs.entries("team"),
+    ):
+        with pytest.raises(RagError) as raised:
+            denied()
+        assert raised.value.code == "not_allowed"
+    anns.grant("team", "Bob@team.example", "owner")
+    assert Roles(database.grants, BOB).role("team") == "owner"
+    anns.revoke("team", "bob@team.example")
+    with pytest.raises(RagError, match="needs an owner"):
+        anns.revoke("team", "ann@example.com")
+    with pytest.raises(RagError, match="e-mail address"):
+        anns.grant("team", "everybody", "reader")
+    told = [(one.person, one.action, one.detail) for one in anns.entries("team")]
+    assert told[::-1] == [
+        ("ann@example.com", "grant", "*: reader"),
+        ("ann@example.com", "grant", "bob@team.example: owner"),
+        ("ann@example.com", "grant", "bob@team.example: –"),
+    ]
+
+
+# Every method, by somebody of each role
+
+CASES = [(service, method) for service, rules in RULES.items() for method in rules]
+BY_NAME = {one.__name__: one for one in CLASSES.values()}
+
+
+@pytest.fixture(scope="module")
+def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
+    folder = tmp_path_factory.mktemp("roles")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("rag.app.models.load_embedding_model", lambda name, **more: HashedBuiltin())
+        opened = App(load_settings(None, rag_data_dir=folder, qdrant_url="", llm_model="", llm_base_url=""))
+        yield opened
+        opened.close()
+
+
+def service_of(app: App, name: str) -> Any:
+    inner = {"Jobs": lambda: app.imports.jobs.of("bob"), "Schedules": lambda: app.imports.schedules}
+    inner |= {"Sets": lambda: app.evaluation.of("bob").sets, "EvaluationRuns": lambda: app.evaluation.of("bob").runs}
+    if name == "App":
+        return app
+    if name in inner:
+        return inner[name]()
+    return next(one for key, one in vars(app).items() if key in CLASSES and CLASSES[key].__name__ == name)
+
+
+def arguments(method: Any) -> Mapping[str, Any]:
+    """Something for each parameter, "team" for a library."""
+    known = {"library": "team", "name": "team"}
+    wanted = [one for one in inspect.signature(method).parameters.values() if one.kind not in (one.VAR_KEYWORD,)]
+    return {one.name: known.get(one.name, "x") for one in wanted if one.name != "self"}
+
+
+@pytest.mark.parametrize("role", ROLES)
+@pytest.mark.parametrize(("service", "method"), CASES, ids=map(".".join, CASES))
+def test_each_method_needs_its_role(
+    app: App, service: str, method: str, role: Role, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rule, original, calls = RULES[service][method], getattr(BY_NAME[service], method), []
+
+    @functools.wraps(original)
+    def stub(*given: Any, **named: Any) -> Any:
+        calls.append(named)
+        return [SimpleNamespace(name="team")] if rule.hides else "new"
+
+    monkeypatch.setattr(BY_NAME[service], method, stub)
+    monkeypatch.setattr(Jobs, "job", lambda self, job_id: SimpleNamespace(library="team"))
+    monkeypatch.setattr(Schedules, "library_of", lambda self, schedule_id: "team")
+    monkeypatch.setattr(Sets, "set_of", lambda self, set_id: SimpleNamespace(library="team"))
+    app._database.grants.put("team", EVERYONE, "none", "")
+    app._database.grants.put("team", "bob@team.example", role, "")
+    theirs = app.for_person(BOB)
+    may = ROLES.index(role) >= ROLES.index(rule.least)
+    outcome: Any = None
+    try:
+        found = getattr(service_of(theirs, service), method)(**arguments(original))
+    except RagError as error:
+        outcome = error.code
+    assert outcome == (None if may else "library_unknown" if role == "none" else "not_allowed")
+    assert bool(calls) is may
+    if rule.hides and may:
+        assert bool(found) is (ROLES.index(role) >= ROLES.index(rule.hides))
+    if rule.owns:
+        assert theirs.roles.role("new") == "owner"
+    if rule.logs and may:
+        assert app._database.grants.entries("team")[0].action == rule.logs
+
+
+OTHERS = {
+    "App": "by what it reads libraries with, which has a rule",
+    "Libraries": "tells the name of a library, or is the program's own",
+    "Jobs": "of a job of one's own, or the program's own",
+    "Roles": "is what decides",
+}
+"""Why methods with a library among their parameters have no rule, by class."""
+ALONE = frozenset(
+    {
+        *("Transfers.bring_in", "Conversations.forget_memories", "Evaluation.score_shown", "Moves.wait"),
+        *("Sets.export", "EvaluationRuns.begin"),
+    }
+)
+
+
+def test_every_method_about_a_library_has_a_rule() -> None:
+    missing = []
+    for key, one in CLASSES.items():
+        for name in methods(key):
+            member = inspect.getattr_static(one, name, None)
+            if not callable(member) or name in RULES.get(one.__name__, {}):
+                continue
+            if {"library", "libraries"} & set(inspect.signature(member).parameters):
+                missing.append(f"{one.__name__}.{name}")
+    assert [one for one in missing if one.partition(".")[0] not in OTHERS and one not in ALONE] == []
+
+
+# Whole ways
+
+
+def test_a_reader_asks_and_adds_nothing(app: App) -> None:
+    name = app.for_person(ANN).libraries.create("Harbour office")
+    anns = app.for_person(ANN)
+    job = anns.imports.add_files([("harbour.md", PAGE.encode())], library=name, owner=ANN.owner)
+    end = time.monotonic() + 60
+    while anns.imports.jobs.of(ANN.owner).job(job).state == "running":
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    anns.roles.grant(name, EVERYONE, "reader")
+    bobs = app.for_person(BOB)
+    answer = bobs.wait(bobs.ask(Question("How was the harbour toll paid?", (name,)), owner=BOB.owner), 60)
+    assert "silver" in answer.text
+    wish = Question("https://a.example/", (name,), options=RunOptions(route="save"))
+    begun = bobs.converse(wish, owner=BOB.owner, person=BOB.owner)
+    saved = bobs.wait(begun.run_id, 60)
+    assert saved.outcome == "failed" and saved.notice is not None and saved.notice.code == "not_allowed"
+    with pytest.raises(RagError) as raised:
+        bobs.remove_pages(name, ["x"])
+    assert raised.value.code == "not_allowed"
+    anns.roles.grant(name, EVERYONE, "none")
+    gone = app.for_person(BOB)
+    assert name not in [info.name for info in gone.libraries.infos()]
+    with pytest.raises(StoreError) as unknown:
+        gone.ask(Question("How was the harbour toll paid?", (name,)), owner=BOB.owner)
+    assert unknown.value.code == "library_unknown"
+    anns.remove_library(name)
+    assert [one.action for one in anns.roles.entries(name)][:1] == ["remove_library"]
+
+
+def test_without_sign_in_it_is_the_app_itself(app: App) -> None:
+    assert app.for_person(None) is app and app.roles.role("anything") == "owner"
+
+
+def test_a_rule_names_what_is_there() -> None:
+    for service, rules in RULES.items():
+        for method, rule in rules.items():
+            parameters = inspect.signature(getattr(BY_NAME[service], method)).parameters
+            assert isinstance(rule, Rule) and (not rule.argument or rule.argument in parameters)
