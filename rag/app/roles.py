@@ -120,8 +120,7 @@ def _own(person: Person) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Describes what a method needs: the `least` role in the libraries that an argument names, or that `find` returns for the
-    service and the arguments.
+    """Describes what a method needs: the `least` role in the libraries that an argument names, or that `find` returns.
 
     `logs` is the action that is logged afterwards, `owns` makes the caller the owner of the library whose name the
     method returns, and `hides` leaves out of the returned libraries those in which the person has less.
