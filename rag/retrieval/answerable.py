@@ -29,10 +29,22 @@ UNDECIDED: Final = 0.5
 ANSWERED: Final = 0.33
 """The least probability, of the sentences as read, at which quotes answer: docs/decisions/0021-answer-reader.md."""
 
+IMPROBABLE: Final = 0.12
+"""Below this, both probabilities taken together, nothing is quoted: docs/decisions/0021-answer-reader.md."""
+
 KEYWORD_FEATURES: Final = ("asked", "covered")
 FEATURES: Final = (*KEYWORD_FEATURES, "dense")
 Page = tuple[Terms, list[Terms]]
 """The question's terms in a page's title, and in each two neighbouring sentences with what stands above them."""
+
+
+def is_improbable(read: float, likely: float) -> bool:
+    """Return whether an answer is improbable by what was `read` and by how `likely` the search makes it.
+
+    Their odds are multiplied, as of two witnesses who don't know of each other.
+    """
+    together = read * likely
+    return together < IMPROBABLE * (together + (1.0 - read) * (1.0 - likely))
 
 
 def probability(features: Mapping[str, float], model: str, dense_voted: bool, *, across: bool = False) -> float:

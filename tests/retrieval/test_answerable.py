@@ -3,7 +3,16 @@ from __future__ import annotations
 import pytest
 
 from rag.models.sparse import SparseEncoder
-from rag.retrieval.answerable import DOUBT, FEATURES, REFUSE, UNDECIDED, features_of, held_by, probability
+from rag.retrieval.answerable import (
+    DOUBT,
+    FEATURES,
+    REFUSE,
+    UNDECIDED,
+    features_of,
+    held_by,
+    is_improbable,
+    probability,
+)
 from rag.types import Passage
 
 ENCODER = SparseEncoder()
@@ -102,3 +111,11 @@ def test_passages_found_for_another_question_are_judged_by_what_they_say() -> No
 
 def test_passages_in_another_language_tell_nothing_by_their_words() -> None:
     assert _held("灯多久上一次发条？", LAMP, BELL) == UNDECIDED
+
+
+@pytest.mark.parametrize(
+    ("read", "likely", "improbable"),
+    [(1.0, 0.3, False), (0.05, 0.5, True), (0.05, 0.9, False), (0.3, 0.3, False), (0.2, 0.3, True), (0.0, 0.99, True)],
+)
+def test_what_was_read_and_what_was_found_count_together(read: float, likely: float, improbable: bool) -> None:
+    assert is_improbable(read, likely) is improbable

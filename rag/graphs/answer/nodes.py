@@ -44,7 +44,7 @@ from rag.graphs.common import complete, question_of, summarise
 from rag.models.usage import BUDGET_CODES
 from rag.reasoning.history import RETRIEVE, call_for, exchanges_of, questions_before, said
 from rag.reasoning.questions import is_about_conversation, is_third_language, question_problem
-from rag.retrieval.answerable import ANSWERED, REFUSE
+from rag.retrieval.answerable import ANSWERED, REFUSE, is_improbable
 from rag.retrieval.ledger import LEG
 from rag.runs.serialization import notice_of, record, step_note
 from rag.text import mended
@@ -254,7 +254,9 @@ async def generate(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
     if likely < REFUSE and broken:
         return {**update, **failure_state(broken)}, step_note("failed", reason=broken.code)
     own_word = context.reasoner.kind == "chat" and state["run_mode"] == "fast"  # it says what is not there
-    if likely < REFUSE and not own_word and (unjudged or not state["relevant"]):
+    read = await _read_quotes(state, passages, context)
+    nowhere = likely < REFUSE and not own_word and (unjudged or not state["relevant"])
+    if nowhere or is_improbable(read, likely):
         return {**update, **missing_state(state, Notice("not_in_pages"))}, step_note("not_in_pages", answerable=likely)
     pieces: list[str] = []
     way, error, quoted = await write(state, passages, runtime, pieces)
@@ -270,7 +272,7 @@ async def generate(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
     update |= caveat(quoted) if quoted and text else end_state(state, text, citations, error, unsure, likely)
     if unjudged and update["outcome"] == "answered":
         update |= caveat(Notice(UNGRADED))
-    if update["outcome"] == "answered" and not await _quotes_answer(state, passages, context):
+    if update["outcome"] == "answered" and read < ANSWERED:
         update |= caveat(Notice("closest"))
     if update["outcome"] == "answered" and (names := await _missing_names(state, passages, citations, context)):
         update |= caveat(Notice("not_named", {"names": " · ".join(names)}))
@@ -284,12 +286,11 @@ async def generate(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
     return update, detail | ({"reason": error.code} if error else {})
 
 
-async def _quotes_answer(state: LoopState, passages: Sequence[Passage], context: LoopContext) -> bool:
-    """Return whether quotes, where they are the answer, are likely enough to answer."""
+async def _read_quotes(state: LoopState, passages: Sequence[Passage], context: LoopContext) -> float:
+    """Return how likely the sentences that were read answer, where quotes are the answer; else 1."""
     if context.quoter is None or context.reasoner.kind == "chat":
-        return True
-    read = await asyncio.to_thread(context.quoter.answers, question_of(state), passages)
-    return read >= ANSWERED
+        return 1.0
+    return await asyncio.to_thread(context.quoter.answers, question_of(state), passages)
 
 
 async def _missing_names(
