@@ -134,7 +134,7 @@ class App:
     def for_person(self, person: Person | None) -> App:
         """The same app, which does for this person only what their roles allow; without sign-in itself.
 
-        Raises StoreError("library_unknown") where they may not read a library, else RagError("not_allowed").
+        Raises StoreError("library_unknown") where they may not read a library, else RagError("editor_needed").
         """
         if person is None:
             return self

@@ -58,14 +58,16 @@ class Roles:
         return ROLES.index(self.role(library)) >= ROLES.index(least)
 
     def check(self, library: str, least: Role) -> None:
-        """Raise RagError("not_allowed") for a role that is less, StoreError as for no library where it is none."""
+        """Raise RagError("editor_needed" or "owner_needed") for a role that is less, StoreError as for no library where
+        it is none."""
         if self.has(library, least):
             return
         if not self.has(library, "reader"):
             raise StoreError("library_unknown", library=library)
-        raise RagError("not_allowed", role=least)
+        raise RagError("owner_needed" if least == "owner" else "editor_needed")
 
-    # Of a library's owner: RagError("not_allowed") for others
+    # For owners of a library: RagError("owner_needed") for others. RagError("last_owner") for what would leave none,
+    # except for administrators.
 
     def grants(self, library: str) -> list[Grant]:
         self.check(library, "owner")
@@ -77,19 +79,25 @@ class Roles:
         named = subject if subject == EVERYONE else subject_of(subject)
         if not named:
             raise RagError("subject_unknown")
+        if role != "owner":
+            self._check_others(library, named)
         self._table.put(library, named, role, self._owner)
         self.log(library, "grant", f"{named}: {role}")
         self._known.pop(library, None)
 
     def revoke(self, library: str, subject: str) -> None:
-        """Take a grant back. Raises RagError("last_owner") for the last owner, unless an administrator does it."""
+        """Take a grant back."""
         self.check(library, "owner")
-        others = [one for one in self._table.grants(library) if one.role == "owner" and one.subject != subject]
-        if not others and self._person is not None and not self._person.administers:
-            raise RagError("last_owner")
+        self._check_others(library, subject)
         self._table.revoke(library, subject)
         self.log(library, "grant", f"{subject}: –")
         self._known.pop(library, None)
+
+    def _check_others(self, library: str, subject: str) -> None:
+        """Check that somebody besides `subject` owns the library."""
+        owners = {one.subject for one in self._table.grants(library) if one.role == "owner"}
+        if owners == {subject} and self._person is not None and not self._person.administers:
+            raise RagError("last_owner")
 
     def entries(self, library: str) -> list[AuditEntry]:
         self.check(library, "owner")
