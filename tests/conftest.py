@@ -61,18 +61,23 @@ _TOGETHER = {
     "tests/graphs/judge/test_going_on.py": "killed",
     "tests/graphs/research/test_resuming.py": "killed",
     "tests/ingest/test_jobs_kill.py": "killed",
+    "tests/ingest/test_jobs_replicas.py": "killed",
     "tests/store/test_kill.py": "killed",
     "tests/conversations/test_checkpoints.py": "postgres",
     "tests/conversations/test_remembered.py": "postgres",
     "tests/evaluation/test_runs.py": "postgres",
     "tests/evaluation/test_sets.py": "postgres",
+    "tests/ingest/test_schedule.py": "postgres",
+    "tests/ingest/test_shared_gates.py": "postgres",
     "tests/store/test_conversation_table.py": "postgres",
     "tests/store/test_database.py": "postgres",
     "tests/store/test_feedback_table.py": "postgres",
+    "tests/store/test_host_table.py": "postgres",
     "tests/store/test_job_table.py": "postgres",
     "tests/store/test_schedule_table.py": "postgres",
     "tests/store/test_summary_table.py": "postgres",
     "tests/test_app_postgres.py": "postgres",
+    "tests/test_app_roles.py": "postgres",
 }
 """Files that go to one worker: each that had one would serve an app, import all that killed processes need, or start a
 Postgres."""

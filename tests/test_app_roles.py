@@ -15,6 +15,7 @@ import pytest
 from rag.access import Person, person_of, subject_of
 from rag.app import App, Question, RunOptions
 from rag.app.roles import EVERYONE, ROLES, RULES, Roles, Rule, role_of
+from rag.app.transfer import Transfers
 from rag.config import load_settings
 from rag.errors import RagError, StoreError
 from rag.evaluation.sets import Sets
@@ -174,6 +175,7 @@ def test_each_method_needs_its_role(
     monkeypatch.setattr(BY_NAME[service], method, stub)
     monkeypatch.setattr(Jobs, "job", lambda self, job_id: SimpleNamespace(library="team"))
     monkeypatch.setattr(Schedules, "library_of", lambda self, schedule_id: "team")
+    monkeypatch.setattr(Transfers, "library_of", lambda self, transfer_id: "new")
     monkeypatch.setattr(Sets, "set_of", lambda self, set_id: SimpleNamespace(library="team"))
     app._database.grants.put("team", EVERYONE, "none", "")
     app._database.grants.put("team", "bob@team.example", role, "")
@@ -188,7 +190,7 @@ def test_each_method_needs_its_role(
     assert bool(calls) is may
     if rule.hides and may:
         assert bool(found) is (ROLES.index(role) >= ROLES.index(rule.hides))
-    if rule.owns:
+    if rule.made:
         assert theirs.roles.role("new") == "owner"
     if rule.logs and may:
         assert app._database.grants.entries("team")[0].action == rule.logs

@@ -130,7 +130,7 @@ SHARED: Mapping[str, Mapping[str, str]] = {
         **dict.fromkeys(("start", "close", "start_due"), PROGRAM),
         **dict.fromkeys(("set", "remove", "schedules", "library_of"), PAGES),
     },
-    "transfers": dict.fromkeys(("export", "bring_in"), BEGINS),
+    "transfers": {**dict.fromkeys(("export", "bring_in"), BEGINS), "library_of": PROGRAM},
     "chats": {
         **dict.fromkeys(("of_settings", "own_allowed"), OPERATOR),
         **dict.fromkeys(("chat", "fast_chat", "test", "served", "is_own", "pace"), TYPED),

@@ -130,15 +130,15 @@ def _own(person: Person) -> str:
 class Rule:
     """Describes what a method needs: the `least` role in the libraries that an argument names, or that `find` returns.
 
-    `logs` is the action that is logged afterwards, `owns` makes the caller the owner of the library whose name the
-    method returns, and `hides` leaves out of the returned libraries those in which the person has less.
+    `logs` is the action that is logged afterwards, `made` returns the name of a library that the call has made, by the
+    service and what it returned, and `hides` leaves out of the returned libraries those in which the person has less.
     """
 
     least: Role = "none"
     argument: str = ""
     find: Callable[[Any, Mapping[str, Any]], Sequence[str]] | None = None
     logs: Action | None = None
-    owns: bool = False
+    made: Callable[[Any, Any], str] | None = None
     hides: Role | None = None
 
     def libraries(self, service: Any, given: Mapping[str, Any], default: str) -> Sequence[str]:
@@ -184,7 +184,7 @@ RULES: Final[Mapping[str, Mapping[str, Rule]]] = {
         "export": _edits("name", logs="export"),
         "infos": Rule(hides="reader"),
         "removed": Rule(hides="editor"),
-        "create": Rule(owns=True),
+        "create": Rule(made=lambda service, name: str(name)),
     },
     "Imports": {name: _edits() for name in ("add_urls", "add_files", "add_examples", "add_site", "submit", "ingestor")},
     "Jobs": {
@@ -194,7 +194,10 @@ RULES: Final[Mapping[str, Mapping[str, Rule]]] = {
     },
     "Schedules": {"set": _edits(), "schedules": _reads(), "remove": Rule("editor", find=_of_schedule)},
     "Moves": {"move": _reads(), **{name: _edits() for name in ("begin", "go_back", "forget")}},
-    "Transfers": {"export": _edits(logs="export")},
+    "Transfers": {
+        "export": _edits(logs="export"),
+        "bring_in": Rule(made=lambda service, transfer_id: service.library_of(transfer_id)),
+    },
     "Removals": {"remember": _edits("name")},
     "PageMaps": {name: _reads() for name in ("of", "at_hand")},
     "Overviews": {"of": _reads()},
@@ -249,8 +252,8 @@ def checked(method: Callable[..., Any], rule: Rule, roles: Roles, default: str) 
         if rule.logs:
             for library in libraries:
                 roles.log(library, rule.logs, _detail(bound.arguments))
-        if rule.owns:
-            roles.own(result)
+        if rule.made is not None:
+            roles.own(rule.made(service, result))
         return result if rule.hides is None else [one for one in result if roles.has(one.name, rule.hides)]
 
     return call

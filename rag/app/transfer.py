@@ -107,6 +107,11 @@ class Transfers:
             return None
         return found
 
+    def library_of(self, transfer_id: str) -> str:
+        """Return the library that a transfer under way reads or makes."""
+        with self._lock:
+            return self._transfers[transfer_id].library
+
     def _new(self, kind: Literal["export", "import"], library: str, title: str, owner: str) -> Transfer:
         transfer = Transfer(uuid.uuid4().hex, kind, library, "running", title, owner=owner)
         with self._lock:
