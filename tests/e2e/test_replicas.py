@@ -19,7 +19,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from rag.locales import say
 from rag.types import Notice
-from tests.e2e.conftest import LOCALES, ROOT, browser_path, served_by
+from tests.e2e.conftest import LOCALES, ROOT, browser_path, served_by, settled
 from tests.e2e.test_pages import add
 from tests.support.chat_protocol import Reply
 from tests.support.chat_server import ChatServer
@@ -94,6 +94,7 @@ def test_what_an_app_had_is_with_the_other_when_it_is_killed(team: Team, browser
     page.goto(f"{team.address}/add")
     add(page, "en", {"name": "ferries.md", "mimeType": "text/markdown", "buffer": PAGE.encode()})
     page.goto(team.address)
+    settled(page)
     box = page.get_by_test_id("stChatInputTextArea")
     box.fill("How long does the ferry to Sark take?")
     box.press("Enter")
@@ -102,8 +103,13 @@ def test_what_an_app_had_is_with_the_other_when_it_is_killed(team: Team, browser
     first = app_of(page)
     team.apps[first].kill()
     team.apps[first].wait()
-    page.reload()
-    expect(page.get_by_text(say(Notice("turn_interrupted"), "en"))).to_be_visible()
+    interrupted = page.get_by_text(say(Notice("turn_interrupted"), "en"))
+    for _ in range(3):  # the proxy may still be finding out
+        page.reload()
+        with suppress(AssertionError):
+            expect(interrupted).to_be_visible(timeout=20_000)
+            break
+    expect(interrupted).to_be_visible()
     assert app_of(page) != first
     expect(page.get_by_text("How long does the ferry to Sark take?").first).to_be_visible()
     expect(answer).to_contain_text("fifty minutes")

@@ -47,7 +47,7 @@ def _everyone(app: App, library: str, language: Language) -> None:
         roles,
         roles.index(now) if now in roles else 0,
         key=key,
-        format_func=lambda role: label(f"role_{role}", language),
+        format_func=lambda role: label(f"role_{role}_does", language),
         on_change=change,
     )
 
@@ -68,7 +68,7 @@ def _add(app: App, library: str, language: Language) -> None:
             label("access_role", language),
             ROLES[1:],
             key="access-role",
-            format_func=lambda role: label(f"role_{role}", language),
+            format_func=lambda role: label(f"role_{role}_does", language),
         )
         if st.form_submit_button(label("access_grant", language), type="primary", key="access-grant") and accepted(
             lambda: app.roles.grant(library, subject or "", chosen), language
