@@ -60,18 +60,10 @@ class Database:
 
     def forget_library(self, library: str) -> None:
         """Remove all that is kept of a library, everybody's."""
+        tables = ("route_choices", "feedback", "conversations", "schedules", "jobs", "summaries", "grants")
         evaluations = ("evaluation_labels", "evaluation_runs", "evaluation_sets")
         with self.transaction() as db:
-            for table in (
-                "route_choices",
-                "feedback",
-                "conversations",
-                "schedules",
-                "jobs",
-                "summaries",
-                "grants",
-                *evaluations,
-            ):
+            for table in (*tables, *evaluations):
                 db.execute(f"DELETE FROM {table} WHERE library = ?", (library,))
 
 

@@ -219,7 +219,7 @@ def _ensure_tables(connection: psycopg.Connection[dict[str, Any]], name: str) ->
     version = found["version"] if found else 0
     if version == VERSION:
         return
-    statements = migration(version) if version else TABLES.read_text("utf-8")
+    statements = migration(version)
     if version > VERSION or statements is None:
         raise StoreError("postgres_newer" if version > VERSION else "postgres_older", database=name)
     with connection.transaction():

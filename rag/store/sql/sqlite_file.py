@@ -11,7 +11,7 @@ from threading import RLock
 from typing import Any
 
 from rag.errors import StoreError
-from rag.store.sql.table import TABLES, VERSION, migration
+from rag.store.sql.table import VERSION, migration
 
 _BUSY_MS = 10_000
 
@@ -81,21 +81,18 @@ def _keep_log(db: sqlite3.Connection) -> None:
 
 def _ensure_tables(db: sqlite3.Connection, path: Path) -> None:
     """Create the tables in an empty file, or change those of an older version; StoreError if that can't be done."""
-    if _version(db) == 0:
-        # IMMEDIATE keeps two processes from creating the tables at once; the second finds them there.
-        tables = TABLES.read_text("utf-8")
-        db.executescript(f"BEGIN IMMEDIATE; {tables} PRAGMA user_version = {VERSION}; COMMIT;")
     if _version(db) == VERSION:
         return
     with db:
-        db.execute("BEGIN IMMEDIATE")
+        db.execute("BEGIN IMMEDIATE")  # of two processes the second finds the tables there
         version = _version(db)
         statements = migration(version)
         if version > VERSION or statements is None:
             raise StoreError("database_newer" if version > VERSION else "database_older", path=str(path))
-        for statement in filter(str.strip, statements.split(";")):  # executescript would commit before the first
-            db.execute(statement)
-        db.execute(f"PRAGMA user_version = {VERSION}")
+        if version < VERSION:
+            for statement in statements.split(";"):  # executescript would commit before the first
+                db.execute(statement)
+            db.execute(f"PRAGMA user_version = {VERSION}")
 
 
 def _version(db: sqlite3.Connection) -> int:

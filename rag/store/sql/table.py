@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -16,40 +17,18 @@ if TYPE_CHECKING:
     from rag.store.sql.sqlite_file import SqliteFile
 
 VERSION: Final = 13
-"""Raise it with every change of tables.sql, and add the change to MIGRATIONS."""
+"""Raise it with every change of tables.sql, and add what that changes in tables that exist to MIGRATIONS."""
 MIGRATIONS: Final[Mapping[int, str]] = {
     13: """
 ALTER TABLE jobs ADD COLUMN worker TEXT NOT NULL DEFAULT '';
 ALTER TABLE jobs ADD COLUMN token INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE jobs ADD COLUMN lease_until DOUBLE PRECISION NOT NULL DEFAULT 0;
-CREATE TABLE host_slots (
-    host TEXT NOT NULL,
-    slot INTEGER NOT NULL,
-    free_at DOUBLE PRECISION NOT NULL,
-    PRIMARY KEY (host, slot)
-);
-CREATE TABLE grants (
-    library TEXT NOT NULL,
-    subject TEXT NOT NULL,
-    role TEXT NOT NULL CHECK (role IN ('none', 'reader', 'editor', 'owner')),
-    owner TEXT NOT NULL,
-    granted_at TEXT NOT NULL,
-    PRIMARY KEY (library, subject)
-);
-CREATE TABLE audit_log (
-    library TEXT NOT NULL,
-    owner TEXT NOT NULL,
-    person TEXT NOT NULL,
-    at TEXT NOT NULL,
-    action TEXT NOT NULL CHECK (action IN ('grant', 'remove_library', 'restore_library', 'remove_pages', 'export')),
-    detail TEXT NOT NULL
-);
-CREATE INDEX audit_log_by_library ON audit_log (library, at);
 """,
 }
-"""The statements that lead to each version from the one before. Databases of a version before the first are refused."""
+"""The changes that lead to each version from the one before. Databases of a version before the first are refused."""
 
 TABLES: Final = Path(__file__).with_name("tables.sql")
+_COMMENT: Final = re.compile(r"(?m)^--.*\n")
 ALL: Final = 2**62
 """A limit that no number of rows reaches."""
 CLOCK: Final = "((julianday('now') - 2440587.5) * 86400.0)"
@@ -66,9 +45,11 @@ Session: TypeAlias = "sqlite3.Connection | PostgresSession"
 
 
 def migration(version: int) -> str | None:
-    """Return the statements that lead from `version` to VERSION; None if there is no way."""
-    steps = range(version + 1, VERSION + 1)
-    return "".join(MIGRATIONS[step] for step in steps) if all(step in MIGRATIONS for step in steps) else None
+    """Return the statements that lead from `version`, 0 for an empty database, to VERSION; None if there is no way."""
+    steps = range(version + 1, VERSION + 1) if version else ()
+    if any(step not in MIGRATIONS for step in steps):
+        return None
+    return "".join(MIGRATIONS[step] for step in steps) + _COMMENT.sub("", TABLES.read_text("utf-8"))
 
 
 class Table:
