@@ -103,13 +103,20 @@ class Steps:
         rows: list[IngestResult | RagError] = []
         for (item, read, began), outcome in zip(given, outcomes, strict=True):
             if not isinstance(outcome, RagError):
-                outcome = named(outcome, replace(read.source, name=item.source), began)
+                outcome = named(self._own(item, read.source, outcome), replace(read.source, name=item.source), began)
                 if not online and outcome.reason == UNHEARD:
                     self._unheard.append((item, read))
             rows.append(outcome)
         if online:
             self._count_unheard()
         return rows
+
+    def _own(self, item: JobItem, source: Source, outcome: IngestResult) -> IngestResult:
+        """The outcome, or that of an earlier attempt at the item whose process lost the job before it could say so."""
+        if outcome.status != "unchanged" or item.attempts < 2:
+            return outcome
+        known = self._ingestor.resolve(outcome.url_hash)
+        return (known and _taken_in_before(item, source, known)) or outcome
 
     def _settling(self, item: JobItem, read: Read, online: bool) -> Settling:
         return Settling(read, partial(self._items.move, self.job.id, item.position), item.decision, online)
@@ -226,7 +233,7 @@ def _named(item: JobItem) -> Source:
 
 
 def _taken_in_before(item: JobItem, source: Source, known: Page) -> IngestResult | None:
-    """What a process that was killed had done with the item, if it had done it."""
+    """What a process that was killed or lost its lease had done with the item, if it had done it."""
     if known.updated_at < item.started_at or known.url_hash != (item.url_hash or known.url_hash):
         return None
     is_new = known.added_at >= item.started_at

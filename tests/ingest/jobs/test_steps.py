@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from threading import Event, get_ident
 
 import pytest
 
+from rag import dates
 from rag.errors import StoreError
 from rag.ingest.jobs import Jobs
 from rag.ingest.jobs import steps as unpacking
-from rag.ingest.jobs.steps import Unpacking, new_item, pack, unpack
+from rag.ingest.jobs.steps import Steps, Unpacking, new_item, pack, unpack
 from rag.ingest.pipeline import Ingestor
 from rag.ingest.sources import BOUNDS, RecordBounds, Source, file_sources, record_sources, web_source
 from rag.store.sql.database import Database
-from tests.ingest.jobs.conftest import MakeJobs, finished
+from tests.ingest.jobs.conftest import MakeJobs, finished, records
 from tests.ingest.test_archives import packed
 
 LINE = '{"url": "https://a.example/", "title": "T", "text": "雨"}'
@@ -83,6 +85,25 @@ def test_an_unpacking_that_was_cut_off_goes_on_where_it_was(
     ]  # fmt: skip
     assert [item.position for item in items if item.result] == [2]
     assert database.files.names(job_id) == []
+
+
+def test_two_attempts_at_an_item_that_overlap_say_the_same(database: Database, ingestor: Ingestor) -> None:
+    """The first worker was taken for dead, stores its page all the same, and may not say so."""
+    job_id = database.jobs.create("main", "", [new_item(records(1)[0])])
+    job = database.jobs.job(job_id)
+    assert job is not None
+    workers = [Steps(job, ingestor, database.items) for _ in range(2)]
+    reads = []
+    for worker in workers:
+        (item,) = database.items.items(job_id)
+        database.items.begin(job_id, 0)
+        reads.append(worker.read(item if worker is workers[0] else replace(item, started_at="")))
+    (item,) = database.items.items(job_id)
+    outcomes = [worker.settle_all([(item, read, 0.0)]) for worker, read in zip(workers, reads, strict=True)]
+    assert [(one.status, one.reason) for (one,) in outcomes] == [("added", "page_added")] * 2
+    late = replace(item, started_at=dates.now())
+    (row,) = workers[0].settle_all([(late, reads[0], 0.0)])
+    assert row.status == "unchanged"
 
 
 def test_what_a_stopped_import_had_not_looked_into_is_said(make_jobs: MakeJobs, ingestor: Ingestor) -> None:
