@@ -12,7 +12,7 @@ PY := .venv/bin/python
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-office install-ocr install-postgres install-dev run test model-server lint format demo eval bench bench-scale lock pin-images clean
+.PHONY: help install install-office install-ocr install-postgres install-bulk install-dev run test model-server lint format demo eval bench bench-scale lock pin-images clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | awk -F '\t' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -32,6 +32,10 @@ install-ocr: ## also text recognition for pictures and scans: 115 MB more
 install-postgres: ## also what several apps need to share a Postgres database: 5 MB more
 	@command -v $(PYTHON) >/dev/null || { echo "No Python found: 3.11 or newer is needed."; exit 1; }
 	@$(PYTHON) scripts/install.py --postgres
+
+install-bulk: ## also web archives, and imports on several machines: 250 MB more
+	@command -v $(PYTHON) >/dev/null || { echo "No Python found: 3.11 or newer is needed."; exit 1; }
+	@$(PYTHON) scripts/install.py --bulk
 
 install-dev: ## the same with what tests and checks need (test, lint do this by themselves)
 	@command -v $(PYTHON) >/dev/null || { echo "No Python found: 3.11 or newer is needed."; exit 1; }

@@ -9,6 +9,7 @@ from rag.ui.chat.conversation import draw_turns, show_place, watch
 from rag.ui.chat.conversation_head import draw_head
 from rag.ui.chat.conversations import current
 from rag.ui.chat.page_picker import draw_picker_button
+from rag.ui.chat.shared import LINK, draw_shared
 from rag.ui.chat.start import draw_start
 from rag.ui.kit.answers import answer_of
 from rag.ui.kit.language import current_language
@@ -20,6 +21,10 @@ from rag.ui.shell import open_app
 def draw() -> None:
     language = current_language()
     app = open_app(language)
+    if link := st.query_params.get(LINK, ""):
+        draw_panel(app, language)
+        draw_shared(app, link, language)
+        return
     library = current_library(app)
     conversation = current(app)
     turns = app.conversations.turns(conversation.id, session().owner) if conversation else []

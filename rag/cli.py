@@ -133,11 +133,26 @@ def _add_ingestion(actions: argparse._SubParsersAction[argparse.ArgumentParser])
         parser.add_argument("--force", action="store_true", help="refetch pages already in the library")
     for parser in (ingest, records, site):
         _add_chunker(parser)
+    _add_bulk(actions)
     recheck = _command(actions, "recheck", "pages.recheck", "Re-check pages from the web (default: all).")
     recheck.add_argument("urls", nargs="*", metavar="URL")
     recheck.add_argument("--site", metavar="NAME", help="only pages of this site or host")
     remove = _command(actions, "remove", "pages.remove", "Delete pages.")
     remove.add_argument("urls", nargs="+", metavar="URL")
+
+
+def _add_bulk(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    bulk = _command(actions, "bulk", "bulk.bulk", "Add pages from large JSONL files, web archives and sitemaps.")
+    text = "files (a quoted pattern works too), sitemap links, or .txt files that list them"
+    bulk.add_argument("--input", nargs="+", required=True, metavar="INPUT", help=text)
+    text = "this process, several, or a Ray cluster (default: several with QDRANT_URL, else this one)"
+    bulk.add_argument("--runner", choices=("here", "processes", "ray"), help=text)
+    text = "processes or Ray actors (default: one for every two processors)"
+    bulk.add_argument("--workers", type=_positive, metavar="N", help=text)
+    bulk.add_argument("--gpus", type=float, default=0.0, metavar="N", help="GPUs for each Ray actor (default: 0)")
+    text = "pages that succeed or are repeated together (default: 500)"
+    bulk.add_argument("--batch", type=_positive, default=500, metavar="N", help=text)
+    bulk.add_argument("--anyway", action="store_true", help="also add duplicates and pages that need review")
 
 
 def _add_questions(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

@@ -1,6 +1,6 @@
 """Make .venv and install what locks/ names, each file checked by its SHA-256; a second call returns at once.
 
-    python3 scripts/install.py [--office] [--ocr] [--postgres] [--dev] [--venv DIR]
+    python3 scripts/install.py [--office] [--ocr] [--postgres] [--bulk] [--dev] [--venv DIR]
 
 Runs on the system's Python with nothing installed, and says in one sentence what is missing.
 Where there is no NVIDIA GPU, or with TORCH_BUILD=cpu, torch comes as its CPU build: one short try, then PyPI's. That
@@ -26,6 +26,7 @@ OPTIONAL = {
     "office": "the reader of .xls, .ods, .odp, .rtf and .msg",
     "ocr": "text recognition for pictures and scans",
     "postgres": "what several apps need to share a Postgres database",
+    "bulk": "web archives, and imports on several machines",
 }
 CUDA_SIZE = "about 6 GB"  # of .venv, with the libraries that PyPI's build for Linux brings
 CPU_INDEX = os.environ.get("TORCH_CPU_INDEX", "https://download.pytorch.org/whl/cpu")

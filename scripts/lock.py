@@ -5,7 +5,7 @@
     locks/app.txt     what the app needs: every release with the SHA-256 of each of its files, for all platforms
     locks/torch.txt   torch as PyPI has it, and the libraries that nothing but its CUDA build needs
     locks/office.txt  what requirements-office.txt asks for besides, which is optional, and so is what
-    locks/ocr.txt and locks/postgres.txt have
+    locks/ocr.txt, locks/postgres.txt and locks/bulk.txt have
     locks/dev.txt     what tests and checks need besides
     constraints.txt   the same versions without the hashes, for plain pip
 
@@ -24,7 +24,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 LOCKS = ROOT / "locks"
 OLDEST = "3.11"
-OPTIONAL = ("office", "ocr", "postgres")
+OPTIONAL = ("office", "ocr", "postgres", "bulk")
 _RELEASE = re.compile(r"^(?P<name>[a-z0-9-]+)==\S+.*?(?=^[a-z]|\Z)", re.MULTILINE | re.DOTALL)
 _WITH_TORCH = re.compile(r"torch|triton|(?:cuda|nvidia)-.*")
 _MADE_BY = "# Made by `make lock`. Do not edit.\n"

@@ -67,7 +67,7 @@ def rows() -> Iterator[str]:
 
     The head names what PyTorch's CUDA build brings, whose metadata often tell no licence.
     """
-    files = [ROOT / "locks" / f"{name}.txt" for name in ("app", "office", "ocr", "postgres")]
+    files = [ROOT / "locks" / f"{name}.txt" for name in ("app", "office", "ocr", "postgres", "bulk")]
     locks = "".join(path.read_text("utf-8") for path in files)
     for name in sorted(["torch", *_LOCKED.findall(locks)]):
         try:

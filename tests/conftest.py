@@ -58,11 +58,13 @@ class _KeptParser(Parser):
 
 _TOGETHER = {
     "tests/e2e/": "browser",
+    "tests/bulk/test_runners.py": "killed",
     "tests/graphs/judge/test_going_on.py": "killed",
     "tests/graphs/research/test_resuming.py": "killed",
     "tests/ingest/test_jobs_kill.py": "killed",
     "tests/ingest/test_jobs_replicas.py": "killed",
     "tests/store/test_kill.py": "killed",
+    "tests/bulk/test_driver.py": "postgres",
     "tests/conversations/test_checkpoints.py": "postgres",
     "tests/conversations/test_remembered.py": "postgres",
     "tests/evaluation/test_runs.py": "postgres",

@@ -17,12 +17,14 @@ from rag.app import App, Question, RunOptions
 from rag.app.roles import EVERYONE, ROLES, RULES, Roles, Rule, role_of
 from rag.app.transfer import Transfers
 from rag.config import load_settings
+from rag.conversations.conversations import Conversations
 from rag.errors import RagError, StoreError
 from rag.evaluation.sets import Sets
 from rag.ingest.jobs import Jobs
 from rag.ingest.schedule import Schedules
 from rag.store.sql.database import Database
 from rag.store.sql.grant_table import Grant, Role
+from rag.types import Answer, Citation
 from tests.support.hashed_model import HashedBuiltin
 from tests.test_privacy import CLASSES, methods
 
@@ -177,6 +179,7 @@ def test_each_method_needs_its_role(
     monkeypatch.setattr(Schedules, "library_of", lambda self, schedule_id: "team")
     monkeypatch.setattr(Transfers, "library_of", lambda self, transfer_id: "new")
     monkeypatch.setattr(Sets, "set_of", lambda self, set_id: SimpleNamespace(library="team"))
+    monkeypatch.setattr(Conversations, "linked_libraries", lambda self, link: ["team"])
     app._database.grants.put("team", EVERYONE, "none", "")
     app._database.grants.put("team", "bob@team.example", role, "")
     theirs = app.for_person(BOB)
@@ -201,6 +204,7 @@ OTHERS = {
     "Libraries": "tells the name of a library, or is the program's own",
     "Jobs": "of a job of one's own, or the program's own",
     "Roles": "is what decides",
+    "ExternalJobs": "is for the command line alone",
 }
 """Why methods with a library among their parameters have no rule, by class."""
 ALONE = frozenset(
@@ -224,6 +228,46 @@ def test_every_method_about_a_library_has_a_rule() -> None:
 
 
 # Whole ways
+
+
+def test_readers_open_a_linked_conversation_and_nobody_else_does(app: App) -> None:
+    anns, bobs = app.for_person(ANN), app.for_person(BOB)
+    name = anns.libraries.create("Light house")
+    anns.roles.grant(name, EVERYONE, "none")
+    source = Citation(1, "https://a.example/", "a", "A", "It is red.", 0, 10, library=name)
+    answer = Answer("Which colour?", "fast", "answered", "It is red. [1]", (source,))
+    kept = app.conversations.put(Question("Which colour?", (name,)), answer, ANN.owner, "", {})
+    link = app.conversations.share(kept.conversation_id, ANN.owner)
+    assert app.conversations.share(kept.conversation_id, ANN.owner) == link
+    with pytest.raises(RagError) as denied:
+        bobs.conversations.linked(link)
+    assert denied.value.code == "library_unknown"
+    anns.roles.grant(name, "bob@team.example", "reader")
+    theirs = app.for_person(BOB).conversations
+    conversation, turns = theirs.linked(link)
+    assert (conversation.title, [turn.answer for turn in turns]) == ("Which colour?", [answer])
+    with pytest.raises(RagError):
+        theirs.turns(conversation.id, BOB.owner)
+    with pytest.raises(RagError):
+        theirs.unshare(conversation.id, BOB.owner)
+    anns.conversations.unshare(conversation.id, ANN.owner)
+    for gone in (link, "", "another"):
+        with pytest.raises(RagError) as raised:
+            theirs.linked(gone)
+        assert raised.value.code == "conversation_unknown"
+
+
+def test_a_link_needs_every_library_that_its_answers_come_from(app: App) -> None:
+    anns = app.for_person(ANN)
+    near, far = (anns.libraries.create(title) for title in ("Near", "Far"))
+    anns.roles.grant(far, EVERYONE, "none")
+    source = Citation(1, "https://a.example/", "a", "A", "It is red.", 0, 10, library=far)
+    answer = Answer("Which colour?", "fast", "answered", "It is red. [1]", (source,))
+    kept = app.conversations.put(Question("Which colour?", (near, far)), answer, ANN.owner, "", {})
+    link = app.conversations.share(kept.conversation_id, ANN.owner)
+    assert app.conversations.linked_libraries(link) == sorted({near, far})
+    with pytest.raises(RagError):
+        app.for_person(BOB).conversations.linked(link)
 
 
 def test_a_reader_asks_and_adds_nothing(app: App) -> None:

@@ -20,7 +20,7 @@ LEVELS: tuple[tuple[str, ...], ...] = (
     ("main", "pages", "rag.__main__"),
     ("rag.ui", "rag.cli"),
     ("rag.commands",),
-    ("rag.doctor",),
+    ("rag.bulk", "rag.doctor"),
     ("rag.app",),
     ("rag.evaluation", "rag.routing"),
     ("rag.conversations",),
@@ -68,6 +68,8 @@ PLACES: dict[str, tuple[str, ...]] = {
     "langchain_experimental": ("rag.ingest",),
     "sqlite3": ("rag.reading", "rag.store.sql"),
     "psycopg": ("rag.store.sql.postgres",),
+    "ray": ("rag.bulk.on_ray",),
+    "warcio": ("rag.bulk.batches",),
     "psycopg_pool": ("rag.store.sql.postgres",),
     "qdrant_client": ("rag.store.qdrant",),
     "qdrant_edge": ("rag.store.qdrant", "rag.models"),
@@ -312,7 +314,7 @@ def test_every_room_says_what_it_is_for() -> None:
 
 
 def pinned() -> set[str]:
-    files = (ROOT / "requirements.txt", *ROOT.glob("requirements-[op]*.txt"))  # with what is optional
+    files = (ROOT / "requirements.txt", *ROOT.glob("requirements-[bop]*.txt"))  # with what is optional
     lines = [line for file in files for line in file.read_text(encoding="utf-8").splitlines()]
     names = (re.split(r"[\[=#]", line)[0].strip() for line in lines)
     return {name.lower().replace("_", "-") for name in names if name}

@@ -43,7 +43,7 @@ from rag.evaluation.judge import Label
 from rag.evaluation.runs import EvaluationRuns
 from rag.evaluation.sets import Sets
 from rag.evaluation.settings import Setting
-from rag.ingest.jobs import Jobs
+from rag.ingest.jobs import ExternalJobs, Jobs
 from rag.ingest.results import result
 from rag.ingest.schedule import Schedules
 from rag.ingest.sources import Source
@@ -73,6 +73,7 @@ CLASSES: Mapping[str, type] = {
     "runs": EvaluationRuns,
     "imports": Imports,
     "jobs": Jobs,
+    "external": ExternalJobs,
     "schedules": Schedules,
     "transfers": Transfers,
     "chats": ChatModels,
@@ -111,13 +112,16 @@ SHARED: Mapping[str, Mapping[str, str]] = {
         "reasoner": TYPED,
         "ask": BEGINS,
     },
-    "conversations": dict.fromkeys(("close", "recover", "forget_memories"), PROGRAM),
+    "conversations": {
+        **dict.fromkeys(("close", "recover", "forget_memories", "linked_libraries"), PROGRAM),
+        "linked": "for whoever was given its link, and reads its libraries: see tests/test_app_roles.py",
+    },
     "remembered": {"close": PROGRAM, "add": BEGINS},
     "evaluation": {**dict.fromkeys(("start", "close", "score_shown"), PROGRAM), "of": BINDS, "side_by_side": BEGINS},
     "sets": dict.fromkeys(("create", "bring_in"), BEGINS),
     "runs": {**dict.fromkeys(("begin", "close"), PROGRAM), "of": BINDS, "create": BEGINS},
     "imports": {
-        **dict.fromkeys(("start", "close", "ingestor", "reader"), PROGRAM),
+        **dict.fromkeys(("start", "close", "ingestor", "reader", "sitemap_pages"), PROGRAM),
         "find_urls": TYPED,
         **dict.fromkeys(("add_urls", "add_files", "add_examples", "add_site", "submit"), BEGINS),
     },
@@ -126,6 +130,7 @@ SHARED: Mapping[str, Mapping[str, str]] = {
         "of": BINDS,
         **dict.fromkeys(("submit", "submit_files", "submit_site", "recheck"), BEGINS),
     },
+    "external": dict.fromkeys(("begin", "lease"), PROGRAM),
     "schedules": {
         **dict.fromkeys(("start", "close", "start_due"), PROGRAM),
         **dict.fromkeys(("set", "remove", "schedules", "library_of"), PAGES),
@@ -244,6 +249,7 @@ class World:
             "reranking": app.models.reranking,
             "app": app,
             "schedules": app.imports.schedules,
+            "external": app.imports.external,
             "connected": app.chats.connected,
         }
         return (found | inner).get(name) or getattr(app, name)

@@ -34,7 +34,7 @@ def pins(file: str) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def locked() -> dict[str, dict[str, str]]:
-    return {name: pins(f"locks/{name}.txt") for name in ("app", "torch", "office", "ocr", "postgres", "dev")}
+    return {name: pins(f"locks/{name}.txt") for name in ("app", "torch", "office", "ocr", "postgres", "bulk", "dev")}
 
 
 class TestLocks:
@@ -44,6 +44,7 @@ class TestLocks:
         assert pins("requirements-office.txt").items() <= locked["office"].items()
         assert pins("requirements-ocr.txt").items() <= locked["ocr"].items()
         assert pins("requirements-postgres.txt").items() <= locked["postgres"].items()
+        assert pins("requirements-bulk.txt").items() <= locked["bulk"].items()
         assert pins("requirements-dev.txt").items() <= {**app, **locked["dev"]}.items()
 
     def test_plain_pip_gets_the_same_versions(self, locked: dict[str, dict[str, str]]) -> None:
@@ -53,12 +54,13 @@ class TestLocks:
             **locked["office"],
             **locked["ocr"],
             **locked["postgres"],
+            **locked["bulk"],
             **locked["dev"],
         }
 
     def test_every_release_has_the_hashes_of_its_files_for_every_platform(self) -> None:
         hashes = {}
-        for name in ("app", "torch", "office", "ocr", "postgres", "dev"):
+        for name in ("app", "torch", "office", "ocr", "postgres", "bulk", "dev"):
             for one in _PIN.finditer((ROOT / "locks" / f"{name}.txt").read_text("utf-8")):
                 hashes[one[1]] = len(_HASH.findall(one["rest"]))
         assert min(hashes.values()) >= 1
@@ -102,7 +104,7 @@ class TestInstaller:
         assert [command[-1] for command in unchecked] == ["torch==2.13.0+cpu"] * cpu
         assert all("--no-deps" in command for command in calls)
         files = {Path(one).name for command in calls for one in command if one.endswith(".txt")}
-        assert files == {"app.txt", "office.txt", "ocr.txt", "postgres.txt", "dev.txt"} | (
+        assert files == {"app.txt", "office.txt", "ocr.txt", "postgres.txt", "bulk.txt", "dev.txt"} | (
             set() if cpu else {"torch.txt"}
         )
 
@@ -119,7 +121,7 @@ class TestInstaller:
         installer.install_torch(tmp_path)
         assert "GB" not in capsys.readouterr().err and calls[-1][-1] == "torch==2.13.0+cpu"
 
-    @pytest.mark.parametrize("name", ["office", "ocr", "postgres"])
+    @pytest.mark.parametrize("name", ["office", "ocr", "postgres", "bulk"])
     def test_what_is_optional_comes_when_it_is_asked_for(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, calls: list[list[str]], name: str
     ) -> None:

@@ -10,8 +10,8 @@ from rag.app.libraries import Libraries
 from rag.app.models import Models
 from rag.config import Settings
 from rag.ingest.chunking import get_chunker
-from rag.ingest.discovery import SiteKind
-from rag.ingest.jobs import Jobs, Sites
+from rag.ingest.discovery import SiteKind, SitePlan
+from rag.ingest.jobs import ExternalJobs, Jobs, Sites
 from rag.ingest.loader import Reader
 from rag.ingest.paste import find_urls
 from rag.ingest.pipeline import Ingestor
@@ -26,9 +26,14 @@ from rag.web.connections import HostGates
 from rag.web.fetch import Fetcher
 from rag.web.search import web_search
 
+_SITEMAP_PAGES = 50_000  # as many as one may have by the protocol
+
 
 class Imports:
-    """Starts imports; `jobs` tells how they go, `schedules` starts re-checks. Safe to share between threads."""
+    """Starts imports; `jobs` tells how they go, `schedules` starts re-checks. Safe to share between threads.
+
+    `external` are imports that the command line hands out to other processes.
+    """
 
     def __init__(self, settings: Settings, database: Database, libraries: Libraries, models: Models) -> None:
         self._settings = settings
@@ -39,6 +44,7 @@ class Imports:
         limits, bounds = _limits(settings.fetch_per_host), record_bounds(settings)
         most = settings.jobs_per_person
         self.jobs = Jobs(database, self.ingestor, self._sites, limits=limits, bounds=bounds, per_person=most)
+        self.external = ExternalJobs(database)
         self.schedules = Schedules(database, self.jobs, has_library=libraries.has)
 
     def start(self) -> None:
@@ -112,6 +118,11 @@ class Imports:
         ingestor = Ingestor(working, model, models.sparse, self._fetcher, self._parser, chunker)
         ingestor.warm()
         return ingestor
+
+    def sitemap_pages(self, url: str) -> list[str]:
+        """The addresses in a sitemap that robots.txt allows. Raises IngestError."""
+        plan = SitePlan(url, "sitemap", max_pages=_SITEMAP_PAGES)
+        return [page.url for page in self._site_finder.walk(plan, ()).begin(lambda: False)]
 
     @property
     def reader(self) -> Reader:

@@ -164,6 +164,10 @@ def _of_schedule(service: Any, given: Mapping[str, Any]) -> Sequence[str]:
     return [service.library_of(given["schedule_id"])]
 
 
+def _of_link(service: Any, given: Mapping[str, Any]) -> Sequence[str]:
+    return list(service.linked_libraries(given["link"]))
+
+
 def _of_set(service: Any, given: Mapping[str, Any]) -> Sequence[str]:
     return [service.sets.set_of(given["set_id"]).library]
 
@@ -201,7 +205,10 @@ RULES: Final[Mapping[str, Mapping[str, Rule]]] = {
     "Removals": {"remember": _edits("name")},
     "PageMaps": {name: _reads() for name in ("of", "at_hand")},
     "Overviews": {"of": _reads()},
-    "Conversations": {name: _reads() for name in ("conversations", "unread", "cited", "most_cited")},
+    "Conversations": {
+        **{name: _reads() for name in ("conversations", "unread", "cited", "most_cited")},
+        "linked": Rule("reader", find=_of_link),
+    },
     "Feedback": {name: _reads() for name in ("questions", "pages")},
     "Evaluation": {
         **{name: _reads() for name in ("side_by_side", "gather_feedback", "over_time", "labels", "agreement")},

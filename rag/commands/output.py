@@ -5,16 +5,26 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 from rag.errors import ConfigError
 from rag.reading.charset import decode
 from rag.text import without_controls
+from rag.types import IngestResult
 
 
 def put(options: argparse.Namespace, row: object, text: str) -> None:
     """Print one result, without what a terminal would obey."""
     print(json_line(row, sys.stdout.encoding) if options.json else without_controls(text), flush=True)
+
+
+def put_result(options: argparse.Namespace, row: IngestResult) -> int:
+    """Print what became of one source; returns 1 if it failed, else 0."""
+    extra = {"params", *(name for name in ("preview", "choices") if not getattr(row, name))}
+    kept = {key: value for key, value in asdict(row).items() if key not in extra}
+    put(options, kept, f"{row.status:9}  {row.source}  {row.message}")
+    return int(row.status == "failed")
 
 
 def json_line(row: object, encoding: str = "utf-8") -> str:

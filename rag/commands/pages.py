@@ -10,11 +10,10 @@ from collections.abc import Iterable, Mapping
 from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from rag.app import App
 from rag.app.imports import record_bounds
-from rag.commands.output import put, text_of
+from rag.commands.output import put, put_result, text_of
 from rag.config import Settings
 from rag.errors import ConfigError
 from rag.ingest.batch import ingest_all
@@ -25,7 +24,7 @@ from rag.locales import say
 from rag.models.hub import stored_model
 from rag.store.sql.table import ALL
 from rag.text import without_controls, without_surrogates
-from rag.types import Decision, IngestResult
+from rag.types import Decision
 from rag.web.url_key import url_hash
 
 _LOOK_AGAIN = 0.2  # seconds
@@ -103,7 +102,7 @@ def _follow(jobs: Jobs, job_id: str, options: argparse.Namespace) -> int:
         for item in jobs.items(job_id, limit=ALL) if job.done > len(shown) else ():
             if item.result is not None and item.position not in shown:
                 shown.add(item.position)
-                status = max(status, _put_row(options, item.result))
+                status = max(status, put_result(options, item.result))
         if job.state != "running":
             break
         time.sleep(_LOOK_AGAIN)
@@ -119,18 +118,8 @@ def _take_in(settings: Settings, options: argparse.Namespace, sources: list[Sour
     with closing(App(settings)) as app:
         ingestor = app.imports.ingestor(settings.rag_library)
         for _, row in ingest_all(ingestor, sources, force=force, decision=decision):
-            status = max(status, _put_row(options, row))
+            status = max(status, put_result(options, row))
     return status
-
-
-def _put_row(options: argparse.Namespace, row: IngestResult) -> int:
-    put(options, _row(row), f"{row.status:9}  {row.source}  {row.message}")
-    return int(row.status == "failed")
-
-
-def _row(row: IngestResult) -> dict[str, Any]:
-    extra = {"params", *(name for name in ("preview", "choices") if not getattr(row, name))}
-    return {key: value for key, value in asdict(row).items() if key not in extra}
 
 
 def _sources(name: str, bounds: RecordBounds) -> list[Source]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
+import secrets
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import asdict, dataclass, field, replace
@@ -408,6 +409,32 @@ class Conversations:
         """Keep it above the others, or no longer. Raises RagError where it is not there."""
         if not self._table.pin(conversation_id, owner, pinned):
             raise RagError("conversation_unknown")
+
+    def share(self, conversation_id: str, owner: str = "") -> str:
+        """Return the conversation's link, by which `linked` finds it."""
+        link = self.conversation(conversation_id, owner).link or secrets.token_urlsafe(16)
+        self._table.set_link(conversation_id, owner, link)
+        return link
+
+    def unshare(self, conversation_id: str, owner: str = "") -> None:
+        """Make its link lead nowhere."""
+        if not self._table.set_link(conversation_id, owner, ""):
+            raise RagError("conversation_unknown")
+
+    def linked(self, link: str) -> tuple[Conversation, list[TurnView]]:
+        """The conversation with this link and its answered turns, for whoever may read all `linked_libraries`."""
+        found = self._table.linked(link)
+        if found is None:
+            raise RagError("conversation_unknown")
+        turns = [self._view(turn) for turn in self._table.turns(found.id, found.owner)]
+        return found, [turn for turn in turns if turn.answer is not None]
+
+    def linked_libraries(self, link: str) -> list[str]:
+        """The libraries that the answers of a linked conversation were written from."""
+        conversation, turns = self.linked(link)
+        cited = {one.library for turn in turns if turn.answer for one in turn.answer.citations}
+        searched = {name for turn in turns for name in turn.settings.get("scope", {}).get("libraries", ())}
+        return sorted({conversation.library, *cited, *searched} - {""})
 
     def delete(self, conversation_id: str, owner: str = "") -> None:
         """Remove it for good: turns, feedback, checkpoints. What runs in it is stopped."""

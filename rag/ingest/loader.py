@@ -14,7 +14,7 @@ from rag.store.values import text_hash
 from rag.text import detect_language, plain
 from rag.types import Page, PageSource, Stage
 from rag.web.fetch import Fetched, Fetcher
-from rag.web.media import media_type
+from rag.web.media import media_type, parse_content_type
 from rag.web.url_key import split_url, without_tracking
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class Source:
     """One thing to take in. `name` is how the person gave it, `url` the address it is known by.
 
     With `data` or `record` nothing is fetched; `broken` is the error of a source that cannot be read. `is_upload` tells
-    of a file that nothing but its name is known of.
+    of a file that nothing but its name is known of. `content_type` is the header that a server sent with `data`.
     """
 
     name: str
@@ -38,6 +38,7 @@ class Source:
     record: Mapping[str, Any] = field(default_factory=dict)
     broken: IngestError | None = None
     is_upload: bool = False
+    content_type: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +88,9 @@ class Reader:
             return _read(source, key, known, self._parse(body, f"text/{kind}", "utf-8", source.url))
         if source.data is not None:
             on_stage("reading")
-            kind = media_type(source.data, "", source.name)
-            return _read(source, key, known, self._parse(source.data, kind, None, source.url))
+            essence, charset = parse_content_type(source.content_type)
+            kind = media_type(source.data, essence, source.name, charset)
+            return _read(source, key, known, self._parse(source.data, kind, charset, source.url))
         try:
             return self._read_web(source, key, on_stage, known, links)
         except IngestError as error:

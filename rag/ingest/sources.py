@@ -86,7 +86,7 @@ def _sources_at(address: str, name: str, data: bytes, bounds: RecordBounds) -> I
         types = ", ".join((*FILE_TYPES, _ARCHIVE))
         yield Source(name, address, "file", broken=IngestError("file_type", name=name, types=types))
     elif len(data) > (limit := file_limit(name)):
-        yield Source(name, address, "file", broken=_too_large(name, limit))
+        yield Source(name, address, "file", broken=too_large(name, limit))
     else:
         yield Source(name, address, "file", data=data)
 
@@ -105,7 +105,7 @@ def path_sources(path: str, bounds: RecordBounds = BOUNDS) -> list[Source]:
         if full.exists() and not full.is_file():
             raise IngestError("file_irregular", name=path)  # to open a pipe is to wait for whoever writes to it
         if full.stat().st_size > (limit := file_limit(path)):
-            return [Source(path, address, "file", broken=_too_large(path, limit))]
+            return [Source(path, address, "file", broken=too_large(path, limit))]
         return file_sources(path, full.read_bytes(), "" if path.endswith(".jsonl") else address, bounds)
     except (OSError, ValueError):  # ValueError for a name that no file can have
         return [Source(path, address, "file", broken=IngestError("file_unreadable", name=path))]
@@ -149,7 +149,7 @@ def file_limit(name: str) -> int:
 
 def _archive_sources(name: str, data: bytes, address: str, bounds: RecordBounds) -> Iterator[Source]:
     if len(data) > MAX_ARCHIVE_BYTES:
-        yield Source(name, address, "file", broken=_too_large(name, MAX_ARCHIVE_BYTES))
+        yield Source(name, address, "file", broken=too_large(name, MAX_ARCHIVE_BYTES))
         return
     try:
         for member in zip_members(name, data, _TOGETHER, _LIMITS):
@@ -172,7 +172,7 @@ def _member_sources(member: Member, name: str, address: str, bounds: RecordBound
         yield from _sources_at(own, full, member.data, bounds)
 
 
-def _too_large(name: str, limit: int) -> IngestError:
+def too_large(name: str, limit: int) -> IngestError:
     return IngestError("file_too_large", name=name, limit=limit // 1_000_000)
 
 
@@ -200,13 +200,15 @@ def record_lines(file: BinaryIO, bounds: RecordBounds) -> Iterator[str]:
             line = text.readline(bounds.line + 1)
 
 
-def record_sources(lines: Iterable[str], name: str, bounds: RecordBounds = BOUNDS) -> Iterator[Source]:
+def record_sources(
+    lines: Iterable[str], name: str, bounds: RecordBounds = BOUNDS, *, first: int = 1
+) -> Iterator[Source]:
     """One source for each line {"url", "title", "lang"?, "text" | "html" | "markdown"}; a broken one says so.
 
-    What follows the last record that is read is one broken source.
+    What follows the last record that is read is one broken source. `first` is the number of the first line.
     """
     count = 0
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(lines, first):
         if not line.strip():
             continue
         count += 1

@@ -54,6 +54,18 @@ def test_an_import_moves_through_its_stages_to_its_end(open_page: Open, app: Fak
 
 
 @BOTH
+def test_a_bulk_import_is_followed_in_batches(open_page: Open, app: FakeApp, language: str) -> None:
+    job = app.imports.add_urls([f"dump.jsonl: {n}" for n in range(4)], library="main")
+    bulk = app.imports.jobs_by_id[job]
+    bulk.bulk, bulk.title, bulk.pages = 1, "dump.jsonl", {"added": 900, "failed": 1}
+    page = open_page("add", language, job=job)
+    assert not page.exception
+    assert label("job_kind_bulk", language) in words(page) and label("job_bulk_hint", language) in words(page)
+    assert "## dump.jsonl\n" in words(page)
+    assert not [button for button in page.button if button.key == "job-retry"]
+
+
+@BOTH
 def test_files_that_are_kept_can_be_read_again(open_page: Open, app: FakeApp, language: str) -> None:
     assert label("add_files_kept", language) not in words(open_page("add", language))
     job = app.imports.add_urls(["https://example.org/a"], library="main")

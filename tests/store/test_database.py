@@ -134,8 +134,10 @@ def test_tables_of_the_version_before_are_changed(database: Database, place: Pat
     with database.transaction() as db:
         for table in ("host_slots", "grants", "audit_log"):
             db.execute(f"DROP TABLE {table}")
-        for column in ("worker", "token", "lease_until"):
+        for column in ("worker", "token", "lease_until", "bulk"):
             db.execute(f"ALTER TABLE jobs DROP COLUMN {column}")
+        db.execute("DROP INDEX conversations_by_link")
+        db.execute("ALTER TABLE conversations DROP COLUMN link")
     database.close()
     _set_version(place, 12)
     for _ in range(2):

@@ -96,6 +96,8 @@ class FakeJob:
     kind: str = "pages"
     title: str = ""
     discovery: str = ""
+    bulk: int = 0
+    pages: dict[str, int] = field(default_factory=dict)
     notice: Notice | None = None
     options: dict[str, Any] = field(default_factory=dict)
     rate: float | None = None

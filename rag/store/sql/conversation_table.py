@@ -28,7 +28,7 @@ _MOST_ROUTES: Final = 500  # of one person, the latest
 class Conversation:
     """A conversation without its answers. `branch_of` is the turn of another one that it continues.
 
-    A `pinned` one is listed first.
+    A `pinned` one is listed first. Whoever knows its `link`, "" for none, may read it, if they may read its library.
     """
 
     id: str
@@ -40,6 +40,7 @@ class Conversation:
     turns: int = 0
     branch_of: str = ""
     pinned: bool = False
+    link: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,6 +289,17 @@ class ConversationTable(Table):
         return self._file.write(
             "UPDATE conversations SET pinned = ? WHERE id = ? AND owner = ?", *(pinned, conversation_id, owner)
         )
+
+    def set_link(self, conversation_id: str, owner: str, link: str) -> bool:
+        """Let readers open it by this link, by none if it is empty; False if it is not there or somebody else's."""
+        return self._file.write(
+            "UPDATE conversations SET link = ? WHERE id = ? AND owner = ?", *(link, conversation_id, owner)
+        )
+
+    def linked(self, link: str) -> Conversation | None:
+        """Return the conversation with this link, whoever's it is."""
+        found = self._conversations("c.link = ? AND c.link <> ''", link)
+        return found[0] if found else None
 
     def delete(self, conversation_id: str, owner: str) -> bool:
         """Remove it with its turns and what was thought of them; False if it is not there or somebody else's."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final, Literal, cast
 
 from rag.dates import now
@@ -19,6 +19,7 @@ _SHOWN = "position, source, url, url_hash, depth, parent, stage, decision, attem
 # What could still be tried again keeps what it was made from; the rest of the items forget it.
 _KEEPS = frozenset(["failed"])
 _LEASE = frozenset(["worker", "token", "lease_until"])
+_BATCH = ("added", "unchanged", "held", "failed")
 LEASE: Final = 30.0
 """Seconds after which another process may work on a job whose worker renews nothing."""
 JobState = Literal["running", "paused", "done", "cancelled"]
@@ -123,7 +124,8 @@ class ItemTable(Table):
         """Let every failed item wait again; returns how many there were."""
         with self._file.transaction() as db:
             statement = f"{_REQUEUE} decision = decision WHERE job_id = ? AND status = 'failed'"
-            return db.execute(statement, (job_id,)).rowcount
+            batches = " AND (payload IS NOT NULL OR job_id IN (SELECT id FROM jobs WHERE bulk = 0))"  # not their pages
+            return db.execute(statement + batches, (job_id,)).rowcount
 
     def kept_files(self, library: str, owner: str | None, reading: int) -> int:
         """Count the files that the library's jobs still have and that rules older than `reading` last read.
@@ -211,6 +213,12 @@ class ItemTable(Table):
     def count(self, job_id: str) -> int:
         return int(self._file.rows("SELECT count(*) AS number FROM job_items WHERE job_id = ?", job_id)[0]["number"])
 
+    def sums(self, job_id: str, names: Sequence[str]) -> dict[str, int]:
+        """Add up numbers that stand under these names in the params of the job's results."""
+        sums = ", ".join(f"sum(CAST(json_extract(result, '$.params.{name}') AS INTEGER)) AS {name}" for name in names)
+        row = self._file.rows(f"SELECT {sums} FROM job_items WHERE job_id = ?", job_id)[0]
+        return {name: int(row[name] or 0) for name in names}
+
     def payload(self, job_id: str, position: int) -> tuple[dict[str, Any], bytes | None] | None:
         """Return the data stored with an item for its worker; None once no decision is possible."""
         rows = self._file.rows(
@@ -276,7 +284,9 @@ class Job:
 
     `counts` tells how many items have which status, "" for those without a result. `discovery` says
     whether its addresses are yet to be found, "" when it was given them; `notice` why it stands still
-    or found nothing. Times are ISO 8601 in UTC, `finished_at` empty until it ends.
+    or found nothing. Times are ISO 8601 in UTC, `finished_at` empty until it ends. A `bulk` job (1, else 0) is
+    worked on by the command that began it, and by no app; its items are batches, and `pages` tells what became of
+    their pages.
     """
 
     id: str
@@ -289,8 +299,10 @@ class Job:
     title: str = ""
     finished_at: str = ""
     discovery: Discovery = ""
+    bulk: int = 0
     notice: Notice | None = None
     counts: Mapping[str, int] = field(default_factory=dict)
+    pages: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def total(self) -> int:
@@ -318,14 +330,15 @@ class JobTable:
         title: str = "",
         options: Mapping[str, Any] | None = None,
         discovery: Discovery = "",
+        bulk: bool = False,
     ) -> str:
         """Store a running job with its items; returns its id."""
         job_id = uuid.uuid4().hex
         with self._file.transaction() as db:
             db.execute(
-                "INSERT INTO jobs (id, library, owner, created_at, state, kind, title, discovery, options)"
-                " VALUES (?, ?, ?, ?, 'running', ?, ?, ?, ?)",
-                (job_id, library, owner, now(), kind, title[:300], discovery, dump(options or {})),
+                "INSERT INTO jobs (id, library, owner, created_at, state, kind, title, discovery, options, bulk)"
+                " VALUES (?, ?, ?, ?, 'running', ?, ?, ?, ?, ?)",
+                (job_id, library, owner, now(), kind, title[:300], discovery, dump(options or {}), int(bulk)),
             )
             self._items.append(job_id, items)
         return job_id
@@ -349,18 +362,29 @@ class JobTable:
         return int(rows[0][0])
 
     def any_running(self) -> bool:
-        """Return whether a job is to be worked on, by whatever process."""
-        return bool(self._file.rows("SELECT 1 FROM jobs WHERE state = 'running' LIMIT 1"))
+        """Return whether a job is to be worked on, by whatever app."""
+        return bool(self._file.rows("SELECT 1 FROM jobs WHERE state = 'running' AND bulk = 0 LIMIT 1"))
 
-    def lease(self, worker: str, may_be_alive: Callable[[str], bool]) -> dict[str, int]:
+    def unfinished_bulk(self, library: str) -> list[Job]:
+        """The library's running and paused bulk jobs, without their counts, oldest first."""
+        rows = self._file.rows(
+            "SELECT * FROM jobs WHERE library = ? AND bulk = 1 AND state IN ('running', 'paused')"
+            " ORDER BY created_at, rowid",
+            library,
+        )
+        return [_job(row, {}) for row in rows]
+
+    def lease(self, worker: str, may_be_alive: Callable[[str], bool], bulk_job: str = "") -> dict[str, int]:
         """Take the running jobs that no live process works on; return all that `worker` has, oldest first.
 
         The value is the lease's token: it rises with each change of worker, so that one that was taken for dead and
         comes back can tell. Time is the database's. A worker whose process is known to be gone loses its jobs at once.
+        Bulk jobs are left alone, except with `bulk_job`, which takes that one.
         """
         jobs = self._file.rows(
             f"SELECT id, token, worker, lease_until < {CLOCK} AS ended FROM jobs WHERE state = 'running'"
-            " ORDER BY created_at, rowid"
+            " AND CASE bulk WHEN 1 THEN id ELSE '' END = ? ORDER BY created_at, rowid",
+            bulk_job,
         )
         tokens = {}
         for job in jobs:
@@ -444,7 +468,8 @@ class JobTable:
 
     def _counted(self, rows: Sequence[Row]) -> list[Job]:
         counts = self._items.counts([row["id"] for row in rows])
-        return [_job(row, counts[row["id"]]) for row in rows]
+        jobs = [_job(row, counts[row["id"]]) for row in rows]
+        return [replace(job, pages=self._items.sums(job.id, _BATCH)) if job.bulk else job for job in jobs]
 
 
 def _job(row: Row, counts: Mapping[str, int]) -> Job:

@@ -16,13 +16,17 @@ if TYPE_CHECKING:
     from rag.store.sql.postgres import Postgres, PostgresRow, PostgresSession
     from rag.store.sql.sqlite_file import SqliteFile
 
-VERSION: Final = 13
+VERSION: Final = 14
 """Raise it with every change of tables.sql, and add what that changes in tables that exist to MIGRATIONS."""
 MIGRATIONS: Final[Mapping[int, str]] = {
     13: """
 ALTER TABLE jobs ADD COLUMN worker TEXT NOT NULL DEFAULT '';
 ALTER TABLE jobs ADD COLUMN token INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE jobs ADD COLUMN lease_until DOUBLE PRECISION NOT NULL DEFAULT 0;
+""",
+    14: """
+ALTER TABLE jobs ADD COLUMN bulk INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE conversations ADD COLUMN link TEXT NOT NULL DEFAULT '';
 """,
 }
 """The changes that lead to each version from the one before. Databases of a version before the first are refused."""

@@ -14,7 +14,8 @@ CREATE TABLE IF NOT EXISTS jobs (
     options TEXT NOT NULL,
     worker TEXT NOT NULL DEFAULT '',
     token INTEGER NOT NULL DEFAULT 0,
-    lease_until DOUBLE PRECISION NOT NULL DEFAULT 0
+    lease_until DOUBLE PRECISION NOT NULL DEFAULT 0,
+    bulk INTEGER NOT NULL DEFAULT 0
 );
 CREATE INDEX IF NOT EXISTS jobs_by_library ON jobs (library, created_at);
 CREATE INDEX IF NOT EXISTS jobs_by_state ON jobs (state);
@@ -97,9 +98,11 @@ CREATE TABLE IF NOT EXISTS conversations (
     created_at TEXT NOT NULL,
     updated_at TEXT NOT NULL,
     branch_of TEXT NOT NULL DEFAULT '',
-    pinned INTEGER NOT NULL DEFAULT 0
+    pinned INTEGER NOT NULL DEFAULT 0,
+    link TEXT NOT NULL DEFAULT ''
 );
 CREATE INDEX IF NOT EXISTS conversations_by_library ON conversations (library, owner, updated_at);
+CREATE UNIQUE INDEX IF NOT EXISTS conversations_by_link ON conversations (link) WHERE link <> '';
 CREATE TABLE IF NOT EXISTS turns (
     id TEXT PRIMARY KEY,
     conversation_id TEXT NOT NULL REFERENCES conversations (id) ON DELETE CASCADE,

@@ -62,15 +62,10 @@ def draw_answer(
         draw_way(app, library, turn, turn.route, language)
     draw_followup(app, library, turn, answer, language)
     draw_origin(answer, language)
-    shown = _shown_text(turn, answer, language)
-    if shown.strip():
-        with st.container(key=f"answer-{turn.id}"):
-            st.markdown(_answer_markdown(replace(answer, text=shown), turn.id, language), anchors=False)
+    draw_text(turn, answer, language)
     draw_removal(app, library, turn, language)
-    _draw_doubts(answer, turn.id, language)
-    told = [_outcome(turn, answer, language), head_line(answer, language)]
-    draw_line(app, library, answer, turn.id, language, told=told, states=pages_now(app, library, turn))
-    _draw_notices(turn, answer, shown, language)
+    draw_evidence(app, library, turn, answer, language)
+    _draw_notices(turn, answer, _shown_text(turn, answer, language), language)
     cut_off = _cut_off(turn, answer)
     if _code(answer).startswith("summary_no_"):
         if newest:
@@ -82,6 +77,21 @@ def draw_answer(
     draw_actions(app, library, turn, language)
     if newest:
         _draw_next(app, library, turn, answer, language, cut_off=cut_off)
+
+
+def draw_text(turn: TurnView, answer: Answer, language: Language) -> None:
+    """Draw the answer with its marks."""
+    shown = _shown_text(turn, answer, language)
+    if shown.strip():
+        with st.container(key=f"answer-{turn.id}"):
+            st.markdown(_answer_markdown(replace(answer, text=shown), turn.id, language), anchors=False)
+
+
+def draw_evidence(app: App, library: str, turn: TurnView, answer: Answer, language: Language) -> None:
+    """Draw the badge of the answer, its checks and its sources."""
+    _draw_doubts(answer, turn.id, language)
+    told = [_outcome(turn, answer, language), head_line(answer, language)]
+    draw_line(app, library, answer, turn.id, language, told=told, states=pages_now(app, library, turn))
 
 
 def _draw_next(app: App, library: str, turn: TurnView, answer: Answer, language: Language, *, cut_off: bool) -> None:

@@ -12,7 +12,9 @@ from rag.conversations.export import export, file_name
 from rag.errors import RagError
 from rag.ui.chat.conversations import enter
 from rag.ui.chat.question import pin_of
+from rag.ui.chat.shared import LINK
 from rag.ui.chat.usage import usage_parts
+from rag.ui.kit.attempt import attempt
 from rag.ui.kit.escape import escape_line, shorten
 from rag.ui.kit.session import session
 from rag.ui.kit.strings import Language, label
@@ -36,7 +38,7 @@ def draw_head(app: App, conversation: Conversation, turns: Sequence[TurnView], l
                 st.caption(label("usage_whole", language, usage=" · ".join(usage)))
             if conversation.branch_of:
                 _draw_origin(app, conversation, language)
-        _draw_menu(conversation, turns, language)
+        _draw_menu(app, conversation, turns, language)
     if pinned := [turn for turn in turns if turn.pinned]:
         links = (f"[{escape_line(shorten(turn.question, _LONGEST))}](#{pin_of(turn.id)})" for turn in pinned)
         with st.container(key="talk-pinned"):
@@ -61,7 +63,7 @@ def _draw_origin(app: App, conversation: Conversation, language: Language) -> No
         )
 
 
-def _draw_menu(conversation: Conversation, turns: Sequence[TurnView], language: Language) -> None:
+def _draw_menu(app: App, conversation: Conversation, turns: Sequence[TurnView], language: Language) -> None:
     menu = st.popover(
         label("talk_take", language), icon=":material/download:", type="tertiary", key=_MENU, on_change="rerun"
     )
@@ -72,6 +74,21 @@ def _draw_menu(conversation: Conversation, turns: Sequence[TurnView], language: 
         with st.container(horizontal=True, gap="small", key="talk-files"):
             for kind, icon in _KINDS.items():
                 _draw_export(conversation, turns, kind, icon, language)
+        if session().owner:  # without sign-in, whoever reaches the app has all conversations
+            _draw_link(app, conversation, language)
+
+
+def _draw_link(app: App, conversation: Conversation, language: Language) -> None:
+    """A link for readers of the library, made and withdrawn."""
+    owner = session().owner
+    st.caption(label("talk_link_hint" if conversation.link else "talk_link_none", language))
+    if conversation.link:
+        st.code(f"{(st.context.url or '').partition('?')[0]}?{LINK}={conversation.link}", language=None)
+    name, act = ("unlink", app.conversations.unshare) if conversation.link else ("link", app.conversations.share)
+    icon = ":material/link_off:" if conversation.link else ":material/link:"
+    if st.button(label(f"talk_{name}", language), icon=icon, key=f"talk-{name}"):
+        attempt(lambda: act(conversation.id, owner))
+        st.rerun()
 
 
 def _draw_export(

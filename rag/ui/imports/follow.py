@@ -9,7 +9,7 @@ import streamlit as st
 from rag.errors import RagError
 from rag.ui.kit.attempt import attempt
 from rag.ui.kit.escape import escape_line
-from rag.ui.kit.job_progress import draw_progress, job_name
+from rag.ui.kit.job_progress import draw_progress, job_name, kind_key
 from rag.ui.kit.navigation import go
 from rag.ui.kit.session import jobs_of, set_param
 from rag.ui.kit.strings import Language, label
@@ -38,7 +38,7 @@ def _draw_job(app: App, job_id: str, language: Language, *, live: bool) -> None:
     if live and job.state != "running":
         st.rerun()
     with st.container(border=True, key="follow", gap="small"):
-        kind = label(f"job_kind_{job.kind}", language)
+        kind = label(kind_key(job), language)
         st.markdown(f"**{kind}** · {escape_line(job_name(job, language))}")
         draw_progress(app, job, language)
         with st.container(horizontal=True, gap="small"):

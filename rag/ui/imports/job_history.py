@@ -9,7 +9,7 @@ import streamlit as st
 from rag.types import Notice
 from rag.ui.kit.attempt import attempt
 from rag.ui.kit.escape import escape_line
-from rag.ui.kit.job_progress import job_name, summary
+from rag.ui.kit.job_progress import job_name, kind_key, summary
 from rag.ui.kit.parts import moment
 from rag.ui.kit.session import jobs_of, set_param
 from rag.ui.kit.strings import Language, label
@@ -45,7 +45,7 @@ def _draw_job(app: App, job: JobView, language: Language) -> None:
             if st.button(name, key=f"job-{job.id}", type="tertiary", icon=icon, help=label("jobs_open", language)):
                 set_param("job", job.id)
                 st.rerun()
-            kind = label(f"job_kind_{job.kind}", language)
+            kind = label(kind_key(job), language)
             st.caption(f"{moment(job.created_at)} · {kind} · {summary(job, language)}")
         text = label("jobs_delete_hint", language)
         if st.button("", icon=":material/delete:", type="tertiary", key=f"forget-{job.id}", help=text):

@@ -49,7 +49,7 @@ def draw_choices(app: App, job: JobView, item: JobItem, result: IngestResult, la
             st.container(key=f"page-text-preview-{item.position}", height=_height(result.preview), border=False),
         ):
             st.markdown(passage_markdown(result.preview))
-    choices, other = choices_of(item, result), str(result.params.get("url_hash", ""))
+    choices, other = [] if job.bulk else choices_of(item, result), str(result.params.get("url_hash", ""))
     if not choices and not (result.status == "duplicate" and other):
         return
     with st.container(horizontal=True, gap="small", key=f"job-choices-{item.position}"):

@@ -13,7 +13,7 @@ from rag.ui.imports.job_rows import draw_rows, page_of
 from rag.ui.kit.attempt import attempt
 from rag.ui.kit.escape import escape_line
 from rag.ui.kit.import_card import draw_import_card
-from rag.ui.kit.job_progress import draw_progress, job_name
+from rag.ui.kit.job_progress import draw_progress, job_name, kind_key
 from rag.ui.kit.navigation import go
 from rag.ui.kit.parts import moment
 from rag.ui.kit.scope import Scope
@@ -72,7 +72,7 @@ def _draw_state(app: App, job: JobView, language: Language) -> None:
 
 def _pages_on_card(app: App, job: JobView) -> list[str]:
     """Return the pages that an import saved, as many as one overview has; none of a re-check, or before its end."""
-    if job.kind == "recheck" or job.state not in ("done", "cancelled"):
+    if job.kind == "recheck" or job.bulk or job.state not in ("done", "cancelled"):
         return []
     items = jobs_of(app).items(job.id, 0, _MOST_ASKED, _ON_CARD)
     return [one for item in items if item.result and (one := page_of(item.result))]
@@ -82,7 +82,7 @@ def _draw_head(job: JobView, language: Language) -> None:
     with st.container(horizontal=True, horizontal_alignment="distribute", wrap=False, key="job-head"):
         with st.container(gap=None, width="stretch"):
             st.markdown(f"## {escape_line(job_name(job, language))}", anchors=False)
-            st.caption(f"{label(f'job_kind_{job.kind}', language)} · {moment(job.created_at)}")
+            st.caption(f"{label(kind_key(job), language)} · {moment(job.created_at)}")
         if st.button(label("job_close", language), icon=":material/close:", type="tertiary", key="job-close"):
             set_param("job", "")
             st.rerun()
@@ -109,7 +109,7 @@ def _draw_actions(app: App, job: JobView, language: Language) -> None:
             if st.button(label(f"job_{name}", language), icon=f":material/{icon}:", key=f"job-{name}"):
                 attempt(lambda act=act: act(job.id))  # type: ignore[misc]
                 st.rerun()
-        if failed or job.discovery == "failed":
+        if not job.bulk and (failed or job.discovery == "failed"):
             text = counted("job_retry_one", "job_retry", failed, language) if failed else label("retry", language)
             if st.button(text, icon=":material/replay:", key="job-retry"):
                 attempt(lambda: jobs.retry_failed(job.id))

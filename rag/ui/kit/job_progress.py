@@ -24,11 +24,16 @@ _LONGEST_NAME = 60
 def job_name(job: JobView, language: Language) -> str:
     """Return the name of an import, unescaped."""
     title = shorten(short_source(job.title), _LONGEST_NAME)
-    if job.kind != "pages":
+    if job.kind != "pages" or job.bulk:
         return title or label("job_name_all" if job.kind == "recheck" else "job_title", language)
     if job.total > 1 and title:
         return label("job_name_more", language, name=title, count=f"{job.total - 1:,}")
     return title or label("job_title", language)
+
+
+def kind_key(job: Job) -> str:
+    """Return the key of the label that says what kind of import it is."""
+    return "job_kind_bulk" if job.bulk else f"job_kind_{job.kind}"
 
 
 def draw_progress(app: App, job: JobView, language: Language) -> None:
@@ -39,7 +44,7 @@ def draw_progress(app: App, job: JobView, language: Language) -> None:
     if job.state == "running" and (away := app.away()):
         st.progress(job.done / max(1, job.total), label("job_away", language, since=str(away.params["since"])))
         return
-    if job.state == "running" and not app.models.ready():
+    if job.state == "running" and not job.bulk and not app.models.ready():
         st.progress(0.0, label("job_loading", language))
         return
     if job.discovery == "waiting" and not job.total:
@@ -49,6 +54,7 @@ def draw_progress(app: App, job: JobView, language: Language) -> None:
     share = min(1.0, (job.done + begun) / max(1, job.total))
     st.progress(share, _progress_words(job, language))
     told = [summary(job, language)] if job.done else []
+    told += [label("job_bulk_hint", language)] if job.bulk and job.state == "running" else []
     names = [escape_line(shorten(short_source(item.source), _LONGEST_NAME)) for item in job.current[:_NAMED]]
     told += [label("job_current", language, names=" · ".join(names))] if names else []
     if told:
@@ -57,7 +63,9 @@ def draw_progress(app: App, job: JobView, language: Language) -> None:
 
 def _progress_words(job: JobView, language: Language) -> str:
     key = "job_progress_found" if job.kind != "pages" and job.state == "running" else "job_progress"
-    parts = [label(key, language, done=f"{job.done:,}", count=f"{job.total:,}")]
+    key = "job_progress_bulk" if job.bulk else key
+    rows = job.pages.get("failed", 0) + job.pages.get("held", 0)  # of single pages, beside those of batches
+    parts = [label(key, language, done=f"{job.done - rows:,}", count=f"{job.total - rows:,}")]
     if job.state == "paused":
         return " · ".join([*parts, label("job_paused", language)])
     if job.rate is not None:
@@ -83,6 +91,7 @@ def outcome_of(job: Job, status: str) -> str:
 
 def summary(job: Job, language: Language) -> str:
     """ "11 added · 1 failed": how the sources that ended are spread."""
-    counts = {outcome_of(job, one): job.counts[one] for one in _STATUSES if job.counts.get(one)}
+    ended = job.pages if job.bulk else job.counts
+    counts = {outcome_of(job, one): ended[one] for one in _STATUSES if ended.get(one)}
     parts = [label(f"count_{one}", language, count=f"{count:,}") for one, count in counts.items()]
     return " · ".join(parts) or label("count_nothing", language)

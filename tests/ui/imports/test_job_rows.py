@@ -58,6 +58,11 @@ def test_the_summary_counts_what_ended() -> None:
     assert summary(FakeJob("j", "main", []), "zh") == "暂无"  # type: ignore[arg-type]
 
 
+def test_the_summary_of_a_bulk_import_counts_pages() -> None:
+    job = FakeJob("j", "main", [item("added"), item("failed")], bulk=1, pages={"added": 500, "held": 0, "failed": 1})
+    assert summary(job, "en") == "500 added · 1 failed"  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("limit", [1, 4, 7, 100])
 def test_slices_are_the_rows_in_their_order_each_once(limit: int) -> None:
     counts = {"added": 9, "failed": 3, "": 4, "duplicate": 2}

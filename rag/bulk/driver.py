@@ -1,0 +1,74 @@
+"""One import of dumps, from their batches to an import that is done: what was stored of each, and what failed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
+from typing import Literal
+
+from rag.app import App
+from rag.bulk.batches import Batch, find_batches
+from rag.bulk.on_ray import run_on_ray
+from rag.bulk.runners import Batches, Target, run_here, run_in_processes
+from rag.bulk.work import Outcome
+from rag.errors import ConfigError
+from rag.ingest.loader import Source
+from rag.ingest.results import result
+from rag.store.sql.job_table import NewItem
+from rag.types import Decision, IngestResult, Notice
+
+RunnerName = Literal["here", "processes", "ray"]
+Run = Callable[[Batches], Iterator[tuple[int, Outcome]]]
+
+
+def choose_runner(app: App, library: str, decision: Decision, name: RunnerName, workers: int, gpus: float) -> Run:
+    """What takes batches in. Raises ConfigError where several processes cannot write to the database."""
+    target = Target(app.settings, library, decision)
+    if name == "here":
+        return lambda batches: run_here(target, app, batches)
+    if not app.settings.qdrant_url:
+        raise ConfigError("bulk_server", runner=name)
+    if name == "ray":
+        return lambda batches: run_on_ray(target, batches, workers, gpus)
+    return lambda batches: run_in_processes(target, batches, workers)
+
+
+def run_bulk(app: App, library: str, inputs: Sequence[str], size: int, run: Run) -> Iterator[IngestResult]:
+    """Yield the result of each batch, after those of its pages that failed or were held for review.
+
+    What an earlier call with the same inputs left unfinished is finished. Raises ConfigError for inputs that cannot be
+    read and StoreError("bulk_busy") while another process works on it.
+    """
+    jobs = app.imports.external
+    app.imports.ingestor(library)  # makes the library, and loads the model before others ask for its files
+    job_id = jobs.begin(library, inputs, lambda: _items(inputs, size))
+    with jobs.lease(job_id) as lease:
+        batches = {place: Batch(**packed) for place, packed in lease.open_items().items()}
+        for place, outcome in run(batches) if batches else ():
+            row = _row(batches[place], outcome)
+            lease.finish(place, row, outcome.results)
+            yield from (*outcome.results, row)
+            if not lease.goes_on():
+                return
+        lease.end()
+
+
+def _items(inputs: Sequence[str], size: int) -> list[NewItem]:
+    items = [NewItem(batch.name, payload=asdict(batch)) for batch in find_batches(inputs, size)]
+    if not items:
+        raise ConfigError("bulk_empty", name=", ".join(inputs))
+    return items
+
+
+def _row(batch: Batch, outcome: Outcome) -> IngestResult:
+    source = Source(batch.name, batch.place, "import")
+    if outcome.error is not None:
+        return result(source, "", "failed", outcome.error)
+    counts = outcome.counts
+    numbers = {
+        "added": counts.get("added", 0) + counts.get("updated", 0),
+        "unchanged": counts.get("unchanged", 0) + counts.get("duplicate", 0),
+        "held": counts.get("held", 0),
+        "failed": counts.get("failed", 0),
+    }
+    return result(source, "", "added" if numbers["added"] else "unchanged", Notice("bulk_batch", numbers))

@@ -1,0 +1,85 @@
+"""Where batches are taken in: in this process, or in several of this machine.
+
+A runner yields outcomes as they come, by the batch's place among those given.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from itertools import islice
+
+from rag.app import App
+from rag.bulk.batches import Batch
+from rag.bulk.work import Outcome, take_in
+from rag.config import Settings
+from rag.types import Decision, Notice
+
+Batches = Mapping[int, Batch]
+_TRIES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where pages go: everything that a process needs to know."""
+
+    settings: Settings
+    library: str
+    decision: Decision = ""
+
+    def open(self) -> App:
+        return App(self.settings)
+
+    def take_in(self, app: App, batch: Batch) -> Outcome:
+        return take_in(app, self.library, self.decision, batch)
+
+
+def run_here(target: Target, app: App, batches: Batches) -> Iterator[tuple[int, Outcome]]:
+    for place, batch in batches.items():
+        yield place, target.take_in(app, batch)
+
+
+def run_in_processes(target: Target, batches: Batches, workers: int) -> Iterator[tuple[int, Outcome]]:
+    """Use `workers` processes. A batch whose process was killed is taken in again, three times in all."""
+    left = dict(batches)
+    tries: Counter[int] = Counter()
+    while left:
+        running: dict[Future[Outcome], int] = {}
+        try:
+            with _pool(target, workers) as pool:
+                waiting = iter(list(left.items()))
+                while True:
+                    for place, batch in islice(waiting, workers + 1 - len(running)):
+                        running[pool.submit(_take_in, batch)] = place
+                    if not running:
+                        break
+                    for future in wait(running, return_when=FIRST_COMPLETED).done:
+                        outcome, place = future.result(), running[future]
+                        del running[future], left[place]
+                        yield place, outcome
+        except BrokenProcessPool:
+            tries.update(running.values())
+            for place in [place for place in running.values() if tries[place] >= _TRIES]:
+                del left[place]
+                yield place, Outcome(error=Notice("bulk_killed"))
+
+
+def _pool(target: Target, workers: int) -> ProcessPoolExecutor:
+    return ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _open, (target,))
+
+
+_target: Target
+_app: App
+
+
+def _open(target: Target) -> None:
+    global _target, _app
+    _target, _app = target, target.open()
+
+
+def _take_in(batch: Batch) -> Outcome:
+    return _target.take_in(_app, batch)

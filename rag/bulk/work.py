@@ -1,0 +1,38 @@
+"""One batch taken into a library: the same in this process, in others of this machine, and on a cluster's."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from rag.app import App
+from rag.app.imports import record_bounds
+from rag.bulk.batches import Batch, sources_of
+from rag.errors import RagError
+from rag.ingest.batch import ingest_all
+from rag.types import Decision, IngestResult, Notice
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How many pages of a batch ended with which status, the results of those that need a look, or one `error`."""
+
+    counts: Mapping[str, int] = field(default_factory=dict)
+    results: tuple[IngestResult, ...] = ()
+    error: Notice | None = None
+
+
+def take_in(app: App, library: str, decision: Decision, batch: Batch) -> Outcome:
+    """Import the pages of a batch; what was imported of it before stays as it is.
+
+    `decision` is as in `ingest_all`. A page that fails is a result, and so is a batch that cannot be read.
+    """
+    try:
+        sources = sources_of(batch, record_bounds(app.settings), app.imports.sitemap_pages)
+        ingestor = app.imports.ingestor(library)
+        results = [row for _, row in ingest_all(ingestor, sources, decision=decision)]
+    except RagError as error:
+        return Outcome(error=error.notice)
+    look = [replace(row, preview="", choices=()) for row in results if row.status in ("failed", "held")]
+    return Outcome(Counter(row.status for row in results), tuple(look))

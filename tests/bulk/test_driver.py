@@ -1,0 +1,143 @@
+"""One import of dumps: its rows, what is left after a cut, and who may work on it; on both databases."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from rag.app import App
+from rag.bulk.driver import Run, choose_runner, run_bulk
+from rag.bulk.runners import Batches
+from rag.bulk.work import Outcome
+from rag.config import load_settings
+from rag.errors import ConfigError, StoreError
+from rag.store.sql.database import Database
+from rag.types import IngestResult
+
+
+@pytest.fixture
+def app(tmp_path: Path, place: Path | str) -> Iterator[App]:
+    url = place if isinstance(place, str) else ""
+    given = {"qdrant_url": "", "llm_model": "", "llm_base_url": "", "database_url": url}
+    app = App(load_settings(None, rag_data_dir=tmp_path, **given))
+    yield app
+    app.close()
+
+
+@pytest.fixture
+def dump(tmp_path: Path) -> str:
+    rows = [
+        {"url": f"https://a.example/{n}", "title": f"P{n}", "text": f"Page {n} tells of {n} boats."} for n in range(9)
+    ]
+    lines = [*map(json.dumps, rows), "broken"]
+    (tmp_path / "dump.jsonl").write_text("\n".join(lines))
+    return str(tmp_path / "dump.jsonl")
+
+
+def here(app: App) -> Run:
+    return choose_runner(app, "main", "", "here", 1, 0.0)
+
+
+def import_all(app: App, dump: str, run: Run | None = None) -> list[IngestResult]:
+    return list(run_bulk(app, "main", [dump], 4, run or here(app)))
+
+
+def test_every_page_is_stored_and_what_failed_has_a_row(app: App, dump: str) -> None:
+    rows = import_all(app, dump)
+    assert [(row.status, row.reason) for row in rows] == [
+        ("added", "bulk_batch"),
+        ("added", "bulk_batch"),
+        ("failed", "record_broken"),
+        ("added", "bulk_batch"),
+    ]
+    assert len(app.library("main").pages()) == 9
+    (job,) = app.imports.jobs.jobs("main")
+    assert (job.state, job.bulk, job.pages) == ("done", 1, {"added": 9, "unchanged": 0, "held": 0, "failed": 1})
+    assert sorted(item.source for item in job.items)[-1] == "dump.jsonl:10"
+
+
+def test_what_was_cut_off_is_finished_by_the_same_command(app: App, dump: str) -> None:
+    given: list[list[int]] = []
+
+    def run(batches: Batches) -> Iterator[tuple[int, Outcome]]:
+        given.append([*batches])
+        return here(app)(batches)
+
+    first = run_bulk(app, "main", [dump], 4, run)
+    next(first)
+    first.close()  # as a driver that is killed, but for its lease, which would end by itself
+    (job,) = app.imports.jobs.jobs("main")
+    assert (job.state, job.done, job.total) == ("running", 1, 3)
+    import_all(app, dump, run)
+    (job,) = app.imports.jobs.jobs("main")
+    assert (job.state, job.pages["added"], given) == ("done", 9, [[0, 1, 2], [1, 2]])
+    import_all(app, dump)
+    assert [job.pages["unchanged"] for job in app.imports.jobs.jobs("main")] == [9, 0]
+
+
+def test_one_process_has_it_and_no_app_takes_it(app: App, dump: str, place: Path | str, tmp_path: Path) -> None:
+    rows = run_bulk(app, "main", [dump], 4, here(app))
+    next(rows)
+    app.imports.start()
+    database = Database(place if isinstance(place, str) else tmp_path / "app.sqlite3")
+    (job,) = app.imports.jobs.jobs("main")
+    other = f"{socket.gethostname()}:{os.getppid()}:other"
+    assert database.jobs.lease(other, lambda worker: True, job.id) == {}
+    assert not database.jobs.any_running()
+    database.jobs.release(database.rows("SELECT worker FROM jobs")[0]["worker"])
+    assert database.jobs.lease(other, lambda worker: False) == {}
+    assert job.id in database.jobs.lease(other, lambda worker: False, job.id)
+    with pytest.raises(StoreError, match="already working"):
+        list(rows)
+    with pytest.raises(StoreError, match="already working"):
+        import_all(app, dump)
+    database.jobs.release(other)
+    assert len(import_all(app, dump)) == 3
+    assert app.imports.jobs.jobs("main")[0].state == "done"
+    database.close()
+
+
+@pytest.mark.parametrize("act", ["cancel", "pause"])
+def test_what_a_person_does_with_it_holds(app: App, dump: str, act: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    jobs = app.imports.jobs
+    rows = run_bulk(app, "main", [dump], 4, here(app))
+    next(rows)
+    (job,) = jobs.jobs("main")
+    getattr(jobs, act)(job.id)
+    waits: list[float] = []
+
+    def wait(seconds: float) -> None:
+        waits.append(seconds)
+        jobs.resume(job.id)
+
+    monkeypatch.setattr("rag.ingest.jobs.external.time.sleep", wait)
+    left = list(rows)
+    counts = jobs.job(job.id).counts
+    assert (len(left), counts) == (
+        (0, {"added": 1, "skipped": 2}) if act == "cancel" else (3, {"added": 3, "failed": 1})
+    )
+    assert bool(waits) == (act == "pause")
+
+
+def test_a_batch_that_cannot_be_read_is_a_row(app: App, dump: str) -> None:
+    def run(batches: Batches) -> Iterator[tuple[int, Outcome]]:
+        Path(dump).unlink()
+        return here(app)(batches)
+
+    rows = import_all(app, dump, run)
+    assert [(row.status, row.reason) for row in rows] == [("failed", "file_unreadable")] * 3
+    (job,) = app.imports.jobs.jobs("main")
+    app.imports.jobs.retry_failed(job.id)
+    assert app.imports.jobs.job(job.id).counts == {"": 3}
+
+
+def test_several_processes_need_a_server(app: App) -> None:
+    choose: Callable[..., Run] = choose_runner
+    for name in ("processes", "ray"):
+        with pytest.raises(ConfigError, match="QDRANT_URL"):
+            choose(app, "main", "", name, 2, 0.0)
