@@ -11,16 +11,15 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Literal
 
-import numpy as np
-from numpy.typing import NDArray
-
 from rag.app.libraries import Libraries
 from rag.app.models import Models
 from rag.errors import RagError, StoreError
 from rag.ingest.chunking.base import embedded_text
 from rag.models.embedding import EmbeddingModel
+from rag.models.lexical import lexical_of
 from rag.retrieval.retriever import Retriever
 from rag.store.qdrant.library import Library
+from rag.store.qdrant.moving import Encoded
 from rag.store.sql.conversation_table import ConversationTable
 from rag.store.values import patience
 from rag.types import Chunk, Notice, Passage
@@ -152,14 +151,16 @@ class Moves:
             self._moves[library] = replace(self._moves[library], **values)
 
 
-def encoded(model: EmbeddingModel, passages: Sequence[Passage]) -> list[NDArray[np.float32] | None]:
-    """The vectors (d,) of chunks that are stored; None for those that the model cannot read."""
+def encoded(model: EmbeddingModel, passages: Sequence[Passage]) -> list[Encoded]:
+    """The vectors (d,) and learned terms of chunks that are stored; None for those that the model cannot read."""
     chunks = [Chunk(0, one.text, one.start, one.end, tuple(one.section), one.header) for one in passages]
     readable = [bool(one.text) and model.can_read(one.text) for one in passages]
     given = zip(passages, chunks, readable, strict=True)
     texts = [embedded_text(passage.title, chunk) for passage, chunk, is_readable in given if is_readable]
     vectors = iter(model.encode_passages(texts) if texts else ())
-    return [next(vectors) if is_readable else None for is_readable in readable]
+    head = lexical_of(model)
+    learned = iter(head.encode(texts) if head else ())
+    return [(next(vectors), next(learned, None)) if is_readable else (None, None) for is_readable in readable]
 
 
 def _still_there(citations: Sequence[Mapping[str, Any]], library: Library) -> list[Mapping[str, Any]]:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from rag.models.embedding import EmbeddingModel
 from rag.models.engines import Together
+from rag.models.lexical import joined, lexical_of
 from rag.models.sparse import SparseEncoder
 from rag.store.values import NewChunks
 from rag.types import Chunk, SparseVector
@@ -72,6 +73,9 @@ class ChunkEncoder:
                 todo.append(i)
         if todo:
             dense[todo] = self._encoded([texts[i] for i in todo])
+            if head := lexical_of(self._model):
+                for i, learned in zip(todo, head.encode([texts[i] for i in todo]), strict=True):
+                    sparse[i] = joined(sparse[i], learned)
         return NewChunks(chunks, dense, readable, sparse, hashes)
 
     def _encoded(self, texts: Sequence[str]) -> Vectors:

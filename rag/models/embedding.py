@@ -21,6 +21,7 @@ from rag.models.engines import Embedders, Together, Workers, ahead, choose, has_
 from rag.models.families import ModelFamily, family_of
 from rag.models.flag import load_flag_model
 from rag.models.hub import find_model
+from rag.models.lexical import LexicalHead
 from rag.models.tokens import Batch, Tokens, grouped, hashed_characters, normalised, padded, sum_of_rows
 from rag.models.transformer import read_bert
 from rag.text import is_chinese
@@ -90,8 +91,12 @@ class FlagEncoder:
         device: str,
         means: LanguageMeans | None = None,
         exact: bool = False,
+        lexical: Path | None = None,
     ) -> None:
-        """`means` are subtracted from the vectors of their languages; see `load_embedding_model` for `exact`."""
+        """`means` are subtracted from the vectors of their languages, `lexical` is the folder of a lexical head.
+
+        See `load_embedding_model` for `exact`.
+        """
         self.name = name
         self.device = device
         self.dimension: int = flag.model.config.hidden_size
@@ -116,6 +121,8 @@ class FlagEncoder:
         engines = Embedders(flag.model, family.pooling, device)
         half = not exact and has_bfloat16(device)
         self._forward, self.choice = choose(engines, sample, half=half, run=self._workers.run)
+        halved = self.choice.kind == "loaded" and self.choice.half
+        self.lexical = LexicalHead(lexical, flag, self._tokens, device, half=halved) if lexical else None
 
     @property
     def precision(self) -> str:
@@ -234,7 +241,8 @@ class EmbeddingModel(Protocol):
 def load_embedding_model(name: str, *, exact: bool = False) -> EmbeddingModel:
     """Load a model of the hub by name, or a local folder, through FlagEmbedding, and a shipped one from its files.
 
-    `exact` stays with float32 whatever the processor has.
+    `exact` stays with float32 whatever the processor has. A name that ends with `hub.LEXICAL` has the model's learned
+    sparse vectors, too (`lexical_of`).
 
     Takes seconds (torch is imported here) and, for a model of the hub that is not cached, as long as
     the download. Raises ModelError when the model is unknown, incomplete, or the hub out of reach.
@@ -246,7 +254,8 @@ def load_embedding_model(name: str, *, exact: bool = False) -> EmbeddingModel:
     plain = found.shipped and device == "cpu"
     flag = read_bert(found.folder) if plain else load_flag_model(name, found.folder, family.pooling, device)
     means = read_language_means(found.folder)
-    model = FlagEncoder(flag, family, name=found.name, device=device, means=means, exact=exact)
+    lexical = found.folder if found.lexical else None
+    model = FlagEncoder(flag, family, name=found.name, device=device, means=means, exact=exact, lexical=lexical)
     log.info(
         "Embedding model %s: %d dimensions, %s pooling, %s pass in %s on %s, loaded in %.1f s",
         model.name,

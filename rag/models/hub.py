@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -24,7 +24,10 @@ MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9d
 """Of model.safetensors, as its authors published it."""
 SHIPPED = (e5.NAME, MINILM)
 _HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+|[\w.-]+", re.ASCII)
-_SMALL_FILES = ["*.json", "*.txt", "*.model", "1_Pooling/*"]
+LEXICAL = "+sparse"
+"""Ends the name of a model whose libraries have learned terms beside those of BM25; see `lexical`."""
+HEAD = "sparse_linear.pt"
+_SMALL_FILES = ["*.json", "*.txt", "*.model", "1_Pooling/*", HEAD]
 _SLOW_TOKENIZERS = ("vocab.txt", "sentencepiece.bpe.model", "tokenizer.model", "spm.model")
 _SECONDS_TO_ANSWER = 10
 
@@ -33,13 +36,14 @@ _SECONDS_TO_ANSWER = 10
 class ModelFolder:
     """A model's files. `name` tells it apart for good; `origin` is the name its family is known by.
 
-    `shipped` files are those of a pinned package.
+    `shipped` files are those of a pinned package. `lexical` asks for the model's learned terms, too.
     """
 
     name: str
     origin: str
     folder: Path
     shipped: bool = False
+    lexical: bool = False
 
 
 def find_model(name: str) -> ModelFolder:
@@ -47,6 +51,9 @@ def find_model(name: str) -> ModelFolder:
 
     Raises ModelError when there is no such model, its folder is incomplete, or the hub is out of reach.
     """
+    if name.endswith(LEXICAL):
+        found = find_model(name.removesuffix(LEXICAL))
+        return replace(found, name=found.name + LEXICAL, lexical=True)
     if name == BUILTIN:
         name = builtin_model()
     if name == e5.NAME and (source := e5.find_source()):

@@ -6,13 +6,14 @@ questions after a change of subject (benchmarks.followups); see docs/decisions/0
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rag.models.embedding import EmbeddingModel
+from rag.models.lexical import LexicalHead
 from rag.models.sparse import SparseEncoder
 from rag.types import SparseVector
 
@@ -35,6 +36,27 @@ def term_weights(question: str, before: Sequence[str], encoder: SparseEncoder) -
 def sparse_query(question: str, before: Sequence[str], encoder: SparseEncoder) -> SparseVector:
     weights = term_weights(question, before, encoder)
     return SparseVector(list(weights), list(weights.values()))
+
+
+def learned_query(
+    question: str,
+    before: Sequence[str],
+    head: LexicalHead,
+    encoder: SparseEncoder,
+    idf: Callable[[Sequence[int]], Mapping[int, float]],
+) -> SparseVector:
+    """The learned terms of the question, and of those `before` it, so weighed; the largest weight of a term counts.
+
+    They are divided by `idf`, since the engine multiplies by it, and learned weights say how rare a word is already.
+    """
+    earlier = _weights_of(before, len(encoder.encode_query(question).indices))
+    texts = [(question, 1.0), *earlier]
+    weights: dict[int, float] = {}
+    for vector, (_, share) in zip(head.encode([text for text, _ in texts]), texts, strict=True):
+        for term, value in zip(vector.indices, vector.values, strict=True):
+            weights[term] = max(share * value, weights.get(term, 0.0))
+    rarity = idf(sorted(weights))
+    return SparseVector(list(weights), [value / rarity[term] for term, value in weights.items()])
 
 
 def dense_query(

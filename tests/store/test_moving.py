@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from rag.errors import LibraryMovedError, StoreError
 from rag.store.qdrant.edge.client import EdgeClient
 from rag.store.qdrant.library import Library, open_library
-from rag.store.qdrant.moving import Move, drop_unused_chunks
+from rag.store.qdrant.moving import Encoded, Move, drop_unused_chunks
 from rag.store.qdrant.records import chunks_collections
 from rag.store.qdrant.registry import check_present
 from rag.types import Passage
@@ -32,10 +32,10 @@ class Encoder:
         self._dimension = dimension
         self._delay = delay
 
-    def __call__(self, passages: Sequence[Passage]) -> list[NDArray[np.float32] | None]:
+    def __call__(self, passages: Sequence[Passage]) -> list[Encoded]:
         time.sleep(self._delay)
         self.texts += [one.text for one in passages]
-        return [vector(one.text) for one in passages]
+        return [(vector(one.text), None) for one in passages]
 
 
 def vector(text: str) -> NDArray[np.float32] | None:

@@ -11,15 +11,16 @@ from numpy.typing import NDArray
 
 from rag.errors import ModelError
 from rag.models.embedding import EmbeddingModel
+from rag.models.lexical import lexical_of
 from rag.models.reranker import Reranker
 from rag.models.sparse import SparseEncoder
-from rag.retrieval.followup_query import dense_query, sparse_query
+from rag.retrieval.followup_query import dense_query, learned_query, sparse_query
 from rag.retrieval.ranking import weighted
 from rag.retrieval.spans import BUDGET
 from rag.store.values import RRF_K, Filters, Fusion, Hit, Legs, Query, reciprocal_rank_fusion
 from rag.text import question_language
 from rag.tracing import span
-from rag.types import Passage
+from rag.types import Passage, SparseVector
 
 if TYPE_CHECKING:
     from rag.store.qdrant.library import Library
@@ -207,7 +208,14 @@ class Engine:
                 dense = dense_query(text, before, self.model, self.sparse)
             except ModelError as error:
                 self.problem = error
-        return dense, sparse_query(text, before, self.sparse) if "sparse" in legs or dense is None else None
+        return dense, self._sparse_query(text, before) if "sparse" in legs or dense is None else None
+
+    def _sparse_query(self, text: str, before: Sequence[str]) -> SparseVector:
+        """By learned terms where the library's model has them and reads the text, else by words."""
+        head = lexical_of(self.model)
+        if head is None or not self.model.can_read(text):
+            return sparse_query(text, before, self.sparse)
+        return learned_query(text, before, head, self.sparse, self.library.idf)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from qdrant_client import QdrantClient, models
 
 from rag.dates import now
 from rag.errors import LibraryMovedError, StoreError
+from rag.models.lexical import joined, without_learned
 from rag.store.qdrant.library import Library
 from rag.store.qdrant.locks import library_locks
 from rag.store.qdrant.records import (
@@ -38,12 +39,13 @@ from rag.store.qdrant.records import (
     walk,
 )
 from rag.store.qdrant.registry import check_present
-from rag.types import Passage
+from rag.types import Passage, SparseVector
 
 T = TypeVar("T")
 
-Encode = Callable[[Sequence[Passage]], Sequence[NDArray[np.float32] | None]]
-"""The dense vectors (d,) of chunks; None where the model cannot read the text."""
+Encoded = tuple[NDArray[np.float32] | None, SparseVector | None]
+"""The dense vector (d,) of a chunk and its learned terms; None for what the model cannot read, or has not."""
+Encode = Callable[[Sequence[Passage]], Sequence[Encoded]]
 
 _PAGES = 32  # looked at together
 _BATCH = 128  # chunks encoded and written together
@@ -197,11 +199,15 @@ class Move:
                     yield len(points)
 
     def _encoded(self, points: Sequence[models.Record], pages: Mapping[str, _Wanted]) -> list[models.PointStruct]:
-        dense = self._encode([passage_from(point) for point in points])
+        given = self._encode([passage_from(point) for point in points])
         encoded = []
-        for point, vector in zip(points, dense, strict=True):
+        for point, (vector, learned) in zip(points, given, strict=True):
             payload = point.payload or {}
             vectors: dict[str, Any] = dict(point.vector) if isinstance(point.vector, dict) else {}
+            if words := vectors.get(SPARSE):
+                terms = without_learned(SparseVector(words.indices, words.values))
+                terms = joined(terms, learned) if learned else terms
+                vectors[SPARSE] = models.SparseVector(indices=terms.indices, values=terms.values)
             if vector is not None:
                 if not np.isfinite(vector).all():
                     raise StoreError("vector_invalid", point=str(point.id))

@@ -1,0 +1,96 @@
+"""BGE-M3's second head: a weight for each token of a text, which makes learned sparse vectors.
+
+Chen et al. 2024, "M3-Embedding", arXiv 2402.03216. FlagEmbedding computes the same with BGEM3FlagModel, by which the
+tests judge this; here threads share the tokenizer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from pickle import UnpicklingError
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from rag.errors import ModelError
+from rag.models.engines import Workers
+from rag.models.hub import HEAD
+from rag.models.tokens import Tokens, grouped, padded
+from rag.types import SparseVector
+
+if TYPE_CHECKING:
+    from rag.models.embedding import EmbeddingModel
+
+FIRST: Final = 1 << 31
+"""The number of the first learned term: those of BM25 are below it."""
+_BATCH_TOKENS = 2048
+
+
+class LexicalHead:
+    """Texts to learned terms. Safe to share between threads."""
+
+    def __init__(self, folder: Path, flag: Any, tokens: Tokens, device: str, *, half: bool) -> None:
+        """`flag` is the loaded model, `half` tells that its layers are in bfloat16.
+
+        Raises ModelError for a folder without a head that fits it.
+        """
+        import torch
+
+        self._model, self._tokens, self._device, self._half = flag.model, tokens, device, half
+        self._pad: int = flag.tokenizer.pad_token_id or 0
+        self._special = frozenset(flag.tokenizer.all_special_ids)
+        self._linear = torch.nn.Linear(flag.model.config.hidden_size, 1)
+        try:
+            self._linear.load_state_dict(torch.load(folder / HEAD, map_location="cpu", weights_only=True))
+        except (OSError, RuntimeError, ValueError, TypeError, EOFError, UnpicklingError) as error:
+            raise ModelError("sparse_head_missing", folder=str(folder), file=HEAD) from error
+        self._linear.to(device).eval()
+        self._workers = Workers(serial=device != "cpu")
+
+    def encode(self, texts: Sequence[str]) -> list[SparseVector]:
+        """The terms of each text with their weights, each the largest that a token of that kind has."""
+        rows = self._tokens.encode(texts)
+        found: list[SparseVector] = [SparseVector([], [])] * len(rows)
+        groups = grouped([len(row) for row in rows], _BATCH_TOKENS, self._workers.count)
+        for places, weights in self._workers.each(lambda group: self._weights([rows[at] for at in group]), groups):
+            for place, of_tokens in zip(places, weights, strict=True):
+                found[place] = self._terms(rows[place], of_tokens)
+        return found
+
+    def _weights(self, rows: Sequence[Sequence[int]]) -> Iterator[Sequence[float]]:
+        import torch
+
+        batch = padded(rows, self._pad, self._tokens.max_tokens)
+        kind = self._device.split(":", 1)[0]
+        with torch.inference_mode(), torch.autocast(kind, torch.bfloat16, enabled=self._half):
+            ids, mask = (torch.from_numpy(one).to(self._device) for one in (batch.ids, batch.mask))
+            hidden = self._model(input_ids=ids, attention_mask=mask.long()).last_hidden_state
+            weights = torch.relu(self._linear(hidden.float())).squeeze(-1).cpu().numpy()
+        if not np.isfinite(weights).all():
+            raise ModelError("embedding_not_finite", name=HEAD)
+        return (row[: len(tokens)].tolist() for row, tokens in zip(weights, rows, strict=True))
+
+    def _terms(self, tokens: Sequence[int], weights: Sequence[float]) -> SparseVector:
+        terms: dict[int, float] = {}
+        for token, weight in zip(tokens, weights, strict=True):
+            if weight > 0.0 and token not in self._special:
+                terms[FIRST + token] = max(weight, terms.get(FIRST + token, 0.0))
+        return SparseVector(list(terms), list(terms.values()))
+
+
+def lexical_of(model: EmbeddingModel) -> LexicalHead | None:
+    """Return the head of a model whose libraries have learned terms."""
+    head: LexicalHead | None = getattr(model, "lexical", None)
+    return head
+
+
+def joined(one: SparseVector, other: SparseVector) -> SparseVector:
+    """The terms of both, of which none is in the other."""
+    return SparseVector([*one.indices, *other.indices], [*one.values, *other.values])
+
+
+def without_learned(vector: SparseVector) -> SparseVector:
+    """The terms of BM25 alone."""
+    kept = [(index, value) for index, value in zip(vector.indices, vector.values, strict=True) if index < FIRST]
+    return SparseVector([index for index, _ in kept], [value for _, value in kept])
