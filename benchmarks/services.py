@@ -2,8 +2,9 @@
 
     python -m benchmarks.services [--set xquad-en] [--questions 100] [--data FOLDER]
 
-The same weights encode here and behind a service on loopback (the tests' server, in TEI's shape). Held against each
-other are the first ten passages of each question, and what a question's vector takes beside the service's own time.
+The same weights encode here and behind a service on loopback (the tests' server, in TEI's shape), both in float32: in
+bfloat16 a vector depends on which texts are encoded together, and that may swap two passages of one score. Compared are
+the first ten passages of each question, and what a question's vector takes beside the service's own time.
 Answers are quoted, by two apps in turns, one of which sends its traces: to a collector, and to an address where nobody
 is. Exits 1 where fewer than all are the same, a vector costs more than 10 ms, or traces cost an answer more than 5.
 """
@@ -39,11 +40,18 @@ _VECTOR_MS, _TRACES_MS = 10.0, 5.0
 _NOBODY = "http://127.0.0.1:9/v1/traces"
 
 
+class ExactModels(MeasuredModels):
+    """The models as they come, in float32."""
+
+    def _load(self, name: str) -> EmbeddingModel:
+        return load_embedding_model(name, exact=True)
+
+
 class Service:
     """What encodes behind the service, and the seconds that each request took it."""
 
     def __init__(self) -> None:
-        self._model: EmbeddingModel = load_embedding_model(BUILTIN)
+        self._model: EmbeddingModel = load_embedding_model(BUILTIN, exact=True)
         self._family = family_of(_MODEL, find_model(BUILTIN).folder)
         self.seconds: list[float] = []
 
@@ -64,7 +72,7 @@ def app_of(data: Dataset, **settings: Any) -> Iterator[MeasuredApp]:
     plain = {"qdrant_url": "", "llm_model": "", "llm_base_url": "", "embedding_model": BUILTIN, **settings}
     with TemporaryDirectory() as folder:
         given = load_settings(None, rag_data_dir=Path(folder), **plain)
-        with closing(MeasuredApp(given, MeasuredModels(given))) as app:
+        with closing(MeasuredApp(given, ExactModels(given))) as app:
             take_in(app, data, "semantic", data.name)
             yield app
 
