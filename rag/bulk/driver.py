@@ -15,8 +15,10 @@ from rag.errors import ConfigError
 from rag.ingest.loader import Source
 from rag.ingest.results import result
 from rag.store.sql.job_table import NewItem
-from rag.types import Decision, IngestResult, Notice
+from rag.types import Decision, IngestResult, IngestStatus, Notice
 
+_STATUSES: tuple[IngestStatus, ...] = ("added", "unchanged", "held", "failed")
+"""Of a batch: the first that any of its pages has."""
 RunnerName = Literal["here", "processes", "ray"]
 Run = Callable[[Batches], Iterator[tuple[int, Outcome]]]
 
@@ -71,4 +73,5 @@ def _row(batch: Batch, outcome: Outcome) -> IngestResult:
         "held": counts.get("held", 0),
         "failed": counts.get("failed", 0),
     }
-    return result(source, "", "added" if numbers["added"] else "unchanged", Notice("bulk_batch", numbers))
+    status: IngestStatus = next((one for one in _STATUSES if numbers[one]), "unchanged")
+    return result(source, "", status, Notice("bulk_batch", numbers))

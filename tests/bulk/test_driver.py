@@ -39,6 +39,12 @@ def dump(tmp_path: Path) -> str:
     return str(tmp_path / "dump.jsonl")
 
 
+def broken_only(dump: str) -> str:
+    path = Path(dump).with_name("broken.jsonl")
+    path.write_text("broken")
+    return str(path)
+
+
 def here(app: App) -> Run:
     return choose_runner(app, "main", "", "here", 1, 0.0)
 
@@ -55,8 +61,9 @@ def test_every_page_is_stored_and_what_failed_has_a_row(app: App, dump: str) -> 
         ("failed", "record_broken"),
         ("added", "bulk_batch"),
     ]
+    assert [row.status for row in run_bulk(app, "main", [broken_only(dump)], 4, here(app))] == ["failed", "failed"]
     assert len(app.library("main").pages()) == 9
-    (job,) = app.imports.jobs.jobs("main")
+    job = app.imports.jobs.jobs("main")[-1]
     assert (job.state, job.bulk, job.pages) == ("done", 1, {"added": 9, "unchanged": 0, "held": 0, "failed": 1})
     assert sorted(item.source for item in job.items)[-1] == "dump.jsonl:10"
 
