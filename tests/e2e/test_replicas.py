@@ -1,4 +1,4 @@
-"""Two apps over one Postgres and one Qdrant server, behind the proxy of docker-compose.yml; one is killed."""
+"""Two apps over one Postgres and one Qdrant server, with sign-in, behind the proxy that is shipped; one is killed."""
 
 from __future__ import annotations
 
@@ -23,9 +23,11 @@ from tests.e2e.conftest import LOCALES, ROOT, browser_path, served_by, settled
 from tests.e2e.test_pages import add
 from tests.support.chat_protocol import Reply
 from tests.support.chat_server import ChatServer
+from tests.support.identity_provider import IdentityProvider
 from tests.support.qdrant_server import QdrantServer
 
 SECRET = "0123456789abcdef0123456789abcdef"
+ANN = {"sub": "1", "name": "Ann", "email": "ann@example.com", "email_verified": True}
 WORDS = ["The ferry to Sark takes fifty minutes [1]. ", *(f"Pier {number} is open. " for number in range(200))]
 PAGE = "# Ferries\n\nThe ferry to Sark takes fifty minutes. It leaves from the White Rock at nine.\n"
 
@@ -35,15 +37,18 @@ class Team(NamedTuple):
     apps: dict[str, subprocess.Popen[bytes]]
 
 
+def free_address() -> str:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return f"127.0.0.1:{free.getsockname()[1]}"
+
+
 @contextmanager
-def proxy(first: str, second: str) -> Iterator[str]:
+def proxy(bind: str, first: str, second: str) -> Iterator[str]:
     """HAProxy before two apps, with the configuration that is shipped."""
     program = shutil.which("haproxy", path=f"{os.environ['PATH']}:/usr/sbin")
     if program is None:
         pytest.skip("no haproxy: install Debian's package")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        bind = f"127.0.0.1:{free.getsockname()[1]}"
     places = {"PROXY_BIND": bind, "APP_1": first.removeprefix("http://"), "APP_2": second.removeprefix("http://")}
     process = subprocess.Popen([program, "-f", ROOT / "deploy" / "haproxy.cfg"], env=os.environ | places)
     try:
@@ -69,7 +74,10 @@ def team(tmp_path: Path, postgres_url: str) -> Iterator[Team]:
     with ExitStack() as stack:
         server = stack.enter_context(QdrantServer(tmp_path / "qdrant"))
         model = stack.enter_context(ChatServer(lambda _: Reply(parts=WORDS, pause=0.2)))
+        provider = stack.enter_context(IdentityProvider(ANN))
+        bind = free_address()
         settings = {
+            "AUTH_ALLOW": "@example.com",
             "DATABASE_URL": postgres_url,
             "QDRANT_URL": server.url,
             "LLM_BASE_URL": model.base_url,
@@ -78,10 +86,12 @@ def team(tmp_path: Path, postgres_url: str) -> Iterator[Team]:
         }
         apps, addresses = {}, []
         for name in "12":
-            (tmp_path / name).mkdir()
+            secrets = tmp_path / name / ".streamlit" / "secrets.toml"
+            secrets.parent.mkdir(parents=True)
+            secrets.write_text(provider.secrets(f"http://{bind}", SECRET))
             address, apps[name] = stack.enter_context(served_by(tmp_path / name, **settings))
             addresses.append(address)
-        yield Team(stack.enter_context(proxy(*addresses)), apps)
+        yield Team(stack.enter_context(proxy(bind, *addresses)), apps)
 
 
 def app_of(page: Page) -> str:
@@ -91,6 +101,9 @@ def app_of(page: Page) -> str:
 
 def test_what_an_app_had_is_with_the_other_when_it_is_killed(team: Team, browser: Browser) -> None:
     page = browser.new_context(locale=LOCALES["en"]).new_page()
+    page.goto(team.address)
+    page.locator(".st-key-sign-in- button").click()
+    expect(page.get_by_test_id("stChatInputTextArea")).to_be_visible(timeout=30_000)
     page.goto(f"{team.address}/add")
     add(page, "en", {"name": "ferries.md", "mimeType": "text/markdown", "buffer": PAGE.encode()})
     page.goto(team.address)
