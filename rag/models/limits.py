@@ -39,5 +39,19 @@ def was_cut_thinking(model: BaseChatModel, ended: Any) -> bool:
     with room for thoughts."""
     metadata = getattr(ended, "response_metadata", None) or {}
     at_limit = metadata.get("finish_reason") == "length" or "LengthFinish" in type(ended).__name__
-    silent = not answer_text(str(getattr(ended, "text", "") or "")).strip()
-    return at_limit and silent and remember_thoughts(model)
+    return at_limit and only_thought(_written(ended)) and remember_thoughts(model)
+
+
+def only_thought(reply: str) -> bool:
+    """Whether a reply that ended at its limit can be thoughts alone, which some servers leave out.
+
+    Blanks are none: small models fill a form with them until they are stopped.
+    """
+    return not reply or bool(reply.strip() and not answer_text(reply).strip())
+
+
+def _written(ended: Any) -> str:
+    """The text of a reply, or of the one that could not be read."""
+    if completion := getattr(ended, "completion", None):
+        return str(completion.choices[0].message.content or "")
+    return str(getattr(ended, "text", "") or "")

@@ -16,7 +16,7 @@ from rag.checking.statements import leads_on
 from rag.checking.verifier import Judgements, judging, read_judgements
 from rag.errors import ModelError
 from rag.models.failures import failures, model_error
-from rag.models.limits import limited, remember_thoughts, was_cut_thinking
+from rag.models.limits import limited, only_thought, remember_thoughts, was_cut_thinking
 from rag.models.pace import learn
 from rag.models.refusals import refuses_tools, remember_no_tools, takes_tools
 from rag.models.structured import structured
@@ -172,7 +172,8 @@ class ChatReasoner:
         with _failures_named():
             async for piece in shown.of(joined(source.pieces())):
                 yield piece
-            if source.unfinished == "answer_too_long" and not shown.text and remember_thoughts(self._model):
+            cut = source.unfinished == "answer_too_long" and not shown.text and only_thought(source.beginning)
+            if cut and remember_thoughts(self._model):
                 source = _Source(limited(self._model, prompt.most), messages, marker)
                 async for piece in shown.of(joined(source.pieces())):
                     yield piece
@@ -221,6 +222,7 @@ class _Source:
         self._messages = messages
         self._marker = marker
         self._reason = ""
+        self.beginning = ""
         self.unfinished = ""
 
     async def pieces(self) -> AsyncIterator[str]:
@@ -229,6 +231,7 @@ class _Source:
             self._reason = _finish_reason(chunk) or self._reason
             if text := chunk.text:
                 length, tail = length + len(text), (tail + text)[-_TAIL - len(text) :]
+                self.beginning = (self.beginning + text)[:_TAIL]
                 if self._marker and self._marker in tail:
                     self.unfinished = "answer_copied"
                     return

@@ -46,6 +46,30 @@ def test_a_form_that_was_cut_is_asked_for_again() -> None:
         assert limits(server)[-1] in (100, 4_100)
 
 
+@pytest.mark.parametrize("reply", ['{"irrelevant": [1, 1, 1', '{"irrelevant":\n\n\n\n', "\n\n\n\n"])
+def test_a_form_that_a_small_model_never_ends_is_no_thought(reply: str) -> None:
+    with ChatServer([Reply(reply, finish="length")] * 9) as server:
+        reasoner = ChatReasoner(model_of(server))
+        with pytest.raises(ModelError):
+            asyncio.run(reasoner.filled(Grades, PROMPT))
+        assert set(limits(server)) == {100}
+
+
+def test_blanks_without_end_are_no_thought() -> None:
+    with ChatServer([Reply("\n \n", finish="length")] * 4) as server:
+        reasoner = ChatReasoner(model_of(server))
+        with pytest.raises(ModelError):
+            asyncio.run(text_of(reasoner))
+        assert asyncio.run(reasoner.whole(PROMPT)).strip() == ""
+        assert set(limits(server)) == {100}
+
+
+def test_thoughts_that_a_server_leaves_out_get_room() -> None:
+    with ChatServer([Reply("", finish="length"), "It is so [1]."]) as server:
+        assert asyncio.run(text_of(ChatReasoner(model_of(server)))) == "It is so [1]."
+        assert limits(server) == [100, 4_100]
+
+
 def test_an_answer_that_is_too_long_is_not_asked_for_again() -> None:
     with ChatServer([Reply("It is so [1]. And", finish="length")]) as server:
         with pytest.raises(ModelError) as caught:
