@@ -64,8 +64,9 @@ def _draw_origin(app: App, conversation: Conversation, language: Language) -> No
 
 
 def _draw_menu(app: App, conversation: Conversation, turns: Sequence[TurnView], language: Language) -> None:
+    name, icon = ("share", "share") if session().owner else ("take", "download")
     menu = st.popover(
-        label("talk_take", language), icon=":material/download:", type="tertiary", key=_MENU, on_change="rerun"
+        label(f"talk_{name}", language), icon=f":material/{icon}:", type="tertiary", key=_MENU, on_change="rerun"
     )
     with menu, st.container(key="talk-actions", gap="small"):
         if not menu.open:
