@@ -9,8 +9,8 @@ from typing import Literal
 from rag.app import App
 from rag.bulk.batches import Batch, find_batches
 from rag.bulk.on_ray import run_on_ray
-from rag.bulk.runners import Batches, Target, run_here, run_in_processes
-from rag.bulk.work import Outcome
+from rag.bulk.runners import Batches, run_here, run_in_processes
+from rag.bulk.work import Outcome, Target
 from rag.errors import ConfigError
 from rag.ingest.loader import Source
 from rag.ingest.results import result
@@ -24,7 +24,7 @@ Run = Callable[[Batches], Iterator[tuple[int, Outcome]]]
 
 
 def choose_runner(app: App, library: str, decision: Decision, name: RunnerName, workers: int, gpus: float) -> Run:
-    """What takes batches in. Raises ConfigError where several processes cannot write to the database."""
+    """Return what takes batches in. Raises ConfigError where several processes cannot write to the database."""
     target = Target(app.settings, library, decision)
     if name == "here":
         return lambda batches: run_here(target, app, batches)

@@ -12,8 +12,8 @@ import pickle
 from collections.abc import Iterator
 from typing import Any
 
-from rag.bulk.runners import Batches, Target
-from rag.bulk.work import Outcome
+from rag.bulk.runners import Batches
+from rag.bulk.work import Outcome, Target
 from rag.errors import ConfigError
 
 

@@ -10,32 +10,15 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
 from itertools import islice
 
 from rag.app import App
 from rag.bulk.batches import Batch
-from rag.bulk.work import Outcome, take_in
-from rag.config import Settings
-from rag.types import Decision, Notice
+from rag.bulk.work import Outcome, Target
+from rag.types import Notice
 
 Batches = Mapping[int, Batch]
 _TRIES = 3
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """Where pages go: everything that a process needs to know."""
-
-    settings: Settings
-    library: str
-    decision: Decision = ""
-
-    def open(self) -> App:
-        return App(self.settings)
-
-    def take_in(self, app: App, batch: Batch) -> Outcome:
-        return take_in(app, self.library, self.decision, batch)
 
 
 def run_here(target: Target, app: App, batches: Batches) -> Iterator[tuple[int, Outcome]]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from rag.app import App
 from rag.app.imports import record_bounds
 from rag.bulk.batches import Batch, sources_of
+from rag.config import Settings
 from rag.errors import RagError
 from rag.ingest.batch import ingest_all
 from rag.types import Decision, IngestResult, Notice
@@ -23,16 +24,27 @@ class Outcome:
     error: Notice | None = None
 
 
-def take_in(app: App, library: str, decision: Decision, batch: Batch) -> Outcome:
-    """Import the pages of a batch; what was imported of it before stays as it is.
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where pages go: everything that a process needs to know. `decision` is as in `ingest_all`."""
 
-    `decision` is as in `ingest_all`. A page that fails is a result, and so is a batch that cannot be read.
-    """
-    try:
-        sources = sources_of(batch, record_bounds(app.settings), app.imports.sitemap_pages)
-        ingestor = app.imports.ingestor(library)
-        results = [row for _, row in ingest_all(ingestor, sources, decision=decision)]
-    except RagError as error:
-        return Outcome(error=error.notice)
-    look = [replace(row, preview="", choices=()) for row in results if row.status in ("failed", "held")]
-    return Outcome(Counter(row.status for row in results), tuple(look))
+    settings: Settings
+    library: str
+    decision: Decision = ""
+
+    def open(self) -> App:
+        return App(self.settings)
+
+    def take_in(self, app: App, batch: Batch) -> Outcome:
+        """Import the pages of a batch; what was imported of it before stays as it is.
+
+        A page that fails is a result, and a batch that cannot be read is an outcome with an error.
+        """
+        try:
+            sources = sources_of(batch, record_bounds(self.settings), app.imports.sitemap_pages)
+            ingestor = app.imports.ingestor(self.library)
+            results = [row for _, row in ingest_all(ingestor, sources, decision=self.decision)]
+        except RagError as error:
+            return Outcome(error=error.notice)
+        look = [replace(row, preview="", choices=()) for row in results if row.status in ("failed", "held")]
+        return Outcome(Counter(row.status for row in results), tuple(look))
