@@ -69,7 +69,7 @@ def rows() -> Iterator[str]:
     """
     files = [ROOT / "locks" / f"{name}.txt" for name in ("app", "office", "ocr", "postgres", "bulk")]
     locks = "".join(path.read_text("utf-8") for path in files)
-    for name in sorted(["torch", *_LOCKED.findall(locks)]):
+    for name in sorted({"torch", *_LOCKED.findall(locks)}):
         try:
             found = distribution(name)
         except PackageNotFoundError:  # one for another platform

@@ -1,0 +1,88 @@
+"""Questions about something else altogether: how many are refused without a chat model, and what that costs.
+
+    python -m benchmarks.foreign [--sets natural,cast,chroma,xquad-zh] [--limit 100] [--data FOLDER]
+
+Each library is asked its own set's questions that a page answers, and as many of the other sets, which no page of it
+does. "Refused" is "not in your pages". A right quote is lost where a question that its library answers is refused
+although its first quote would hold the answer. With 95 % intervals. Decision 21 chose its bound by these figures.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+from collections.abc import AsyncIterator, Mapping, Sequence
+from itertools import chain, zip_longest
+from pathlib import Path
+from typing import Any
+
+from benchmarks import machine, report
+from benchmarks.datasets import DEFAULT_FOLDER, Dataset, load, spread
+from benchmarks.intervals import told
+from benchmarks.natural import holds
+from benchmarks.ours import MeasuredApp, measured_app, take_in
+from benchmarks.quoted import sentences_of
+from benchmarks.samples import find_sets
+from rag.app import Question
+
+_HEAD = "library|its own, refused|its own, right quotes lost|others, refused|others, called answered".split("|")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = _options(arguments)
+    sets = {folder.name: load(folder) for folder in find_sets(options.data, options.sets.split(","))}
+    asked = {
+        name: spread([row for row in data.questions if row["evidence"]], options.limit) for name, data in sets.items()
+    }
+    rows = []
+    with measured_app() as app:
+        for name, data in sets.items():
+            rows.append(_measure(app, data, asked, name, options.limit))
+            print(*rows[-1], sep=" | ", file=sys.stderr, flush=True)
+    table = report.table(_HEAD, rows)
+    print(table)
+    report.save("foreign", machine.describe(()), [], table)
+    return 0
+
+
+def _measure(
+    app: MeasuredApp, data: Dataset, asked: Mapping[str, Sequence[dict[str, Any]]], name: str, limit: int
+) -> list[str]:
+    take_in(app, data, "semantic", name)
+    own = [_ask(app, name, row) for row in asked[name]]
+    mixed = chain.from_iterable(zip_longest(*(rows for other, rows in asked.items() if other != name)))
+    others = [_ask(app, name, row)[0] for row in spread([row for row in mixed if row], limit)]
+    return [
+        name,
+        told([float(outcome == "not_in_pages") for outcome, _ in own]),
+        f"{sum(lost for _, lost in own)} of {len(own)}",
+        told([float(outcome == "not_in_pages") for outcome in others]),
+        told([float(outcome == "answered") for outcome in others]),
+    ]
+
+
+def _ask(app: MeasuredApp, library: str, row: dict[str, Any]) -> tuple[str, bool]:
+    """What came of a question, and whether it was refused although the first quote would hold its answer."""
+    answer = app.wait(app.ask(Question(row["question"], (library,))), 120)
+    if answer.outcome != "not_in_pages":
+        return answer.outcome, False
+    passages = app.search(row["question"], library=library).passages
+    quotes = sentences_of(asyncio.run(_whole(app.quoter(library).answer(row["question"], passages))))
+    return answer.outcome, holds(row, quotes[:1])
+
+
+async def _whole(pieces: AsyncIterator[str]) -> str:
+    return "".join([piece async for piece in pieces])
+
+
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sets", default="natural,cast,chroma,xquad-zh")
+    parser.add_argument("--limit", type=int, default=100)
+    parser.add_argument("--data", type=Path, default=DEFAULT_FOLDER)
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
