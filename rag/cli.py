@@ -150,7 +150,7 @@ def _add_bulk(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     text = "processes or Ray actors (default: one for every two processors)"
     bulk.add_argument("--workers", type=_positive, metavar="N", help=text)
     bulk.add_argument("--gpus", type=float, default=0.0, metavar="N", help="GPUs for each Ray actor (default: 0)")
-    text = "pages that succeed or are repeated together (default: 500)"
+    text = "pages per batch; after a crash, a batch is repeated as a whole (default: 500)"
     bulk.add_argument("--batch", type=_positive, default=500, metavar="N", help=text)
     bulk.add_argument("--anyway", action="store_true", help="also add duplicates and pages that need review")
 

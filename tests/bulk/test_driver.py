@@ -131,6 +131,14 @@ def test_what_a_person_does_with_it_holds(app: App, dump: str, act: str, monkeyp
     assert bool(waits) == (act == "pause")
 
 
+def test_an_import_that_is_deleted_ends_after_its_batch(app: App, dump: str) -> None:
+    rows = run_bulk(app, "main", [dump], 4, here(app))
+    next(rows)
+    (job,) = app.imports.jobs.jobs("main")
+    app.imports.jobs.delete(job.id)
+    assert list(rows) == [] and app.imports.jobs.jobs("main") == []
+
+
 def test_a_batch_that_cannot_be_read_is_a_row(app: App, dump: str) -> None:
     def run(batches: Batches) -> Iterator[tuple[int, Outcome]]:
         Path(dump).unlink()

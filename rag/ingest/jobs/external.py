@@ -85,6 +85,8 @@ class Lease:
         """
         database = self._database
         with database.transaction(alone=self.job_id):
+            if database.jobs.state(self.job_id) is None:
+                return  # somebody deleted it
             if not database.jobs.holds(self.job_id, self._token):
                 raise StoreError("bulk_busy")
             if database.items.finish(self.job_id, position, result):
