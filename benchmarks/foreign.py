@@ -25,6 +25,7 @@ from benchmarks.ours import MeasuredApp, measured_app, take_in
 from benchmarks.quoted import sentences_of
 from benchmarks.samples import find_sets
 from rag.app import Question
+from rag.evaluation.evidence import squash
 
 _HEAD = "library|its own, refused|its own, right quotes lost|others, refused|others, called answered".split("|")
 
@@ -52,7 +53,9 @@ def _measure(
     take_in(app, data, "semantic", name)
     own = [_ask(app, name, row) for row in asked[name]]
     mixed = chain.from_iterable(zip_longest(*(rows for other, rows in asked.items() if other != name)))
-    others = [_ask(app, name, row)[0] for row in spread([row for row in mixed if row], limit)]
+    texts = [squash(page["text"]) for page in data.pages]
+    strange = [row for row in mixed if row and not _is_there(row, texts)]
+    others = [_ask(app, name, row)[0] for row in spread(strange, limit)]
     return [
         name,
         told([float(outcome == "not_in_pages") for outcome, _ in own]),
@@ -60,6 +63,12 @@ def _measure(
         told([float(outcome == "not_in_pages") for outcome in others]),
         told([float(outcome == "answered") for outcome in others]),
     ]
+
+
+def _is_there(row: Mapping[str, Any], texts: Sequence[str]) -> bool:
+    """Whether one of these pages holds the evidence: some sets share pages."""
+    quotes = [squash(one["quote"]) for one in row["evidence"]]
+    return any(quote in text for quote in quotes for text in texts)
 
 
 def _ask(app: MeasuredApp, library: str, row: dict[str, Any]) -> tuple[str, bool]:

@@ -24,7 +24,7 @@ from rag.models.tokens import Tokens, padded
 from rag.models.transformer import EncoderPass, read_bert
 
 WEIGHTS: Final = Path(__file__).with_name("answer_reader.safetensors")
-STRETCHES: Final = 6
+STRETCHES: Final = 4
 """Stretches of passages that are read for one question."""
 MOST_TOKENS: Final = 512
 _QUESTION, _TITLE, _HEADING, _LINE, _STRETCH = 64, 20, 12, 80, 128  # tokens

@@ -45,11 +45,11 @@ ON_SUBJECT: Final = 0.4
 """The lowest cosine with the question for a quote of a further search; the best sentence of an unrelated page seldom
 reaches it."""
 RELEVANT: Final = 0.3
-LIKELY: Final = 0.09
-"""How likely a second sentence has to be the one that answers; a third one twice that."""
+LIKELY: Final = (0.04, 0.2)
+"""How likely a second sentence has to be the one that answers, and a third."""
 LIKELY_OF_NAMED: Final = 0.001
 """How likely the first sentence of a page has to be that the question names beside others."""
-MAX_SENTENCES: Final = 3
+MAX_SENTENCES: Final = 1 + len(LIKELY)
 NAMED: Final = 0.34
 """The share of what a question names, by IDF, that what is quoted or stands beside it should hold."""
 
@@ -195,7 +195,7 @@ class ExtractiveReasoner:
         chosen: list[Sentence] = []
         ranked = _by_likelihood(sentences, self._scores(question, passages, sentences, columns))
         for sentence, likely in _each_page_first(ranked, passages, named):
-            if len(chosen) == MAX_SENTENCES or (chosen and likely < LIKELY * len(chosen)):
+            if len(chosen) == MAX_SENTENCES or (chosen and likely < LIKELY[len(chosen) - 1]):
                 return
             if not chosen or _adds(sentence, chosen):
                 chosen.append(sentence)

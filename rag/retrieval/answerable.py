@@ -26,10 +26,10 @@ DOUBT: Final = 0.4
 SURE: Final = 0.9
 """From here on the search is believed more than a small model that found no answer, and nothing is graded."""
 UNDECIDED: Final = 0.5
-ANSWERED: Final = 0.33
+ANSWERED: Final = 0.31
 """The least probability, of the sentences as read, at which quotes answer: docs/decisions/0021-answer-reader.md."""
 
-IMPROBABLE: Final = 0.12
+IMPROBABLE: Final = 0.1
 """Below this, both probabilities taken together, nothing is quoted: docs/decisions/0021-answer-reader.md."""
 
 KEYWORD_FEATURES: Final = ("asked", "covered")
