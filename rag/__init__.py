@@ -1,3 +1,9 @@
 """Collect web pages, ask questions about them, check every statement of the answer."""
 
+import os
+
+# numpy's products are small here. A second thread ends none of them sooner, and waits for the next in a loop that took
+# as much processor time as the search itself. Read when numpy is first imported.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 __version__ = "0.1.0"

@@ -55,6 +55,7 @@ _ABBREVIATIONS = frozenset(
     "approx gen col lt sgt capt rev hon gov sen rep jan feb mar apr jun jul aug sep sept oct nov dec u.s u.k "
     "u.n a.m p.m ca".split()
 )
+_BEFORE_WORD = re.compile(r"[\s(\[\"“']")
 _NEVER_BEGINS = frozenset("–—,;:)%")
 """What no sentence begins with after a full stop on its line."""
 _BLOCK_LINE = re.compile(r"[ \t]*(?:#{1,6} |[-*+•] |\d{1,3}[.)、] |[|>]|```|~~~)")
@@ -297,8 +298,7 @@ def _is_inner_period(text: str, start: int, match: re.Match[str], cased: bool) -
     if not match["en"].endswith(".") or len(match["en"]) > 1:
         following = text[match.end() : match.end() + 3].lstrip()
         return cased and match["en"].endswith((".", "…")) and following[:1].islower()
-    word = re.search(r"[^\s(\[\"“']*$", text[max(start, match.start() - 24) : match.start()])
-    before = word.group() if word else ""
+    before = _BEFORE_WORD.split(text[max(start, match.start() - 24) : match.start()])[-1]
     following = text[match.end() : match.end() + 3].lstrip()
     if (cased and following[:1].islower()) or following[:1] in _NEVER_BEGINS:
         return True

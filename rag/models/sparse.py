@@ -65,8 +65,7 @@ _SPELT = str.maketrans("0123456789０１２３４５６７８９", "bcdfghjkmn" 
 
 _PLAIN = re.compile(r"[A-Za-z0-9\s.,;:?!'\"()\-]*", re.ASCII)
 _PLAIN_WORD = re.compile(r"[A-Za-z0-9]+")
-_END = "\0"  # of a sentence
-_PLAIN_WORD_OR_END = re.compile(rf"[A-Za-z0-9]+|{_END}")
+_END = "\0"  # of a stretch; no text has it
 
 
 class SparseEncoder:
@@ -78,7 +77,7 @@ class SparseEncoder:
         self._bm25 = Bm25(Bm25Config(tokenizer=TokenizerType.Multilingual, ascii_folding=True, avg_len=AVERAGE_TERMS))
         self.terms_of_word = lru_cache(_REMEMBERED_WORDS)(self._terms_of_word)
         self.terms = lru_cache(_REMEMBERED_TEXTS)(self._terms)
-        self.sentence_terms = lru_cache(_REMEMBERED_PASSAGES)(self._sentence_terms)
+        self.terms_within = lru_cache(_REMEMBERED_PASSAGES)(self._terms_within)
 
     def encode_passage(self, text: str) -> SparseVector:
         """The passage's terms and their saturated, length-normalised frequencies; empty for no terms."""
@@ -101,24 +100,21 @@ class SparseEncoder:
         """
         if not _PLAIN.fullmatch(text):
             return frozenset(self.encode_query(text).indices)
-        words = set(_PLAIN_WORD.findall(_with_numbers(text)))
-        return frozenset(chain.from_iterable(map(self.terms_of_word, words)))
+        return self._terms_of_plain(_with_numbers(text))
 
-    def _sentence_terms(self, text: str) -> tuple[frozenset[int], ...]:
-        """The `terms` of each sentence of a text, in order, remembered."""
-        sentences = [text[start:end] for start, end in sentence_spans(text)]
+    def sentence_terms(self, text: str) -> tuple[frozenset[int], ...]:
+        """Return the `terms` of each sentence of a text, in order."""
+        return self.terms_within(text, sentence_spans(text))
+
+    def _terms_within(self, text: str, spans: tuple[tuple[int, int], ...]) -> tuple[frozenset[int], ...]:
+        """The `terms` of each of these stretches of a text, remembered: one pass over plain text costs a third."""
+        parts = [text[start:end] for start, end in spans]
         if not _PLAIN.fullmatch(text):
-            return tuple(map(self.terms, sentences))
-        marked = _PLAIN_WORD_OR_END.findall(_with_numbers(_END.join(sentences)))
-        found: list[frozenset[int]] = []
-        terms: set[int] = set()
-        for word in [*marked, _END]:
-            if word == _END:
-                found.append(frozenset(terms))
-                terms = set()
-            else:
-                terms.update(self.terms_of_word(word))
-        return tuple(found)
+            return tuple(map(self.terms, parts))
+        return tuple(map(self._terms_of_plain, _with_numbers(_END.join(parts)).split(_END)))
+
+    def _terms_of_plain(self, text: str) -> frozenset[int]:
+        return frozenset(chain.from_iterable(map(self.terms_of_word, _PLAIN_WORD.findall(text))))
 
     def _terms_of_word(self, word: str) -> tuple[int, ...]:
         """The terms of one word, or of a run of Han characters; remembered, since texts repeat their words."""

@@ -167,7 +167,7 @@ def _pool(passages: Sequence[Passage], asked: Mapping[int, float], sparse: Spars
         first += [base if short else base + unit[2] for unit in units]
         last += [base + (len(units) - 1 if short else place) for place in range(len(units))]
         above = sparse.terms(" ".join((passage.title, *passage.section)))
-        rows.append(_held([sparse.terms(passage.text[a:b]) for a, b, _ in units], above, columns))
+        rows.append(_held(sparse.terms_within(passage.text, tuple(unit[:2] for unit in units)), above, columns))
     before, after = _beside(passages, of, start)
     terms = np.concatenate(rows) if rows else np.zeros((0, len(columns)))
     numbers, starts, ends, firsts, lasts = (np.array(one, dtype=np.int64) for one in (of, start, end, first, last))
@@ -177,10 +177,12 @@ def _pool(passages: Sequence[Passage], asked: Mapping[int, float], sparse: Spars
 def _held(units: Sequence[frozenset[int]], above: frozenset[int], columns: Mapping[int, int]) -> NDArray[np.float64]:
     """How far each unit of a passage holds each term, (units, terms): itself, one beside it, or the headings above."""
     own = np.zeros((len(units) + 2, len(columns)))
-    for number, terms in enumerate(units, 1):
-        own[number, [columns[term] for term in terms if term in columns]] = 1.0
-    held = np.maximum(own[1:-1], NEAR * np.maximum(own[:-2], own[2:]))
-    held[:, [columns[term] for term in above if term in columns]] = 1.0
+    for term, column in columns.items():
+        if term in above:
+            own[:, column] = 1.0
+        else:
+            own[[number for number, terms in enumerate(units, 1) if term in terms], column] = 1.0
+    held: NDArray[np.float64] = np.maximum(own[1:-1], NEAR * np.maximum(own[:-2], own[2:]))
     return held
 
 
