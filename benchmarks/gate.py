@@ -29,6 +29,7 @@ from benchmarks.intervals import Figures
 from benchmarks.ours import Imported, MeasuredApp, ask, measured_app, take_in
 from benchmarks.plain import PlainSearch, pieces_of
 from benchmarks.samples import find_sets
+from rag.retrieval.answerable import combined
 from rag.retrieval.strategies import DEFAULT_STRATEGY
 from rag.text import terms
 
@@ -181,6 +182,23 @@ def is_it_there(bench: Bench, name: str) -> Iterator[Row]:
     found = {one: intervals.auroc(weights, missing, values) for one, values in scores.items()}
     found["chance"] = np.full(len(weights), 0.5)
     yield Row(f"{name} {variant}".strip(), "AUROC", len(missing), found.pop(""), found)
+    if variant:
+        yield _read_too(bench, name, variant, data, run.answerable)
+
+
+def _read_too(bench: Bench, name: str, variant: str, data: Dataset, searched: Mapping[str, float]) -> Row:
+    """The same of the questions that the reader was not trained on, with what it says of their sentences."""
+    seen = {row["id"] for row in datasets.load(bench.folder / name).questions if datasets.is_trained_on(row)}
+    rows = [row for row in data.questions if row["id"] not in seen]
+    library = bench.library(name, variant).library
+    found = [bench.app.search(row["question"], library=library).passages for row in rows]
+    quoter = bench.app.quoter(library)
+    read = [quoter.answers(row["question"], passages) for row, passages in zip(rows, found, strict=True)]
+    likely = [searched[str(row["id"])] for row in rows]
+    missing = [not row["evidence"] for row in rows]
+    weights = intervals.draws(range(len(rows)))
+    ours, alone = (intervals.auroc(weights, missing, one) for one in (list(map(combined, read, likely)), likely))
+    return Row(f"{name} {variant}", "AUROC, the sentences read too", len(rows), ours, {"the search alone": alone})
 
 
 def _held(question: str, passages: Sequence[str]) -> float:

@@ -38,13 +38,13 @@ Page = tuple[Terms, list[Terms]]
 """The question's terms in a page's title, and in each two neighbouring sentences with what stands above them."""
 
 
-def is_improbable(read: float, likely: float) -> bool:
-    """Return whether an answer is improbable by what was `read` and by how `likely` the search makes it.
+def combined(read: float, likely: float) -> float:
+    """The probability that the pages answer, from what was `read` and from how `likely` the search makes it.
 
     Their odds are multiplied, as of two witnesses who don't know of each other.
     """
-    together = read * likely
-    return together < IMPROBABLE * (together + (1.0 - read) * (1.0 - likely))
+    both, neither = read * likely, (1.0 - read) * (1.0 - likely)
+    return both / (both + neither) if both + neither else UNDECIDED
 
 
 def probability(features: Mapping[str, float], model: str, dense_voted: bool, *, across: bool = False) -> float:

@@ -6,11 +6,12 @@ from rag.models.sparse import SparseEncoder
 from rag.retrieval.answerable import (
     DOUBT,
     FEATURES,
+    IMPROBABLE,
     REFUSE,
     UNDECIDED,
+    combined,
     features_of,
     held_by,
-    is_improbable,
     probability,
 )
 from rag.types import Passage
@@ -118,4 +119,4 @@ def test_passages_in_another_language_tell_nothing_by_their_words() -> None:
     [(1.0, 0.3, False), (0.05, 0.5, True), (0.05, 0.9, False), (0.3, 0.3, False), (0.2, 0.3, True), (0.0, 0.99, True)],
 )
 def test_what_was_read_and_what_was_found_count_together(read: float, likely: float, improbable: bool) -> None:
-    assert is_improbable(read, likely) is improbable
+    assert (combined(read, likely) < IMPROBABLE) is improbable
