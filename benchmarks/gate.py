@@ -283,7 +283,8 @@ MECHANISMS: Mapping[str, Mechanism] = {
         "How well the score of a search tells questions that the pages answer from those that they do not: judgements"
         " that do not tell what is asked, and every second page, or paragraph of each page, left out; reports without"
         " every second line, asked by name about two companies and about each of them. Rivals: the share of the"
-        " question's words that stand in one passage, and chance.",
+        " question's words that stand in one passage, and chance. Quotes are judged by what is read in the sentences,"
+        " too; of xquad that half only which nothing was trained on.",
         is_it_there,
         (
             "dragon-law-en",
