@@ -29,7 +29,8 @@ from benchmarks.intervals import Figures
 from benchmarks.ours import Imported, MeasuredApp, ask, measured_app, take_in
 from benchmarks.plain import PlainSearch, pieces_of
 from benchmarks.samples import find_sets
-from rag.retrieval.answerable import combined
+from rag.retrieval.answerable import combine_odds
+from rag.retrieval.retriever import K
 from rag.retrieval.strategies import DEFAULT_STRATEGY
 from rag.text import terms
 
@@ -38,7 +39,6 @@ COMMAND = "make eval: {}"
 LIMIT = 450
 SAMPLES = "examples"
 """The set of the sample pages, which stands in where there is no other."""
-_K = 20
 FOLDS = 5
 
 
@@ -85,7 +85,7 @@ def retrieval(bench: Bench, name: str) -> Iterator[Row]:
     asked = [row for row in data.questions if row["evidence"]]
     plain = PlainSearch(pieces_of(data.pages), bench.app.models.embedding)
     found = {
-        "": ask(bench.app, replace(data, questions=asked), bench.library(name), DEFAULT_STRATEGY, _K).hits,
+        "": ask(bench.app, replace(data, questions=asked), bench.library(name), DEFAULT_STRATEGY, K).hits,
         "600 characters by BM25": {str(row["id"]): plain.by_words(row["question"]) for row in asked},
         "by BM25 and vectors": {str(row["id"]): plain.fused(row["question"]) for row in asked},
     }
@@ -173,7 +173,7 @@ def is_it_there(bench: Bench, name: str) -> Iterator[Row]:
     name, _, variant = name.partition(" ")
     data = bench.data(name, variant)
     missing = [not row["evidence"] for row in data.questions]
-    run = ask(bench.app, data, bench.library(name, variant), DEFAULT_STRATEGY, _K)
+    run = ask(bench.app, data, bench.library(name, variant), DEFAULT_STRATEGY, K)
     scores = {
         "": [run.answerable[str(row["id"])] for row in data.questions],
         "share of words in a passage": [_held(row["question"], run.hits[str(row["id"])]) for row in data.questions],
@@ -197,7 +197,7 @@ def _read_too(bench: Bench, name: str, variant: str, data: Dataset, searched: Ma
     likely = [searched[str(row["id"])] for row in rows]
     missing = [not row["evidence"] for row in rows]
     weights = intervals.draws(range(len(rows)))
-    ours, alone = (intervals.auroc(weights, missing, one) for one in (list(map(combined, read, likely)), likely))
+    ours, alone = (intervals.auroc(weights, missing, one) for one in (list(map(combine_odds, read, likely)), likely))
     return Row(f"{name} {variant}", "AUROC, the sentences read too", len(rows), ours, {"the search alone": alone})
 
 

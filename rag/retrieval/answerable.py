@@ -38,8 +38,8 @@ Page = tuple[Terms, list[Terms]]
 """The question's terms in a page's title, and in each two neighbouring sentences with what stands above them."""
 
 
-def combined(read: float, likely: float) -> float:
-    """The probability that the pages answer, from what was `read` and from how `likely` the search makes it.
+def combine_odds(read: float, likely: float) -> float:
+    """Return the probability that the pages answer, from what was `read` and from how `likely` the search makes it.
 
     Their odds are multiplied, as of two witnesses who don't know of each other.
     """

@@ -68,13 +68,15 @@ def assemble(
 
 def _twin(passage: Passage, kept: Sequence[Passage]) -> Passage | None:
     words = _words(passage.text)
+    if not words:
+        return None
     least, most = NEARLY_SAME * len(words), len(words) / NEARLY_SAME
     for other in kept:
         theirs = _words(other.text)
         if not least <= len(theirs) <= most:
             continue
         both = len(words & theirs)
-        if not words or both < NEARLY_SAME * (len(words) + len(theirs) - both):
+        if both < NEARLY_SAME * (len(words) + len(theirs) - both):
             continue
         # Two rows of figures may share nearly all their words and differ in the one number that is asked for.
         if _numbers(passage.text) == _numbers(other.text):

@@ -9,7 +9,7 @@ from rag.retrieval.answerable import (
     IMPROBABLE,
     REFUSE,
     UNDECIDED,
-    combined,
+    combine_odds,
     features_of,
     held_by,
     probability,
@@ -119,4 +119,4 @@ def test_passages_in_another_language_tell_nothing_by_their_words() -> None:
     [(1.0, 0.3, False), (0.05, 0.5, True), (0.05, 0.9, False), (0.3, 0.3, False), (0.2, 0.3, True), (0.0, 0.99, True)],
 )
 def test_what_was_read_and_what_was_found_count_together(read: float, likely: float, improbable: bool) -> None:
-    assert (combined(read, likely) < IMPROBABLE) is improbable
+    assert (combine_odds(read, likely) < IMPROBABLE) is improbable

@@ -44,7 +44,7 @@ from rag.graphs.common import complete, question_of, summarise
 from rag.models.usage import BUDGET_CODES
 from rag.reasoning.history import RETRIEVE, call_for, exchanges_of, questions_before, said
 from rag.reasoning.questions import is_about_conversation, is_third_language, question_problem
-from rag.retrieval.answerable import ANSWERED, IMPROBABLE, REFUSE, combined
+from rag.retrieval.answerable import ANSWERED, IMPROBABLE, REFUSE, combine_odds
 from rag.retrieval.ledger import LEG
 from rag.runs.serialization import notice_of, record, step_note
 from rag.text import mended
@@ -256,7 +256,7 @@ async def generate(state: LoopState, runtime: Runtime[LoopContext]) -> Result:
     own_word = context.reasoner.kind == "chat" and state["run_mode"] == "fast"  # it says what is not there
     read = await _read_quotes(state, passages, context)
     nowhere = likely < REFUSE and not own_word and (unjudged or not state["relevant"])
-    if nowhere or combined(read, likely) < IMPROBABLE:
+    if nowhere or combine_odds(read, likely) < IMPROBABLE:
         return {**update, **missing_state(state, Notice("not_in_pages"))}, step_note("not_in_pages", answerable=likely)
     pieces: list[str] = []
     way, error, quoted = await write(state, passages, runtime, pieces)
