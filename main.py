@@ -21,9 +21,9 @@ from rag.config import Settings, load_settings
 from rag.errors import ConfigError, RagError
 from rag.logs import begin_logging
 from rag.ui.kit.browser import BrowserCookie
-from rag.ui.kit.session import get_app
 from rag.ui.serving.cookie_secret import check_cookie_secret
 from rag.ui.serving.disclosure import NoDisclosure
+from rag.ui.serving.early import open_early
 from rag.ui.serving.first_load import FirstLoad
 from rag.ui.serving.headers import SecurityHeaders
 from rag.ui.serving.hosts import AllowedHosts
@@ -31,12 +31,6 @@ from rag.ui.serving.manifest import manifest
 from rag.ui.serving.uploads import Uploads
 from rag.ui.serving.whole_runs import let_runs_end
 from rag.ui.shell import draw_shell, report_unexpected
-
-
-def open_early() -> None:
-    """Open the application while the first browser still loads the frame; why it cannot be opened, a page says."""
-    with suppress(RagError):
-        get_app()
 
 
 def settings() -> Settings:

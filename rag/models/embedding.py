@@ -9,6 +9,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -107,8 +108,6 @@ class FlagEncoder:
         self._most = min(family.max_tokens, max(positions - 2, 8))
         self._tokens = Tokens(flag.tokenizer, self._most)
         self._pad: int = flag.tokenizer.pad_token_id or 0
-        self._unread = self._tokens.unread()
-        self._reads_latin = self._can_read(self._tokens.encode([_ASCII], special=False))
         self._table = flag.model.get_input_embeddings().weight.detach()
         self._workers = Workers(serial=device != "cpu")
         self._reading = ThreadPoolExecutor(1, "tokens")
@@ -170,6 +169,15 @@ class FlagEncoder:
 
         rows: Vectors = self._table[torch.from_numpy(ids)].float().cpu().numpy()
         return rows
+
+    @cached_property
+    def _unread(self) -> NDArray[np.bool_]:
+        """See `Tokens.unread`, which goes through the whole vocabulary: half a second, not spent on loading."""
+        return self._tokens.unread()
+
+    @cached_property
+    def _reads_latin(self) -> bool:
+        return self._can_read(self._tokens.encode([_ASCII], special=False))
 
     def _can_read(self, ids: Sequence[Sequence[int]]) -> bool:
         flat = [index for row in ids for index in row]

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _STATIC = Path(__file__).resolve().parent / "static"
 _LOGO, _ICON = _STATIC / "logo.svg", _STATIC / "icon.svg"
-_WAIT_SECONDS = 1.0
+_WAIT_SECONDS = 0.5
 _REPORT_SECONDS = 2.0
 _LOOK_SECONDS = 2.0
 _DOTS = {"ready": "green", "loading": "orange", "failed": "red"}

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import re
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import streamlit
 from starlette.datastructures import Headers, MutableHeaders
 
 from rag.ui.kit.scripts import PAGE
@@ -23,6 +25,10 @@ _STYLE = Path(__file__).resolve().parents[1] / "static" / "style.css"
 _SKELETON = (
     '<div id="skeleton" aria-hidden="true"><div><i></i><i></i><i></i></div><div><b></b><i></i><u></u></div></div>'
 )
+_FIRST = ("Html", "Selectbox", "Button", "ButtonGroup", "MenuButton", "TextInput", "ChatInput")
+"""The elements of the first page that Streamlit loads a script of their own for; one that is renamed loads later."""
+_IMPORTED = re.compile(rb"""(?:\bfrom|\bimport)\s*["']\./([\w.-]+\.js)["']""")
+_PRELOAD = b'<link rel="modulepreload" crossorigin href="./static/js/%s">'
 _PAGE = "text/html"
 _PACKED = (_PAGE, "text/css", "text/javascript", "application/javascript")
 _KEPT = 256
@@ -85,8 +91,24 @@ class _Response:
 
 def _completed(page: bytes) -> bytes:
     """The style stands last, so that it holds against Streamlit's rules of the same weight, which go to the head."""
-    page = page.replace(b"</head>", b'<link rel="manifest" href="./manifest.webmanifest"></head>')
+    preloads = [_PRELOAD % name for name in _scripts() if name not in page]
+    head = b"".join((b'<link rel="manifest" href="./manifest.webmanifest">', *preloads, b"</head>"))
+    page = page.replace(b"</head>", head)
     return page.replace(b"</body>", _ours() + b"</body>")
+
+
+@cache
+def _scripts() -> tuple[bytes, ...]:
+    """The names of the scripts that draw `_FIRST`, and of all that these import.
+
+    A browser by itself asks for an element's script once it is to be drawn, and then for what that imports.
+    """
+    folder = Path(streamlit.__file__).parent / "static" / "static" / "js"
+    wanted = [file.name.encode() for name in _FIRST for file in folder.glob(f"{name}.*.js")]
+    for name in wanted:  # which grows meanwhile
+        imported = dict.fromkeys(_IMPORTED.findall((folder / name.decode()).read_bytes()))
+        wanted += [one for one in imported if one not in wanted]
+    return tuple(wanted)
 
 
 @cache

@@ -1,9 +1,13 @@
 import asyncio
 import gzip
+import re
+from pathlib import Path
 from typing import Any
 
+import streamlit
+
 from rag.ui.kit.scripts import PAGE as PAGE_SCRIPT
-from rag.ui.serving.first_load import FirstLoad
+from rag.ui.serving.first_load import _FIRST, FirstLoad
 
 PAGE = b"<html><head><link rel=stylesheet></head><body><div id=root></div></body></html>"
 
@@ -31,12 +35,24 @@ def asked(body: bytes, kind: str, path: str = "/", accepts: bytes = b"gzip", sta
 
 def test_a_page_carries_style_and_script_after_all_else_and_is_never_an_older_one() -> None:
     headers, body, asked_with = asked(PAGE, "text/html; charset=utf-8", "/search", accepts=b"")
-    assert b'<link rel="manifest" href="./manifest.webmanifest"></head>' in body
+    assert b'<link rel="manifest" href="./manifest.webmanifest"><link rel="modulepreload"' in body
     assert body.partition(b"</head>")[2].startswith(b"<body><div id=root></div><style>/* Frame */")
     assert b'</style><div id="skeleton" aria-hidden="true">' in body
     assert body.endswith(f"</div><script>{PAGE_SCRIPT}</script></body></html>".encode())
     assert b"etag" not in headers and not asked_with  # the app neither says that it is as before nor packs it
     assert headers[b"content-length"] == str(len(body)).encode()
+
+
+def test_a_page_asks_at_once_for_the_scripts_of_its_elements_and_for_nothing_twice() -> None:
+    names = re.findall(
+        rb'rel="modulepreload" crossorigin href="./static/js/([^"]+)"', asked(PAGE, "text/html", accepts=b"")[1]
+    )
+    folder = Path(streamlit.__file__).parent / "static" / "static" / "js"
+    assert len(names) == len(set(names)) > len(_FIRST)
+    assert all((folder / name.decode()).is_file() for name in names)
+    assert {name.partition(b".")[0].decode() for name in names} >= set(_FIRST)  # Streamlit renamed none of them
+    given = PAGE.replace(b"<head>", b'<head><link rel="modulepreload" href="./static/js/' + names[0] + b'">')
+    assert asked(given, "text/html", accepts=b"")[1].count(names[0]) == 1
 
 
 def test_scripts_are_packed_for_who_takes_them_so_and_stay_as_they_were() -> None:
