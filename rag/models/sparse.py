@@ -20,9 +20,10 @@ _HAN: Final = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
 _NUMERALS: Final = "[零〇一二两三四五六七八九十百千万亿]"
 _PERCENT: Final = re.compile(f"百分之({_NUMERALS}+)")
 _NUMERAL_RUN: Final = re.compile(f"(?<=第){_NUMERALS}+|{_NUMERALS}{{2,}}|{_NUMERALS}(?=[年月日号])")
-_GROUPED: Final = re.compile(r"(?<![\d.,])\d{1,3}(?:[\u0020\u00a0\u202f'’]\d{3})+(?![\d])")
+# These begin with what they look for, and only then look back: so the engine skips what cannot match.
+_GROUPED: Final = re.compile(r"\d(?<![\d.,]\d)\d{0,2}(?:[\u0020\u00a0\u202f'’]\d{3})+(?![\d])")
 _GROUP_MARKS: Final = re.compile(r"\D")
-_VERSION: Final = re.compile(r"\bv(?=\d+\.\d)", re.IGNORECASE)
+_VERSION: Final = re.compile(r"[vV](?<=\b[vV])(?=\d+\.\d)")
 
 
 def fold(text: str) -> str:

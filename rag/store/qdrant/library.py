@@ -132,17 +132,16 @@ class Library(Searcher):
     def resolve(self, url_hashes: Sequence[str]) -> dict[str, Page]:
         """The stored pages that these lead to, by the hash given: their own, or that of an alias.
 
-        One query for any number of hashes.
+        Two queries for any number of hashes.
         """
         wanted = dict.fromkeys(url_hashes)
         if not wanted:
             return {}
-        ids = models.HasIdCondition(has_id=[page_id(one) for one in wanted])
-        only = models.Filter(should=[ids, match_any("alias_hashes", list(wanted))])
+        only = models.Filter(must=[match_any("alias_hashes", list(wanted))])
         records = [*walk(self.client, self.pages_collection, only, payload=_WITH_ALIASES)]
-        there = [record.payload or {} for record in reversed(records) if not is_removed(record)]
-        others = {alias: self._known(one) for one in there for alias in wanted.keys() & one.get("alias_hashes", ())}
-        return others | {one["url_hash"]: self._known(one) for one in there if one["url_hash"] in wanted}
+        led = [record.payload or {} for record in reversed(records) if not is_removed(record)]
+        others = {alias: self._known(one) for one in led for alias in wanted.keys() & one["alias_hashes"]}
+        return others | self.known(url_hashes)
 
     def claimants(self, url_hashes: Sequence[str], *, most: int = _CLAIMANTS) -> dict[str, list[Page]]:
         """Pages that say of themselves that their address is one of these, by the hash given.
