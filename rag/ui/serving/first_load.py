@@ -1,7 +1,8 @@
-"""The first load: the app's style, skeleton and script are part of the page, and text is compressed.
+"""The first load: the app's style, skeleton and script are part of the page, text is compressed, and icons are few.
 
 Streamlit sends them with the first drawing of the page, when a browser has painted without them, and leaves its
-own scripts as they are, since it would compress them again for everybody. Here each is packed once.
+own scripts as they are, since it would compress them again for everybody. Here each is packed once. Of its font of
+4,000 icons those that are used are sent (`scripts/icons.py`).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import streamlit
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import Response
 
 from rag.ui.kit.scripts import PAGE
 
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 _STYLE = Path(__file__).resolve().parents[1] / "static" / "style.css"
+_ICONS = _STYLE.with_name("icons.woff2")
+_ICONS_PATH = "/static/media/MaterialSymbols-Rounded."
 _SKELETON = (
     '<div id="skeleton" aria-hidden="true"><div><i></i><i></i><i></i></div><div><b></b><i></i><u></u></div></div>'
 )
@@ -32,6 +36,7 @@ _PRELOAD = b'<link rel="modulepreload" crossorigin href="./static/js/%s">'
 _PAGE = "text/html"
 _PACKED = (_PAGE, "text/css", "text/javascript", "application/javascript")
 _KEPT = 256
+_AN_HOUR = {"cache-control": "public, max-age=3600"}  # its name is that of Streamlit's, whatever is in it
 _NOT_FOR_PAGES = (b"if-none-match", b"if-modified-since", b"accept-encoding")
 
 
@@ -45,13 +50,16 @@ class FirstLoad:
         if scope["type"] != "http" or scope["method"] != "GET":
             await self._app(scope, receive, send)
             return
+        if _ICONS_PATH in scope["path"]:
+            await _icons()(scope, receive, send)
+            return
         takes_gzip = "gzip" in Headers(scope=scope).get("accept-encoding", "")
         if "/static/" not in scope["path"]:  # what a browser has kept may hold an older style; what is packed, neither
             scope = {**scope, "headers": [one for one in scope["headers"] if one[0] not in _NOT_FOR_PAGES]}
-        await self._app(scope, receive, _Response(send, takes_gzip=takes_gzip).take)
+        await self._app(scope, receive, _Change(send, takes_gzip=takes_gzip).take)
 
 
-class _Response:
+class _Change:
     """Passes a response on, or where it is to be changed keeps it until it is whole."""
 
     def __init__(self, send: Send, *, takes_gzip: bool) -> None:
@@ -95,6 +103,11 @@ def _completed(page: bytes) -> bytes:
     head = b"".join((b'<link rel="manifest" href="./manifest.webmanifest">', *preloads, b"</head>"))
     page = page.replace(b"</head>", head)
     return page.replace(b"</body>", _ours() + b"</body>")
+
+
+@cache
+def _icons() -> Response:
+    return Response(_ICONS.read_bytes(), media_type="font/woff2", headers=_AN_HOUR)
 
 
 @cache

@@ -5,9 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import streamlit
+from streamlit.material_icon_names import ALL_MATERIAL_ICONS
 
 from rag.ui.kit.scripts import PAGE as PAGE_SCRIPT
 from rag.ui.serving.first_load import _FIRST, FirstLoad
+from scripts import icons
 
 PAGE = b"<html><head><link rel=stylesheet></head><body><div id=root></div></body></html>"
 
@@ -68,3 +70,15 @@ def test_scripts_are_packed_for_who_takes_them_so_and_stay_as_they_were() -> Non
 def test_fonts_answers_in_parts_and_failures_pass_as_they_are() -> None:
     assert asked(b"packed already", "font/woff2", "/static/media/a.woff2")[1] == b"packed already"
     assert asked(PAGE, "text/html", status=206)[1] == PAGE
+
+
+def test_icons_are_sent_from_a_font_of_those_that_are_used() -> None:
+    headers, body, asked_with = asked(b"all of them", "font/woff2", "/static/media/MaterialSymbols-Rounded.abc.woff2")
+    assert body[:4] == b"wOF2" and len(body) < 40_000
+    assert headers[b"content-type"] == b"font/woff2" and not asked_with
+
+
+def test_the_font_has_every_icon_that_is_used() -> None:
+    names = set((icons.STATIC / "icons.txt").read_text(encoding="utf-8").split())
+    assert icons.used() & ALL_MATERIAL_ICONS <= names, "run scripts/icons.py"
+    assert {"keyboard_arrow_down", "travel_explore", "close"} <= names

@@ -1,0 +1,66 @@
+"""Make the font of the icons that the screens use, a twentieth of the one that Streamlit ships (Material Symbols).
+
+    python3 -m venv /tmp/fonts && /tmp/fonts/bin/pip install fonttools brotli
+    /tmp/fonts/bin/python scripts/icons.py
+
+Run it when a test says that an icon is missing, or after an upgrade of Streamlit.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+STATIC = ROOT / "rag" / "ui" / "static"
+FONT, NAMES = STATIC / "icons.woff2", STATIC / "icons.txt"
+_WRITTEN = re.compile(r"\bmaterial/([a-z0-9_]+)")
+_WORD = re.compile(r'"([a-z0-9_]{2,})"')  # an icon by itself, or anything else that is spelt like one
+
+
+def used() -> set[str]:
+    """Return the names in the app's code and texts and in Streamlit's scripts, and other words."""
+    ours = [file for kind in ("py", "toml", "js") for file in (ROOT / "rag").rglob(f"*.{kind}")]
+    code = [*ours, *(ROOT / "pages").rglob("*.py"), *shipped().glob("js/*.js")]
+    texts = [file.read_text(encoding="utf-8") for file in code]
+    alone = [file.read_text(encoding="utf-8") for file in (ROOT / "rag" / "ui").rglob("*.py")]
+    return {name for text in texts for name in _WRITTEN.findall(text)} | {
+        name for text in alone for name in _WORD.findall(text)
+    }
+
+
+def shipped() -> Path:
+    """Return the folder of the files that Streamlit serves."""
+    return next(ROOT.glob(".venv/lib/python*/site-packages/streamlit/static/static"))
+
+
+def main() -> None:
+    from fontTools import subset  # type: ignore[import-not-found]
+
+    source = next(shipped().glob("media/MaterialSymbols-Rounded.*.woff2"))
+    options = subset.Options(flavor="woff2", layout_closure=False, layout_features=["rlig"])
+    font = subset.load_font(str(source), options)
+    letters = {glyph: chr(code) for code, glyph in font.getBestCmap().items()}
+    icons = dict(_ligatures(font, letters))
+    names = sorted(used() & icons.keys())
+    spelt = {letter for letter, character in letters.items() if character in set("".join(names))}
+    subsetter = subset.Subsetter(options)
+    subsetter.populate(glyphs=[*(icons[name] for name in names), *spelt])
+    subsetter.subset(font)
+    subset.save_font(font, str(FONT), options)
+    NAMES.write_text("\n".join(names) + "\n", encoding="utf-8")
+
+
+def _ligatures(font: Any, letters: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield each name that the font draws as one icon, with that icon's glyph."""
+    for lookup in font["GSUB"].table.LookupList.Lookup:
+        for table in (one.ExtSubTable for one in lookup.SubTable):
+            for first, ligatures in getattr(table, "ligatures", {}).items():
+                for one in ligatures:
+                    yield "".join(letters[glyph] for glyph in (first, *one.Component)), one.LigGlyph
+
+
+if __name__ == "__main__":
+    main()
