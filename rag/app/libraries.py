@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -36,6 +37,8 @@ from rag.store.qdrant.registry import (
 from rag.store.qdrant.transfer import export_library, import_library
 
 _SHIPPED_DIMENSION = 384
+_SEEN_SECONDS = 1.0
+"""Every drawing of a screen asks for the list several times, and reading it was 7% of the work for 50 people."""
 
 
 class Libraries:
@@ -47,17 +50,20 @@ class Libraries:
         self._models = models
         self._open: dict[str, Library] = {}
         self._seen: list[LibraryInfo] = []
+        self._seen_until = 0.0
         self._turns: dict[str, threading.RLock] = {}
         self._turns_lock = threading.Lock()
 
     def infos(self) -> list[LibraryInfo]:
         """The libraries there are, by title, with the one of the settings, which need not exist yet.
 
-        While the database is away they are those that were there before.
+        What other processes change is seen a second later, and nothing new while the database is away.
         """
         first = self._settings.rag_library
-        with suppress(StoreAwayError):
-            self._seen = library_infos(self._client)
+        if time.monotonic() >= self._seen_until:
+            with suppress(StoreAwayError):
+                self._seen = library_infos(self._client)
+                self._seen_until = time.monotonic() + _SEEN_SECONDS
         found = {first: LibraryInfo(first, "", 0), **{info.name: info for info in self._seen}}
         return sorted(found.values(), key=lambda info: (info.shown.casefold(), info.name))
 
@@ -82,6 +88,7 @@ class Libraries:
         """Make a library that people know by `title`; returns its name."""
         name, plain = self.new_name(title)
         create_library(self._client, LibraryInfo(name, *self._identity(name), now(), plain))
+        self._seen_until = 0.0
         return name
 
     def new_name(self, title: str) -> tuple[str, str]:
@@ -91,6 +98,7 @@ class Libraries:
 
     def rename(self, name: str, title: str) -> None:
         rename_library(self._client, self.get(name).name, title)
+        self._seen_until = 0.0
 
     def remove(self, name: str) -> None:
         """Hide the library; for a day it can be restored. The one of the settings stays."""
@@ -99,9 +107,11 @@ class Libraries:
         with self._turn(name):
             remove_library(self._client, name)
             self._open.pop(name, None)
+            self._seen_until = 0.0
 
     def restore(self, name: str) -> None:
         restore_library(self._client, name)
+        self._seen_until = 0.0
 
     def over(self) -> list[str]:
         """The names of those that were removed and can no longer be restored."""
@@ -133,7 +143,9 @@ class Libraries:
 
     def _opened(self, name: str, embedding_model: str, dimension: int) -> Library:
         create = name == self._settings.rag_library
-        return open_library(self._client, name, embedding_model, dimension, create=create)
+        opened = open_library(self._client, name, embedding_model, dimension, create=create)
+        self._seen_until = 0.0
+        return opened
 
     def _turn(self, name: str) -> threading.RLock:
         """The lock under which this library is opened. It may take as long as an import, and keeps no other waiting."""
@@ -222,6 +234,7 @@ class Libraries:
         with self._turn(name):
             move.switch()
             self._open.pop(name, None)
+            self._seen_until = 0.0
         self.infos()
 
     def drop_unused(self) -> None:
@@ -243,7 +256,7 @@ class Libraries:
         embedding model, which it must have been made with; raises ModelMismatchError.
         """
         model = self._models.embedding
-        return import_library(
+        counts = import_library(
             self._client,
             path,
             name,
@@ -253,6 +266,8 @@ class Libraries:
             called=called,
             title=title,
         )
+        self._seen_until = 0.0
+        return counts
 
     def _stored(self, setting: str) -> str:
         """What libraries call the model that EMBEDDING_MODEL calls `setting`."""

@@ -111,7 +111,6 @@ def _at_hand(app: App, library: str, language: Language) -> tuple[list[Page], li
     if kept is None or kept[0] != asked:
         latest = sorted(app.library(library).pages(), key=lambda page: page.added_at, reverse=True)
         newest, own = latest[:_SHOWN], [page for page in latest if page.language == language][:_SHOWN]
-        app.page_maps.of(library, latest)
         questions = example_questions(app, library, language) or _first_questions(app, library, own or newest)
         questions = questions or [label("near_page", language, title=page.title) for page in newest if page.title][:2]
         st.session_state["start-at-hand"] = kept = (asked, newest, questions)
