@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -19,7 +20,7 @@ from qdrant_client.client_base import QdrantBase
 
 from rag.errors import StoreBusyError, StoreError
 from rag.store.qdrant.edge.client import BATCH, EdgeBackend, EdgeClient
-from rag.store.qdrant.edge.folder import copy_file, read_ahead
+from rag.store.qdrant.edge.folder import _is_cached, copy_file, read_ahead
 from rag.store.qdrant.edge.shard import Shard
 from rag.store.qdrant.library import Library
 from tests.store.support import draft, open_edge, point_id
@@ -355,6 +356,26 @@ def test_reading_ahead_leaves_what_is_read_later_and_what_cannot_be_read(
     monkeypatch.setattr("rag.store.qdrant.edge.folder._MOST", 1_000_000)
     read_ahead(tmp_path)
     assert sorted(opened) == ["dangling", "links.bin"]
+
+
+def test_a_file_is_cached_if_no_megabyte_of_it_has_to_be_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+
+    def preadv(file: int, buffers: list[bytearray], at: int, flags: int) -> int:
+        asked.append(at)
+        if at >= missing:
+            raise BlockingIOError
+        return 1
+
+    monkeypatch.setattr(os, "RWF_NOWAIT", 8, raising=False)
+    monkeypatch.setattr(os, "preadv", preadv, raising=False)
+    missing = 3 << 20
+    assert _is_cached(0, 0, missing) and asked == [0, 1 << 20, 2 << 20]
+    assert not _is_cached(0, 0, missing + 1)
+    monkeypatch.delattr(os, "RWF_NOWAIT")
+    assert not _is_cached(0, 0, 1)
 
 
 def test_it_is_a_qdrant_client(client: EdgeClient) -> None:

@@ -65,7 +65,8 @@ def read_ahead(folder: Path) -> None:
     """Bring into the page cache what the engine reads of a shard when it opens it, and what it is asked for then.
 
     Python's lock is free meanwhile; the engine would hold it, and reads from the disk eight times as slowly: records
-    of 10 000 pages load in 0.33 s instead of 1.07. A file that cannot be read is left for the engine to complain of.
+    of 10 000 pages load in 0.33 s instead of 1.07. What is there already is not copied once more. A file that cannot be
+    read is left for the engine to complain of.
     """
     buffer = bytearray(_BLOCK)
     for path, folders, names in os.walk(folder):
@@ -73,9 +74,22 @@ def read_ahead(folder: Path) -> None:
         for name in names:
             with contextlib.suppress(OSError), (Path(path) / name).open("rb", buffering=0) as file:
                 for start, end in _data(file.fileno(), os.fstat(file.fileno()).st_size):
+                    if _is_cached(file.fileno(), start, end):
+                        continue
                     file.seek(start)
                     while file.tell() < end and file.readinto(buffer):
                         pass
+
+
+def _is_cached(file: int, start: int, end: int) -> bool:
+    """Return whether the page cache has every megabyte's first byte; False where the system cannot tell."""
+    if not hasattr(os, "RWF_NOWAIT"):
+        return False
+    byte = bytearray(1)
+    try:
+        return all(os.preadv(file, [byte], at, os.RWF_NOWAIT) for at in range(start, end, _BLOCK))
+    except OSError:  # it would have to wait
+        return False
 
 
 def _is_too_much(folder: Path) -> bool:
