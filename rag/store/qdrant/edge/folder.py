@@ -65,7 +65,7 @@ def read_ahead(folder: Path) -> None:
     """Bring into the page cache what the engine reads of a shard when it opens it, and what it is asked for then.
 
     Python's lock is free meanwhile; the engine would hold it, and reads from the disk eight times as slowly: records
-    of 10 000 pages load in 0.33 s instead of 1.07. What is there already is not copied once more. A file that cannot be
+    of 10 000 pages load in 0.33 s instead of 1.07. What is there already is not copied. A file that cannot be
     read is left for the engine to complain of.
     """
     buffer = bytearray(_BLOCK)
