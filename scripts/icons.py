@@ -23,12 +23,10 @@ _WORD = re.compile(r'"([a-z0-9_]{2,})"')  # an icon by itself, or anything else 
 def used() -> set[str]:
     """Return the names in the app's code and texts and in Streamlit's scripts, and other words."""
     ours = [file for kind in ("py", "toml", "js") for file in (ROOT / "rag").rglob(f"*.{kind}")]
-    code = [*ours, *(ROOT / "pages").rglob("*.py"), *shipped().glob("js/*.js")]
-    texts = [file.read_text(encoding="utf-8") for file in code]
-    alone = [file.read_text(encoding="utf-8") for file in (ROOT / "rag" / "ui").rglob("*.py")]
-    return {name for text in texts for name in _WRITTEN.findall(text)} | {
-        name for text in alone for name in _WORD.findall(text)
-    }
+    files = [*ours, *(ROOT / "pages").rglob("*.py"), *shipped().glob("js/*.js")]
+    written = {name for file in files for name in _WRITTEN.findall(file.read_text(encoding="utf-8"))}
+    screens = (ROOT / "rag" / "ui").rglob("*.py")
+    return written.union(*(_WORD.findall(file.read_text(encoding="utf-8")) for file in screens))
 
 
 def shipped() -> Path:

@@ -97,3 +97,22 @@ def test_a_library_is_opened_once_however_many_ask(libraries: Libraries, monkeyp
         found = list(pool.map(libraries.get, ["main", "other"] * 8))
     assert sorted(opened) == ["main", "other"]
     assert len({id(one) for one in found}) == 2
+
+
+def test_a_list_that_was_read_while_a_library_was_made_is_read_again(
+    libraries: Libraries, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    libraries.get()
+    read = module.library_infos
+    made: list[str] = []
+
+    def slow(client: EdgeClient) -> list[LibraryInfo]:
+        found = read(client)
+        if not made:
+            made.append("")
+            made.append(libraries.create("Made meanwhile"))
+        return found
+
+    monkeypatch.setattr(module, "library_infos", slow)
+    libraries.infos()
+    assert libraries.has(made[1])

@@ -51,6 +51,7 @@ class Libraries:
         self._open: dict[str, Library] = {}
         self._seen: list[LibraryInfo] = []
         self._seen_until = 0.0
+        self._changes = 0
         self._turns: dict[str, threading.RLock] = {}
         self._turns_lock = threading.Lock()
 
@@ -60,12 +61,19 @@ class Libraries:
         What other processes change is seen a second later, and nothing new while the database is away.
         """
         first = self._settings.rag_library
+        changes = self._changes
         if time.monotonic() >= self._seen_until:
             with suppress(StoreAwayError):
                 self._seen = library_infos(self._client)
-                self._seen_until = time.monotonic() + _SEEN_SECONDS
+                if changes == self._changes:  # else the list may be that of before
+                    self._seen_until = time.monotonic() + _SEEN_SECONDS
         found = {first: LibraryInfo(first, "", 0), **{info.name: info for info in self._seen}}
         return sorted(found.values(), key=lambda info: (info.shown.casefold(), info.name))
+
+    def _changed(self) -> None:
+        """Have the list read again by whoever asks next."""
+        self._changes += 1
+        self._seen_until = 0.0
 
     def removed(self) -> list[LibraryInfo]:
         """Those that were removed and can be restored, the latest first."""
@@ -88,7 +96,7 @@ class Libraries:
         """Make a library that people know by `title`; returns its name."""
         name, plain = self.new_name(title)
         create_library(self._client, LibraryInfo(name, *self._identity(name), now(), plain))
-        self._seen_until = 0.0
+        self._changed()
         return name
 
     def new_name(self, title: str) -> tuple[str, str]:
@@ -98,7 +106,7 @@ class Libraries:
 
     def rename(self, name: str, title: str) -> None:
         rename_library(self._client, self.get(name).name, title)
-        self._seen_until = 0.0
+        self._changed()
 
     def remove(self, name: str) -> None:
         """Hide the library; for a day it can be restored. The one of the settings stays."""
@@ -107,11 +115,11 @@ class Libraries:
         with self._turn(name):
             remove_library(self._client, name)
             self._open.pop(name, None)
-            self._seen_until = 0.0
+            self._changed()
 
     def restore(self, name: str) -> None:
         restore_library(self._client, name)
-        self._seen_until = 0.0
+        self._changed()
 
     def over(self) -> list[str]:
         """The names of those that were removed and can no longer be restored."""
@@ -144,7 +152,7 @@ class Libraries:
     def _opened(self, name: str, embedding_model: str, dimension: int) -> Library:
         create = name == self._settings.rag_library
         opened = open_library(self._client, name, embedding_model, dimension, create=create)
-        self._seen_until = 0.0
+        self._changed()
         return opened
 
     def _turn(self, name: str) -> threading.RLock:
@@ -234,7 +242,7 @@ class Libraries:
         with self._turn(name):
             move.switch()
             self._open.pop(name, None)
-            self._seen_until = 0.0
+            self._changed()
         self.infos()
 
     def drop_unused(self) -> None:
@@ -266,7 +274,7 @@ class Libraries:
             called=called,
             title=title,
         )
-        self._seen_until = 0.0
+        self._changed()
         return counts
 
     def _stored(self, setting: str) -> str:

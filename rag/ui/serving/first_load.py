@@ -36,7 +36,7 @@ _PRELOAD = b'<link rel="modulepreload" crossorigin href="./static/js/%s">'
 _PAGE = "text/html"
 _PACKED = (_PAGE, "text/css", "text/javascript", "application/javascript")
 _KEPT = 256
-_AN_HOUR = {"cache-control": "public, max-age=3600"}  # its name is that of Streamlit's, whatever is in it
+_AN_HOUR = {"cache-control": "public, max-age=3600"}  # the name is Streamlit's, and stays when icons are added
 _NOT_FOR_PAGES = (b"if-none-match", b"if-modified-since", b"accept-encoding")
 
 
