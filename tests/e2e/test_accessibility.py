@@ -113,7 +113,8 @@ MORE: dict[str, Callable[[Page, Language], None]] = {
 }
 """Views that CI leaves to EVERY_VIEW: their parts are in the others, too."""
 
-SEEN = VIEWS | MORE if os.environ.get("EVERY_VIEW") else VIEWS
+EVERY = bool(os.environ.get("EVERY_VIEW"))
+SEEN = VIEWS | MORE if EVERY else VIEWS
 
 IN_FLOW = "[data-testid=stBottom] { position: static !important; }"
 """What lies behind the question box can be scrolled out of it: axe takes the rest of a button there for its size."""
@@ -149,12 +150,13 @@ def _look(page: Page, width: int) -> None:
 
 def looks(place: int, number: int) -> list[tuple[int, str]]:
     """The widths and themes that the view of this number is seen in, in the tab of this place."""
-    if os.environ.get("EVERY_VIEW"):
+    if EVERY:
         return list(itertools.product(WIDTHS, THEMES))
     first, second, third = (WIDTHS[(number + more) % 3] for more in range(3))
     return [(third, THEMES[number % 2])] if place else [(first, "light"), (second, "dark")]
 
 
+@pytest.mark.timeout(1800 if EVERY else 300)
 @pytest.mark.parametrize("place", range(len(TABS)))
 def test_axe_finds_nothing_and_every_view_fits_a_narrow_screen(open_tab: OpenTab, place: int) -> None:
     language = TABS[place]
