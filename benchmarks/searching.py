@@ -4,7 +4,8 @@
 
 The library is synthetic (`benchmarks.synthetic`), its index built. A search is `Retriever.search` as the app asks
 it: both legs, ten passages of twenty candidates, context, and whether the answer is there; `mmr_found` is the part of
-it that ends with the passages. Every other question is confined to a site, the others to a language. The peer is what
+it that ends with the passages. `stages` are the processor milliseconds of its parts, by other questions of the same
+kind. Every other question is confined to a site, the others to a language. The peer is what
 langchain-qdrant asks of local mode for hybrid retrieval, the same vectors and filters, ten hits with payload; it
 neither diversifies nor judges. Both take turns.
 """
@@ -24,15 +25,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.stages import Parts, Stages
 from benchmarks.synthetic import CHUNKS_A_PAGE, DIMENSION, LANGUAGES, MODEL, SITES, World, fill, local_copy
 from rag.models.sparse import SparseEncoder
+from rag.retrieval import context, retriever
 from rag.retrieval.retriever import Retriever
+from rag.retrieval.strategies import Tuning
 from rag.store.qdrant.edge.client import EdgeClient
 from rag.store.qdrant.library import Library, open_library
+from rag.store.qdrant.search import Searcher
 from rag.store.values import Filters
 from rag.types import Retrieval
 
 WARM_UP = 20
+STAGED = 50
 STRATEGIES = ("mmr", "rerank")
 Question = tuple[str, NDArray[np.float32]]
 
@@ -66,15 +72,16 @@ def _at(size: int, with_peer: bool, count: int, folder: Path) -> dict[str, Any]:
     pages = size // CHUNKS_A_PAGE
     client = EdgeClient(folder / str(size))
     library = built(client, world, pages)
-    asked = [world.question(number, pages) for number in range(WARM_UP + count)]
+    asked = [world.question(number, pages) for number in range(WARM_UP + count + STAGED)]
     ways: dict[str, Callable[[str, Filters], object]] = searches(library, asked)
     if with_peer:
         ways["local"] = local_copy(library, dict(asked), folder / f"local-{size}")
-    found = timed(ways, asked)
+    found = timed(ways, asked[:-STAGED])
+    stages = by_stage(ways["mmr"], asked[-STAGED:])
     client.close()
     shutil.rmtree(folder / str(size))
     ratio = {"ratio": round(found["local"]["p50"] / found["mmr"]["p50"], 1)} if with_peer else {}
-    return {"chunks": size, **found, **ratio}
+    return {"chunks": size, **found, **ratio, "stages": stages}
 
 
 def built(client: EdgeClient, world: World, pages: int) -> Library:
@@ -89,10 +96,10 @@ def built(client: EdgeClient, world: World, pages: int) -> Library:
 
 def searches(library: Library, asked: Sequence[Question]) -> dict[str, Callable[[str, Filters], object]]:
     model: Any = GivenVectors(asked)
-    retriever = Retriever(library, model, SparseEncoder())
+    ours = Retriever(library, model, SparseEncoder())
 
     def by(strategy: str) -> Callable[[str, Filters], object]:
-        return lambda question, filters: retriever.search(question, strategy=strategy, filters=filters)
+        return lambda question, filters: ours.search(question, strategy=strategy, filters=filters)
 
     return {strategy: by(strategy) for strategy in STRATEGIES}
 
@@ -107,8 +114,7 @@ def timed(
     """
     seconds: dict[str, list[float]] = {name: [] for name in ways}
     for number, (question, _) in enumerate(asked):
-        site, language = f"site{number % SITES}.example", LANGUAGES[number % len(LANGUAGES)]
-        filters = Filters(sites=(site,)) if number % 2 else Filters(languages=(language,))
+        filters = _filters(number)
         for name in sorted(ways, reverse=number % 4 > 1):
             began = time.perf_counter()
             found = ways[name](question, filters)
@@ -119,6 +125,32 @@ def timed(
     return {name: _quantiles(values[warm_up:]) for name, values in seconds.items()}
 
 
+def by_stage(way: Callable[[str, Filters], object], asked: Sequence[Question]) -> dict[str, float]:
+    """Mean processor milliseconds of each stage of a search, without the stages inside it."""
+    parts: Parts = {
+        "other": [(Retriever, "search")],
+        "legs": [(Searcher, "_run")],
+        "fusion": [(Tuning, "weighted")],
+        "fetch": [(Searcher, "_read")],
+        "mmr": [(retriever, "_diverse")],
+        "idf": [(Searcher, "idf")],
+        "context": [(retriever, "assemble")],
+        "sentences": [(context, "choose_spans")],
+        "is it there": [(Retriever, "_likeliest")],
+    }
+    stages = Stages()
+    with stages.patch(parts):
+        for number, (question, _) in enumerate(asked):
+            way(question, _filters(number))
+    seconds = stages.seconds()
+    return {part: round(1000 * seconds.get(part, 0.0) / len(asked), 2) for part in parts}
+
+
+def _filters(number: int) -> Filters:
+    site, language = f"site{number % SITES}.example", LANGUAGES[number % len(LANGUAGES)]
+    return Filters(sites=(site,)) if number % 2 else Filters(languages=(language,))
+
+
 def _quantiles(seconds: Sequence[float]) -> dict[str, float]:
     middle, late = np.percentile(np.array(seconds) * 1000, [50, 95])
     return {"p50": round(float(middle), 2), "p95": round(float(late), 2)}
@@ -127,7 +159,8 @@ def _quantiles(seconds: Sequence[float]) -> dict[str, float]:
 def _line(row: dict[str, Any]) -> str:
     names = ("mmr_found", *STRATEGIES, "local")
     ways = [f"{name} {row[name]['p50']} ms, p95 {row[name]['p95']}" for name in names if name in row]
-    return f"{row['chunks']} chunks: " + "; ".join(ways)
+    stages = ", ".join(f"{stage} {ms}" for stage, ms in row["stages"].items())
+    return f"{row['chunks']} chunks: {'; '.join(ways)}\n  processor milliseconds: {stages}"
 
 
 def _options(arguments: list[str] | None) -> argparse.Namespace:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -26,11 +28,13 @@ _PATIENCE = 120.0
 
 @dataclass(frozen=True)
 class Served:
-    """A server: where it is, when its process was started (time.perf_counter), and its process id."""
+    """A server: where it is, when its process was started (time.perf_counter), its process id, and the file into which
+    it writes the parts of its work, if it counts them."""
 
     address: str
     began: float
     pid: int
+    counted: Path | None = None
 
     def wait(self, path: str = "/") -> float:
         """Seconds from the start of the process to the first answer with status 200. Raises TimeoutError."""
@@ -41,6 +45,20 @@ class Served:
             except (urllib.error.URLError, OSError):
                 time.sleep(_LOOK_AGAIN)
         raise TimeoutError(f"{self.address} does not answer after {spent:.0f} s")
+
+    def stages(self) -> dict[str, dict[str, float]]:
+        """Return the `seconds` and `calls` of each part of its work so far. Raises TimeoutError."""
+        if self.counted is None:
+            return {"seconds": {}, "calls": {}}
+        self.counted.unlink(missing_ok=True)
+        os.kill(self.pid, signal.SIGUSR1)
+        until = time.perf_counter() + _PATIENCE
+        while not self.counted.exists():
+            if time.perf_counter() > until:
+                raise TimeoutError("the server does not say what it worked on")
+            time.sleep(_LOOK_AGAIN)
+        found: dict[str, dict[str, float]] = json.loads(self.counted.read_text(encoding="utf-8"))
+        return found
 
     def cpu_seconds(self) -> float:
         """The processor time of all its threads so far; 0 where the system has no /proc."""
@@ -53,18 +71,23 @@ class Served:
 
 
 @contextmanager
-def serving(data: Path, settings: Mapping[str, str] | None = None) -> Iterator[Served]:
-    """Start the app over the data folder, with these settings and no others; it ends with the block."""
+def serving(data: Path, settings: Mapping[str, str] | None = None, stages: Path | None = None) -> Iterator[Served]:
+    """Start the app over the data folder, with these settings and no others; it ends with the block.
+
+    With `stages` it writes the parts of its work into that file when `Served.stages` asks for them.
+    """
     with tempfile.TemporaryDirectory() as elsewhere, (Path(elsewhere) / "log").open("wb") as log:
         port = free_port()
-        command = [sys.executable, "-m", "streamlit", "run", str(ROOT / "main.py"), "--server.port", str(port)]
+        module = ["benchmarks.stages", str(stages)] if stages else ["streamlit"]
+        command = [sys.executable, "-m", *module, "run", str(ROOT / "main.py"), "--server.port", str(port)]
         environment = {**os.environ, **_NO_SETTINGS, **(settings or {}), "RAG_DATA_DIR": str(data)}
+        environment |= {"PYTHONPATH": str(ROOT)} if stages else {}
         began = time.perf_counter()
         # The folder is not the project's, so that no .env of a developer is read; Streamlit's settings are.
         shutil.copytree(ROOT / ".streamlit", Path(elsewhere) / ".streamlit", ignore=shutil.ignore_patterns("secrets*"))
         process = subprocess.Popen(command, cwd=elsewhere, env=environment, stdout=log, stderr=log)
         try:
-            yield Served(f"http://127.0.0.1:{port}", began, process.pid)
+            yield Served(f"http://127.0.0.1:{port}", began, process.pid, stages)
         finally:
             process.terminate()
             try:

@@ -7,6 +7,7 @@ which pauses between the pieces of its answers. Each person is a client that spe
 does (tab.py). All ask in the same moment, and have finished when the answer is drawn with its sources. Server, chat
 model and clients share the machine's processors; `server_cpu_s` is the processor time that an answer cost the server's
 process, from the moment of asking to the last finish, and says more than seconds where others use the machine, too.
+`server_ms` divides it by part (stages.py), and `calls` says how often an answer needed each.
 """
 
 from __future__ import annotations
@@ -18,9 +19,10 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -35,8 +37,9 @@ _WARM = 120.0
 def main(arguments: list[str] | None = None) -> int:
     options = _options(arguments)
     with tempfile.TemporaryDirectory() as folder, chat_server(options.pause, options.times) as chat:
-        load_samples(Path(folder))
-        with serving(Path(folder), {"LLM_MODEL": "test", "LLM_BASE_URL": chat}) as served:
+        data, settings = Path(folder) / "data", {"LLM_MODEL": "test", "LLM_BASE_URL": chat}
+        load_samples(data)
+        with serving(data, settings, Path(folder) / "stages.json") as served:
             served.wait()
             found = asyncio.run(_measured(served, options.people, options.rounds))
     print(json.dumps({"pause_s": options.pause, "rounds": options.rounds, **found}))
@@ -45,11 +48,13 @@ def main(arguments: list[str] | None = None) -> int:
 
 @dataclass(frozen=True)
 class Round:
-    """Seconds until each finished, how many never did, and the server's processor time."""
+    """Seconds until each finished, how many never did, the server's processor time, and that of its parts."""
 
     finishes: list[float]
     dropped: int
     cpu: float
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    calls: Mapping[str, float] = field(default_factory=dict)
 
 
 async def _measured(served: Served, people: list[int], rounds: int) -> dict[str, Any]:
@@ -58,7 +63,7 @@ async def _measured(served: Served, people: list[int], rounds: int) -> dict[str,
     await _warm_up(served, questions)
     alone = [await _together(served, questions[n : n + 1] or questions[:1], 1) for n in range(max(3, rounds))]
     one = statistics.median(seconds for told in alone for seconds in told.finishes)
-    found: dict[str, Any] = {"alone_s": round(one, 2), "alone_server_cpu_s": cpu_of_answers(alone)}
+    found: dict[str, Any] = {"alone_s": round(one, 2), "alone_server_cpu_s": cpu_of_answers(alone), **parts_of(alone)}
     for count in people:
         found[f"people_{count}"] = row_of([await _together(served, questions, count) for _ in range(rounds)], one)
     return found
@@ -74,7 +79,21 @@ def row_of(rounds: Sequence[Round], one: float) -> dict[str, Any]:
         "ratio_p95": round(late / one, 2),
         "dropped": sum(told.dropped for told in rounds),
         "server_cpu_s": cpu_of_answers(rounds),
+        **parts_of(rounds),
     }
+
+
+def parts_of(rounds: Sequence[Round]) -> dict[str, dict[str, float]]:
+    """Return the processor milliseconds of each part of an answer, most first, and how often each was needed."""
+    answers = sum(len(each.finishes) for each in rounds)
+    seconds, calls = Counter[str](), Counter[str]()
+    for each in rounds:
+        seconds.update(each.seconds)
+        calls.update(each.calls)
+    if not answers or not seconds:
+        return {}
+    ms = {part: round(1000 * spent / answers, 1) for part, spent in seconds.most_common()}
+    return {"server_ms": ms, "calls": {part: round(count / answers, 1) for part, count in calls.most_common()}}
 
 
 def cpu_of_answers(rounds: Sequence[Round]) -> float | None:
@@ -98,15 +117,16 @@ async def _together(served: Served, questions: list[str], count: int) -> Round:
         tabs = [await stack.enter_async_context(Tab(served.address, f"person {n}")) for n in range(count)]
         for tab in tabs:  # one after the other: what is measured begins when all are open
             await tab.open()
-        began = served.cpu_seconds()
+        before, began = served.stages(), served.cpu_seconds()
         asked = (tab.ask(questions[n % len(questions)]) for n, tab in enumerate(tabs))
         told = await asyncio.gather(*asked, return_exceptions=True)
-        cpu = served.cpu_seconds() - began
+        cpu, after = served.cpu_seconds() - began, served.stages()
     for problem in told:
         if isinstance(problem, BaseException):
             print(f"dropped: {type(problem).__name__}: {problem}", file=sys.stderr)
     finished = [one for one in told if not isinstance(one, BaseException)]
-    return Round(finished, count - len(finished), cpu)
+    seconds, calls = ({k: v - before[kind].get(k, 0) for k, v in after[kind].items()} for kind in ("seconds", "calls"))
+    return Round(finished, count - len(finished), cpu, seconds, calls)
 
 
 def _options(arguments: list[str] | None) -> argparse.Namespace:

@@ -1,0 +1,163 @@
+"""The processor time of a program by part: functions, each without the parts inside it, and what is left of a thread.
+
+    python -m benchmarks.stages FILE run main.py …
+
+serves the app as `streamlit run` does, and writes the parts of its work so far into FILE at each SIGUSR1. A coroutine
+or an asynchronous iterator is counted while it runs, not while it waits.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import json
+import signal
+import sys
+import threading
+import time
+import types
+from collections import Counter, defaultdict
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+Parts = Mapping[str, Sequence[tuple[Any, str]]]
+"""The functions of each part: whose attribute they are, and its name."""
+
+REST_OF: Final = {"MainThread": "sockets and messages", "runs": "graph", "query": "models", "encode": "models"}
+"""What a thread does outside the parts, by the beginning of its name."""
+
+
+class Stages:
+    """Counts the calls and the processor seconds of parts, from `patch` on. Safe in several threads."""
+
+    def __init__(self) -> None:
+        self.calls: Counter[str] = Counter()
+        self._seconds: defaultdict[tuple[int, str], float] = defaultdict(float)
+        self._lock = threading.Lock()
+        self._here = threading.local()
+
+    def seconds(self) -> dict[str, float]:
+        """Return the seconds of each part, and of the living threads outside them; "rest" is all else."""
+        with self._lock:
+            within = dict(self._seconds)
+        found: defaultdict[str, float] = defaultdict(float)
+        for (_, part), seconds in within.items():
+            found[part] += seconds
+        for thread in threading.enumerate():
+            spent = time.clock_gettime(time.pthread_getcpuclockid(thread.ident)) if thread.ident else 0.0
+            spent -= sum(seconds for (ident, _), seconds in within.items() if ident == thread.ident)
+            found[next((rest for name, rest in REST_OF.items() if thread.name.startswith(name)), "rest")] += spent
+        found["rest"] += time.process_time() - sum(found.values())
+        return dict(found)
+
+    @contextmanager
+    def patch(self, parts: Parts) -> Iterator[None]:
+        """Count these functions until the block ends."""
+        before = [(owner, name, inspect.getattr_static(owner, name)) for each in parts.values() for owner, name in each]
+        for part, functions in parts.items():
+            for owner, name in functions:
+                setattr(owner, name, self._counted(part, getattr(owner, name)))
+        try:
+            yield
+        finally:
+            for owner, name, function in before:
+                setattr(owner, name, function)
+
+    def _counted(self, part: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        if inspect.isasyncgenfunction(function):
+            return functools.wraps(function)(lambda *args, **how: self._iterate(part, function(*args, **how)))
+
+        @functools.wraps(function)
+        def counted(*args: Any, **how: Any) -> Any:
+            self.calls[part] += 1
+            with self._within(part):
+                return function(*args, **how)
+
+        return counted
+
+    async def _iterate(self, part: str, items: Any) -> AsyncIterator[Any]:
+        self.calls[part] += 1
+        try:
+            while True:
+                try:
+                    item = await self._step(part, items.__anext__())
+                except StopAsyncIteration:
+                    return
+                yield item
+        finally:
+            await items.aclose()
+
+    @types.coroutine
+    def _step(self, part: str, work: Awaitable[Any]) -> Generator[Any, Any, Any]:
+        """Await `work`, whose steps are counted."""
+        steps = work.__await__()
+        go_on, value = steps.send, None
+        while True:
+            with self._within(part):
+                try:
+                    waits = go_on(value)
+                except StopIteration as end:
+                    return end.value
+            try:
+                go_on, value = steps.send, (yield waits)
+            except BaseException as problem:  # noqa: BLE001 - goes on into the work
+                go_on, value = steps.throw, problem
+
+    @contextmanager
+    def _within(self, part: str) -> Iterator[None]:
+        here = self._here
+        if not hasattr(here, "parts"):
+            here.parts, here.since = [], 0.0
+        self._count(here)
+        here.parts.append(part)
+        try:
+            yield
+        finally:
+            self._count(here)
+            here.parts.pop()
+
+    def _count(self, here: Any) -> None:
+        """Give the time since the last change to the part that ran."""
+        now = time.thread_time()
+        if here.parts:
+            with self._lock:
+                self._seconds[threading.get_ident(), here.parts[-1]] += now - here.since
+        here.since = now
+
+
+def of_server() -> Parts:
+    """The parts of the served app's work."""
+    from streamlit.runtime import app_session, scriptrunner
+    from streamlit.web.server.starlette import starlette_websocket
+
+    from rag.models.openai_chat import ServerChat
+    from rag.retrieval.scoped_search import ScopedSearch
+
+    return {
+        "script runs": [(scriptrunner.ScriptRunner, "_run_script")],
+        "new-session messages": [(app_session.AppSession, "_create_new_session_message")],
+        "elements": [(starlette_websocket, "serialize_forward_msg")],
+        "search": [(ScopedSearch, "search")],
+        "chat client": [(ServerChat, "_astream")],
+    }
+
+
+def main(arguments: list[str]) -> None:
+    from streamlit.web.cli import main as streamlit
+
+    stages, into = Stages(), Path(arguments[0])
+
+    def write(*_: Any) -> None:
+        part = into.with_suffix(".part")
+        part.write_text(json.dumps({"seconds": stages.seconds(), "calls": stages.calls}), encoding="utf-8")
+        part.replace(into)
+
+    signal.signal(signal.SIGUSR1, write)
+    with stages.patch(of_server()):
+        streamlit(arguments[1:])
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
