@@ -4,7 +4,7 @@
 
 Each library is asked its own set's questions that a page answers, and as many of the other sets, which no page of it
 does. "Refused" is "not in your pages". A right quote is lost where a question that its library answers is refused
-although its first quote would hold the answer. With 95 % intervals. Decision 21 chose its bound by these figures.
+although its first quote would hold the answer. With 95 % intervals. Decision 12 chose its bound by these figures.
 """
 
 from __future__ import annotations

@@ -297,7 +297,7 @@ MECHANISMS: Mapping[str, Mechanism] = {
         "The main text of a page",
         "F1 over words, against text that people checked, of pages that the judge of blocks was not fitted to: each is"
         " judged by a fit on the pages of other sites, in five parts. Rival: trafilatura with its defaults. See"
-        " [decision 0008](decisions/0008-main-text.md).",
+        " [decision 8](decisions/0008-reading.md).",
         main_text,
         ("wcxb aeb",),
     ),

@@ -3,7 +3,7 @@
 A cross-encoder (Nogueira & Cho 2019, "Passage Re-ranking with BERT", arXiv 1901.04085) over the built-in
 multilingual-e5-small, fine-tuned on questions in people's own words, two in five of which their page does not answer.
 What ships are the differences to the built-in weights, of low rank, and a head: `python -m benchmarks.answer_reader`
-makes them again. See docs/decisions/0021-answer-reader.md.
+makes them again. See docs/decisions/0012-quoted-answers.md.
 """
 
 from __future__ import annotations

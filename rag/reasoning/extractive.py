@@ -54,7 +54,7 @@ NAMED: Final = 0.34
 """The share of what a question names, by IDF, that what is quoted or stands beside it should hold."""
 
 FEATURES: Final = {"holds": 4.0, "beside": 4.0, "quantity": 1.1, "code": 8.0, "passage": 1.5, "near": 25.0}
-"""The columns of `features` and their weights, chosen on several sets: docs/decisions/0017-built-in-model.md."""
+"""The columns of `features` and their weights, chosen on several sets: docs/decisions/0012-quoted-answers.md."""
 READ: Final = 1.0
 """The weight of what the reader says of a sentence, beside those."""
 HOLDS, PASSAGE, NEAR = map(list(FEATURES).index, ("holds", "passage", "near"))

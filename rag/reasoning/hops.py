@@ -2,7 +2,7 @@
 
 What was found tells what to look for next: a new name, one that most likely leads on, takes the place of what is said
 of it. A question that sets things beside each other is searched for once more where one of them was not found. See
-docs/decisions/0013-hops.md.
+docs/decisions/0013-hops-explore-summaries.md.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 A question names pages and asks something of them. Names are found wherever the page is there; so what counts most is
 what else it says, and whether that stands together on each page that it names, one or several. A logistic regression
-on that; the weights in `calibration.json` come from `python -m benchmarks.calibrate`. See docs/decisions/0005.
+on that; the weights in `calibration.json` come from `python -m benchmarks.calibrate`. See
+docs/decisions/0005-context-and-refusals.md.
 """
 
 from __future__ import annotations
@@ -27,10 +28,10 @@ SURE: Final = 0.9
 """From here on the search is believed more than a small model that found no answer, and nothing is graded."""
 UNDECIDED: Final = 0.5
 ANSWERED: Final = 0.31
-"""The least probability, of the sentences as read, at which quotes answer: docs/decisions/0021-answer-reader.md."""
+"""The least probability, of the sentences as read, at which quotes answer: docs/decisions/0012-quoted-answers.md."""
 
 IMPROBABLE: Final = 0.1
-"""Below this, both probabilities taken together, nothing is quoted: docs/decisions/0021-answer-reader.md."""
+"""Below this, both probabilities taken together, nothing is quoted: docs/decisions/0012-quoted-answers.md."""
 
 KEYWORD_FEATURES: Final = ("asked", "covered")
 FEATURES: Final = (*KEYWORD_FEATURES, "dense")

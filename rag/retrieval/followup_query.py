@@ -1,7 +1,7 @@
 """A question that follows on others is searched for with their words too, the less the more it says itself.
 
 Nothing in the question is changed, and no list of words tells whether it needs the others. Chosen on CAsT 2021 and on
-questions after a change of subject (benchmarks.followups); see docs/decisions/0010-conversations.md.
+questions after a change of subject (benchmarks.followups); see docs/decisions/0010-conversations-and-roles.md.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 What is searched are chunks; what is shown is chosen apart from that. The value of a set of sentences has diminishing
 returns in each term of the question, so a greedy choice by gain for cost is near the best there is (Lin and Bilmes,
 "A Class of Submodular Functions for Document Summarization", ACL 2011). Each passage gives one run of sentences or
-none. The constants were chosen on half of the questions of nine sets; see docs/decisions/0005.
+none. The constants were chosen on half of the questions of nine sets; see docs/decisions/0005-context-and-refusals.md.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from rag.retrieval.strategies.rerank import Rerank
 
 LEANING: dict[Need, float] = {"exact": 2 / 3, "concept": 3 / 2}
 """What the dense leg counts beside what it counts else. Small steps, since what was measured speaks neither for nor
-against them; see 0004."""
+against them; see docs/decisions/0004-strategies.md."""
 
 _QUOTED = re.compile('"[^"\n]{2,60}"|“[^”\n]{2,60}”|「[^」\n]{2,60}」|『[^』\n]{2,60}』|`[^`\n]{2,60}`')
 _CODE = re.compile(

@@ -208,7 +208,7 @@ PATIENCE = 20.0  # seconds to wait for quiet before building amid the writes
 
 
 class IndexBuilder:
-    """Builds one shard's indexes in the background; `docs/decisions/0001-embedded-engine.md` says why so."""
+    """Builds one shard's indexes in the background; `docs/decisions/0001-storage.md` says why so."""
 
     def __init__(self, shard: Shard, *, threshold: int = THRESHOLD, quiet: float = QUIET) -> None:
         self._shard = shard
