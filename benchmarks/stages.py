@@ -34,21 +34,21 @@ class Stages:
 
     def __init__(self) -> None:
         self.calls: Counter[str] = Counter()
-        self._seconds: defaultdict[tuple[int, str], float] = defaultdict(float)
-        self._lock = threading.Lock()
+        self._threads: list[tuple[int, dict[str, float]]] = []
         self._here = threading.local()
 
     def seconds(self) -> dict[str, float]:
         """Return the seconds of each part, and of the living threads outside them; "rest" is all else."""
-        with self._lock:
-            within = dict(self._seconds)
         found: defaultdict[str, float] = defaultdict(float)
-        for (_, part), seconds in within.items():
-            found[part] += seconds
+        within: defaultdict[int | None, float] = defaultdict(float)
+        for ident, parts in list(self._threads):
+            for part, seconds in list(parts.items()):
+                found[part] += seconds
+                within[ident] += seconds
         for thread in threading.enumerate():
             spent = time.clock_gettime(time.pthread_getcpuclockid(thread.ident)) if thread.ident else 0.0
-            spent -= sum(seconds for (ident, _), seconds in within.items() if ident == thread.ident)
-            found[next((rest for name, rest in REST_OF.items() if thread.name.startswith(name)), "rest")] += spent
+            rest = next((rest for name, rest in REST_OF.items() if thread.name.startswith(name)), "rest")
+            found[rest] += spent - within[thread.ident]
         found["rest"] += time.process_time() - sum(found.values())
         return dict(found)
 
@@ -109,7 +109,8 @@ class Stages:
     def _within(self, part: str) -> Iterator[None]:
         here = self._here
         if not hasattr(here, "parts"):
-            here.parts, here.since = [], 0.0
+            here.parts, here.since, here.seconds = [], 0.0, defaultdict(float)
+            self._threads.append((threading.get_ident(), here.seconds))
         self._count(here)
         here.parts.append(part)
         try:
@@ -122,8 +123,7 @@ class Stages:
         """Give the time since the last change to the part that ran."""
         now = time.thread_time()
         if here.parts:
-            with self._lock:
-                self._seconds[threading.get_ident(), here.parts[-1]] += now - here.since
+            here.seconds[here.parts[-1]] += now - here.since
         here.since = now
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from itertools import count
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -23,15 +24,16 @@ from rag.ui.kit.render import answer_markdown
 from rag.ui.kit.scripts import tell_browser
 from rag.ui.kit.session import session
 from rag.ui.kit.strings import Language, label
-from rag.ui.kit.trace import doing_line, draw_live_trace
+from rag.ui.kit.trace import doing_line, live_lines
 
 if TYPE_CHECKING:
     from rag.app import App
     from rag.conversations.conversations import TurnView
     from rag.store.sql.conversation_table import Conversation
 
-_POLL_SECONDS, _SLOWEST_POLL = 0.3, 1.5
+_POLL_SECONDS, _SLOWEST_POLL = 0.2, 1.5
 _SHARE = 0.02  # seconds between two looks, for each question that is being answered: looks would fill a core else
+_UNTIL_CLICKED = 0.3  # seconds in which a click takes effect while an answer is followed
 _STORED_SECONDS = 5.0
 _AT_ONCE = 1.0  # seconds in which a quoted answer is there; it is drawn as it comes, without another look
 _ELSEWHERE_SECONDS = 2.0
@@ -68,8 +70,7 @@ def _draw_turn(
 ) -> None:
     answer = answer_of(app, library, turn)
     if answer is None:
-        every = min(_SLOWEST_POLL, max(_POLL_SECONDS, _SHARE * app.going_on()))
-        st.fragment(_draw_running, run_every=every)(app, library, turn, language)
+        st.fragment(_draw_running, run_every=_pause(app))(app, library, turn, language, count())
     else:
         draw_kept(app, turn, language)
         draw_answer(app, library, turn, answer, language, turns, newest=newest)
@@ -121,15 +122,47 @@ def _followed(app: App, turn: TurnView, language: Language) -> TurnView:
     return turn
 
 
-def _draw_running(app: App, library: str, turn: TurnView, language: Language) -> None:
-    live = session().live.setdefault(turn.id, LiveRun())
-    try:
-        live.absorb(app.events(turn.run_id, since=live.next_seq, owner=session().owner))
-    except RagError:
-        _draw_elsewhere(app, turn, language)
-        return
-    if live.answer is not None:
-        _end(app, turn)
+def _draw_running(app: App, library: str, turn: TurnView, language: Language, looks: Iterator[int]) -> None:
+    """Draw a run as it is. From the second of its `looks` on, which holds up nothing else, follow it to its end."""
+    live, follows = session().live.setdefault(turn.id, LiveRun()), next(looks) > 0
+    above = st.container()
+    with st.container(key=f"steps-{turn.id}"):
+        steps = st.empty()
+    with st.container(key=f"answer-{turn.id}"):
+        text = st.empty()
+    shown = followed_up = ""
+    while True:
+        try:
+            wait = _UNTIL_CLICKED if follows else 0.0
+            live.absorb(app.events(turn.run_id, live.next_seq, wait, session().owner))
+        except RagError:
+            _draw_elsewhere(app, turn, language)
+            return
+        if live.answer is not None:
+            _end(app, turn)
+        if live.text != shown:
+            shown = live.text
+            text.markdown(answer_markdown(shown, pending=True), anchors=False)
+        if live.route or live.plan or live.tree:
+            with above:
+                _draw_choices(app, library, turn, live, language)
+            return
+        if not followed_up:
+            followed_up = followup_line(turn.question, live.standalone, live.steps, language)
+            above.caption(followed_up) if followed_up else None
+        steps.markdown(live_lines(live, language))  # also where nothing changed: here a click ends this run
+        if not follows:
+            return
+        time.sleep(_pause(app))
+
+
+def _pause(app: App) -> float:
+    """Return the seconds between two looks."""
+    return min(_SLOWEST_POLL, max(_POLL_SECONDS, _SHARE * app.going_on()))
+
+
+def _draw_choices(app: App, library: str, turn: TurnView, live: LiveRun, language: Language) -> None:
+    """Draw what can be changed while it runs: such widgets are drawn once a look."""
     if live.route:
         draw_way(app, library, turn, live.route, language)
     if line := followup_line(turn.question, live.standalone, live.steps, language):
@@ -139,10 +172,7 @@ def _draw_running(app: App, library: str, turn: TurnView, language: Language) ->
     elif live.tree:
         draw_live_tree(app, turn, live, language)
     else:
-        draw_live_trace(live, language, key=turn.id)
-    if live.text:
-        with st.container(key=f"answer-{turn.id}"):
-            st.markdown(answer_markdown(live.text, pending=True), anchors=False)
+        st.markdown(live_lines(live, language))
 
 
 def draw_stop(app: App, turn: TurnView, language: Language) -> None:

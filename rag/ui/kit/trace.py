@@ -42,11 +42,10 @@ def parameters(settings: Mapping[str, Any]) -> str:
     return " · ".join([str(settings["model"]), *chosen] if settings.get("model") else chosen)
 
 
-def draw_live_trace(live: LiveRun, language: Language, *, key: str) -> None:
-    """The steps so far and the one at work, open to see."""
-    with st.container(key=f"steps-{key}"):
-        now = [doing_line(live, language)] if live.current or not live.steps else []
-        st.markdown("\n\n".join([*step_lines(live.steps, language), *now]))
+def live_lines(live: LiveRun, language: Language) -> str:
+    """Return the steps so far and the one in progress, as Markdown."""
+    now = [doing_line(live, language)] if live.current or not live.steps else []
+    return "\n\n".join([*step_lines(live.steps, language), *now])
 
 
 def doing_line(live: LiveRun, language: Language) -> str:

@@ -21,7 +21,7 @@ from rag.ui.kit.session import session
 from rag.ui.kit.source_panel import draw_panel
 from rag.ui.kit.sources import anchor_of, draw_line, tip
 from rag.ui.kit.strings import Language, label
-from rag.ui.kit.trace import draw_live_trace
+from rag.ui.kit.trace import live_lines
 
 if TYPE_CHECKING:
     from rag.app import App
@@ -81,7 +81,8 @@ def _draw_running(app: App, page: Page, run_id: str, language: Language) -> None
         _end(page, run_id, None)
     if live.answer is not None:
         _end(page, run_id, live.answer)
-    draw_live_trace(live, language, key=run_id)
+    with st.container(key=f"steps-{run_id}"):
+        st.markdown(live_lines(live, language))
     if st.button(label("chat_stop", language), icon=":material/stop_circle:", key="summary-stop"):
         app.cancel(run_id, session().owner)
 
