@@ -9,6 +9,7 @@ import pytest
 
 from rag.app import App
 from rag.config import load_settings
+from rag.reasoning.extractive import ExtractiveReasoner
 from tests.support.hashed_model import HashedBuiltin
 
 FAQ = """# Parking at the harbour
@@ -65,4 +66,29 @@ def test_a_page_without_questions_offers_none(app: App) -> None:
     made = app.overviews.of("main", [pages["灯塔"], "0" * 32], app.reasoner("main"), "zh").result(60)
     assert [page.title for page, _ in made.pages] == ["灯塔"]
     assert made.questions == ()
+    app.close()
+
+
+def test_the_sentences_of_new_pages_are_encoded_before_anybody_asks(app: App) -> None:
+    pages, reasoner = save(app, ("parking.md", FAQ)), app.reasoner("main")
+    for language in ("en", "zh"):  # the second is made once all work for the first is done
+        app.overviews.of("main", [*pages.values()], reasoner, language).result(60)
+    model = app.models.embedding
+    assert isinstance(model, HashedBuiltin)
+    assert isinstance(reasoner, ExtractiveReasoner)
+    model.encoded.clear()
+    chunks = app.library("main").chunks(pages["Parking at the harbour"])
+    assert [*reasoner.chosen("Where does a caravan park?", chunks)]
+    assert model.encoded == []
+    app.close()
+
+
+def test_so_are_those_of_a_small_library_once_the_app_has_started(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
+    pages = save(app, ("parking.md", FAQ))
+    prepared: list[list[str]] = []
+    monkeypatch.setattr(app.overviews, "prepare", lambda name, hashes, _: prepared.append([name, *hashes]))
+    app._warm()
+    monkeypatch.setattr("rag.app._FEW_PAGES", 0)
+    app._warm()
+    assert prepared == [["main", *pages.values()]]
     app.close()

@@ -160,7 +160,7 @@ SHARED: Mapping[str, Mapping[str, str]] = {
         **dict.fromkeys(("own", "log"), PROGRAM),
     },
     "removals": {"remember": PAGES, "undo": BEGINS},
-    "overviews": {"of": PAGES, "close": PROGRAM},
+    "overviews": {"of": PAGES, "prepare": PROGRAM, "close": PROGRAM},
     "page_maps": {**dict.fromkeys(("of", "at_hand"), PAGES), "close": PROGRAM},
     "models": {
         **dict.fromkeys(("embedding", "sentences", "reader", "sparse", "reranker", "reranking", "verifier"), OPERATOR),

@@ -88,6 +88,8 @@ _FIRST_PAGE_SECONDS = 1.0
 
 _IDLE_SECONDS = 600.0
 
+_FEW_PAGES = 1000  # are listed in a moment
+
 
 class App:
     """Everything the program can do. Safe to share between threads; methods raise RagError.
@@ -158,8 +160,11 @@ class App:
 
     def _warm(self) -> None:
         """Import and build what the first question would wait for."""
-        self.reasoner(self.settings.rag_library)
+        name = self.settings.rag_library
+        reasoner = self.reasoner(name)
         self._runs.warm()
+        if (library := self.library(name)).page_count() <= _FEW_PAGES:
+            self.overviews.prepare(name, [page.url_hash for page in library.pages()], reasoner)
 
     def close(self) -> None:
         """Stop what runs, and close the database."""

@@ -6,12 +6,15 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
 from rag.app.models import Models
 from rag.conversations.followups import COUNT, questions_about
+from rag.errors import RagError
 from rag.locales import Language, say
+from rag.reasoning.extractive import ExtractiveReasoner
 from rag.reasoning.reasoner import Reasoner
 from rag.reasoning.summarising import opening_sentence
 from rag.retrieval.answerable import held_by
@@ -57,6 +60,11 @@ class Overviews:
                 self._made.popitem(last=False)
             return found
 
+    def prepare(self, library: str, url_hashes: Sequence[str], reasoner: Reasoner) -> None:
+        """Do in the background what the first questions about these pages would wait for, where answers are quoted."""
+        if isinstance(reasoner, ExtractiveReasoner):
+            self._thread.submit(self._prepare, library, url_hashes[:MOST], reasoner)
+
     def close(self) -> None:
         self._thread.shutdown(wait=False, cancel_futures=True)
 
@@ -71,7 +79,13 @@ class Overviews:
             among = [(page, said) for page, said in rows if (page.language == "zh") == (own == "zh")]
             if among and len(questions) < COUNT:
                 questions += self._questions(library, among, reasoner, own)
+        self.prepare(name, url_hashes, reasoner)
         return Overview(tuple(rows), tuple(questions[:COUNT]))
+
+    def _prepare(self, name: str, url_hashes: Sequence[str], reasoner: ExtractiveReasoner) -> None:
+        with suppress(RagError):  # the question itself will say so
+            library = self._open(name)
+            reasoner.prepare([one for page in url_hashes for one in library.chunks(page)[:_PASSAGES]])
 
     def _questions(
         self, library: Library, rows: Sequence[tuple[Page, str]], reasoner: Reasoner, language: Language

@@ -204,7 +204,7 @@ RULES: Final[Mapping[str, Mapping[str, Rule]]] = {
     },
     "Removals": {"remember": _edits("name")},
     "PageMaps": {name: _reads() for name in ("of", "at_hand")},
-    "Overviews": {"of": _reads()},
+    "Overviews": {"of": _reads(), "prepare": _reads()},
     "Conversations": {
         **{name: _reads() for name in ("conversations", "unread", "cited", "most_cited")},
         "linked": Rule("reader", find=_of_link),

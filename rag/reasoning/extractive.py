@@ -14,6 +14,7 @@ import re
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Final, Literal, TypeVar
 
 import numpy as np
@@ -60,6 +61,10 @@ READ: Final = 1.0
 HOLDS, PASSAGE, NEAR = map(list(FEATURES).index, ("holds", "passage", "near"))
 _ENCODED: Final = 64
 """Sentences whose meaning is compared with the question's."""
+_PREPARED: Final = 600
+"""Sentences that are encoded before anybody asks: some seconds of work."""
+_GROUP: Final = 16
+"""Sentences that are encoded together then: a question that is asked meanwhile goes between."""
 _MOST_CHARACTERS: Final = 600
 
 _ASKS_QUANTITY = re.compile(
@@ -135,6 +140,15 @@ class ExtractiveReasoner:
         self.weights = weights
         self._meaning = meaning
         self._reader = reader
+
+    def prepare(self, passages: Sequence[Passage]) -> None:
+        """Encode sentences of these passages, so that the first question about them needn't wait for it. Blocks."""
+        if self._meaning is None:
+            return
+        sentences = (one.in_page for i, passage in enumerate(passages) for one in self._sentences(i, passage))
+        texts = list(islice(sentences, _PREPARED))
+        for begin in range(0, len(texts), _GROUP):
+            self._meaning.encode_passages(texts[begin : begin + _GROUP])
 
     async def decide(self, question: str, history: Sequence[BaseMessage], tools: Sequence[BaseTool]) -> AIMessage:
         """Search for everything but what was said, which is answered from the conversation."""

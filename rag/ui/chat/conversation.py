@@ -105,6 +105,7 @@ def _followed(app: App, turn: TurnView, language: Language) -> TurnView:
     live, place = state.live.setdefault(turn.id, LiveRun()), st.empty()
     with place.container():
         doing = st.empty()
+        doing.markdown(doing_line(live, language))
         with st.container(key=f"answer-live-{turn.id}"):
             written = st.empty()
     with suppress(RagError, TimeoutError):
@@ -112,8 +113,8 @@ def _followed(app: App, turn: TurnView, language: Language) -> TurnView:
             events := app.events(turn.run_id, live.next_seq, until - time.monotonic(), state.owner)
         ):
             live.absorb(events)
-            doing.markdown(doing_line(live, language))
             if live.text:
+                doing.empty()
                 written.markdown(answer_markdown(live.text, pending=True), anchors=False)
         if live.answer is not None:
             app.wait(turn.run_id, _STORED_SECONDS, state.owner)
