@@ -260,9 +260,18 @@
     addEventListener("click", openEntry);
     addEventListener("keydown", onKey);
     ["pointerover", "pointerdown", "focusin"].forEach((act) => addEventListener(act, makeBookmark, true));
-    new MutationObserver(replaceDialogs).observe(document.body, { childList: true, subtree: true });
+    new MutationObserver(() => { replaceDialogs(); nameUploaders(); }).observe(document.body, { childList: true, subtree: true });
     ["mouseover", "focusin"].forEach((act) => addEventListener(act, showTip));
     ["scroll", "click"].forEach((act) => addEventListener(act, hideTip, true));
+  }
+
+  /* The button of an uploader is called in the page's language, and its frame groups instead of hiding its name. */
+  function nameUploaders() {
+    if (!window.words?.upload) return;
+    document.querySelectorAll('[data-testid="stFileUploaderDropzone"]').forEach((zone) => {
+      zone.setAttribute("role", "group");
+      zone.querySelector("button")?.setAttribute("aria-label", window.words.upload);
+    });
   }
 
   /* What is asked stands on the page at once, until the app has drawn it, or said why not. */
@@ -300,6 +309,7 @@
     if (told.copied) window.copiedWord = told.copied;
     if (told.keys) window.words = { ...told };
     if (told.keys) replaceDialogs();
+    if (told.keys) nameUploaders();
     if (told.keys && window.keysWanted) showKeys();
     if (told.language) document.documentElement.lang = told.language;
     if (told.skip) skipLink(told.skip);
