@@ -8,6 +8,7 @@ what their names say.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from copy import copy
 from dataclasses import replace
 from functools import partial
@@ -40,7 +41,7 @@ from rag.conversations.conversations import WISH, Conversations, PageStamp, Turn
 from rag.conversations.export import note
 from rag.conversations.feedback import Feedback
 from rag.conversations.remembered import Remembered, note_request
-from rag.errors import ConfigError, RagError
+from rag.errors import ConfigError, RagError, StoreError
 from rag.evaluation.evaluation import Evaluation
 from rag.evaluation.statistics import Difference
 from rag.graphs import MODES
@@ -163,8 +164,9 @@ class App:
         name = self.settings.rag_library
         reasoner = self.reasoner(name)
         self._runs.warm()
-        if (library := self.library(name)).page_count() <= _FEW_PAGES:
-            self.overviews.prepare(name, [page.url_hash for page in library.pages()], reasoner)
+        with suppress(StoreError):  # the database is away, as the page says
+            if (library := self.library(name)).page_count() <= _FEW_PAGES:
+                self.overviews.prepare(name, [page.url_hash for page in library.pages()], reasoner)
 
     def close(self) -> None:
         """Stop what runs, and close the database."""
