@@ -147,6 +147,8 @@ def _draw_running(app: App, library: str, turn: TurnView, language: Language, lo
         if live.route or live.plan or live.tree:
             with above:
                 _draw_choices(app, library, turn, live, language)
+            if not (live.plan or live.tree):
+                steps.markdown(live_lines(live, language))
             return
         if not followed_up:
             followed_up = followup_line(turn.question, live.standalone, live.steps, language)
@@ -172,8 +174,6 @@ def _draw_choices(app: App, library: str, turn: TurnView, live: LiveRun, languag
         draw_live_plan(app, turn, live, language)
     elif live.tree:
         draw_live_tree(app, turn, live, language)
-    else:
-        st.markdown(live_lines(live, language))
 
 
 def draw_stop(app: App, turn: TurnView, language: Language) -> None:
