@@ -1,10 +1,12 @@
 """From starting the app to a page that can be used, and how long opening a library takes.
 
-    python -m benchmarks.startup [--runs N] [--chunks N] [--json]
+    python -m benchmarks.startup [--runs N] [--chunks N] [--imports N] [--json]
 
 Each run starts the app as `make run` does once it is installed, over a library of the sample pages, with a browser
-that is open already: seconds to the first HTTP answer, to a page that can be typed into, and to models that are
-loaded. --chunks also opens a made-up library of so many chunks, in a process of its own. The browser is the Chromium
+that is open already. Rows are seconds from the start of the process to the end of each phase: first HTTP answer,
+skeleton (the browser's first paint), Streamlit's frame, a page that can be typed into, models loaded; `cpu` has the
+server's processor seconds up to there. --chunks also opens a made-up library of so many chunks, each time in a new
+process; --imports lists the N packages that take longest to import before the first page. The browser is the Chromium
 in CHROMIUM or on the path, driven by Playwright.
 """
 
@@ -14,12 +16,14 @@ import argparse
 import importlib.util
 import json
 import os
+import re
 import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -32,6 +36,11 @@ if TYPE_CHECKING:
 
 FLAGS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-sync"]
 _BOX = '[data-testid="stChatInputTextArea"]'
+_FRAME = '[data-testid="stApp"]'
+_FIRST_PAINT = "performance.getEntriesByName('first-paint')[0]?.startTime ?? 0"
+PHASES = ("http", "skeleton", "frame", "page", "models")
+_IMPORTS = "import main; from rag.ui.serving.early import open_early; open_early()"
+_IMPORT = re.compile(r"import time:\s+(?P<own>\d+) \|\s+\d+ \|\s+(?P<package>\w+)")
 _READY = ".st-key-sidebar-foot :text('ready')"
 _OPEN = """
 import sys, time
@@ -56,15 +65,17 @@ def main(arguments: list[str] | None = None) -> int:
     with tempfile.TemporaryDirectory() as folder:
         load_samples(Path(folder))
         with chromium() as browser:
-            rows = [_started(browser, Path(folder)) for _ in range(options.runs)]
-    found: dict[str, Any] = {"runs": options.runs}
+            rows = [_start(browser, Path(folder)) for _ in range(options.runs)]
+    result: dict[str, Any] = {"runs": options.runs}
     for name in rows[0]:
         values = [row[name] for row in rows]
-        found[name] = round(statistics.median(values), 2)
-        found[f"{name}_spread"] = [round(min(values), 2), round(max(values), 2)]
+        result[name] = round(statistics.median(values), 2)
+        result[f"{name}_spread"] = [round(min(values), 2), round(max(values), 2)]
     if options.chunks:
-        found |= {"chunks": options.chunks, "opened_s": opened(options.chunks, options.runs)}
-    print(json.dumps(found))
+        result |= {"chunks": options.chunks, "opened_s": opened(options.chunks, options.runs)}
+    if options.imports:
+        result["imports_s"] = import_seconds(options.imports)
+    print(json.dumps(result) if options.json else _table(result))
     return 0
 
 
@@ -96,22 +107,58 @@ def chromium() -> Iterator[Browser]:
         opened_browser.close()
 
 
-def _started(browser: Browser, data: Path) -> dict[str, float]:
-    """Seconds from the start of the process to each of three moments."""
+def _start(browser: Browser, data: Path) -> dict[str, float]:
+    """Seconds from the start of the process to the end of each phase, and the server's processor seconds by then."""
     context = browser.new_context(locale="en-US", viewport={"width": 1280, "height": 900})
     page = context.new_page()
     page.set_default_timeout(60_000)
+    row: dict[str, float] = {}
     try:
         with serving(data) as served:
-            answered = served.wait()
+
+            def note(phase: str) -> None:
+                row[f"{phase}_s"] = time.perf_counter() - served.began
+                row[f"{phase}_cpu"] = served.cpu_seconds()
+
+            served.wait()
+            note("http")
+            requested = time.perf_counter() - served.began
             page.goto(served.address, wait_until="commit")
+            page.locator(_FRAME).wait_for()
+            note("frame")
             page.locator(_BOX).wait_for()
-            painted = time.perf_counter() - served.began
+            note("page")
+            row["skeleton_s"] = requested + page.evaluate(_FIRST_PAINT) / 1000
             page.locator(_READY).first.wait_for()
-            warm = time.perf_counter() - served.began
+            note("models")
     finally:
         context.close()
-    return {"http_s": answered, "painted_s": painted, "models_s": warm}
+    return row
+
+
+def import_seconds(count: int) -> dict[str, float]:
+    """Seconds that the slowest packages take to import before the first page, by `python -X importtime`."""
+    command = [sys.executable, "-W", "ignore", "-X", "importtime", "-c", _IMPORTS]
+    lines = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stderr.splitlines()
+    packages: Counter[str] = Counter()
+    for line in lines:
+        if row := _IMPORT.match(line):
+            packages[row["package"]] += int(row["own"])
+    return {package: round(microseconds / 1e6, 3) for package, microseconds in packages.most_common(count)}
+
+
+def _table(result: dict[str, Any]) -> str:
+    lines = [f"{'phase':<10}{'seconds':>9}{'min to max':>16}{'server cpu':>12}"]
+    for phase in PHASES:
+        low, high = result[f"{phase}_s_spread"]
+        cpu = result.get(f"{phase}_cpu")
+        lines.append(
+            f"{phase:<10}{result[f'{phase}_s']:>9.2f}{f'{low:.2f} to {high:.2f}':>16}{'' if cpu is None else cpu:>12}"
+        )
+    if "opened_s" in result:
+        lines.append(f"opening {result['chunks']} chunks: {result['opened_s']} s")
+    lines += [f"import {package}: {seconds} s" for package, seconds in result.get("imports_s", {}).items()]
+    return "\n".join(lines)
 
 
 def opened(chunks: int, runs: int) -> float:
@@ -142,7 +189,8 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=5, metavar="N")
     parser.add_argument("--chunks", type=int, default=0, metavar="N")
-    parser.add_argument("--json", action="store_true", help="as it is: one line of JSON")
+    parser.add_argument("--imports", type=int, default=0, metavar="N", help="list the N slowest packages to import")
+    parser.add_argument("--json", action="store_true", help="one line of JSON")
     return parser.parse_args(arguments)
 
 
