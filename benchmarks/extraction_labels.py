@@ -13,7 +13,7 @@ from benchmarks.datasets import DEFAULT_FOLDER
 from rag.reading.charset import decode
 from rag.reading.extract import make_reader_view
 from rag.reading.extraction.features import describe, words_of
-from rag.reading.extraction.main_text import first_opinion
+from rag.reading.extraction.main_text import extract_with_trafilatura
 from rag.reading.extraction.segments import Block, segment
 from rag.reading.extraction.structured import Facts, read_facts
 from rag.reading.extraction.tree import body_of, parse
@@ -71,7 +71,7 @@ def read_examples(rows: Iterable[Row]) -> Iterator[Example]:
     for row in rows:
         body, facts = parsed(read_page(row))
         if blocks := segment(body):
-            features, sizes = describe(blocks, first_opinion(body), facts)
+            features, sizes = describe(blocks, extract_with_trafilatura(body), facts)
             yield Example(row, features, sizes, wanted(blocks, row["text"]))
 
 

@@ -1,4 +1,4 @@
-"""From a page's HTML to its text: what is shown, cut into blocks, each judged, the best set written as Markdown.
+"""The main text of a page's HTML: visible parts, split into blocks, each judged, the best set written as Markdown.
 
-Works on one lxml tree throughout. Hands on nothing by itself: `rag.reading.extract` is the front door.
+All steps work on one lxml tree. Other packages enter through `rag.reading.extract`.
 """

@@ -1,4 +1,4 @@
-"""Who wrote a page and when: what it states for machines first, then what a reader sees."""
+"""Authors and dates of a page: from its metadata first, then from what a reader sees."""
 
 from __future__ import annotations
 
@@ -30,27 +30,27 @@ _MONTH = (
 _MONTH_FIRST = re.compile(rf"\b{_MONTH}\s+(\d{{1,2}})(?:st|nd|rd|th)?,?\s+((?:19|20)\d\d)\b", re.IGNORECASE)
 _DAY_FIRST = re.compile(rf"\b(\d{{1,2}})(?:st|nd|rd|th)?\.?(?:\s+of)?\s+{_MONTH},?\s+((?:19|20)\d\d)\b", re.IGNORECASE)
 _RFC = re.compile(r"[A-Za-z]{3},? \d{1,2} [A-Za-z]{3} \d{4} \d\d:\d\d(?::\d\d)? (?:GMT|UTC|[+-]\d{4})")
-_MAX = 200
+_MAX_TEXT = 200
 
 
 def iso_date(text: str) -> str:
-    """The first date in the start of `text` as `2024-03-05`, or with the time and offset it was given; or "".
+    """Return the first date near the start of `text` as `2024-03-05`, with its time and offset if given; else "".
 
-    Numbers in an order that differs between countries (03/05/2024) tell no date.
+    Ignores numbers whose order differs between countries (03/05/2024).
     """
-    text = text.strip()[:_MAX]
+    text = text.strip()[:_MAX_TEXT]
     if match := _ISO.search(text):
-        return _with_time(match)
+        return _format_datetime(match)
     if match := _RFC.search(text):
-        return _from_rfc(match[0])
+        return _parse_rfc_date(match[0])
     for pattern, year, month, day in _ORDERS:
         if match := pattern.search(text):
-            return _date(_number(match[year]), _month(match[month]), _number(match[day]))
+            return _format_date(_parse_number(match[year]), _parse_month(match[month]), _parse_number(match[day]))
     return ""
 
 
-def _with_time(match: re.Match[str]) -> str:
-    day = _date(int(match[1]), int(match[2]), int(match[3]))
+def _format_datetime(match: re.Match[str]) -> str:
+    day = _format_date(int(match[1]), int(match[2]), int(match[3]))
     if not day or not match[4]:
         return day
     offset = (match[5] or "").replace("Z", "+00:00")
@@ -60,27 +60,27 @@ def _with_time(match: re.Match[str]) -> str:
         return day
 
 
-def _from_rfc(text: str) -> str:
+def _parse_rfc_date(text: str) -> str:
     try:
         return parsedate_to_datetime(text).isoformat()
     except ValueError:
         return ""
 
 
-def _date(year: int, month: int, day: int) -> str:
+def _format_date(year: int, month: int, day: int) -> str:
     try:
         return date(year, month, day).isoformat()
     except ValueError:
         return ""
 
 
-def _month(text: str) -> int:
+def _parse_month(text: str) -> int:
     short = text[:3].lower()
-    return _MONTHS.index(short) + 1 if short in _MONTHS else _number(text)
+    return _MONTHS.index(short) + 1 if short in _MONTHS else _parse_number(text)
 
 
-def _number(text: str) -> int:
-    """An Arabic number, a year digit by digit (二〇二四), or a number below a hundred (二十一)."""
+def _parse_number(text: str) -> int:
+    """Parse Arabic digits, a year digit by digit (二〇二四), or a number below a hundred (二十一)."""
     return int(text) if text.isascii() else int(chinese_number(text.replace("○", "零")))
 
 
@@ -94,8 +94,8 @@ _ORDERS = (
 )
 
 
-# The page itself, ahead of the reviews, replies and related things on it.
-_PAGES = frozenset(
+# Types of the page itself, not of the reviews, replies and related items on it.
+_PAGE_TYPES = frozenset(
     "Article NewsArticle BlogPosting TechArticle Report ScholarlyArticle WebPage DiscussionForumPosting Question "
     "Recipe Product VideoObject Course Event JobPosting Book CreativeWork SocialMediaPosting LiveBlogPosting "
     "HowTo".split()
@@ -114,89 +114,89 @@ _BYLINE = 1 << ROLES.index("byline")
 _MAX_NAME = 120
 _MAX_BYLINE = 80
 _MAX_PARTS = 8
-_LOOKED_AT = 4000
-_CHANGED = ("updat", "modif", "edit", "revis", "更新", "修改", "编辑")
+_MAX_ELEMENTS = 4000
+_MODIFIED_WORDS = ("updat", "modif", "edit", "revis", "更新", "修改", "编辑")
 
 
 def find_author(facts: Facts, tree: Any) -> str:
-    """The names of those who wrote it, joined by commas, or ""; `tree` may be None, then only what is stated."""
-    for thing in _own_things(facts, "author", "creator"):
-        if names := _names(thing.get("author") or thing.get("creator")):
+    """Return the authors' names, joined by commas, or "". Searches only metadata if `tree` is None."""
+    for thing in _iter_page_things(facts, "author", "creator"):
+        if names := _join_names(thing.get("author") or thing.get("creator")):
             return names
     for name in _AUTHORS:
-        if author := _as_name(facts.meta.get(name, "")):
+        if author := _clean_name(facts.meta.get(name, "")):
             return author
     nodes = [] if tree is None else tree.xpath("//a[contains(concat(' ',@rel,' '),' author ')]|//*[@itemprop='author']")
     for node in nodes[:5]:
-        if author := _as_name(node.text_content()):
+        if author := _clean_name(node.text_content()):
             return author
     return ""
 
 
 def find_dates(facts: Facts, tree: Any) -> tuple[str, str]:
-    """When the page says it was published and last changed, each as ISO 8601 or ""; `tree` may be None."""
-    published = _stated(facts, ("datePublished", "dateCreated", "uploadDate", "datePosted"), _PUBLISHED)
-    modified = _stated(facts, ("dateModified",), _MODIFIED)
+    """Return the dates of publication and last change, each ISO 8601 or ""; from metadata only if `tree` is None."""
+    published = _find_metadata_date(facts, ("datePublished", "dateCreated", "uploadDate", "datePosted"), _PUBLISHED)
+    modified = _find_metadata_date(facts, ("dateModified",), _MODIFIED)
     if (published and modified) or tree is None:
         return published, modified
-    seen_published, seen_modified = _seen(tree)
-    return published or seen_published, modified or seen_modified
+    visible_published, visible_modified = _find_visible_dates(tree)
+    return published or visible_published, modified or visible_modified
 
 
-def _stated(facts: Facts, properties: Iterable[str], names: Iterable[str]) -> str:
+def _find_metadata_date(facts: Facts, properties: Iterable[str], names: Iterable[str]) -> str:
     for name in properties:
-        for thing in _own_things(facts, name):
-            if found := iso_date(text_of(thing.get(name))):
-                return found
+        for thing in _iter_page_things(facts, name):
+            if day := iso_date(text_of(thing.get(name))):
+                return day
     return next(filter(None, (iso_date(facts.meta[name]) for name in names if name in facts.meta)), "")
 
 
-def _own_things(facts: Facts, *names: str) -> Iterator[Thing]:
+def _iter_page_things(facts: Facts, *names: str) -> Iterator[Thing]:
     for thing in facts.things:
-        if any(thing.get(name) for name in names) and _PAGES.intersection(kinds_of(thing)):
+        if any(thing.get(name) for name in names) and _PAGE_TYPES.intersection(kinds_of(thing)):
             yield thing
 
 
-def _names(value: Any) -> str:
+def _join_names(value: Any) -> str:
     values = value if isinstance(value, list) else [value]
-    names = [_as_name(text_of(each)) for each in values[:10]]
+    names = [_clean_name(text_of(item)) for item in values[:10]]
     return ", ".join(dict.fromkeys(filter(None, names)))
 
 
-def _as_name(text: str) -> str:
-    """`text` if it can be a name: addresses of profiles and whole sentences are none."""
+def _clean_name(text: str) -> str:
+    """Return `text` if it can be a name: not a profile's address or a whole sentence."""
     name = clean_line(text, 1000).removeprefix("By ").removeprefix("by ").strip(" ,|·")
     return "" if len(name) > _MAX_NAME or "://" in name or name.startswith("@") else name
 
 
-def _seen(tree: Any) -> tuple[str, str]:
-    """The first dates among time elements, then among short texts of elements that are named as bylines."""
+def _find_visible_dates(tree: Any) -> tuple[str, str]:
+    """Return the first published and modified dates in time elements, then in short texts of byline elements."""
     published = modified = ""
-    for node in _dated(tree):
-        text = node.text_content()[:_MAX_BYLINE] if node.tag != "time" else _time_text(node)
-        found = iso_date(node.get("datetime") or "") if node.tag == "time" else ""
-        found = found or iso_date(text)
-        if not found:
+    for node in _iter_date_nodes(tree):
+        text = node.text_content()[:_MAX_BYLINE] if node.tag != "time" else _read_time(node)
+        day = iso_date(node.get("datetime") or "") if node.tag == "time" else ""
+        day = day or iso_date(text)
+        if not day:
             continue
-        around = (text + (node.get("class") or "")).lower()
-        if any(word in around for word in _CHANGED):
-            modified = modified or found
+        context = (text + (node.get("class") or "")).lower()
+        if any(word in context for word in _MODIFIED_WORDS):
+            modified = modified or day
         else:
-            published = published or found
+            published = published or day
         if published and modified:
             break
     return published, modified
 
 
-def _time_text(node: Any) -> str:
-    above = node.getparent()
-    before = (above.text or "")[-40:] if above is not None else ""
+def _read_time(node: Any) -> str:
+    parent = node.getparent()
+    before = (parent.text or "")[-40:] if parent is not None else ""
     return str(before + node.text_content()[:_MAX_BYLINE])
 
 
-def _dated(tree: Any) -> Iterator[Any]:
+def _iter_date_nodes(tree: Any) -> Iterator[Any]:
     yield from tree.xpath("//time[not(ancestor::nav or ancestor::aside or ancestor::footer)]")[:5]
-    for node in tree.xpath("//*[@class or @id]")[:_LOOKED_AT]:
+    for node in tree.xpath("//*[@class or @id]")[:_MAX_ELEMENTS]:
         names = f"{node.get('class') or ''} {node.get('id') or ''}"
         is_byline = role_bits(names) & _BYLINE and node.tag != "time" and len(node) <= _MAX_PARTS
         if is_byline and len(node.text_content()) <= _MAX_BYLINE:

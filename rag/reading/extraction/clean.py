@@ -1,7 +1,7 @@
 """Clean text: no control or invisible characters, composed accents, tidy blank lines.
 
-What a reader cannot see must not reach a model, and an offset into the text must mean the same everywhere.
-Markdown sources keep the words of links without where they lead.
+What a reader cannot see must not reach a model, and offsets into the text must mean the same everywhere.
+Markdown sources keep the words of links, but not their targets.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ _INVISIBLE = re.compile(
     r"\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\ufffe\uffff\ud800-\udfff\ue000-\uf8ff"
     r"\U000e0000-\U000e0fff\U000f0000-\U0010ffff]+"
 )
-# Joiners shape Persian and Indic words; beside a letter of ASCII or a space they only hide.
+# Joiners shape Persian and Indic words; next to an ASCII letter or a space they only hide text.
 _STRAY_JOINER = re.compile(r"(?<![^\x00-\x7f])[\u200c\u200d]+|[\u200c\u200d]+(?![^\x00-\x7f])")
 _SPACES = re.compile(r"[\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]")
-# Only where a mark follows: NFC would also replace whole ideographs by look-alikes.
+# Only before a combining mark: NFC would also replace whole ideographs with look-alikes.
 _DECOMPOSED = re.compile(r".[\u0300-\u036f\u1ab0-\u1aff\u20d0-\u20ff\u3099\u309a]+")
 _TRAILING = re.compile(r"(?<![ \t])[ \t]++$", re.MULTILINE)
 _BLANK_LINES = re.compile(r"\n{3,}")
@@ -36,7 +36,7 @@ _TITLE = re.compile(r"^title:(.*)$", re.MULTILINE)
 
 
 def clean_text(text: str) -> str:
-    """`text` with visible characters only, single blank lines, and no space around it or at line ends."""
+    """Remove invisible characters, repeated blank lines, and space around the text or at line ends."""
     text = _LINE_ENDS.sub("\n", text)
     text = _STRAY_JOINER.sub("", _INVISIBLE.sub("", text))
     text = _DECOMPOSED.sub(lambda match: unicodedata.normalize("NFC", match[0]), text)
@@ -45,24 +45,24 @@ def clean_text(text: str) -> str:
 
 
 def clean_line(text: str, limit: int = 300) -> str:
-    """`text` as one line of at most `limit` characters, for titles and names."""
+    """Return `text` as one line of at most `limit` characters, for titles and names."""
     line = " ".join(clean_text(text).split())
     return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
 
 
 def without_targets(text: str) -> str:
-    """`text` with links and images replaced by their words, outside code; comments and definitions go."""
+    """Replace links and images outside code with their words; remove comments and link definitions."""
     pieces = _CODE.split(text)
-    # Each code span brings two groups: itself and its fence.
+    # Each code span adds two groups: itself and its fence.
     prose, code = pieces[::3], pieces[1::3]
-    output = [_plain(prose[0])]
+    output = [_strip_markup(prose[0])]
     for span, following in zip(code, prose[1:], strict=True):
-        output += [span, _plain(following)]
+        output += [span, _strip_markup(following)]
     return "".join(output)
 
 
 def front_matter_title(text: str) -> tuple[str, str]:
-    """The title of a YAML header at the start of `text`, if any, and the text after that header."""
+    """Return the title in a YAML header at the start of `text`, or "", and the text after the header."""
     header = _FRONT_MATTER.match(text)
     if not header:
         return "", text
@@ -71,12 +71,12 @@ def front_matter_title(text: str) -> tuple[str, str]:
 
 
 def first_heading(text: str) -> str:
-    """The first heading of a Markdown text, or ""."""
+    """Return the text of the first heading in Markdown, or "" if there is none."""
     match = _HEADING.search(text)
     return clean_line(match[1].rstrip(" #")) if match else ""
 
 
-def _plain(text: str) -> str:
+def _strip_markup(text: str) -> str:
     text = _DEFINITION.sub("", _COMMENT.sub("", text))
     text = _LINK.sub(r"\g<words>", _LINK.sub(r"\g<words>", text))  # twice: a link around an image
     return _AUTOLINK.sub(r"\1", text)

@@ -1,9 +1,9 @@
-"""What is measured of each block: itself, its template, its surroundings, its names, its page.
+"""Features of each block: itself, its template, its surroundings, its names, its page.
 
-Every number is general: none depends on a site, and lengths count words (two Chinese characters as one).
+All are general: none depends on a site, and lengths count words (two Chinese characters as one).
 `NAMES` and the rows of `describe` have the same order; the fitted model refers to columns by position.
-What another text holds of a block is told by runs of three words; words give signs, too: prices, dates, sentences, what
-menus and invitations say everywhere.
+Overlap with another text is measured by runs of three words. Words are signals, too: prices, dates, sentences, and
+the phrases of menus and calls to action that are the same everywhere.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _BOILERPLATE = re.compile(
     r"|save|print|登录|注册|版权|分享|相关|推荐|更多|下一页|上一页|关注|收藏|首页|返回顶部|评论|登入|註冊|版權|相關|推薦",
     re.IGNORECASE,
 )
-_FURNITURE_HEADING = re.compile(
+_BOILERPLATE_HEADING = re.compile(
     r"relat|similar|recommend|also (?:like|bought|view|enjoy)|you m(?:ay|ight)|more (?:from|in|like|stor|post|art|on)"
     r"|popular|trending|recent|latest|newsletter|subscribe|follow|share|comment|leave a reply|categor|tags|archive"
     r"|sign up|contact|connect|footer|about us|sponsor|customers|top stor|navigation|menu|filter|sort"
@@ -75,7 +75,7 @@ _SHORT = 300
 
 @dataclass(slots=True)
 class _Sum:
-    """What a part of the page holds: words, and how many of them are links, in the main text, in sentences."""
+    """Word counts of a part of the page: all words, and those in links, in the main text, and in sentences."""
 
     blocks: int = 0
     words: float = 0.0
@@ -83,22 +83,22 @@ class _Sum:
     kept: float = 0.0
     prose: float = 0.0
 
-    def add(self, words: float, links: float, kept: float, is_prose: bool) -> None:
+    def add(self, words: float, links: float, main_share: float, is_prose: bool) -> None:
         self.blocks += 1
         self.words += words
         self.links += links * words
-        self.kept += kept * words
+        self.kept += main_share * words
         self.prose += words if is_prose else 0.0
 
     def shares(self, total: float) -> tuple[float, float, float, float, float]:
-        """The numbers of _GROUP."""
+        """Return the values of _GROUP."""
         words = max(1.0, self.words)
         return (math.log1p(self.words), self.links / words, self.kept / words, self.prose / words, self.words / total)
 
 
 @dataclass(slots=True)
 class Measures:
-    """Sums over a page that its blocks are compared with."""
+    """Sums over a page, to compare its blocks with."""
 
     sizes: list[int]
     words: list[list[str]]
@@ -111,48 +111,48 @@ class Measures:
 
 
 def describe(blocks: Sequence[Block], main: str, facts: Facts) -> tuple[list[list[float]], list[int]]:
-    """A row of NAMES for each block, and each block's weight in words; `main` is a first opinion of the text."""
+    """Return a row of NAMES and a weight in words for each block; `main` is a first guess at the main text."""
     measures = _measure(blocks, main, facts)
     page = _page_row(blocks, measures)
-    in_title, described = set(words_of(facts.title)), Trigrams(facts.described)
-    headings = _sections(blocks, measures.kept)
+    in_title, descriptions = set(words_of(facts.title)), Trigrams(facts.descriptions)
+    headings = _section_rows(blocks, measures.kept)
     first_h1 = next((i for i, block in enumerate(blocks) if block.place.node.tag == "h1"), -1)
     span = _span(measures.kept)
-    around = _around(measures.kept), _around([block.link_density for block in blocks])
-    rows, before = [], 0
+    neighbours = _window_means(measures.kept), _window_means([block.link_density for block in blocks])
+    rows, words_before = [], 0
     for i, block in enumerate(blocks):
-        own = measures.words[i]
+        words = measures.words[i]
         row = _own_row(block, measures.sizes[i])
-        row += (i / len(blocks), before / measures.total, block.place.depth, measures.copies[block.text])
+        row += (i / len(blocks), words_before / measures.total, block.place.depth, measures.copies[block.text])
         row += (
             float(block.place.is_described),
             block.links,
-            _share_in(own, in_title),
-            described.share(own, block.text),
+            _share_of(words, in_title),
+            descriptions.share(words, block.text),
         )
         row += (float(i > first_h1), math.log1p(abs(i - first_h1))) if first_h1 >= 0 else (0.5, 0.0)
-        row += (measures.kept[i], float(span[0] <= i <= span[1]), around[0][i], around[1][i])
+        row += (measures.kept[i], float(span[0] <= i <= span[1]), neighbours[0][i], neighbours[1][i])
         row += (_log_size(measures.sizes, i - 1), _log_size(measures.sizes, i + 1), *headings[i])
         row += _group_rows(block, measures)
         row += _name_row(block)
         rows.append(row + page)
-        before += measures.sizes[i]
+        words_before += measures.sizes[i]
     return rows, measures.sizes
 
 
 def _measure(blocks: Sequence[Block], main: str, facts: Facts) -> Measures:
     words = [words_of(block.text) for block in blocks]
-    sizes = [_word_count(block.text, len(own)) for block, own in zip(blocks, words, strict=True)]
+    sizes = [_count_words(block.text, len(tokens)) for block, tokens in zip(blocks, words, strict=True)]
     grams = Trigrams(main)
-    kept = [grams.share(own, block.text) for block, own in zip(blocks, words, strict=True)]
-    found = Measures(sizes, words, kept, float(sum(sizes) or 1), facts)
-    for block, size, share in zip(blocks, sizes, kept, strict=True):
+    main_shares = [grams.share(tokens, block.text) for block, tokens in zip(blocks, words, strict=True)]
+    measures = Measures(sizes, words, main_shares, float(sum(sizes) or 1), facts)
+    for block, size, share in zip(blocks, sizes, main_shares, strict=True):
         is_prose = size > _PROSE_WORDS and _ends_sentence(block.text)
-        found.of_shape[block.place.shape].add(size, block.link_density, share, is_prose)
+        measures.of_shape[block.place.shape].add(size, block.link_density, share, is_prose)
         for node in block.place.ancestors:
-            found.of_part[node].add(size, block.link_density, share, is_prose)
-        found.copies[block.text] += 1
-    return found
+            measures.of_part[node].add(size, block.link_density, share, is_prose)
+        measures.copies[block.text] += 1
+    return measures
 
 
 def _own_row(block: Block, size: int) -> list[float]:
@@ -172,24 +172,24 @@ def _own_row(block: Block, size: int) -> list[float]:
     ]
 
 
-def _sections(blocks: Sequence[Block], kept: Sequence[float]) -> list[tuple[float, float, float, float]]:
-    """For each block the numbers of _SECTION: of the heading above it, and whether that opens furniture."""
+def _section_rows(blocks: Sequence[Block], main_shares: Sequence[float]) -> list[tuple[float, float, float, float]]:
+    """Return the values of _SECTION for each block: of its heading, and whether that opens boilerplate."""
     rows, last, level, top_level, is_boilerplate = [], -1, 0, 9, 0.0
     for i, block in enumerate(blocks):
         if rank := HEADINGS.get(block.place.node.tag):
             last, level = i, rank
             if rank <= top_level:
-                top_level, is_boilerplate = rank, float(_FURNITURE_HEADING.search(block.text[:_SHORT]) is not None)
+                top_level, is_boilerplate = rank, float(_BOILERPLATE_HEADING.search(block.text[:_SHORT]) is not None)
         far = float(min(i - last, _FAR)) if last >= 0 else float(_FAR)
-        rows.append((far, kept[last] if last >= 0 else 0.0, float(level), is_boilerplate))
+        rows.append((far, main_shares[last] if last >= 0 else 0.0, float(level), is_boilerplate))
     return rows
 
 
 def _group_rows(block: Block, measures: Measures) -> list[float]:
-    """The numbers of _SHAPE, of the elements above, of the smallest large one, of the largest below half the page."""
+    """Return the values of _SHAPE, the ancestors, the smallest large part, and the largest below half the page."""
     shape = measures.of_shape[block.place.shape]
-    _, links, kept, _, share = shape.shares(measures.total)
-    row = [math.log1p(shape.blocks), shape.words / shape.blocks, links, kept, share]
+    _, links, main_share, _, share = shape.shares(measures.total)
+    row = [math.log1p(shape.blocks), shape.words / shape.blocks, links, main_share, share]
     sums = [measures.of_part[node] for node in block.place.ancestors] or [shape]
     for level in _LEVELS:
         row += sums[max(0, len(sums) - level)].shares(measures.total)
@@ -207,24 +207,24 @@ def _name_row(block: Block) -> list[float]:
 def _page_row(blocks: Sequence[Block], measures: Measures) -> list[float]:
     main = sum(size * share for size, share in zip(measures.sizes, measures.kept, strict=True))
     length = sum(len(block.text) for block in blocks) or 1
-    linked = sum(block.linked for block in blocks)
+    link_length = sum(block.linked for block in blocks)
     row = [
         math.log1p(measures.total),
         main / measures.total,
         math.log1p(len(blocks)),
         math.log1p(main),
-        linked / length,
+        link_length / length,
     ]
     return row + measures.facts.flags()
 
 
-def _span(kept: Sequence[float]) -> tuple[int, int]:
-    inside = [i for i, share in enumerate(kept) if share > 0.6]
-    return (inside[0], inside[-1]) if inside else (len(kept), -1)
+def _span(main_shares: Sequence[float]) -> tuple[int, int]:
+    inside = [i for i, share in enumerate(main_shares) if share > 0.6]
+    return (inside[0], inside[-1]) if inside else (len(main_shares), -1)
 
 
-def _around(values: Sequence[float]) -> list[float]:
-    """The mean of each value and its neighbours up to _WINDOW away."""
+def _window_means(values: Sequence[float]) -> list[float]:
+    """Return the mean of each value and its neighbours up to _WINDOW away."""
     sums = [0.0]
     for value in values:
         sums.append(sums[-1] + value)
@@ -236,9 +236,9 @@ def _log_size(sizes: Sequence[int], i: int) -> float:
     return math.log1p(sizes[i]) if 0 <= i < len(sizes) else 0.0
 
 
-def _share_in(words: Iterable[str], known: set[str]) -> float:
-    found = [word in known for word in words]
-    return sum(found) / len(found) if found else 0.0
+def _share_of(words: Iterable[str], vocabulary: set[str]) -> float:
+    matches = [word in vocabulary for word in words]
+    return sum(matches) / len(matches) if matches else 0.0
 
 
 def words_of(text: str) -> list[str]:
@@ -246,7 +246,7 @@ def words_of(text: str) -> list[str]:
 
 
 class Trigrams:
-    """A text to look shorter ones up in."""
+    """A text in which shorter texts are looked up."""
 
     def __init__(self, text: str) -> None:
         words = words_of(text)
@@ -255,10 +255,10 @@ class Trigrams:
         self._lines = {" ".join(words_of(cell)) for line in text.split("\n") for cell in (line, *line.split("|"))}
 
     def share(self, words: Sequence[str], text: str) -> float:
-        """The share of `words` (those of `text`) that stand in this text in the same order, from 0 to 1.
+        """Return the share of `words` (those of `text`) that are in this text in the same order, from 0 to 1.
 
-        One or two words count in full only as a line or a table's cell of their own, since menus repeat
-        words of the text; without spaces between words, as in Chinese, a long run counts wherever it stands.
+        One or two words count in full only if they are a whole line or table cell, since menus repeat
+        words of the text; without spaces between words, as in Chinese, a long run counts anywhere.
         """
         flat = " ".join(words)
         if not flat or flat in self._lines:
@@ -271,8 +271,8 @@ class Trigrams:
         return 1.0 if len(flat) >= _LONG and not flat.isascii() else 0.5 * (len(words) - 1)
 
 
-def _word_count(text: str, words: int) -> int:
-    """The length of `text` in words, of which `words` stand between spaces; two ideographs make one."""
+def _count_words(text: str, words: int) -> int:
+    """Return the length of `text` in words, given `words` separated by spaces; two ideographs make one."""
     return words if text.isascii() else words + len(_WITHOUT_SPACES.findall(text)) // 2
 
 

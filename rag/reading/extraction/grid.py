@@ -1,7 +1,7 @@
-"""Tables of data in rows and columns: which tables are such, where their cells stand, and how they are written.
+"""Data tables: how to recognize them, where their cells are, and how they are written.
 
-A cell that spans rows is said in each, so that every row can be read by itself. One that spans columns is said in each
-as well, but for the label of a row or of a group of rows. Several rows of headers become one: a value has one name.
+A cell that spans rows is repeated in each, so that every row can be read alone. One that spans columns is repeated
+too, except for the label of a row or of a group of rows. Several header rows become one: a value has one name.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _TAG_OF_ROLE: Final = {
     "row": "tr",
     "rowgroup": "tbody",
 }
-_MAX_CELL, _MAX_NAMED_CELL = 400, 2000
+_MAX_CELL, _MAX_HEADED_CELL = 400, 2000
 _MAX_INNER = 200
 _MAX_SPAN = 100
 _MAX_SLOTS = 50_000
@@ -36,7 +36,7 @@ _LABEL_END = re.compile(r"[:：]$")
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """The cells that cover each column; a cell of several columns stands in all of them, None where there is none."""
+    """A row with the cell that covers each column: a cell that spans columns is in all of them, None marks a gap."""
 
     part: Any
     own: frozenset[Any]
@@ -48,82 +48,82 @@ class _Row:
 
 
 def name_table_parts(tree: Any) -> None:
-    """Make tables of what is one by its ARIA roles alone, as grids drawn with style sheets are."""
+    """Give elements with only ARIA table roles, such as grids drawn with style sheets, the tags of tables."""
     for table in tree.xpath(_ARIA_TABLES):
         for node in [table, *table.xpath(".//*[@role]")]:
             if tag := _TAG_OF_ROLE.get(node.get("role")):
                 node.tag = tag
                 for span in ("colspan", "rowspan"):
-                    if given := node.get(f"aria-{span}"):
-                        node.set(span, given)
+                    if size := node.get(f"aria-{span}"):
+                        node.set(span, size)
 
 
 def data_tables(blocks: Iterable[Block]) -> set[Any]:
-    """The tables that hold data; others only lay out a page, and a table within a cell is a part of that cell."""
+    """Return the tables with data, not those for layout; a table within a cell is part of that cell."""
     own: dict[Any, list[Block]] = {}
     for block in blocks:
         for node in block.place.ancestors:
             if node.tag == "table":
                 own.setdefault(node, []).append(block)
-    found: set[Any] = set()
-    for table, held in own.items():  # an outer table comes before the tables in it
-        if not any(above in found for above in table.iterancestors("table")) and _holds_data(table, held):
-            found.add(table)
-    return found
+    tables: set[Any] = set()
+    for table, members in own.items():  # an outer table comes before the tables in it
+        if not any(outer in tables for outer in table.iterancestors("table")) and _has_data(table, members):
+            tables.add(table)
+    return tables
 
 
 def table_of(block: Block, tables: Collection[Any]) -> Any:
-    """The one of `tables` that a block stands in, or None."""
+    """Return the one of `tables` that a block is in, or None."""
     return next((node for node in block.place.ancestors if node.tag == "table" and node in tables), None)
 
 
 def cell_of(block: Block, table: Any) -> Any:
-    """The cell of `table` that a block stands in, or None for its caption."""
+    """Return the cell of `table` that a block is in, or None for its caption."""
     ancestors = block.place.ancestors
     return next((node for node in ancestors[ancestors.index(table) :] if node.tag in _CELLS), None)
 
 
-def _holds_data(table: Any, blocks: Sequence[Block]) -> bool:
-    rows = _rows(table)
+def _has_data(table: Any, blocks: Sequence[Block]) -> bool:
+    rows = _read_rows(table)
     if table.get("role") in ("presentation", "none") or max((len(cells) for _, cells in rows), default=0) < 2:
         return False
-    is_named = any(cell.tag == "th" for _, cells in rows for cell in cells)
+    has_headers = any(cell.tag == "th" for _, cells in rows for cell in cells)
     inner = list(table.iterdescendants("table"))
-    if inner and not (is_named and all(len(node.text_content()) <= _MAX_INNER for node in inner)):
+    if inner and not (has_headers and all(len(node.text_content()) <= _MAX_INNER for node in inner)):
         return False
-    if any(block.place.is_code or (block.place.node.tag in _HEADINGS and not is_named) for block in blocks):
+    if any(block.place.is_code or (block.place.node.tag in _HEADINGS and not has_headers) for block in blocks):
         return False
     sizes = Counter[Any]()
     for block in blocks:
         sizes[cell_of(block, table)] += len(block.text)
-    return max(sizes.values()) <= (_MAX_NAMED_CELL if is_named else _MAX_CELL)
+    return max(sizes.values()) <= (_MAX_HEADED_CELL if has_headers else _MAX_CELL)
 
 
-def _rows(table: Any) -> list[tuple[Any, list[Any]]]:
-    """The rows of a table as they are drawn, head first and foot last: the part that each is in, and its cells."""
+def _read_rows(table: Any) -> list[tuple[Any, list[Any]]]:
+    """Return the rows of a table as drawn, head first and foot last: each with its part of the table and its cells."""
     rows = [row for row in table.iter("tr") if next(row.iterancestors("table")) is table]
     rows.sort(key=lambda row: _PARTS.get(row.getparent().tag, 1))
     return [(row.getparent(), [cell for cell in row if cell.tag in _CELLS]) for row in rows]
 
 
 def write_table(table: Any, blocks: Sequence[Block]) -> str:
-    """The table in Markdown, from the blocks that stand in its cells; rows that are its title come before it."""
-    texts = _texts(table, blocks)
-    rows = _filled(_laid_out(_rows(table)), texts)
+    """Return the table in Markdown, made from the blocks in its cells; rows that are its title come first."""
+    texts = _cell_texts(table, blocks)
+    rows = _drop_empty(_lay_out(_read_rows(table)), texts)
     lines: list[str] = []
     while rows and rows[0].is_one_cell:
         lines += [texts[rows.pop(0).slots[0]], ""]
     if not rows:
         return "\n".join(lines).rstrip()
-    count = _header_rows(rows, texts)
+    count = _count_header_rows(rows, texts)
     columns = zip(*(row.slots for row in rows[:count]), strict=True) if count else [()] * len(rows[0].slots)
     header = [" ".join(dict.fromkeys(filter(None, (texts.get(cell, "") for cell in column)))) for column in columns]
-    lines += [_line(header), "|" + "---|" * len(header)]
-    return "\n".join([*lines, *(_line(_values(row, texts)) for row in rows[count:])])
+    lines += [_format_row(header), "|" + "---|" * len(header)]
+    return "\n".join([*lines, *(_format_row(_row_texts(row, texts)) for row in rows[count:])])
 
 
-def _texts(table: Any, blocks: Sequence[Block]) -> dict[Any, str]:
-    """The text of each cell that has any; items of a list and rows of a table in it are set apart."""
+def _cell_texts(table: Any, blocks: Sequence[Block]) -> dict[Any, str]:
+    """Return the text of each cell that has any, with list items and rows of inner tables separated."""
     texts: dict[Any, str] = {}
     items: dict[Any, Any] = {}
     for block in blocks:
@@ -135,58 +135,58 @@ def _texts(table: Any, blocks: Sequence[Block]) -> dict[Any, str]:
     return texts
 
 
-def _laid_out(rows: Sequence[tuple[Any, Sequence[Any]]]) -> list[_Row]:
-    """Each cell in all columns and rows that it spans; spans end with the part of the table that they are in."""
+def _lay_out(rows: Sequence[tuple[Any, Sequence[Any]]]) -> list[_Row]:
+    """Put each cell in all columns and rows that it spans; spans end with their part of the table."""
     is_plain = sum(_span(cell, "colspan") for _, cells in rows for cell in cells) > _MAX_SLOTS
-    found: list[_Row] = []
-    below: dict[int, tuple[Any, int]] = {}  # by column: a cell that goes on, and for how many rows
+    result: list[_Row] = []
+    below: dict[int, tuple[Any, int]] = {}  # by column: a cell that spans more rows, and how many
     for part, cells in rows:
-        above, below = below if found and found[-1].part is part else {}, {}
+        above, below = below if result and result[-1].part is part else {}, {}
         slots: list[Any] = []
-        waiting = deque(cells)
-        while waiting or len(slots) <= max(above, default=-1):
+        pending = deque(cells)
+        while pending or len(slots) <= max(above, default=-1):
             column = len(slots)
             if column in above:
                 cell, width, height = above[column][0], 1, above[column][1]
-            elif waiting:
-                cell = waiting.popleft()
+            elif pending:
+                cell = pending.popleft()
                 width, height = (1, 1) if is_plain else (_span(cell, "colspan"), _span(cell, "rowspan") or len(rows))
             else:
                 cell, width, height = None, 1, 1
             slots += [cell] * width
             if height > 1:
                 below |= dict.fromkeys(range(column, column + width), (cell, height - 1))
-        found.append(_Row(part, frozenset(cells), slots))
-    width = max((len(row.slots) for row in found), default=0)
-    return [replace(row, slots=row.slots + [None] * (width - len(row.slots))) for row in found]
+        result.append(_Row(part, frozenset(cells), slots))
+    width = max((len(row.slots) for row in result), default=0)
+    return [replace(row, slots=row.slots + [None] * (width - len(row.slots))) for row in result]
 
 
 def _span(cell: Any, name: str) -> int:
-    """How many columns or rows a cell covers; 0 rows are all that follow."""
-    given = (cell.get(name) or "").strip()
-    least = 0 if name == "rowspan" else 1
-    return min(max(int(given), least), _MAX_SPAN) if given.isascii() and given.isdigit() else 1
+    """Return the number of columns or rows that a cell covers; 0 rows means all that follow."""
+    value = (cell.get(name) or "").strip()
+    minimum = 0 if name == "rowspan" else 1
+    return min(max(int(value), minimum), _MAX_SPAN) if value.isascii() and value.isdigit() else 1
 
 
-def _filled(rows: Sequence[_Row], texts: Mapping[Any, str]) -> list[_Row]:
-    """The rows and columns that say something: none without text, none that only repeats what its cells span."""
+def _drop_empty(rows: Sequence[_Row], texts: Mapping[Any, str]) -> list[_Row]:
+    """Drop rows and columns without text, and those that only repeat cells that span them."""
     rows = [row for row in rows if any(texts.get(cell) for cell in row.own)]
-    kept = [
-        at
-        for at, column in enumerate(zip(*(row.slots for row in rows), strict=True))
+    columns = [
+        index
+        for index, column in enumerate(zip(*(row.slots for row in rows), strict=True))
         if any(texts.get(cell) for cell in column)
-        and not (at and all(row.slots[at] is row.slots[at - 1] for row in rows))
+        and not (index and all(row.slots[index] is row.slots[index - 1] for row in rows))
     ]
-    return [replace(row, slots=[row.slots[at] for at in kept]) for row in rows]
+    return [replace(row, slots=[row.slots[index] for index in columns]) for row in rows]
 
 
-def _header_rows(rows: Sequence[_Row], texts: Mapping[Any, str]) -> int:
-    """How many of the first rows name the columns."""
-    named = [row.part.tag == "thead" or _is_header(row, texts) for row in rows]
-    if named[0]:
+def _count_header_rows(rows: Sequence[_Row], texts: Mapping[Any, str]) -> int:
+    """Return the number of rows at the start that name the columns."""
+    are_headers = [row.part.tag == "thead" or _is_header(row, texts) for row in rows]
+    if are_headers[0]:
         # A second row of headers divides what the first one spans.
         has_spans = rows[0].part.tag == "thead" or len(set(rows[0].slots)) < len(rows[0].slots)
-        count = next((at for at, is_named in enumerate(named) if not is_named), len(named))
+        count = next((index for index, is_header in enumerate(are_headers) if not is_header), len(are_headers))
         return min(count, _MAX_HEADERS, max(1, len(rows) - 1)) if has_spans else 1
     first = [texts.get(cell, "") for cell in rows[0].slots]
     if any(cell is not None and cell.tag == "th" for cell in rows[0].slots):
@@ -196,19 +196,19 @@ def _header_rows(rows: Sequence[_Row], texts: Mapping[Any, str]) -> int:
 
 
 def _is_header(row: _Row, texts: Mapping[Any, str]) -> bool:
-    """Whether all of a row but its corner are headers."""
-    named = [cell is None or cell.tag == "th" or not texts.get(cell) for cell in row.slots[1:]]
-    return all(named) and any(cell is not None and cell.tag == "th" for cell in row.slots[1:])
+    """True if all cells of a row except its corner are headers."""
+    are_headers = [cell is None or cell.tag == "th" or not texts.get(cell) for cell in row.slots[1:]]
+    return all(are_headers) and any(cell is not None and cell.tag == "th" for cell in row.slots[1:])
 
 
-def _values(row: _Row, texts: Mapping[Any, str]) -> list[str]:
-    """The texts of a row; a label that spans columns stands in the first of them."""
-    said: list[str] = []
-    for at, cell in enumerate(row.slots):
-        is_label = at > 0 and cell is row.slots[0]
-        said.append("" if is_label else texts.get(cell, ""))
-    return said
+def _row_texts(row: _Row, texts: Mapping[Any, str]) -> list[str]:
+    """Return the texts of a row; a label that spans columns is only in the first of them."""
+    values: list[str] = []
+    for index, cell in enumerate(row.slots):
+        is_label = index > 0 and cell is row.slots[0]
+        values.append("" if is_label else texts.get(cell, ""))
+    return values
 
 
-def _line(texts: Sequence[str]) -> str:
+def _format_row(texts: Sequence[str]) -> str:
     return "| " + " | ".join(text.replace("|", "\\|") for text in texts) + " |"

@@ -1,6 +1,6 @@
-"""Listings of code as they are copied: whole lines with their indentation, without the numbers and buttons beside them.
+"""Code listings as they are copied: whole lines with indentation, without line numbers and buttons.
 
-Each becomes one `pre` that holds its text alone, whatever a highlighter made of it.
+Each becomes one `pre` with only its text, whatever markup a highlighter added.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ _COPY = re.compile(
 _LINE_DISPLAYS: Final = frozenset(["block", "flex", "grid", "table-row"])
 _PRE_SPACES: Final = frozenset(["pre", "pre-wrap", "break-spaces"])
 _MONOSPACE: Final = ("mono", "courier", "consolas", "menlo")
-_WRAPPERS = 3
-_MAX_BESIDE = 120
+_MAX_WRAPPERS = 3
+_MAX_EXTRA = 120
 _CONTROLS: Final = (
     ".//button|.//*[@role='button' or contains(@class,'copy') or contains(@class,'gutter') or contains(@class,'line')]"
 )
@@ -40,9 +40,9 @@ _LISTINGS: Final = "//*[contains(@style,'white-space')][not(self::pre)]|//code[b
 
 
 def write_listings(tree: Any) -> None:
-    """Make each listing of code in `tree` one `pre` of plain text."""
+    """Make each code listing in `tree` one `pre` of plain text."""
     for table in dict.fromkeys(
-        one for cell in tree.xpath(_CODE_CELLS) for one in islice(cell.iterancestors("table"), 1)
+        outer for cell in tree.xpath(_CODE_CELLS) for outer in islice(cell.iterancestors("table"), 1)
     ):
         _unwrap(table)
     for node in tree.xpath(_LISTINGS):
@@ -55,23 +55,23 @@ def write_listings(tree: Any) -> None:
             pre.remove(child)
         pre.text = code
         previous = pre.getprevious()
-        if previous is not None and _goes_on(previous, pre):
+        if previous is not None and _continues(previous, pre):
             pre.text = f"{previous.text}\n{code}"
             previous.drop_tree()
         for figure in islice(pre.iterancestors("figure"), 1):
-            figure.tag = "div"  # pictures have captions, of which little is text
+            figure.tag = "div"  # figures count as pictures, whose captions are rarely main text
             figure.attrib.pop("class", None)
 
 
-def _goes_on(before: Any, pre: Any) -> bool:
-    """Whether a line of code that is a `pre` by itself follows on one like it."""
-    is_alike = before.tag == "pre" and before.get("class") == pre.get("class") and pre.get("class")
-    return bool(is_alike and "\n" not in pre.text.strip("\n") and not (before.tail or "").strip())
+def _continues(previous: Any, pre: Any) -> bool:
+    """True if a `pre` of one line of code continues the one before it."""
+    is_alike = previous.tag == "pre" and previous.get("class") == pre.get("class") and pre.get("class")
+    return bool(is_alike and "\n" not in pre.text.strip("\n") and not (previous.tail or "").strip())
 
 
 @dataclass(slots=True)
 class _Code:
-    """The text of a listing while it is gathered; `lines` are the elements that are one line each."""
+    """The text of a listing while it is collected; `lines` are the elements that are one line each."""
 
     lines: frozenset[Any]
     pieces: list[str] = field(default_factory=list)
@@ -89,14 +89,14 @@ class _Code:
 
 
 def code_of(node: Any) -> str:
-    """The text of a listing, line by line."""
-    code = _Code(_lines_in(node))
-    _gather(node, code)
+    """Return the text of a listing, line by line."""
+    code = _Code(_find_lines(node))
+    _collect(node, code)
     text = "".join(code.pieces)
     return dedent(text.expandtabs(4)) if code.is_numbered else text
 
 
-def _gather(node: Any, code: _Code) -> None:
+def _collect(node: Any, code: _Code) -> None:
     code.add(node.text)
     for child in node:
         is_line = _is_line(child, code.lines)
@@ -107,9 +107,9 @@ def _gather(node: Any, code: _Code) -> None:
         elif isinstance(child.tag, str) and child.tag != "button":
             if is_line:
                 code.end_line()
-            before = code.size
-            _gather(child, code)
-            if is_line and code.size == before:
+            size = code.size
+            _collect(child, code)
+            if is_line and code.size == size:
                 code.add("\n")  # an empty line
             elif is_line:
                 code.end_line()
@@ -117,17 +117,17 @@ def _gather(node: Any, code: _Code) -> None:
             code.add(child.tail)
 
 
-def _lines_in(node: Any) -> frozenset[Any]:
-    """The elements that a stylesheet alone draws as a line each: alike, side by side, without a line end anywhere."""
+def _find_lines(node: Any) -> frozenset[Any]:
+    """Return the elements that only a stylesheet draws as lines: siblings of one kind, without any line end."""
     if "\n" in node.text_content().strip() or node.find(".//br") is not None:
-        # What stands between lines is a line end by itself.
+        # The text has its line ends already.
         return frozenset()
     box = node
     while len(box) == 1 and not (box.text or "").strip():
         box = box[0]
     names = {(child.tag, (child.get("class") or "").partition(" ")[0]) for child in box}
-    alike = len(box) > 1 and len(names) == 1 and not any((child.tail or "").strip() for child in box)
-    return frozenset(box) if alike and (box[0].tag == "code" or _LINE_CLASS.search(names.pop()[1])) else frozenset()
+    are_alike = len(box) > 1 and len(names) == 1 and not any((child.tail or "").strip() for child in box)
+    return frozenset(box) if are_alike and (box[0].tag == "code" or _LINE_CLASS.search(names.pop()[1])) else frozenset()
 
 
 def _is_line(node: Any, lines: frozenset[Any]) -> bool:
@@ -135,11 +135,11 @@ def _is_line(node: Any, lines: frozenset[Any]) -> bool:
 
 
 def _is_number(node: Any) -> bool:
-    """Whether an element is the number of a line, by what it is called and holds."""
-    return _named_number(node) and all(map(str.isdigit, node.text_content().split()))
+    """True if an element is a line number, by its name and text."""
+    return _has_number_name(node) and all(map(str.isdigit, node.text_content().split()))
 
 
-def _named_number(node: Any) -> bool:
+def _has_number_name(node: Any) -> bool:
     return bool(
         _NUMBER_CLASS.search(node.get("class") or "")
         or (node.get("data-line-number") and node.tag != "tr")
@@ -149,7 +149,7 @@ def _named_number(node: Any) -> bool:
 
 
 def _unwrap(table: Any) -> None:
-    """Make a table that sets numbers beside the lines of a listing a listing."""
+    """Replace a table that puts numbers next to the lines of a listing with that listing."""
     rows = [[cell for cell in row if cell.tag in ("td", "th")] for row in table.iter("tr")]
     rows = [cells for cells in rows if cells]
     if any(len(cells) < 2 or not all(map(_is_number_cell, cells[:-1])) for cells in rows):
@@ -166,7 +166,7 @@ def _unwrap(table: Any) -> None:
 def _is_number_cell(cell: Any) -> bool:
     if not all(map(str.isdigit, cell.text_content().split())):
         return False
-    return _named_number(cell) or any(map(_named_number, cell.iterdescendants()))
+    return _has_number_name(cell) or any(map(_has_number_name, cell.iterdescendants()))
 
 
 def _is_code_cell(cell: Any) -> bool:
@@ -178,30 +178,30 @@ def _is_code_cell(cell: Any) -> bool:
 
 
 def _is_listing(node: Any) -> bool:
-    """Whether an element that is no `pre` is drawn as one."""
+    """True if an element other than a `pre` is drawn as one."""
     if node.tag == "code" and node.find("br") is not None:
         return bool(node.getparent().text_content().strip() == node.text_content().strip())
     style = declarations(node)
     fonts = style.get("font", "") + style.get("font-family", "")
     is_code = node.tag == "code" or any(name in fonts for name in _MONOSPACE)
     is_code = is_code or bool(_CODE_CLASS.search(node.get("class") or ""))
-    is_kept = style.get("white-space", "").partition(" ")[0] in _PRE_SPACES
-    return is_code and is_kept and node.find(".//pre") is None and "\n" in node.text_content()
+    keeps_spaces = style.get("white-space", "").partition(" ")[0] in _PRE_SPACES
+    return is_code and keeps_spaces and node.find(".//pre") is None and "\n" in node.text_content()
 
 
 def _drop_controls(pre: Any) -> None:
-    """Take away what stands around a listing to use it: buttons, and numbers in elements of their own."""
+    """Remove the controls around a listing: buttons, and numbers in separate elements."""
     size = len(pre.text_content())
-    for box in islice(pre.iterancestors(), _WRAPPERS):
-        if box.tag in ("body", "main", "article") or _is_longer(box, size + _MAX_BESIDE + size // 2):
+    for box in islice(pre.iterancestors(), _MAX_WRAPPERS):
+        if box.tag in ("body", "main", "article") or _is_longer_than(box, size + _MAX_EXTRA + size // 2):
             break
         for node in box.xpath(_CONTROLS):
             is_control = node.tag == "button" or _COPY.fullmatch(node.text_content()) or _is_number(node)
             if is_control and node is not pre and pre not in node.iterdescendants():
                 node.drop_tree()
         if not "".join(box.xpath(".//text()[not(ancestor::pre)]")).strip():
-            box.attrib.pop("class", None)  # a box named for its toolbar would pass for controls
+            box.attrib.pop("class", None)  # a box with a toolbar's class would pass for controls
 
 
-def _is_longer(node: Any, limit: int) -> bool:
+def _is_longer_than(node: Any, limit: int) -> bool:
     return any(size > limit for size in accumulate(map(len, node.itertext())))

@@ -1,4 +1,4 @@
-"""What elements are for, by the names that the web's templates share: landmarks and class-name tokens."""
+"""Purposes of elements, from names that the web's templates share: landmarks and class-name tokens."""
 
 from __future__ import annotations
 
@@ -67,14 +67,14 @@ _MAX_NAME = 400
 
 
 def landmark_bits(tag: str, role: str | None) -> int:
-    """One bit for each of LANDMARKS that an element is by its tag or its ARIA role."""
+    """Return one bit for each of LANDMARKS that an element is by its tag or its ARIA role."""
     bits = _LANDMARK_BITS.get(_LANDMARK_OF.get(tag, ""), 0)
     return bits | _LANDMARK_BITS.get(_LANDMARK_OF_ROLE.get(role, ""), 0) if role else bits
 
 
 @lru_cache(maxsize=20_000)
 def role_bits(name: str) -> int:
-    """One bit for each of ROLES that a class or id attribute names."""
+    """Return one bit for each of ROLES that a class or id attribute names."""
     bits = 0
     for token in _WORD_ENDS.split(name[:_MAX_NAME]):
         bits |= _ROLE_BITS.get(token.lower(), 0)

@@ -1,6 +1,6 @@
-"""A page cut into blocks: the runs of text between the starts and ends of block-level elements.
+"""Blocks of a page: the runs of text between the starts and ends of block-level elements.
 
-The units that are kept or left out, as in boilerplate detection by shallow text features
+Extraction selects or drops whole blocks, as in boilerplate detection by shallow text features
 (Kohlschütter et al., WSDM 2010, https://dl.acm.org/doi/10.1145/1718487.1718542).
 """
 
@@ -33,9 +33,9 @@ _NEAR_MASK = (1 << _NEAR_LEVELS * _LEVEL_BITS) - 1
 
 @dataclass(slots=True)
 class Place:
-    """Where a block stands. `near` holds the role bits of the closest elements, `roles` those of all above.
+    """The position of a block. `near` has the role bits of the closest elements, `roles` those of all above.
 
-    `shape` is the same for blocks that one template made: the path of tags and first classes to them.
+    `shape` is the same for blocks of one template: the path of tags and first classes to them.
     """
 
     node: Any
@@ -48,8 +48,8 @@ class Place:
     shape: int = 0
     ancestors: tuple[Any, ...] = ()
 
-    def inside(self, node: Any) -> Place:
-        """The place of an element right in this one."""
+    def enter(self, node: Any) -> Place:
+        """Return the place of a child element."""
         name, tag = node.get("class") or "", node.tag
         bits = role_bits(name) | role_bits(node.get("id") or "")
         first = name.split(None, 1)[:1]
@@ -66,7 +66,7 @@ class Place:
         )
 
     def closeness(self, role: int) -> int:
-        """3 when the block's own element has the role, 2 its parents, 1 any element above, 0 none."""
+        """Return 3 if the block's own element has the role, 2 for its parents, 1 for any element above, 0 for none."""
         if self.near >> role & 1:
             return 3
         if (self.near >> _LEVEL_BITS | self.near >> 2 * _LEVEL_BITS) >> role & 1:
@@ -94,7 +94,7 @@ class Block:
 
 @dataclass(slots=True)
 class _Writer:
-    """Gathers the text of one block at a time."""
+    """Collects the text of one block at a time."""
 
     blocks: list[Block] = field(default_factory=list)
     pieces: list[str] = field(default_factory=list)
@@ -112,7 +112,7 @@ class _Writer:
         self.pressed += length if self.button_depth else 0
 
     def end(self, place: Place) -> None:
-        """Close the block that stands in `place`, if there is any text in it."""
+        """Finish the block at `place`, if it has any text."""
         text = _tidy("".join(self.pieces), place.is_code)
         if text:
             size = len(text)
@@ -146,7 +146,7 @@ class _Writer:
 
 
 def segment(body: Any) -> list[Block]:
-    """The blocks of an lxml element in the order of the page."""
+    """Split an lxml element into blocks, in the order of the page."""
     from lxml import etree
 
     writer, places = _Writer(), [Place(body)]
@@ -161,24 +161,24 @@ def segment(body: Any) -> list[Block]:
             if tag in SKIPPED:
                 walker.skip_subtree()
             else:
-                _start(node, tag, writer, places)
+                _start_element(node, tag, writer, places)
         else:
-            _end(node, tag, writer, places)
+            _end_element(node, tag, writer, places)
     writer.end(places[0])
     return writer.blocks
 
 
-def _start(node: Any, tag: str, writer: _Writer, places: list[Place]) -> None:
+def _start_element(node: Any, tag: str, writer: _Writer, places: list[Place]) -> None:
     if tag in INLINE:
         writer.start_inline(tag)
     else:
         writer.end(places[-1])
-        places.append(places[-1].inside(node))
+        places.append(places[-1].enter(node))
     if node.text:
         writer.add(node.text)
 
 
-def _end(node: Any, tag: str, writer: _Writer, places: list[Place]) -> None:
+def _end_element(node: Any, tag: str, writer: _Writer, places: list[Place]) -> None:
     if tag not in SKIPPED:
         if tag in INLINE:
             writer.end_inline(tag)
@@ -201,7 +201,7 @@ def _tidy(text: str, is_code: bool) -> str:
 
 
 def _strike(run: re.Match[str]) -> str:
-    """What is struck out between two tildes on each side, line by line, with its spaces outside."""
+    """Put struck-out text between two tildes on each side, line by line, with its spaces outside."""
     lines = (
         f"{line[: len(line) - len(line.lstrip())]}~~{line.strip()}~~{line[len(line.rstrip()) :]}"
         if line.strip()

@@ -1,6 +1,6 @@
-"""From a page's source to the one lxml tree that all of the extraction shares.
+"""The lxml tree that all of the extraction shares, parsed from a page's source.
 
-A page with more elements than people write is read without it, by the shortest way that stays linear and small.
+A page with more elements than people write skips extraction: its text is read in linear time and little memory.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from rag.reading.extraction.segments import INLINE, SKIPPED
 _XML_DECLARATION = re.compile(r"\A\s*<\?xml[^>]*>")
 _HUGE = 60_000
 _IN_HEAD = frozenset("title meta link base style script noscript template object".split())
-_FURNITURE = ("nav", "footer", "aside", "form", "button")
+_BOILERPLATE = ("nav", "footer", "aside", "form", "button")
 _HEADING = re.compile(r"<h([1-6])\b[^<>]*>", re.IGNORECASE)
 _ITEM = re.compile(r"<li\b[^<>]*>", re.IGNORECASE)
 _INLINE = re.compile(rf"</?(?!br\b)(?:{'|'.join(sorted(INLINE))})\b[^<>]*>", re.IGNORECASE)
@@ -24,7 +24,7 @@ _LINES = re.compile(r"(?<![^\S\n])[^\S\n]*+\n\s*+")
 
 
 def parse(source: str) -> Any:
-    """The lxml tree of `source`, or None. lxml gets bytes, since it refuses text that declares a charset."""
+    """Return the lxml tree of `source`, or None. lxml gets bytes, since it refuses text that declares a charset."""
     from lxml import etree
     from lxml.html import HTMLParser, document_fromstring
 
@@ -37,33 +37,33 @@ def parse(source: str) -> Any:
     if tree is None:
         return None
     for template in tree.xpath("//template[@shadowrootmode or @shadowroot]"):
-        _attach(template)
-    return _with_body(tree)
+        _attach_shadow_root(template)
+    return _ensure_body(tree)
 
 
-def _attach(template: Any) -> None:
-    """Put what a declarative shadow root holds into its element, whose own children are drawn only in its slots."""
+def _attach_shadow_root(template: Any) -> None:
+    """Put the content of a declarative shadow root into its host, whose own children are drawn only in its slots."""
     host = template.getparent()
     if host is None:
         return
-    own = [node for node in host if node is not template]
+    children = [node for node in host if node is not template]
     text, template.tail = (host.text or "") + (template.tail or ""), None
     host.text, template.tail = None, None
-    for node in own:
+    for node in children:
         host.remove(node)
-    for slot in [one for one in template.iter("slot") if next(one.iterancestors("template")) is template]:
-        given = [node for node in own if isinstance(node.tag, str) and node.get("slot", "") == slot.get("name", "")]
-        if given or (text.strip() and not slot.get("name")):
+    for slot in [inner for inner in template.iter("slot") if next(inner.iterancestors("template")) is template]:
+        fill = [node for node in children if isinstance(node.tag, str) and node.get("slot", "") == slot.get("name", "")]
+        if fill or (text.strip() and not slot.get("name")):
             for child in list(slot):
                 slot.remove(child)
             slot.text = text if not slot.get("name") else None
-            slot.extend(given)
+            slot.extend(fill)
         slot.drop_tag()
     template.drop_tag()
 
 
-def _with_body(tree: Any) -> Any:
-    """A page without a body tag, of which the parser puts all that follows the title into the head."""
+def _ensure_body(tree: Any) -> Any:
+    """Give a page without a body tag one: the parser puts all that follows the title into the head."""
     head = tree.find("head")
     if head is None or tree.find("body") is not None:
         return tree
@@ -75,15 +75,15 @@ def _with_body(tree: Any) -> Any:
 
 
 def by_id(tree: Any) -> dict[str, Any]:
-    """The elements of `tree` by their ids, the first of each."""
-    found: dict[str, Any] = {}
+    """Return the elements of `tree` by their ids, the first of each."""
+    elements: dict[str, Any] = {}
     for node in tree.xpath("//*[@id]"):
-        found.setdefault(node.get("id"), node)
-    return found
+        elements.setdefault(node.get("id"), node)
+    return elements
 
 
 def is_huge(tree: Any) -> bool:
-    """Whether a tree has more elements than pages written by people, which careful reading would not survive."""
+    """True if a tree has more elements than people write, too many for careful extraction."""
     return any(count > _HUGE for count, _ in enumerate(tree.iter()))
 
 
@@ -93,10 +93,10 @@ def body_of(tree: Any) -> Any:
 
 
 def flat_text(body: Any) -> str:
-    """The paragraphs of `body`, an lxml element that loses its furniture by this, a blank line apart."""
+    """Return the paragraphs of `body`, a blank line apart; removes boilerplate from this lxml element."""
     from lxml import etree
 
-    etree.strip_elements(body, *_FURNITURE, *SKIPPED, with_tail=False)
+    etree.strip_elements(body, *_BOILERPLATE, *SKIPPED, with_tail=False)
     source = etree.tostring(body, encoding="unicode", method="html").replace("\n", " ")
     source = _ITEM.sub("\n- ", _HEADING.sub(lambda tag: "\n" + "#" * int(tag[1]) + " ", source))
     text = _SPACES.sub(" ", unescape(_BLOCK.sub("\n", _INLINE.sub("", source))))

@@ -1,8 +1,8 @@
 """The part of an HTML document that a reader sees.
 
-Text hidden from people reaches models all the same, and is the usual vehicle for planted instructions. Found
-here is what the document itself hides: attributes, inline styles, and elements that are never drawn.
-Text hidden by a stylesheet is not found.
+Text hidden from people still reaches models, and is the usual vehicle for planted instructions. This finds
+what the document itself hides: attributes, inline styles, and elements that are never drawn.
+It does not find text hidden by a stylesheet.
 """
 
 from __future__ import annotations
@@ -36,24 +36,24 @@ _OUT_OF_FLOW = re.compile(r"position\s*:\s*(?:absolute|fixed)|margin-", re.IGNOR
 
 
 def find_hidden(tree: Any) -> list[Any]:
-    """The elements of an lxml tree that are not drawn, in the order of the page; scripts and comments are taken out."""
+    """Remove scripts and comments; return the elements of an lxml tree that are not drawn, in page order."""
     for node in tree.xpath(_COMMENTS):
         drop(node)
     is_late = any(_LATE_PARTS_SCRIPT in (script.text or "") for script in tree.iter("script"))
     for node in tree.xpath(_SCRIPTS):
         drop(node)
-    doomed = [node for node in tree.xpath(_CANDIDATES) if is_hidden(node, is_late)]
-    return [node for node in doomed if not _is_whole_page(node, tree)]
+    hidden = [node for node in tree.xpath(_CANDIDATES) if is_hidden(node, is_late)]
+    return [node for node in hidden if not _is_whole_page(node, tree)]
 
 
 def drop(node: Any) -> None:
-    """Take an element out of its tree, but not the text after it."""
+    """Remove an element from its tree, but not the text after it."""
     if node.getparent() is not None:
         node.drop_tree()
 
 
 def hides(style: str) -> bool:
-    """Whether an inline style hides its element: not drawn, of no size, transparent, or off the screen."""
+    """True if an inline style hides its element: not drawn, of no size, transparent, or off screen."""
     style = style[:_MAX_STYLE]
     if _HIDING_STYLE.search(style):
         return True
@@ -61,14 +61,14 @@ def hides(style: str) -> bool:
 
 
 def declarations(node: Any) -> dict[str, str]:
-    """An element's inline style: values by property, in lower case."""
+    """Return an element's inline style: values by property, in lower case."""
     parts = ((node.get("style") or "")[:_MAX_STYLE].lower().split(";")) if node.get("style") else ()
     pairs = (part.partition(":") for part in parts)
     return {name.strip(): value.strip() for name, _, value in pairs}
 
 
 def is_hidden(node: Any, has_late_parts: bool = False) -> bool:
-    """Whether an element hides itself, or is of a kind that is not drawn."""
+    """True if an element hides itself, or is of a kind that is not drawn."""
     if node.tag in _ROOTS:
         return False
     if node.get("hidden") is not None:
@@ -77,17 +77,17 @@ def is_hidden(node: Any, has_late_parts: bool = False) -> bool:
 
 
 def _is_whole_page(node: Any, tree: Any) -> bool:
-    """Whether `node` is the page itself, transparent until a script fades it in or shown without scripts."""
+    """True if `node` is the page itself, transparent until a script fades it in, or shown without scripts."""
     fades = _FADES.search(node.get("style") or "") and (node.tag == "main" or node.xpath(".//main|.//h1"))
     if not fades and node.tag != "noscript":
         return False
-    own = _length(node)
-    if not own or (not fades and own < _MIN_NOSCRIPT):
+    length = _text_length(node)
+    if not length or (not fades and length < _MIN_NOSCRIPT):
         return False
     body = tree.find("body")
-    whole = _length(tree if body is None else body)
-    return whole - own <= _OUTSIDE_SHARE * whole
+    total = _text_length(tree if body is None else body)
+    return total - length <= _OUTSIDE_SHARE * total
 
 
-def _length(node: Any) -> int:
+def _text_length(node: Any) -> int:
     return sum(map(len, map(str.strip, node.itertext())))

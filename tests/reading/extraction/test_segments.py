@@ -6,7 +6,7 @@ import pytest
 
 from rag.reading.extraction.features import NAMES, Trigrams, describe, words_of
 from rag.reading.extraction.forest import Forest, fitted
-from rag.reading.extraction.main_text import choose, rounded_off, without_teasers
+from rag.reading.extraction.main_text import choose, drop_teasers, round_off
 from rag.reading.extraction.render import markdown
 from rag.reading.extraction.roles import LANDMARKS, ROLES, role_bits
 from rag.reading.extraction.segments import Block, segment
@@ -87,7 +87,7 @@ def test_what_is_doubtful_stands_or_falls_together() -> None:
 
 def test_tables_stay_whole_and_text_has_its_heading() -> None:
     page = blocks("<h2>Crew</h2><table><tr><td>Ruth<td>90</table><h2>More</h2><p>x</p>")
-    assert rounded_off(page, [False, True, False, False, False], [1, 2, 1, 1, 1], [0.5] * 5) == [
+    assert round_off(page, [False, True, False, False, False], [1, 2, 1, 1, 1], [0.5] * 5) == [
         *(True, True, True),
         *(False, False),
     ]
@@ -95,7 +95,7 @@ def test_tables_stay_whole_and_text_has_its_heading() -> None:
 
 def test_the_title_of_the_page_is_no_heading_of_a_section() -> None:
     page = blocks("<h1>Boats</h1><p>Oak.</p><h2>Crew</h2><p>Two.</p>")
-    assert rounded_off(page, [False, True, False, True], [1] * 4, [0.3] * 4) == [False, True, True, True]
+    assert round_off(page, [False, True, False, True], [1] * 4, [0.3] * 4) == [False, True, True, True]
 
 
 @pytest.mark.parametrize(
@@ -138,6 +138,6 @@ def test_paragraphs_that_are_a_link_lead_away_from_an_article() -> None:
         "<p>Its keeper said <a href=y>so in a letter</a> to the office.</p><ul><li><a href=z>Sold</a></ul><p>The end."
     )
     sizes = [len(block.text.split()) for block in page]
-    assert without_teasers(page, [True] * 5, [2, *sizes[1:]]) == [True, True, True, True, True]
-    assert without_teasers(page, [True] * 5, [40, *sizes[1:]]) == [True, False, True, True, True]
-    assert without_teasers(page, [True, False, True, True, True], sizes) == [True, False, True, True, True]
+    assert drop_teasers(page, [True] * 5, [2, *sizes[1:]]) == [True, True, True, True, True]
+    assert drop_teasers(page, [True] * 5, [40, *sizes[1:]]) == [True, False, True, True, True]
+    assert drop_teasers(page, [True, False, True, True, True], sizes) == [True, False, True, True, True]

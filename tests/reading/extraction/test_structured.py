@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rag.reading.extraction.main_text import unseen_passages
+from rag.reading.extraction.main_text import find_unseen_passages
 from rag.reading.extraction.structured import Facts, plain, read_facts, text_of
 from rag.reading.extraction.tree import parse
 
@@ -31,7 +31,7 @@ def test_meta_and_title() -> None:
     found = facts(
         "<title>One\n two</title><meta property='OG:Type' content='product'><meta name=description content=Words>"
     )
-    assert (found.title, found.described) == ("One two", "Words")
+    assert (found.title, found.descriptions) == ("One two", "Words")
     assert found.flags()[Facts.KINDS.index("shared_product")] == 1.0
 
 
@@ -64,10 +64,10 @@ FAQ = {
 
 def test_only_what_the_page_does_not_show_is_taken() -> None:
     known = Facts(things=[FAQ["mainEntity"][0]])  # type: ignore[index, list-item]
-    assert unseen_passages(known, "Opening hours") == ["**Is it open?**\n\nEvery day until six."]
-    assert unseen_passages(known, "Is it open? Every day until six.") == []
+    assert find_unseen_passages(known, "Opening hours") == ["**Is it open?**\n\nEvery day until six."]
+    assert find_unseen_passages(known, "Is it open? Every day until six.") == []
 
 
 def test_further_products_are_others() -> None:
     things = [{"@type": "Product", "description": f"A boat of oak with {n} pairs of oars."} for n in ("two", "four")]
-    assert unseen_passages(Facts(things=things), "") == ["A boat of oak with two pairs of oars."]
+    assert find_unseen_passages(Facts(things=things), "") == ["A boat of oak with two pairs of oars."]
