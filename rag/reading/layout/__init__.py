@@ -1,1 +1,1 @@
-"""From words and their places on pages to paragraphs, tables and headings, for PDF files and for what was scanned."""
+"""Paragraphs, tables and headings from words and their positions on pages, for PDF files and scans."""

@@ -1,4 +1,4 @@
-"""From the lines of a document's pages to its text: a section for each page, under the page's number."""
+"""The text of a document from the lines of its pages: a section for each page, under the page's number."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from rag.reading.extraction.clean import clean_line, clean_text
-from rag.reading.layout.paragraphs import Layout, body_size, usual_width, vocabulary, without_running_heads
+from rag.reading.layout.paragraphs import Layout, body_size, drop_running_heads, usual_width, vocabulary
 from rag.reading.layout.words import Line
 from rag.text import detect_language
 
@@ -23,25 +23,25 @@ class Document:
 def laid_out(
     pages: Sequence[Sequence[Line]], titles: frozenset[str] = frozenset(), sure: Mapping[int, float] | None = None
 ) -> Document:
-    """The document of pages; `titles` are those of its table of contents, as `plain` makes them.
+    """Build the document of pages; `titles` are those of its table of contents, normalized by `plain`.
 
-    `sure` says of pages, from 1, that were read by text recognition how sure their letters are (0 to 1).
+    `sure` gives the confidence (0 to 1) of the letters of pages, counted from 1, that were read by text recognition.
     """
-    kept = without_running_heads(pages)
-    layout = Layout(body_size(kept), usual_width(kept), vocabulary(kept), titles)
-    language = detect_language(" ".join(line.text for page in kept[:50] for line in page))
-    text = clean_text("\n\n".join(_sections(layout, kept, language, sure or {})))
-    return Document(text, language, _largest(pages[0], layout.size))
+    body = drop_running_heads(pages)
+    layout = Layout(body_size(body), usual_width(body), vocabulary(body), titles)
+    language = detect_language(" ".join(line.text for page in body[:50] for line in page))
+    text = clean_text("\n\n".join(_iter_sections(layout, body, language, sure or {})))
+    return Document(text, language, _find_largest(pages[0], layout.size))
 
 
 def one_line(text: str) -> str:
     return clean_line(text.replace("\n", " "), 120)
 
 
-def _sections(
+def _iter_sections(
     layout: Layout, pages: Sequence[Sequence[Line]], language: str, sure: Mapping[int, float]
 ) -> Iterator[str]:
-    """Each page that has text as a section; one that begins within a part says which part goes on."""
+    """Yield each page that has text as a section; one that starts within a part names that part."""
     part = ""
     for number, lines in enumerate(pages, 1):
         blocks = layout.blocks(lines)
@@ -51,13 +51,13 @@ def _sections(
         if number in sure:
             share = f"{sure[number]:.0%}"
             name += f" · 由 OCR 识别（把握 {share}）" if language == "zh" else f" · read by OCR ({share} sure)"
-        goes_on = part and blocks[0][0] != "heading"
-        yield f"## {name} · {part}" if goes_on else f"## {name}"
-        yield from _rendered(blocks)
+        is_continued = part and blocks[0][0] != "heading"
+        yield f"## {name} · {part}" if is_continued else f"## {name}"
+        yield from _render(blocks)
         part = next((one_line(text) for kind, text in reversed(blocks) if kind == "heading"), part)
 
 
-def _rendered(blocks: Sequence[tuple[str, str]]) -> Iterator[str]:
+def _render(blocks: Sequence[tuple[str, str]]) -> Iterator[str]:
     items: list[str] = []
     for kind, text in [*blocks, ("", "")]:
         if kind == "list":
@@ -73,16 +73,16 @@ def _rendered(blocks: Sequence[tuple[str, str]]) -> Iterator[str]:
         elif kind == "table":
             yield text
         elif text:
-            yield _plain_lines(text)
+            yield _escape_lines(text)
 
 
-def _plain_lines(text: str) -> str:
-    """Text whose lines begin with a mark of Markdown's by chance keep it, as text."""
+def _escape_lines(text: str) -> str:
+    """Escape lines that start with a Markdown mark by chance."""
     return "\n".join("\\" + line if line.startswith(("#", "|", "```")) else line for line in text.split("\n"))
 
 
-def _largest(page: Sequence[Line], size: float) -> str:
-    """The largest line of the first page with those that follow it in the same size, as a title."""
+def _find_largest(page: Sequence[Line], size: float) -> str:
+    """Return the largest line of the first page, with the lines of the same size after it, as a title."""
     candidates = [line for line in page if any(character.isalpha() for character in line.text)]
     top = max((line.size for line in candidates), default=0.0)
     if top <= size * 1.05:

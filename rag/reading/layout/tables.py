@@ -1,4 +1,4 @@
-"""What stands side by side on a page: tables row by row, columns of text one after the other."""
+"""Content side by side on a page: tables row by row, columns of text one after the other."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from rag.reading.layout.words import Line, Word, cells_of, code_of, line_of, rea
 _NUMBER = re.compile(r"[-+−–(<>~≈]{0,2}[$€£¥]?\s?\(?\d[\d.,\s]*\)?\s?[%)]?(?:\s?[^\W\d]{1,4})?(?:\[\^\d+\])?")
 _YEAR = re.compile(r"(?:[^\W\d]{2}\s?)?(?:19|20)\d\d(?:[-–/]\d{2,4})?[A-Z年]?")
 _LEADERS = re.compile(r"(?<![.·…\s])\s*+(?:[.·…]\s?+){4,}+\Z")
-_LED = re.compile(r"(?:^|[.·…])[.·…]$")
-_LONGEST = 40
+_LEADER_END = re.compile(r"(?:^|[.·…])[.·…]$")
+_MAX_CELL = 40
 _PITCH = 3.0
-"""Rows that are further apart than this many times their size are of two tables."""
+"""Rows further apart than this many times their size belong to two tables."""
 _MAX_COLUMNS = 40
-_LOOK_BACK = 8
-_MOST_HEADS = 4
+_LOOKBACK = 8
+_MAX_HEADS = 4
 _HEAD_PITCH = 2.2
 Place = tuple[int, int]
 Column = tuple[float, float]
@@ -29,7 +29,7 @@ Column = tuple[float, float]
 
 @dataclass(slots=True)
 class Cell:
-    """What stands together in a row: one line, or several below each other."""
+    """A part of a row: one line, or several below each other."""
 
     lines: list[list[Word]]
     x: float
@@ -47,7 +47,7 @@ class Cell:
 
 @dataclass(slots=True)
 class Row:
-    """Cells side by side, from `top` to `bottom`, the heights of their first and last line."""
+    """Cells side by side; `top` and `bottom` are the heights of their first and last line."""
 
     cells: list[Cell]
     top: float
@@ -59,10 +59,10 @@ class Row:
 def arranged(
     lines: Sequence[list[Word]], grids: Sequence[Grid], level: Sequence[Rule], codes: Sequence[bool]
 ) -> list[Line]:
-    """A page's lines with its tables, and columns that were drawn row by row one after the other.
+    """Return a page's lines with its tables, and columns that were drawn row by row one after the other.
 
-    `level` are the level rules that the page draws, those of its `grids` among them; `codes` says of each line
-    whether it is set in a typewriter's letters.
+    `level` are the horizontal rules of the page, including those of its `grids`; `codes` says for each line
+    whether it is monospaced.
     """
     pieces: list[list[Word] | Line] = []
     for is_code, group in groupby(zip(lines, codes, strict=True), key=lambda pair: pair[1]):
@@ -71,61 +71,61 @@ def arranged(
     gap = usual_gap(lines)
     for grid in grids:
         if origins := grid.origins():
-            pieces = _with_table(pieces, grid, origins, gap)
-    found: list[Line] = []
-    waiting: list[list[Word]] = []
+            pieces = _insert_table(pieces, grid, origins, gap)
+    result: list[Line] = []
+    pending: list[list[Word]] = []
     for piece in pieces:
         if isinstance(piece, Line):
-            found += [*_read(waiting, gap, level), piece]
-            waiting = []
+            result += [*_read_unruled(pending, gap, level), piece]
+            pending = []
         else:
-            waiting.append(piece)
-    return found + _read(waiting, gap, level)
+            pending.append(piece)
+    return result + _read_unruled(pending, gap, level)
 
 
-def _with_table(
+def _insert_table(
     pieces: list[list[Word] | Line], grid: Grid, origins: Mapping[Place, Place], gap: float
 ) -> list[list[Word] | Line]:
-    """The pieces with what stands in a grid as one table, where its first line was."""
+    """Replace the pieces within a grid with one table, at the place of its first line."""
     cells: dict[Place, list[list[Word]]] = {}
-    rest: list[list[Word] | Line] = []
-    place = -1
+    remaining: list[list[Word] | Line] = []
+    index = -1
     for piece in pieces:
         outside: list[Word] = []
         inside: dict[Place, list[Word]] = {}
         for word in () if isinstance(piece, Line) else piece:
-            at = grid.cell((word.x + word.end) / 2, word.y + 0.3 * word.size)
-            (outside if at is None else inside.setdefault(origins[at], [])).append(word)
-        for at, words in inside.items():
-            cells.setdefault(at, []).append(words)
-            place = len(rest) if place < 0 else place
+            position = grid.cell((word.x + word.end) / 2, word.y + 0.3 * word.size)
+            (outside if position is None else inside.setdefault(origins[position], [])).append(word)
+        for position, words in inside.items():
+            cells.setdefault(position, []).append(words)
+            index = len(remaining) if index < 0 else index
         if outside or isinstance(piece, Line):
-            rest.append(outside or piece)
+            remaining.append(outside or piece)
     is_flat = len({row for row, _ in cells}) < 2 or len({column for _, column in cells}) < 2 or len(cells) < 4
-    if is_flat or any(_holds_rows(lines, gap) for lines in cells.values()):
+    if is_flat or any(_has_rows(lines, gap) for lines in cells.values()):
         return pieces
     rows = [[origins[row, column] for column in range(len(grid.xs) - 1)] for row in range(len(grid.ys) - 1)]
-    rows = [row for row in rows if any(at in cells for at in row)]
+    rows = [row for row in rows if any(position in cells for position in row)]
     columns = [n for n in range(len(rows[0])) if any(row[n] in cells for row in rows)]
     rows = [[row[n] for n in columns] for row in rows]
-    if len(set(rows[0])) == 1:  # what stands across the whole table is its caption
-        rest.insert(place, line_of([word for words in cells[rows[0][0]] for word in words]))
-        place, rows = place + 1, rows[1:]
+    if len(set(rows[0])) == 1:  # a cell across the whole table is its caption
+        remaining.insert(index, line_of([word for words in cells[rows[0][0]] for word in words]))
+        index, rows = index + 1, rows[1:]
     heads = 1
     while heads < len(rows) - 1 and len(set(rows[heads - 1])) < len(columns):
         heads += 1
-    table = [texts for row in rows for texts in _split([cells.get(at, []) for at in row])]
-    rest.insert(place, _rendered(table, heads, next(iter(cells.values()))[0][0]))
-    return rest
+    table = [texts for row in rows for texts in _split([cells.get(position, []) for position in row])]
+    remaining.insert(index, _render(table, heads, next(iter(cells.values()))[0][0]))
+    return remaining
 
 
-def _holds_rows(lines: Sequence[list[Word]], gap: float) -> bool:
-    """Whether a cell of a grid holds rows of its own: not all of the table's columns are ruled."""
+def _has_rows(lines: Sequence[list[Word]], gap: float) -> bool:
+    """True if a cell of a grid has rows itself: not all of the table's columns are ruled."""
     return sum(len(cells_of(words, gap)) > 1 for words in lines) > 1
 
 
 def _split(row: Sequence[list[list[Word]]]) -> list[list[str]]:
-    """The lines of a row's cells as texts; as several rows where a cell holds numbers below each other."""
+    """Return the lines of a row's cells as texts, in several rows if a cell has numbers below each other."""
     heights = next((c for c in row if len(c) > 1 and all(_is_value(text_of(w, w[0].y)) for w in c)), [])
     edges = [words[0].y - 0.3 * words[0].size for words in heights[:-1]] + [-math.inf]
     parts: list[list[list[list[Word]]]] = [[[] for _ in row] for _ in edges]
@@ -135,43 +135,43 @@ def _split(row: Sequence[list[list[Word]]]) -> list[list[str]]:
     return [[Cell(lines, 0, 0).text for lines in part] for part in parts]
 
 
-def _read(lines: Sequence[list[Word]], gap: float, level: Sequence[Rule]) -> list[Line]:
-    """Lines with the tables that have no rules, and columns that were drawn row by row one after the other."""
-    rows, i = _rows(lines, gap), 0
-    found: list[Line] = []
-    waiting: list[Row] = []
+def _read_unruled(lines: Sequence[list[Word]], gap: float, level: Sequence[Rule]) -> list[Line]:
+    """Return lines with their unruled tables, and columns that were drawn row by row one after the other."""
+    rows, i = _group_rows(lines, gap), 0
+    result: list[Line] = []
+    pending: list[Row] = []
     while i < len(rows):
-        end = _run(rows, i)
+        end = _find_run(rows, i)
         run = rows[i:end]
-        columns = _clustered(run) if len(run) > 1 else []
+        columns = _find_columns(run) if len(run) > 1 else []
         if _is_table(run, columns):
-            above = _heads(waiting, columns, run[0])
-            found += _plain(waiting[: len(waiting) - len(above)])
-            found.append(_aligned(above, run, columns, level))
-            waiting = []
-        elif len(columns) > 1 and _are_prose(run, columns):
-            found += [*_plain(waiting), *_one_by_one(run, columns)]
-            waiting = []
+            above = _header_rows(pending, columns, run[0])
+            result += _to_lines(pending[: len(pending) - len(above)])
+            result.append(_align(above, run, columns, level))
+            pending = []
+        elif len(columns) > 1 and _is_prose(run, columns):
+            result += [*_to_lines(pending), *_unfold_columns(run, columns)]
+            pending = []
         else:
-            waiting += run
+            pending += run
         i = end
-    return found + _plain(waiting)
+    return result + _to_lines(pending)
 
 
-def _plain(rows: Sequence[Row]) -> list[Line]:
+def _to_lines(rows: Sequence[Row]) -> list[Line]:
     return [line_of(words) for row in rows for words in row.lines]
 
 
-def _rows(lines: Sequence[list[Word]], gap: float) -> list[Row]:
-    """Lines as rows: what is drawn back up beside lines before it is of one row with them."""
+def _group_rows(lines: Sequence[list[Word]], gap: float) -> list[Row]:
+    """Group lines into rows: a line drawn back up next to earlier lines is part of their row."""
     rows: list[Row] = []
     for words in lines:
         cells = [Cell([cell], min(w.x for w in cell), max(w.end for w in cell)) for cell in cells_of(words, gap)]
         y, size = words[0].y, max(word.size for word in words)
-        if rows and _is_beside(rows[-1], cells, y, size):
+        if rows and _is_adjacent(rows[-1], cells, y, size):
             _add(rows[-1], cells, words, y)
             continue
-        for back in range(2, min(_LOOK_BACK, len(rows)) + 1):
+        for back in range(2, min(_LOOKBACK, len(rows)) + 1):
             group = rows[-back:]
             is_level = group[-1].bottom - 0.3 * size < y < group[0].top + 0.3 * size
             if is_level and all(len(r.cells) == 1 and r.cells[0].end < cells[0].x for r in group):
@@ -188,8 +188,8 @@ def _rows(lines: Sequence[list[Word]], gap: float) -> list[Row]:
     return rows
 
 
-def _is_beside(row: Row, cells: Sequence[Cell], y: float, size: float) -> bool:
-    """Whether cells stand to the right of a row, or go on in its last cell."""
+def _is_adjacent(row: Row, cells: Sequence[Cell], y: float, size: float) -> bool:
+    """True if cells are to the right of a row, or continue its last cell."""
     if abs(row.top - y) < 0.3 * size:
         return row.cells[-1].end < cells[0].x
     is_within = row.bottom - 0.3 * size < y < row.top and len(row.cells) > 1
@@ -207,8 +207,8 @@ def _add(row: Row, cells: Sequence[Cell], words: list[Word], y: float) -> None:
     row.lines.append(words)
 
 
-def _run(rows: Sequence[Row], start: int) -> int:
-    """Where the rows that may be a table with the first of them end."""
+def _find_run(rows: Sequence[Row], start: int) -> int:
+    """Return the end of the rows that may form a table with the first of them."""
     if len(rows[start].cells) < 2:
         return start + 1
     end = start + 1
@@ -224,27 +224,29 @@ def _run(rows: Sequence[Row], start: int) -> int:
 
 
 def _is_table(run: Sequence[Row], columns: Sequence[Column]) -> bool:
-    """Whether rows are a table: at least two numbers, or three columns of short words."""
+    """True if rows are a table: at least two numbers, or three columns of short words."""
     if not 1 < len(columns) <= _MAX_COLUMNS:
         return False
     texts = [cell.text for row in run for cell in row.cells]
     numbers = sum(bool(_NUMBER.fullmatch(cell.text)) for row in run for cell in row.cells if cell.x >= columns[1][0])
-    led = sum(bool(_LED.search(row.cells[0].lines[-1][-1].text)) for row in run)
-    if mean(map(len, texts)) > _LONGEST or (len(columns) == 2 and 2 * led > len(run)):
+    leaders = sum(bool(_LEADER_END.search(row.cells[0].lines[-1][-1].text)) for row in run)
+    if mean(map(len, texts)) > _MAX_CELL or (len(columns) == 2 and 2 * leaders > len(run)):
         return False  # a table of contents leads to its numbers
     if numbers > 1:
         return True
     is_full = len(run) > 2 and len(texts) >= 0.6 * len(run) * len(columns)
-    return is_full and len(columns) > 2 and not _are_prose(run, columns)
+    return is_full and len(columns) > 2 and not _is_prose(run, columns)
 
 
-def _heads(rows: Sequence[Row], columns: Sequence[Column], first: Row) -> Sequence[Row]:
-    """The rows right above a table that stand above its columns: more of its header."""
+def _header_rows(rows: Sequence[Row], columns: Sequence[Column], first: Row) -> Sequence[Row]:
+    """Return the rows right above the columns of a table: more of its header."""
     count, below = 0, first
-    for n, row in enumerate(reversed(rows[-_MOST_HEADS:]), 1):
+    for n, row in enumerate(reversed(rows[-_MAX_HEADS:]), 1):
         is_near = 0 < row.bottom - below.top < _HEAD_PITCH * first.size and row.size < 1.1 * first.size
-        # A caption or a paragraph begins above the labels and goes on above the numbers.
-        if not is_near or any(len(c.text) > _LONGEST or c.x < columns[0][1] < columns[1][0] < c.end for c in row.cells):
+        # A caption or a paragraph begins above the labels and continues above the numbers.
+        if not is_near or any(
+            len(c.text) > _MAX_CELL or c.x < columns[0][1] < columns[1][0] < c.end for c in row.cells
+        ):
             break
         if row.cells[-1].end > columns[1][0]:
             count = n
@@ -252,27 +254,27 @@ def _heads(rows: Sequence[Row], columns: Sequence[Column], first: Row) -> Sequen
     return rows[len(rows) - count :]
 
 
-def _aligned(above: Sequence[Row], run: Sequence[Row], columns: Sequence[Column], level: Sequence[Rule]) -> Line:
-    """The table of rows, with what stands `above` it; `level` are the page's rules, which show what a heading spans."""
-    grid = [_placed(row, columns) for row in run]
+def _align(above: Sequence[Row], run: Sequence[Row], columns: Sequence[Column], level: Sequence[Rule]) -> Line:
+    """Return rows as a table, with what is `above`; `level` are the page's rules, which show what a heading spans."""
+    grid = [_column_texts(row, columns) for row in run]
     heads = next((i for i, row in enumerate(grid) if any(_is_value(text) for text in row[1:])), 1)
     header: list[list[str]] = [[] for _ in columns]
     for row in [*above, *run[:heads]]:
         for cell in row.cells:
-            x, end = _span(cell, row, level, columns[-1][1] - columns[0][0])
-            touched = [n for n, column in enumerate(columns) if x < column[1] and column[0] < end]
-            for n in touched or [min(range(len(columns)), key=lambda n: abs(columns[n][0] - x))]:
+            x, end = _heading_span(cell, row, level, columns[-1][1] - columns[0][0])
+            overlaps = [n for n, column in enumerate(columns) if x < column[1] and column[0] < end]
+            for n in overlaps or [min(range(len(columns)), key=lambda n: abs(columns[n][0] - x))]:
                 header[n].append(cell.text)
     body: list[list[str]] = []
     for texts in grid[heads:]:
         if body and not any(body[-1][1:]) and texts[0][:1].islower():  # a label of two lines
             texts[0] = f"{body.pop()[0]} {texts[0]}"
         body.append(texts)
-    return _rendered([[" ".join(texts) for texts in header], *body], 1, run[0].lines[0][0])
+    return _render([[" ".join(texts) for texts in header], *body], 1, run[0].lines[0][0])
 
 
-def _span(cell: Cell, row: Row, level: Sequence[Rule], width: float) -> Column:
-    """From where to where a heading counts: as far as the rule below it, if that is not the whole table's."""
+def _heading_span(cell: Cell, row: Row, level: Sequence[Rule], width: float) -> Column:
+    """Return the extent of a heading: that of the rule below it, unless it is the whole table's."""
     for rule in level:
         is_below = row.bottom - row.size < rule.at < row.bottom and rule.start < cell.end and cell.x < rule.end
         if is_below and rule.end - rule.start < 0.9 * width:
@@ -280,45 +282,45 @@ def _span(cell: Cell, row: Row, level: Sequence[Rule], width: float) -> Column:
     return cell.x, cell.end
 
 
-def _clustered(run: Sequence[Row]) -> list[Column]:
-    """Where the columns of rows begin and end, by what stands above each other; the narrow cells decide first."""
+def _find_columns(run: Sequence[Row]) -> list[Column]:
+    """Return the start and end of each column, by which cells are above each other; narrow cells decide first."""
     columns: list[tuple[float, float, set[int]]] = []
     places = [(cell.end - cell.x, cell.x, cell.end, i) for i, row in enumerate(run) for cell in row.cells]
     for _, x, end, i in sorted(places):
-        touched = [column for column in columns if column[0] < end and x < column[1]]
-        is_one = not touched or not any(a[2] & b[2] for a in touched for b in touched if a is not b)
-        if is_one:
-            columns = [column for column in columns if column not in touched]
-            of = {i}.union(*(column[2] for column in touched))
-            columns.append((min([x, *(c[0] for c in touched)]), max([end, *(c[1] for c in touched)]), of))
+        overlaps = [column for column in columns if column[0] < end and x < column[1]]
+        is_single = not overlaps or not any(a[2] & b[2] for a in overlaps for b in overlaps if a is not b)
+        if is_single:
+            columns = [column for column in columns if column not in overlaps]
+            rows = {i}.union(*(column[2] for column in overlaps))
+            columns.append((min([x, *(c[0] for c in overlaps)]), max([end, *(c[1] for c in overlaps)]), rows))
     columns.sort()
-    for column in [column for column in columns if column[2] == {0}]:  # a heading that stands above no cell's place
-        beside = [c for c in columns if 0 not in c[2]]
-        nearest = min(beside, key=lambda c: max(c[0] - column[1], column[0] - c[1]), default=None)
+    for column in [column for column in columns if column[2] == {0}]:  # a heading above no cell
+        others = [c for c in columns if 0 not in c[2]]
+        nearest = min(others, key=lambda c: max(c[0] - column[1], column[0] - c[1]), default=None)
         if nearest and abs(columns.index(nearest) - columns.index(column)) == 1:
             columns[columns.index(nearest)] = (min(nearest[0], column[0]), max(nearest[1], column[1]), nearest[2] | {0})
             columns.remove(column)
     return [(x, end) for x, end, _ in columns]
 
 
-def _placed(row: Row, columns: Sequence[Column]) -> list[str]:
-    """The text of each column in a row."""
+def _column_texts(row: Row, columns: Sequence[Column]) -> list[str]:
+    """Return the text of each column in a row."""
     parts: list[list[str]] = [[] for _ in columns]
     for cell in row.cells:
-        touched = [n for n, (x, end) in enumerate(columns) if x < cell.end and cell.x < end]
+        overlaps = [n for n, (x, end) in enumerate(columns) if x < cell.end and cell.x < end]
         words = cell.lines[0] if len(cell.lines) == 1 else []
-        own = [[n for n in touched if columns[n][0] < word.end and word.x < columns[n][1]] for word in words]
-        if len(touched) > 1 and own and all(len(ns) == 1 for ns in own):
+        own = [[n for n in overlaps if columns[n][0] < word.end and word.x < columns[n][1]] for word in words]
+        if len(overlaps) > 1 and own and all(len(ns) == 1 for ns in own):
             for word, ns in zip(words, own, strict=True):
                 parts[ns[0]].append(readable(word.text))
         else:
             near = min(range(len(columns)), key=lambda n: abs(columns[n][0] - cell.x))
-            parts[touched[0] if touched else near].append(cell.text)
+            parts[overlaps[0] if overlaps else near].append(cell.text)
     return [" ".join(part) for part in parts]
 
 
-def _rendered(grid: Sequence[Sequence[str]], heads: int, first: Word) -> Line:
-    """A table in Markdown, `heads` of whose rows are its header; it begins at the place of `first`."""
+def _render(grid: Sequence[Sequence[str]], heads: int, first: Word) -> Line:
+    """Return a table in Markdown, of which `heads` rows are the header, at the position of `first`."""
     header = [" ".join(dict.fromkeys(filter(None, texts))) for texts in zip(*grid[:heads], strict=True)]
     header = header or [""] * len(grid[0])
     rows = [header, ["---"] * len(header), *grid[heads:]]
@@ -329,8 +331,8 @@ def _is_value(text: str) -> bool:
     return bool(_NUMBER.fullmatch(text) and not _YEAR.fullmatch(text))
 
 
-def _are_prose(run: Sequence[Row], columns: Sequence[Column]) -> bool:
-    """Whether at least two columns are full lines of words."""
+def _is_prose(run: Sequence[Row], columns: Sequence[Column]) -> bool:
+    """True if at least two columns are full lines of words."""
     full = 0
     for x, end in columns:
         cells = [cell for row in run for cell in row.cells if x <= cell.x and cell.end <= end]
@@ -340,16 +342,16 @@ def _are_prose(run: Sequence[Row], columns: Sequence[Column]) -> bool:
     return full > 1
 
 
-def _one_by_one(run: Sequence[Row], columns: Sequence[Column]) -> list[Line]:
-    """Columns of prose that stand side by side, one after the other."""
+def _unfold_columns(run: Sequence[Row], columns: Sequence[Column]) -> list[Line]:
+    """Return columns of prose that are side by side, one after the other."""
     piles: list[list[Line]] = [[] for _ in columns]
     for row in run:
         for cell in row.cells:
-            at = max(n for n, (x, _) in enumerate(columns) if x <= cell.x or n == 0)
-            piles[at] += [line_of(words) for words in cell.lines]
+            index = max(n for n, (x, _) in enumerate(columns) if x <= cell.x or n == 0)
+            piles[index] += [line_of(words) for words in cell.lines]
     return [line for pile in piles for line in pile]
 
 
 def markdown_row(cells: Sequence[str]) -> str:
-    """Cells, none of them with a line break, as a row of a Markdown table."""
+    """Return cells, none of them with a line break, as a row of a Markdown table."""
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"

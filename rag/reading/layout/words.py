@@ -1,4 +1,4 @@
-"""Words and where they stand on a page, and the lines and cells that they make."""
+"""Words and their positions on a page, and the lines and cells that they form."""
 
 from __future__ import annotations
 
@@ -12,35 +12,35 @@ from itertools import pairwise
 from statistics import median
 
 # PDF writers map glyphs that two characters share to the radical's code point, which no reader types. NFKC undoes
-# that for the block of the Kangxi radicals; these are the ones of the supplement that stand for whole characters.
+# that for the block of the Kangxi radicals; these are those of the supplement that represent whole characters.
 _RADICALS = str.maketrans(
     "⺁⺟⺠⺮⼾⻁⻄⻅⻆⻉⻋⻑⻓⻔⻗⻘⻙⻚⻛⻜⻝⻢⻣⻤⻥⻦⻧⻨⻩⻪⻫⻬⻭⻮⻯⻰⻲⻳",
     "厂母民竹户虎西见角贝车長长門雨青韦页风飞食马骨鬼鱼鸟卤麦黄黾斉齐歯齿竜龙亀龟",
 )
 _SHARED_GLYPH = re.compile(r"[\u2f00-\u2fdf\ufb00-\ufb06\ufb50-\ufdff\ufe70-\ufefc]")
 _ENDING = re.compile("(?<=ة)(?=[\u0621-\u064a])")
-"""A letter that only ends words: pdfium drops narrow spaces behind it."""
+"""A letter that only ends words: pdfium drops narrow spaces after it."""
 _RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 _LABEL = re.compile(r"[•◦‣▪▫■□●○·⁃–—*-]|[(\[]?\w{1,3}[.)\]]|[$€£¥]|\(")
-"""A bullet, a number or a currency sign that stands apart from what it belongs to."""
+"""A bullet, a number or a currency sign that is set apart from its text."""
 _TRAIL = re.compile(r"[)%]+")
 _POWER = re.compile(r"(?:^|[^\d.,])10$|(?<![^\W\d_])[^\W\d_]{1,3}$|[)\]]$")
-"""What a raised number is an exponent of; after anything else it refers to a note."""
+"""A base of which a raised number is the exponent; after anything else it refers to a note."""
 _DENSE_END = re.compile(r"[\d\u2e80-\u9fff\uf900-\uffef%)]\Z")
 _DENSE_START = re.compile(r"[\d\u2e80-\u9fff\uf900-\uffef$€£¥(-]")
 _GAP = 1.1
-"""A gap of this many times the letters' size ends a cell; between numbers or Chinese words a smaller one does."""
+"""A gap of this many times the font size ends a cell; between numbers or Chinese words a smaller one does."""
 _CLOSE = 0.5
 RAISED = 0.2
-"""What stands this much of its size higher than its line is raised."""
+"""A word is raised if it is this share of its size above its line."""
 _WIDEST_CODE = 300
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of a page, or the Markdown of a table: where it begins, and the size most of it is set in.
+    """A line of a page, or the Markdown of a table: its start, and the size of most of it.
 
-    Places are measured along and across the direction of writing, so that turned pages read as others do.
+    Positions are measured along and across the direction of writing, so that turned pages read as others do.
     """
 
     text: str
@@ -53,7 +53,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word from `x` to `end` on a line of the height `y`; `start` is its place in the page's text."""
+    """A word from `x` to `end` on a line at height `y`; `start` is its offset in the page's text."""
 
     text: str
     x: float
@@ -64,12 +64,12 @@ class Word:
     start: int = 0
 
     def gap(self, before: Word) -> float:
-        """The space between two words, in whichever direction the line is written; negative where they overlap."""
+        """Return the space between two words, in either direction of writing; negative if they overlap."""
         return max(self.x - before.end, before.x - self.end)
 
 
 def turned(x: float, y: float, degrees: int) -> tuple[float, float]:
-    """A place along and across the direction in which text is written that is turned by so many degrees."""
+    """Return a position along and across the direction of text that is turned by so many degrees."""
     if not degrees:
         return x, y
     cosine, sine = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
@@ -77,13 +77,13 @@ def turned(x: float, y: float, degrees: int) -> tuple[float, float]:
 
 
 def raised(before: str, number: str) -> str:
-    """`before` with a raised number behind it: a power, or the mark of a note."""
+    """Append a raised number to `before`: as a power, or as the mark of a note."""
     is_power = _POWER.search(before) or not number.isdigit()
     return f"{before}^{number}" if is_power else f"{before}[^{number}]"
 
 
 def usual_gap(lines: Iterable[Sequence[Word]]) -> float:
-    """The space between the words of a page's text, as a share of their size."""
+    """Return the space between the words of a page's text, as a share of their size."""
     gaps = [
         word.gap(before) / max(word.size, 1)
         for words in lines
@@ -95,7 +95,7 @@ def usual_gap(lines: Iterable[Sequence[Word]]) -> float:
 
 
 def cells_of(words: Sequence[Word], gap: float = 0.3) -> list[list[Word]]:
-    """A line's words, cut where the space between them is much wider than the usual `gap`, from left to right."""
+    """Split a line's words, where the space is much wider than the usual `gap`, from left to right."""
     widest = max(_GAP, 2.5 * gap)
     cells: list[list[Word]] = []
     for word in words:
@@ -108,7 +108,7 @@ def cells_of(words: Sequence[Word], gap: float = 0.3) -> list[list[Word]]:
 
 
 def _is_apart(cell: Sequence[Word], word: Word, widest: float) -> bool:
-    """Whether a word does not belong to the cell before it."""
+    """True if a word does not belong to the cell before it."""
     before, size = cell[-1], max(cell[-1].size, word.size)
     is_label = len(cell) == 1 and _LABEL.fullmatch(before.text)
     if is_label or _TRAIL.fullmatch(word.text):
@@ -118,20 +118,20 @@ def _is_apart(cell: Sequence[Word], word: Word, widest: float) -> bool:
 
 
 def code_of(lines: Sequence[Sequence[Word]]) -> list[Line]:
-    """Lines in a typewriter's letters with the spaces between and before their words."""
-    left = min(word.x for words in lines for word in words)
-    found = []
+    """Return monospaced lines with the spaces between and before their words."""
+    margin = min(word.x for words in lines for word in words)
+    result = []
     for words in lines:
         text = ""
         for word in words:
-            column = round((word.x - left) * len(word.text) / max(word.end - word.x, 1))
+            column = round((word.x - margin) * len(word.text) / max(word.end - word.x, 1))
             text += " " * max(bool(text), min(column, _WIDEST_CODE) - len(text)) + word.text
-        found.append(Line(text, left, words[0].y, round(words[0].size, 1), is_code=True))
-    return found
+        result.append(Line(text, margin, words[0].y, round(words[0].size, 1), is_code=True))
+    return result
 
 
 def line_of(words: Sequence[Word]) -> Line:
-    """The line that words make."""
+    """Return the line that words form."""
     sizes: Counter[float] = Counter()
     for word in words:
         sizes[round(word.size, 1)] += len(word.text)
@@ -142,7 +142,7 @@ def line_of(words: Sequence[Word]) -> Line:
 
 
 def text_of(words: Sequence[Word], y: float) -> str:
-    """Words of a line on the height `y` as text."""
+    """Return the words of a line at height `y` as text."""
     text = ""
     for i, word in enumerate(words):
         is_raised = i and word.y > y + RAISED * word.size and word.text.strip(".,;:)]").isdigit()
@@ -154,6 +154,6 @@ def text_of(words: Sequence[Word], y: float) -> str:
 
 
 def readable(text: str) -> str:
-    """`text` with ligatures and radicals as the letters and characters they stand for."""
+    """Replace ligatures and radicals with the letters and characters they represent."""
     text = _ENDING.sub(" ", text.translate(_RADICALS))
     return _SHARED_GLYPH.sub(lambda match: unicodedata.normalize("NFKC", match[0]), text)
