@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from rag.evaluation.evidence import BUDGETS, character_recall, coverings, holds_all, reciprocal_rank, squash
+from rag.evaluation.evidence import BUDGETS, character_recall, coverings, has_all, reciprocal_rank, squash
 
 T = TypeVar("T")
 
@@ -86,7 +86,7 @@ def _score_one(question: Mapping[str, Any], texts: Sequence[str]) -> dict[str, f
     rank = reciprocal_rank(list(map(bool, coverings(quotes, texts[:10]))))
     return {
         **{f"recall@{budget}": character_recall(quotes, texts, budget) for budget in BUDGETS},
-        "all@4000": holds_all(quotes, texts, 4000),
+        "all@4000": has_all(quotes, texts, 4000),
         "MRR": rank,
         "hit@1": float(rank == 1),
     }

@@ -22,7 +22,7 @@ from benchmarks import machine, report
 from benchmarks.run import Row
 from rag.app import App
 from rag.app.evaluating import EvaluationApp
-from rag.evaluation.metrics import Timed, scores
+from rag.evaluation.metrics import TimedAnswer, scores
 from rag.evaluation.settings import CLASSIC, Setting
 from tests.support.deep_question import case, deep_app
 
@@ -39,7 +39,7 @@ def measure(app: App, writer: str) -> Iterator[Row]:
         question = way.question(case(), "main")
         options = replace(question.options, web="allowed")
         answer = app.wait(app.ask(replace(question, options=options)))
-        found = scores(case(), Timed(answer), judging)
+        found = scores(case(), TimedAnswer(answer), judging)
         figures = {name: _told(found.get(name)) for name in COLUMNS}
         cited = {one.url for one in answer.citations}
         yield {

@@ -24,7 +24,7 @@ from benchmarks.datasets import DEFAULT_FOLDER, Dataset
 from benchmarks.ours import MeasuredApp, measured_app, take_in
 from benchmarks.run import Row
 from benchmarks.samples import find_sets
-from rag.evaluation.evidence import holds_all
+from rag.evaluation.evidence import has_all
 from rag.retrieval.answerable import UNDECIDED, held_by
 from rag.retrieval.ledger import Ledger, best_of
 from rag.types import Passage
@@ -67,7 +67,7 @@ def ask(app: MeasuredApp, library: str, first: Question, then: Question) -> Aske
 
 
 def _holds(row: Question, passages: Sequence[Passage]) -> float:
-    return holds_all([one["quote"] for one in row["evidence"]], [one.text for one in passages], _ROOM)
+    return has_all([one["quote"] for one in row["evidence"]], [one.text for one in passages], _ROOM)
 
 
 def rows_of(name: str, asked: Sequence[Asked]) -> Iterator[Row]:

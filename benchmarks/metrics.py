@@ -36,10 +36,10 @@ from benchmarks.peers.environment import METRICS, pinned, python
 from benchmarks.samples import find_sets, samples
 from rag.checking.verifier import Claim
 from rag.evaluation import evidence
-from rag.evaluation.cases import Answered, Case, Evidence, read_cases, write_cases
+from rag.evaluation.cases import Case, Evidence, RagasAnswer, read_cases, write_cases
 from rag.evaluation.evidence import squash
 from rag.evaluation.judge import Judgement, ModelJudge
-from rag.evaluation.metrics import Timed, Tools, scores
+from rag.evaluation.metrics import TimedAnswer, Tools, scores
 from rag.evaluation.support import factual_f1, passage_of, statements_of
 from rag.prompts.texts import PromptTexts
 from rag.retrieval.strategies import DEFAULT_STRATEGY
@@ -186,8 +186,8 @@ def ours(drawn: Drawn, table: Table) -> dict[str, float | None]:
     quote, asked = drawn.answer.passages[0].text, list(drawn.questions)
     said = Judgement(**points, quote=quote, questions=asked, noncommittal=drawn.noncommittal)
     tools = Tools(table.supports, _encode, ModelJudge(lambda *_: said, PromptTexts()))
-    found = scores(drawn.case, Timed(drawn.answer), tools)
-    bare = scores(replace(drawn.case, evidence=()), Timed(drawn.answer), tools)
+    found = scores(drawn.case, TimedAnswer(drawn.answer), tools)
+    bare = scores(replace(drawn.case, evidence=()), TimedAnswer(drawn.answer), tools)
     factual = factual_f1(statements_of(drawn.answer.text), drawn.case.reference, table.supports)
     return {**found, "context_recall": bare["context_recall"], "factual_f1": factual}
 
@@ -274,7 +274,7 @@ def measure(drawn: Sequence[Drawn], table: Table, ranked: Sequence[Ranked]) -> I
 
 def _write(folder: Path, drawn: Sequence[Drawn], ranked: Sequence[Ranked]) -> None:
     cases = [one.case for one in drawn]
-    answered = {one.case.id: Answered(one.answer.text, one.row["retrieved_contexts"]) for one in drawn}
+    answered = {one.case.id: RagasAnswer(one.answer.text, one.row["retrieved_contexts"]) for one in drawn}
     embedded = {text for one in drawn for text in (one.row["user_input"], one.answer.text, one.case.reference)}
     embedded |= {text for one in drawn for text in one.questions}
     run = [row for one in ranked for row in one.run]

@@ -30,7 +30,7 @@ from benchmarks.ours import MeasuredApp, measured_app, take_in
 from benchmarks.run import Row
 from benchmarks.samples import find_sets
 from rag.config import load_settings
-from rag.evaluation.evidence import coverings, holds_all
+from rag.evaluation.evidence import coverings, has_all
 from rag.models.chat import build_chat_model
 from rag.reasoning.chat import ChatReasoner
 from rag.reasoning.hops import in_turns
@@ -82,7 +82,7 @@ class Library:
 
 
 def _holds(row: Mapping[str, Any], passages: Sequence[Passage]) -> float:
-    return holds_all([one["quote"] for one in row["evidence"]], [passage.text for passage in passages], _ROOM)
+    return has_all([one["quote"] for one in row["evidence"]], [passage.text for passage in passages], _ROOM)
 
 
 def measure(

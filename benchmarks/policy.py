@@ -28,7 +28,7 @@ from benchmarks.datasets import DEFAULT_FOLDER, Dataset
 from benchmarks.intervals import told
 from benchmarks.ours import MeasuredApp, measured_app, take_in
 from benchmarks.samples import find_sets
-from rag.evaluation.evidence import holds_all
+from rag.evaluation.evidence import has_all
 from rag.reasoning.hops import READ, RulePlanner, in_turns
 from rag.retrieval.answerable import features_of, held_by
 from rag.types import Passage
@@ -71,7 +71,7 @@ class Roller:
             waiting = waiting or [one.text for one in self._planner.revise(question, asked, found)]
             read = in_turns(found)
             known = (searched.answerable, *self._known(question, asked, found, read, len(waiting)))
-            moments.append(Moment(known, holds_all(quotes, [one.text for one in read], _ROOM)))
+            moments.append(Moment(known, has_all(quotes, [one.text for one in read], _ROOM)))
         return moments
 
     def _known(

@@ -1,5 +1,5 @@
-"""Whether a change helped: sets of questions, runs over them, metrics, and what they can be trusted to say.
+"""Evaluation of changes: question sets, runs over them, metrics, and how certain their results are.
 
-`metrics` scores one answered question by `evidence`, words and `support`; `statistics` compares runs. `sets` keeps
-questions, `runs` asks them, `comparison` puts runs side by side, and `gate` says whether too much was lost.
+`metrics` scores one answered question by `evidence`, words and `support`; `statistics` compares runs. `sets` stores
+questions, `runs` asks them, `comparison` compares runs with each other, and `gate` checks limits on losses.
 """

@@ -1,4 +1,4 @@
-"""A question with what is known of its answer, and the forms in which sets of them come and go."""
+"""A question with its reference answer, and the file formats of question sets."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ Status = Literal["draft", "approved"]
 EvidenceState = Literal["", "moved", "lost"]
 Format = Literal["jsonl", "csv", "ragas"]
 
-_AT_ONCE: Final = 50  # rows that are read before others get on
-_SENTENCE: Final = 40.0  # Latin characters' worth: what is shorter names something, and states nothing
+_AT_ONCE: Final = 50  # rows read before other work gets a turn
+_MIN_SENTENCE: Final = 40.0  # Latin characters' worth: a shorter text is a name, not a statement
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """A quote from a page that bears the answer out, and how much it is worth beside others.
+    """A quote from a page that supports the answer, and its weight compared with others.
 
-    It is `moved` where its page says it in other words now, and `lost` where it does not say it any more.
+    It is `moved` if its page now says it in other words, and `lost` if the page no longer says it.
     """
 
     url: str
@@ -37,9 +37,9 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """`answers` are those that people gave, any of them right. `answerable` is whether the pages hold the answer, None
-    where nobody said. `history` is what was asked and answered before, oldest first; `without` are the addresses of
-    pages that are left aside while it is asked.
+    """A question; any of its `answers`, which people gave, is right. `answerable` is whether the pages have the answer,
+    None if nobody knows. `history` has the earlier questions and answers, oldest first; `without` has the addresses of
+    pages that are excluded while it is asked.
     """
 
     id: str
@@ -55,16 +55,16 @@ class Case:
 
     @property
     def quotes(self) -> list[str]:
-        return [one.quote for one in self.evidence]
+        return [item.quote for item in self.evidence]
 
     @property
     def reference(self) -> str:
-        """The answer as a text of its own, empty where it is but a name or a number."""
-        return next((one for one in self.answers if weigh(one) >= _SENTENCE), "")
+        """The first answer that is a sentence, "" if all are only a name or a number."""
+        return next((answer for answer in self.answers if weigh(answer) >= _MIN_SENTENCE), "")
 
 
 def version_of(cases: Iterable[Case]) -> str:
-    """What tells this wording of a set from every other."""
+    """Return a hash that identifies the wording of a set."""
     rows = sorted(json.dumps(row_of(case), sort_keys=True) for case in cases)
     return hashlib.sha256("\n".join(rows).encode()).hexdigest()[:12]
 
@@ -73,8 +73,8 @@ def version_of(cases: Iterable[Case]) -> str:
 
 
 def row_of(case: Case) -> dict[str, Any]:
-    """The case as JSON values: {"id", "question", "lang", "answers", "evidence": [{"url", "quote"}], "tags"} …"""
-    evidence = [{key: value for key, value in asdict(one).items() if value not in ("", 1.0)} for one in case.evidence]
+    """Return a case as JSON values: {"id", "question", "lang", "answers", "evidence": [{"url", "quote"}], "tags"} …"""
+    evidence = [{key: value for key, value in asdict(item).items() if value not in ("", 1.0)} for item in case.evidence]
     row = {
         "id": case.id,
         "question": case.question,
@@ -85,7 +85,7 @@ def row_of(case: Case) -> dict[str, Any]:
     }
     more = {
         "answerable": case.answerable,
-        "history": [{"question": asked, "answer": said} for asked, said in case.history] or None,
+        "history": [{"question": question, "answer": answer} for question, answer in case.history] or None,
         "without": list(case.without) or None,
         "status": None if case.status == "approved" else case.status,
     }
@@ -93,35 +93,35 @@ def row_of(case: Case) -> dict[str, Any]:
 
 
 def case_of(row: Mapping[str, Any], number: int = 1) -> Case:
-    """Raises KeyError, TypeError, ValueError or AttributeError for a row of another form."""
+    """Return the case of a row. Raises KeyError, TypeError, ValueError or AttributeError for another form."""
     question = str(row["question"]).strip()
     if not question:
         raise ValueError("an empty question")
-    evidence = tuple(map(_evidence, row.get("evidence") or ()))
+    evidence = tuple(map(_read_evidence, row.get("evidence") or ()))
     answerable = row.get("answerable")
     return Case(
         id=str(row.get("id") or number),
         question=question,
         language=str(row.get("lang") or question_language(question)),
-        answers=_texts(row.get("answers")),
+        answers=_read_texts(row.get("answers")),
         evidence=evidence,
-        tags=_texts(row.get("tags")),
+        tags=_read_texts(row.get("tags")),
         answerable=answerable if isinstance(answerable, bool) else True if evidence else None,
-        history=tuple((str(one["question"]), str(one.get("answer") or "")) for one in row.get("history") or ()),
-        without=_texts(row.get("without")),
+        history=tuple((str(turn["question"]), str(turn.get("answer") or "")) for turn in row.get("history") or ()),
+        without=_read_texts(row.get("without")),
         status="draft" if row.get("status") == "draft" else "approved",
     )
 
 
-def _evidence(row: Mapping[str, Any]) -> Evidence:
+def _read_evidence(row: Mapping[str, Any]) -> Evidence:
     states: dict[str, EvidenceState] = {"moved": "moved", "lost": "lost"}
     return Evidence(
         str(row.get("url", "")), str(row["quote"]), float(row.get("grade", 1)), states.get(row.get("state", ""), "")
     )
 
 
-def _texts(value: Any) -> tuple[str, ...]:
-    """The texts of a list; one text stands for itself."""
+def _read_texts(value: Any) -> tuple[str, ...]:
+    """Return the texts of a list; a single text is a list of one."""
     return (value,) if isinstance(value, str) and value else tuple(map(str, value or ()))
 
 
@@ -129,47 +129,47 @@ def _texts(value: Any) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
-    """What RAGAS's rows hold beside the case: an answer, and the texts it was written from."""
+class RagasAnswer:
+    """The part of RAGAS's rows that a case lacks: an answer, and the texts it was written from."""
 
     response: str = ""
     contexts: Sequence[str] = field(default=())
 
 
 def read_cases(text: str, name: str, most: int | None = None) -> list[Case]:
-    """The cases of a file: JSONL, or CSV with a head, each in the columns of `row_of` or RAGAS's.
+    """Read the cases of a file: JSONL, or CSV with a header, each in the columns of `row_of` or RAGAS's.
 
-    Raises IngestError: "set_row_broken" with the row that cannot be read, "set_row_twice" for one that stands there
-    twice, "set_full" where there are more than `most`. Takes its time, so that others get on.
+    Raises IngestError: "set_row_broken" with the row that can't be read, "set_row_twice" for an id that occurs
+    twice, "set_full" for more than `most` rows. Pauses so that other work gets a turn.
     """
-    found: dict[str, Case] = {}
+    cases: dict[str, Case] = {}
     number = 1
     try:
-        for number, row in enumerate(paced(_rows(text), _AT_ONCE), 1):
+        for number, row in enumerate(paced(_iter_rows(text), _AT_ONCE), 1):
             if most is not None and number > most:
                 raise IngestError("set_full", most=f"{most:,}")
-            given = json.loads(row) if isinstance(row, str) else row
-            case = case_of(_from_ragas(given) if "user_input" in given else given, number)
-            if case.id in found:
+            data = json.loads(row) if isinstance(row, str) else row
+            case = case_of(_from_ragas(data) if "user_input" in data else data, number)
+            if case.id in cases:
                 raise IngestError("set_row_twice", name=name, line=number, id=case.id)
-            found[case.id] = case
+            cases[case.id] = case
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError, csv.Error) as error:
         raise IngestError("set_row_broken", name=name, line=number) from error
-    return list(found.values())
+    return list(cases.values())
 
 
-def _rows(text: str) -> Iterator[str | dict[str, Any]]:
-    """Lines of JSON, or the rows of a table with its lists taken apart."""
+def _iter_rows(text: str) -> Iterator[str | dict[str, Any]]:
+    """Yield lines of JSON, or the rows of a table with its lists parsed."""
     text = text.lstrip("\ufeff")
     if text.lstrip()[:1] == "{":
         yield from (line for line in text.split("\n") if line.strip())
         return
     for row in csv.DictReader(io.StringIO(text)):
-        yield {key: _cell(key, live(value)) for key, value in row.items() if key and value not in (None, "")}
+        yield {key: _parse_cell(key, live(value)) for key, value in row.items() if key and value not in (None, "")}
 
 
-def _cell(column: str, value: str) -> Any:
-    """A cell of a table: lists are JSON, or their parts stand on lines of their own."""
+def _parse_cell(column: str, value: str) -> Any:
+    """Parse a cell of a table: lists are JSON, or have one part per line."""
     if column in ("answers", "evidence", "tags", "history", "without", "reference_contexts", "retrieved_contexts"):
         parts = json.loads(value) if value.lstrip()[:1] == "[" else value.split("\n")
         return [{"quote": part} if column == "evidence" and isinstance(part, str) else part for part in parts]
@@ -182,36 +182,36 @@ def _from_ragas(row: Mapping[str, Any]) -> dict[str, Any]:
     return {**row, "question": row["user_input"], "answers": answers, "evidence": quotes}
 
 
-def write_cases(cases: Sequence[Case], form: Format, answered: Mapping[str, Answered] | None = None) -> str:
-    """The cases as a file that `read_cases` reads; as RAGAS's rows with what was `answered`, by the case's id."""
+def write_cases(cases: Sequence[Case], form: Format, answers: Mapping[str, RagasAnswer] | None = None) -> str:
+    """Return the cases as a file that `read_cases` reads; RAGAS's rows get their answer by the case's id."""
     if form == "ragas":
-        return _lines(_as_ragas(case, (answered or {}).get(case.id, Answered())) for case in cases)
+        return _to_jsonl(_as_ragas(case, (answers or {}).get(case.id, RagasAnswer())) for case in cases)
     rows = [row_of(case) for case in cases]
     if form == "jsonl":
-        return _lines(rows)
+        return _to_jsonl(rows)
     out = io.StringIO()
     columns = list(dict.fromkeys(key for row in rows for key in row))
     table = csv.DictWriter(out, columns, lineterminator="\n")
     table.writeheader()
-    table.writerows({key: inert(_flat(value)) for key, value in row.items()} for row in rows)
+    table.writerows({key: inert(_flatten(value)) for key, value in row.items()} for row in rows)
     return out.getvalue()
 
 
-def _as_ragas(case: Case, answered: Answered) -> dict[str, Any]:
+def _as_ragas(case: Case, answer: RagasAnswer) -> dict[str, Any]:
     return {
         "id": case.id,
         "user_input": case.question,
-        "response": answered.response,
-        "retrieved_contexts": list(answered.contexts),
+        "response": answer.response,
+        "retrieved_contexts": list(answer.contexts),
         "reference": case.answers[0] if case.answers else "",
         "reference_contexts": case.quotes,
         "tags": list(case.tags),
     }
 
 
-def _flat(value: Any) -> str:
+def _flatten(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False) if isinstance(value, list | bool) else str(value)
 
 
-def _lines(rows: Iterable[Mapping[str, Any]]) -> str:
+def _to_jsonl(rows: Iterable[Mapping[str, Any]]) -> str:
     return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)

@@ -1,4 +1,4 @@
-"""Two to four runs of the same questions side by side: what differs, by how much, and how sure that is."""
+"""Comparison of two to four runs of the same questions: what differs, by how much, and how certain that is."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rag.evaluation.cases import Case
-from rag.evaluation.metrics import METRICS, Metric, Values, Which, columns_of
+from rag.evaluation.metrics import METRICS, Mask, Metric, Values, columns_of
 from rag.evaluation.statistics import (
     ALPHA,
     PAIRED_ROUNDS,
@@ -28,13 +28,13 @@ from rag.evaluation.statistics import (
 )
 
 Scores = Mapping[str, Values]
-"""What each question came to, by its id."""
+"""The values of each question, by its id."""
 MOST: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A metric of a run: over `n` of its `of` questions; the others could not be judged."""
+    """A metric of a run, over the `n` of its `of` questions that could be judged."""
 
     metric: Metric
     n: int
@@ -44,8 +44,8 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """How a metric differs from the first run's, over `of` questions; `p` is Holm's over all metrics that are compared
-    here. It is `paired` where both answered the same questions."""
+    """The difference of a metric from the first run, over `of` questions; `p` is adjusted (Holm) for all metrics
+    compared here. It is `paired` if both answered the same questions."""
 
     metric: Metric
     of: int
@@ -56,7 +56,7 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """One question's value in each of the runs, and by how much the last differs from the first."""
+    """The values of one question in the runs, and the difference of the last from the first."""
 
     case_id: str
     values: tuple[float | None, ...]
@@ -68,7 +68,7 @@ class Pair:
 
 
 def select(cases: Sequence[Case], languages: Sequence[str] = (), tags: Sequence[str] = ()) -> list[str]:
-    """The ids of the cases in one of the languages and with one of the tags; of all where none are given."""
+    """Return the ids of the cases in one of the languages and with one of the tags; an empty filter means any."""
     return [
         case.id
         for case in cases
@@ -77,102 +77,98 @@ def select(cases: Sequence[Case], languages: Sequence[str] = (), tags: Sequence[
 
 
 def figures(scores: Scores, ids: Sequence[str] | None = None) -> list[Figure]:
-    """Every metric that could be judged, with its interval."""
-    rows = [scores[one] for one in (scores if ids is None else ids) if one in scores]
+    """Return every metric that could be judged, with its interval."""
+    rows = [scores[case_id] for case_id in (scores if ids is None else ids) if case_id in scores]
     columns, weights = columns_of(rows), draws(range(len(rows)))
-    judged = ((metric, metric.judged(columns)) for metric in METRICS.values())
-    found = [
-        Figure(metric, int(which.sum()), len(rows), estimate(metric.of(weights, columns, which)))
-        for metric, which in judged
-        if which.any()
+    masks = ((metric, metric.mask(columns)) for metric in METRICS.values())
+    result = [
+        Figure(metric, int(mask.sum()), len(rows), estimate(metric.of(weights, columns, mask)))
+        for metric, mask in masks
+        if mask.any()
     ]
-    return [one for one in found if not isnan(one.value.value)]
+    return [figure for figure in result if not isnan(figure.value.value)]
 
 
 def compare(
     runs: Sequence[Scores], ids: Sequence[str] | None = None, names: Sequence[str] = ()
 ) -> list[list[Compared]]:
-    """Each further run beside the first: the metrics (by default all) that both could be judged by."""
-    first, *others = runs
-    found = [_differences(first, other, ids, names) for other in others]
-    tested = {
-        (place, name): one.p
-        for place, each in enumerate(found)
-        for name, one in each.items()
-        if one.metric.better and one.difference.verdict != "too_few"
+    """Compare each further run with the first, by the metrics (default: all) that both could be judged by."""
+    first, *rest = runs
+    results = [_differences(first, run, ids, names) for run in rest]
+    p_values = {
+        (i, name): entry.p
+        for i, row in enumerate(results)
+        for name, entry in row.items()
+        if entry.metric.better and entry.difference.verdict != "too_few"
     }
-    adjusted = holm(tested)
-    return [
-        [_adjust(one, adjusted.get((place, name))) for name, one in each.items()] for place, each in enumerate(found)
-    ]
+    adjusted = holm(p_values)
+    return [[_adjust(entry, adjusted.get((i, name))) for name, entry in row.items()] for i, row in enumerate(results)]
 
 
-def _adjust(one: Compared, p: float | None) -> Compared:
-    """What only was a difference by itself is none beside so many others, and takes more questions to show."""
+def _adjust(compared: Compared, p: float | None) -> Compared:
+    """Drop a difference that was significant only without the other metrics; it takes more questions to show."""
     if p is None or p <= ALPHA:
-        return one if p is None else replace(one, p=p)
-    alone = one.difference
-    needed = pairs_needed(alone.n, alone.by.value, alone.error, ALPHA * alone.p / p)
-    return replace(one, p=p, difference=replace(alone, verdict="no_difference_shown", needed=needed))
+        return compared if p is None else replace(compared, p=p)
+    difference = compared.difference
+    needed = pairs_needed(difference.n, difference.by.value, difference.error, ALPHA * difference.p / p)
+    return replace(compared, p=p, difference=replace(difference, verdict="no_difference_shown", needed=needed))
 
 
 class _Sides:
-    """The values of two runs: of the questions that both have, or, where they have none in common, two samples."""
+    """The values of two runs: of the questions that both have, or, if they have none in common, two samples."""
 
     def __init__(self, before: Scores, after: Scores, ids: Sequence[str] | None) -> None:
-        own = [[one for one in (side if ids is None else ids) if one in side] for side in (before, after)]
-        both = [one for one in own[0] if one in after]
-        self.paired = bool(both)
-        self.columns = [columns_of([side[one] for one in both or own[at]]) for at, side in enumerate((before, after))]
+        sides = [[key for key in (side if ids is None else ids) if key in side] for side in (before, after)]
+        common = [key for key in sides[0] if key in after]
+        self.paired = bool(common)
+        self.columns = [columns_of([side[key] for key in common or sides[i]]) for i, side in enumerate((before, after))]
 
-    def judged(self, metric: Metric) -> list[Which]:
-        """Which questions of each side count."""
-        found = [metric.judged(columns) for columns in self.columns]
-        return [found[0] & found[1]] * 2 if self.paired else found
+    def masks(self, metric: Metric) -> list[Mask]:
+        """Return masks of the questions of each side that count."""
+        masks = [metric.mask(columns) for columns in self.columns]
+        return [masks[0] & masks[1]] * 2 if self.paired else masks
 
     def samples(self, metrics: Sequence[Metric]) -> list[NDArray[np.float64]]:
-        """Each metric of each side, and of its samples, (metrics, 1 + rounds): the same ones of the same questions."""
-        return [self._sampled(at, metrics) for at in range(len(self.columns))]
+        """Return each metric of each side and its samples, (metrics, 1 + rounds); the same for the same questions."""
+        return [self._resample(index, metrics) for index in range(len(self.columns))]
 
-    def _sampled(self, at: int, metrics: Sequence[Metric]) -> NDArray[np.float64]:
-        columns = self.columns[at]
-        judged = [self.judged(metric)[at] for metric in metrics]
+    def _resample(self, index: int, metrics: Sequence[Metric]) -> NDArray[np.float64]:
+        columns = self.columns[index]
+        masks = [self.masks(metric)[index] for metric in metrics]
 
-        def drawn(weights: Weights) -> NDArray[np.float64]:
-            return np.array(
-                [metric.of(weights, columns, which) for metric, which in zip(metrics, judged, strict=True)]
-            ).T
+        def compute(weights: Weights) -> NDArray[np.float64]:
+            return np.array([metric.of(weights, columns, mask) for metric, mask in zip(metrics, masks, strict=True)]).T
 
         units = len(next(iter(columns.values())))
-        return resample(drawn, units, PAIRED_ROUNDS, 0 if self.paired else at).T
+        return resample(compute, units, PAIRED_ROUNDS, 0 if self.paired else index).T
 
-    def exact(self, metric: Metric) -> float | None:
-        """What is right or wrong of the same questions is told by the exact test."""
+    def exact_p(self, metric: Metric) -> float | None:
+        """Return the p-value of the exact test for right and wrong answers to the same questions, else None."""
         if not (metric.binary and self.paired):
             return None
-        pairs = zip(self.columns, self.judged(metric), strict=True)
-        return mcnemar(*(columns[metric.name][which] for columns, which in pairs))
+        pairs = zip(self.columns, self.masks(metric), strict=True)
+        return mcnemar(*(columns[metric.name][mask] for columns, mask in pairs))
 
 
 def _differences(before: Scores, after: Scores, ids: Sequence[str] | None, names: Sequence[str]) -> dict[str, Compared]:
-    """By metric, p-values as they are."""
+    """Return the differences by metric, with unadjusted p-values."""
     sides = _Sides(before, after, ids)
-    judged = {METRICS[name]: sides.judged(METRICS[name]) for name in names or METRICS}
-    judged = {metric: both for metric, both in judged.items() if both[0].any() and both[1].any()}
-    found = {}
-    for metric, *samples in zip(judged, *sides.samples(list(judged)), strict=True) if judged else ():
-        n, of = min(int(one.sum()) for one in judged[metric]), len(judged[metric][0])
-        higher, exact = metric.better != "lower", sides.exact(metric)
-        difference = paired_difference(n, samples[0], samples[1], higher=higher, p=exact)
+    masks = {METRICS[name]: sides.masks(METRICS[name]) for name in names or METRICS}
+    masks = {metric: both for metric, both in masks.items() if both[0].any() and both[1].any()}
+    differences = {}
+    for metric, *samples in zip(masks, *sides.samples(list(masks)), strict=True) if masks else ():
+        n, of = min(int(mask.sum()) for mask in masks[metric]), len(masks[metric][0])
+        higher, p = metric.better != "lower", sides.exact_p(metric)
+        difference = paired_difference(n, samples[0], samples[1], higher=higher, p=p)
         if not isnan(difference.by.value):
-            found[metric.name] = Compared(metric, of, difference, difference.p, sides.paired)
-    return found
+            differences[metric.name] = Compared(metric, of, difference, difference.p, sides.paired)
+    return differences
 
 
 def by_difference(runs: Sequence[Scores], metric: str, ids: Sequence[str] | None = None) -> list[Pair]:
-    """The questions that any of the runs could be judged by, those that differ most from first to last run first."""
-    wanted = list(dict.fromkeys(one for run in runs for one in run)) if ids is None else ids
+    """Return the questions that any run could be judged by, largest change from first to last run first."""
+    case_ids = list(dict.fromkeys(case_id for run in runs for case_id in run)) if ids is None else ids
     (column,) = METRICS[metric].needs[-1:]
-    pairs = [Pair(one, tuple(run.get(one, {}).get(column) for run in runs)) for one in wanted]
-    known = [pair for pair in pairs if any(value is not None for value in pair.values)]
-    return sorted(known, key=lambda pair: -abs(pair.by))
+    pairs = [Pair(case_id, tuple(run.get(case_id, {}).get(column) for run in runs)) for case_id in case_ids]
+    rows = [pair for pair in pairs if any(value is not None for value in pair.values)]
+    return sorted(rows, key=lambda pair: -abs(pair.by))

@@ -1,4 +1,4 @@
-"""Evaluation as the screens and the command line know it: sets, runs, and what comes of them."""
+"""Evaluation as the screens and the command line use it: sets, runs, and their results."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any, Final, Literal, get_args
 from rag.conversations.feedback import Feedback
 from rag.errors import RagError
 from rag.evaluation import comparison
-from rag.evaluation.cases import Answered, Case, Format, write_cases
+from rag.evaluation.cases import Case, Format, RagasAnswer, write_cases
 from rag.evaluation.comparison import Compared, Figure, Pair
 from rag.evaluation.judge import ENOUGH, Agreement, Label, agreement, labels_of
 from rag.evaluation.metrics import BY_JUDGE, METRICS, Timed, Tools, scores
@@ -22,7 +22,7 @@ from rag.evaluation.runs import App, EvaluationRuns, RowView
 from rag.evaluation.sets import Sets
 from rag.evaluation.settings import Setting
 from rag.evaluation.support import passage_of
-from rag.evaluation.testset import Written, of_feedback, of_pages, of_written, opening
+from rag.evaluation.testset import Written, case_from_reply, cases_from_feedback, draft_cases, page_part
 from rag.prompts import requests
 from rag.runs.serialization import from_json
 from rag.store.sql.conversation_table import ConversationTable
@@ -32,11 +32,11 @@ from rag.web.url_key import url_hash
 
 log = logging.getLogger(__name__)
 
-Which = Literal["off", "sample", "all"]
+Sampling = Literal["off", "sample", "all"]
 MAIN: Final = ("recall@4000", "contains", "citation_precision", "refusal_right", "failed", "seconds")
-_ONE_IN: Final = 10
+_SAMPLE_EVERY: Final = 10
 _BINS: Final = 10
-_PAGES: Final = 200  # that are read to make a set
+_PAGES: Final = 200  # read to make a set
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Bin:
-    """Questions whose `answerable` lay between two values, and the share of them that the pages do answer."""
+    """Questions whose `answerable` is between two values, and the share of them that the pages do answer."""
 
     low: float
     high: float
@@ -58,14 +58,14 @@ class Bin:
 
 
 class Evaluation:
-    """Sets, runs and labels of those who share an app without sign-in; `of` is one person's, for sets are made of what
-    they asked and thought.
+    """Sets, runs and labels of those who share an app without sign-in; `of` gives those of one person, since sets are
+    made from what they asked and rated.
 
-    Safe to share between threads. `sets` keeps questions, `runs` asks them; `ids` confine to some questions.
+    Safe to share between threads. `sets` stores questions, `runs` asks them; `ids` limit results to some questions.
     """
 
-    def __init__(self, database: Database, app: App, feedback: Feedback, shown: Which = "off") -> None:
-        """`shown` says which answers are scored after they were shown."""
+    def __init__(self, database: Database, app: App, feedback: Feedback, shown: Sampling = "off") -> None:
+        """Create the service; `shown` selects which answers are scored after they were displayed."""
         self._owner: str | None = ""
         self._database = database
         self.sets = Sets(database)
@@ -77,13 +77,13 @@ class Evaluation:
         self._feedback = feedback
 
     def of(self, owner: str | None) -> Evaluation:
-        """The same for one person; None is everybody's, for the operator's command line."""
-        theirs = copy(self)
-        theirs._owner, theirs.sets, theirs.runs = owner, Sets(self._database, owner), self.runs.of(owner)
-        return theirs
+        """Return the same for one person; None means everybody, for the operator's command line."""
+        scoped = copy(self)
+        scoped._owner, scoped.sets, scoped.runs = owner, Sets(self._database, owner), self.runs.of(owner)
+        return scoped
 
     def start(self) -> None:
-        """Go on with what an earlier process left unfinished."""
+        """Resume what an earlier process left unfinished."""
         self.runs.begin()
 
     def close(self) -> None:
@@ -93,50 +93,50 @@ class Evaluation:
     # Sets
 
     def gather_feedback(self, library: str, set_id: str) -> int:
-        """Take what the owner of a set thought of answers into it; returns how many came in.
+        """Add cases made from the feedback of a set's owner; return their number.
 
-        What was neither corrected nor confirmed is a draft: it has no answer to be held against.
+        Feedback that neither corrects nor confirms becomes a draft: it has no answer to compare with.
         """
-        owner, known = self.sets.set_of(set_id).owner, self.sets.ids(set_id)
+        owner, existing = self.sets.set_of(set_id).owner, self.sets.ids(set_id)
         rows = self._feedback.questions(library, self._app.page, owner)
-        found = [case for case in of_feedback(rows) if case.id not in known]
-        self.sets.put(set_id, found)
-        return len(found)
+        cases = [case for case in cases_from_feedback(rows) if case.id not in existing]
+        self.sets.put(set_id, cases)
+        return len(cases)
 
     def make(self, set_id: str, most: int = 50) -> int:
-        """Add drafts made of the library's pages without a model; returns how many."""
-        pages, known = list(self._pages(set_id)), self.sets.ids(set_id)
-        found = [case for case in of_pages(pages, most + len(known)) if case.id not in known][:most]
-        self.sets.put(set_id, found)
-        return len(found)
+        """Add drafts made from the library's pages without a model; return their number."""
+        pages, existing = list(self._pages(set_id)), self.sets.ids(set_id)
+        cases = [case for case in draft_cases(pages, most + len(existing)) if case.id not in existing][:most]
+        self.sets.put(set_id, cases)
+        return len(cases)
 
     def write(self, set_id: str, most: int = 50, *, chat: Any = None, person: str = "") -> Iterator[Case]:
-        """Add drafts that the chat model writes, each as it comes: it may be asked three times as often as `most`.
+        """Add drafts that the chat model writes, and yield each at once; it is asked at most three times `most`.
 
         Raises RagError: "evaluation_needs_model", "evaluation_share_spent"; ModelError.
         """
         pages = list(self._pages(set_id))
-        fill, made = self._app.fill(chat, person), 0
+        fill, count = self._app.fill(chat, person), 0
         for number, page in enumerate(islice(cycle(pages), 3 * most)):
-            prompt = requests.page_question(self._app.texts, passage_of(opening(page, number), page.title))
-            written = fill(Written, prompt)
-            if isinstance(written, Written) and (case := of_written(written, page)):
+            prompt = requests.page_question(self._app.texts, passage_of(page_part(page, number), page.title))
+            reply = fill(Written, prompt)
+            if isinstance(reply, Written) and (case := case_from_reply(reply, page)):
                 self.sets.put(set_id, [case])
                 yield case
-                made += 1
-            if made == most:
+                count += 1
+            if count == most:
                 return
 
     def _pages(self, set_id: str) -> Iterator[Page]:
-        """Pages with their texts, at most as many as are read for a set, spread over the library."""
+        """Return up to _PAGES pages with their texts, spread over the library."""
         library = self.sets.set_of(set_id).library
-        known = self._app.pages(library)
-        step = max(1, len(known) // _PAGES)
-        found = (self._app.page(library, page.url_hash) for page in known[::step][:_PAGES])
-        return (page for page in found if page is not None)
+        pages = self._app.pages(library)
+        step = max(1, len(pages) // _PAGES)
+        loaded = (self._app.page(library, page.url_hash) for page in pages[::step][:_PAGES])
+        return (page for page in loaded if page is not None)
 
     def anchor(self, set_id: str) -> int:
-        """`Sets.anchor` over the set's library."""
+        """Apply `Sets.anchor` to the pages of the set's library."""
         library = self.sets.set_of(set_id).library
 
         @lru_cache(_PAGES)
@@ -151,23 +151,23 @@ class Evaluation:
     def evaluate(
         self, set_id: str, settings: Sequence[Setting], *, person: str = "", chat: Any = None, judge: bool = False
     ) -> str:
-        """Begin a run over the approved cases of a set, its evidence looked for anew; returns its id.
+        """Start a run over the approved cases of a set, after anchoring its evidence again; return its id.
 
         `person` and `chat` are those of `EvaluationRuns.create`.
         """
         self.anchor(set_id)
-        kept, cases = self.sets.set_of(set_id), self.sets.cases(set_id, approved=True)
-        how: dict[str, Any] = {"name": kept.name, "set_id": set_id, "person": person, "chat": chat, "judge": judge}
-        run_id = self.runs.create(kept.library, cases, settings, **how)
+        view, cases = self.sets.set_of(set_id), self.sets.cases(set_id, approved=True)
+        options: dict[str, Any] = {"name": view.name, "set_id": set_id, "person": person, "chat": chat, "judge": judge}
+        run_id = self.runs.create(view.library, cases, settings, **options)
         self.runs.begin()
         return run_id
 
     def side_by_side(
         self, library: str, case: Case, settings: Sequence[Setting], *, person: str = "", chat: Any = None
     ) -> list[RowView]:
-        """One question under each of the settings, here and now; kept as a run of its own.
+        """Ask one question under each of the settings in this thread, and store that as a run.
 
-        Raises RagError where it came to a stop.
+        Raises RagError if it stopped.
         """
         run_id = self.runs.create(library, [case], settings, name=case.question, person=person, chat=chat)
         rows: list[RowView] = []
@@ -177,119 +177,119 @@ class Evaluation:
         return rows
 
     def export(self, run_id: str, setting: str, form: Format = "ragas") -> str:
-        """The questions of a run with what was answered, as a file."""
+        """Return the questions of a run with their answers, as a file."""
         rows = self.runs.rows(run_id, setting)
-        answered = {row.case_id: Answered(row.answer.text, [one.text for one in row.answer.passages]) for row in rows}
-        return write_cases(self.runs.cases(run_id), form, answered)
+        answers = {row.case_id: RagasAnswer(row.answer.text, [p.text for p in row.answer.passages]) for row in rows}
+        return write_cases(self.runs.cases(run_id), form, answers)
 
-    # What comes of them
+    # Results
 
     def withheld(self, sides: Sequence[Side]) -> frozenset[str]:
-        """The metrics that stay out of figures: a chat model judged them, and labels have not shown that it agrees with
-        people."""
-        judged = [run.library for side in sides if (run := self.runs.run(side.run_id)).judge]
-        shown = self.agreement(judged[0]).get("model") if judged else None
-        return BY_JUDGE if judged and not (shown and shown.enough) else frozenset()
+        """Return the metrics to omit from figures: a chat model judged them, and labels have not shown that it agrees
+        with people."""
+        libraries = [run.library for side in sides if (run := self.runs.run(side.run_id)).judge]
+        model = self.agreement(libraries[0]).get("model") if libraries else None
+        return BY_JUDGE if libraries and not (model and model.enough) else frozenset()
 
     def figures(self, side: Side, ids: Sequence[str] | None = None) -> list[Figure]:
-        """Every metric of a run that could be judged, with its 95 % interval; without what is withheld."""
-        withheld = self.withheld([side])
-        return [one for one in comparison.figures(self._scores(side), ids) if one.metric.name not in withheld]
+        """Return every metric of a run that could be judged, with its 95 % interval; omits withheld ones."""
+        omitted = self.withheld([side])
+        return [figure for figure in comparison.figures(self._scores(side), ids) if figure.metric.name not in omitted]
 
     def main_figures(self, run_id: str) -> dict[str, dict[str, float]]:
-        """The means of `MAIN` by setting, of what could be judged and is not withheld."""
-        withheld = self.withheld([Side(run_id)])
-        return self.runs.means(run_id, [name for name in MAIN if name not in withheld])
+        """Return the means of `MAIN` by setting, of what could be judged and is not withheld."""
+        omitted = self.withheld([Side(run_id)])
+        return self.runs.means(run_id, [name for name in MAIN if name not in omitted])
 
     def compare(
         self, sides: Sequence[Side], ids: Sequence[str] | None = None, names: Sequence[str] = ()
     ) -> list[list[Compared]]:
-        """Each further of two to four sides beside the first, without what is withheld. Raises
+        """Compare each further of two to four sides with the first, without withheld metrics. Raises
         RagError("compare_sides")."""
         if not 2 <= len(sides) <= comparison.MOST:
             raise RagError("compare_sides", most=comparison.MOST)
-        withheld = self.withheld(sides)
-        names = [name for name in names or METRICS if name not in withheld]
+        omitted = self.withheld(sides)
+        names = [name for name in names or METRICS if name not in omitted]
         return comparison.compare(list(map(self._scores, sides)), ids, names)
 
     def by_difference(self, sides: Sequence[Side], metric: str, ids: Sequence[str] | None = None) -> list[Pair]:
-        """The questions by how much the last side differs from the first."""
+        """Return the questions, largest change from the first to the last side first."""
         return comparison.by_difference(list(map(self._scores, sides)), metric, ids)
 
     def calibration(self, side: Side) -> list[Bin]:
-        """How often the pages do answer, by how likely the search held it that they do."""
+        """Return how often the pages do answer, by the probability that the search gave."""
         rows = [row for row in self._scores(side).values() if row.get("unanswerable") is not None]
         pairs = [(float(row["answerable"] or 0), 1 - float(row["unanswerable"] or 0)) for row in rows]
         bins = []
-        for at in range(_BINS):
-            own = [held for likely, held in pairs if min(_BINS - 1, int(likely * _BINS)) == at]
-            if own:
-                bins.append(Bin(at / _BINS, (at + 1) / _BINS, len(own), sum(own) / len(own)))
+        for index in range(_BINS):
+            answered = [truth for probability, truth in pairs if min(_BINS - 1, int(probability * _BINS)) == index]
+            if answered:
+                bins.append(Bin(index / _BINS, (index + 1) / _BINS, len(answered), sum(answered) / len(answered)))
         return bins
 
-    # Answers that people were shown
+    # Displayed answers
 
     def score_shown(self, library: str, turn_id: str, answer: Answer) -> None:
-        """Score an answer in the background, where the settings say so."""
+        """Score an answer in the background, if the settings say so."""
         self._shown.score(turn_id, answer, lambda: self._app.tools(library, None, False))
 
     def over_time(self, library: str) -> list[tuple[str, dict[str, float]]]:
-        """When answers that were scored were asked for (ISO 8601), and their scores, oldest first."""
+        """Return when the scored answers were asked for (ISO 8601), and their scores, oldest first."""
         return self._turns.scored(library, self._owner)
 
     # The judge
 
     def queue(self, side: Side, most: int = ENOUGH) -> int:
-        """Put statements of a run's answers before people, those that a model judged first; returns how many wait."""
+        """Queue statements of a run's answers for labelling, model-judged ones first; return how many wait."""
         run = self.runs.run(side.run_id)
         questions = {case.id: case.question for case in self.runs.cases(run.id)}
-        found = labels_of(self.runs.rows(run.id, side.setting or run.settings[0].name), questions)
-        chosen = sorted(found, key=lambda one: (one.by == "rules", one.id))[:most]
-        items = [(one.id, one.judged, {**asdict(one), "label": ""}) for one in chosen]
+        candidates = labels_of(self.runs.rows(run.id, side.setting or run.settings[0].name), questions)
+        batch = sorted(candidates, key=lambda label: (label.by == "rules", label.id))[:most]
+        items = [(label.id, label.judged, {**asdict(label), "label": ""}) for label in batch]
         self._labels.add(run.library, self._owner or "", items)
         return len(self.labels(run.library))
 
     def labels(self, library: str, *, labelled: bool = False) -> list[Label]:
-        """What waits for a person's verdict, or has it."""
+        """Return the statements that wait for a person's verdict, or that have one."""
         return [from_json(Label, row) for row in self._labels.items(library, labelled=labelled, owner=self._owner)]
 
     def label(self, label_id: str, verdict: Verdict | Literal[""]) -> None:
-        """Note a person's verdict; "" takes it back."""
+        """Store a person's verdict; "" removes it."""
         self._labels.label(label_id, verdict, self._owner)
 
     def agreement(self, library: str) -> dict[CheckedBy, Agreement]:
-        """How well each of those that judged agrees with people, where people labelled any of it."""
+        """Return how well each judge agrees with people, if people labelled any of its verdicts."""
         labels = self.labels(library, labelled=True)
-        found = {by: agreement([one for one in labels if one.by == by]) for by in get_args(CheckedBy)}
-        return {by: one for by, one in found.items() if one}
+        results = {by: agreement([label for label in labels if label.by == by]) for by in get_args(CheckedBy)}
+        return {by: result for by, result in results.items() if result}
 
     def _scores(self, side: Side) -> comparison.Scores:
         return self.runs.scores(side.run_id, side.setting)
 
 
 class ShownAnswers:
-    """Scores answers one after another, in a thread of its own, and keeps the scores with their turns."""
+    """Scores answers one after another in a background thread, and stores the scores with their turns."""
 
-    def __init__(self, table: ConversationTable, which: Which) -> None:
+    def __init__(self, table: ConversationTable, sampling: Sampling) -> None:
         self._table = table
-        self._which = which
+        self._which = sampling
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="scores")
 
     def score(self, turn_id: str, answer: Answer, tools: Callable[[], Tools]) -> None:
-        """Returns at once; of a `sample` one answer in ten is scored, by the turn's id."""
-        if self._which == "all" or (self._which == "sample" and int(turn_id, 16) % _ONE_IN == 0):
+        """Queue an answer for scoring; of a `sample` one answer in ten is scored, by the turn's id."""
+        if self._which == "all" or (self._which == "sample" and int(turn_id, 16) % _SAMPLE_EVERY == 0):
             self._thread.submit(self._score, turn_id, answer, tools)
 
     def close(self) -> None:
-        """Leave what waits unscored."""
+        """Stop, and leave waiting answers unscored."""
         self._thread.shutdown(cancel_futures=True)
 
     def _score(self, turn_id: str, answer: Answer, tools: Callable[[], Tools]) -> None:
         try:
-            found = scores(Case(turn_id, answer.question), Timed(answer), tools())
-            named = {name: value for name, value in found.items() if name in METRICS and value is not None}
-            self._table.add_extra(turn_id, {"scores": named})
+            values = scores(Case(turn_id, answer.question), Timed(answer), tools())
+            metrics = {name: value for name, value in values.items() if name in METRICS and value is not None}
+            self._table.add_extra(turn_id, {"scores": metrics})
         except RagError as error:
             log.warning("an answer could not be scored: %s", error)
-        except Exception:  # the thread's edge: the answer was shown, and is sound
+        except Exception:  # nothing may escape the thread: the answer was displayed, and is sound
             log.exception("an answer could not be scored")

@@ -1,4 +1,4 @@
-"""A gate: what may be lost against a baseline, metric by metric, and whether more was lost for certain."""
+"""A gate: the loss of each metric that is allowed against a baseline, and whether more was lost for certain."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class Limit:
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
-    """A metric against its limit; `loss` is positive where it got worse."""
+class LimitCheck:
+    """A metric compared with its limit; `loss` is positive if it got worse."""
 
     limit: Limit
     compared: Compared
@@ -31,41 +31,41 @@ class Checked:
 
     @property
     def passes(self) -> bool:
-        """Whether the loss may lie within the margin: its lower 95 % bound does not exceed it."""
+        """True if the loss may be within the margin: its lower 95 % bound does not exceed it."""
         return self.loss.low <= self.limit.margin
 
 
 def read_limits(text: str) -> list[Limit]:
-    """`recall@4000:-0.01,faithfulness:0,calls:+0`: a metric and the change that is allowed, in its bad direction.
+    """Parse `recall@4000:-0.01,faithfulness:0,calls:+0`: metrics with the change that is allowed, in the bad direction.
 
-    Raises ConfigError for a metric that is none or has no better side, and for a change in the good direction.
+    Raises ConfigError for an unknown metric or one without a better side, and for a change in the good direction.
     """
-    return [_limit(part.strip()) for part in text.split(",") if part.strip()]
+    return [_parse_limit(part.strip()) for part in text.split(",") if part.strip()]
 
 
-def _limit(part: str) -> Limit:
-    name, _, given = part.rpartition(":")
+def _parse_limit(part: str) -> Limit:
+    name, _, value = part.rpartition(":")
     metric = METRICS.get(name)
     if metric is None or not metric.better:
-        known = ", ".join(one.name for one in METRICS.values() if one.better)
-        raise ConfigError("gate_metric", name=name or part, known=known)
+        names = ", ".join(metric_row.name for metric_row in METRICS.values() if metric_row.better)
+        raise ConfigError("gate_metric", name=name or part, known=names)
     try:
-        change = float(given)
+        change = float(value)
     except ValueError as error:
-        raise ConfigError("gate_margin", name=name, value=given) from error
+        raise ConfigError("gate_margin", name=name, value=value) from error
     margin = change if metric.better == "lower" else -change
     if margin < 0 or not isfinite(margin):
-        raise ConfigError("gate_margin", name=name, value=given)
+        raise ConfigError("gate_margin", name=name, value=value)
     return Limit(name, margin)
 
 
-def check(limits: Sequence[Limit], baseline: Scores, run: Scores) -> list[Checked]:
-    """Hold a run against its baseline. Raises ConfigError where a metric could not be judged on both sides."""
-    (found,) = compare([baseline, run], names=[limit.metric for limit in limits])
-    known = {one.metric.name: one for one in found}
-    if missing := [limit.metric for limit in limits if limit.metric not in known]:
+def check(limits: Sequence[Limit], baseline: Scores, run: Scores) -> list[LimitCheck]:
+    """Compare a run with its baseline. Raises ConfigError if a metric could not be judged on both sides."""
+    (differences,) = compare([baseline, run], names=[limit.metric for limit in limits])
+    by_name = {difference.metric.name: difference for difference in differences}
+    if missing := [limit.metric for limit in limits if limit.metric not in by_name]:
         raise ConfigError("gate_unjudged", name=", ".join(missing))
-    return [Checked(limit, known[limit.metric], _loss(known[limit.metric])) for limit in limits]
+    return [LimitCheck(limit, by_name[limit.metric], _loss(by_name[limit.metric])) for limit in limits]
 
 
 def _loss(compared: Compared) -> Estimate:
@@ -73,15 +73,15 @@ def _loss(compared: Compared) -> Estimate:
     return by if compared.metric.better == "lower" else Estimate(-by.value, -by.high, -by.low)
 
 
-def as_junit(name: str, found: Sequence[Checked]) -> str:
-    """A suite of tests, one for each metric, as CI systems read it."""
-    failures = sum(not one.passes for one in found)
-    suite = Xml.Element("testsuite", name=name, tests=str(len(found)), failures=str(failures))
-    for one in found:
-        test = Xml.SubElement(suite, "testcase", classname=name, name=one.limit.metric)
-        told = f"loss {one.loss}, at most {one.limit.margin:g} allowed, {one.compared.difference.n} questions"
-        if one.passes:
-            Xml.SubElement(test, "system-out").text = told
+def as_junit(name: str, checks: Sequence[LimitCheck]) -> str:
+    """Return a suite of tests, one for each metric, in the format of CI systems."""
+    failures = sum(not item.passes for item in checks)
+    suite = Xml.Element("testsuite", name=name, tests=str(len(checks)), failures=str(failures))
+    for item in checks:
+        test = Xml.SubElement(suite, "testcase", classname=name, name=item.limit.metric)
+        message = f"loss {item.loss}, at most {item.limit.margin:g} allowed, {item.compared.difference.n} questions"
+        if item.passes:
+            Xml.SubElement(test, "system-out").text = message
         else:
-            Xml.SubElement(test, "failure", message=told)
+            Xml.SubElement(test, "failure", message=message)
     return f"<?xml version='1.0' encoding='utf-8'?>\n{Xml.tostring(suite, encoding='unicode')}\n"

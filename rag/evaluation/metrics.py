@@ -1,7 +1,7 @@
-"""The metrics: what each answered question is worth, and what a run is worth by its questions.
+"""Metrics: the values of each answered question, and the figures of a run made from them.
 
-A question's values are plain numbers by name, None for what could not be judged: there was no evidence, or no
-statement, or nothing that could judge. Such questions are left out of a figure, and counted.
+A question's values are plain numbers by name, None for what could not be judged: there was no evidence, no
+statement, or no judge for it. Such questions are excluded from a figure, and counted.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from rag.evaluation.cases import Case
 from rag.evaluation.statistics import Figures, Weights
 from rag.evaluation.support import (
     Supports,
-    against,
     by_rules,
+    check_all,
     citations,
     correctness,
     factual_f1,
     faithfulness,
     noise_sensitivity,
-    said_in,
     share_supported,
+    split_answer,
     statements_of,
 )
 from rag.text import is_chinese, unmarked
@@ -45,7 +45,7 @@ _TOKEN: Final = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]|[^\\W_\u34
 
 
 def tokens(text: str, chinese: bool) -> list[str]:
-    """What two answers are compared by: no case, no punctuation, and in English no articles."""
+    """Return the tokens by which two answers are compared: no case, no punctuation, and in English no articles."""
     folded = unicodedata.normalize("NFKC", text).lower()
     if chinese:
         return _TOKEN.findall(folded)
@@ -54,64 +54,63 @@ def tokens(text: str, chinese: bool) -> list[str]:
 
 
 def exact_match(answer: str, golds: Sequence[str], chinese: bool) -> float:
-    """EM: 1 where the answer is one of the golds."""
-    said = _joined(answer, chinese)
-    return float(any(_joined(gold, chinese) == said for gold in golds))
+    """Return EM: 1 if the answer is one of the golds."""
+    text = _normalize(answer, chinese)
+    return float(any(_normalize(gold, chinese) == text for gold in golds))
 
 
 def token_f1(answer: str, golds: Sequence[str], chinese: bool) -> float:
-    """The best 2PR / (P + R) over the golds."""
-    said = tokens(answer, chinese)
-    return max((_f1(said, tokens(gold, chinese), chinese) for gold in golds), default=0.0)
+    """Return the best 2PR / (P + R) over the golds."""
+    candidate = tokens(answer, chinese)
+    return max((_f1(candidate, tokens(gold, chinese), chinese) for gold in golds), default=0.0)
 
 
 def contains(answer: str, golds: Sequence[str], chinese: bool) -> float:
-    """1 where one of the golds stands in the answer, in whole words and with the same values."""
-    said, others = (answer, golds) if chinese else (_bare(answer), map(_bare, golds))
-    return float(any(stands_in(gold, said) for gold in others))
+    """Return 1 if one of the golds is in the answer, in whole words and with the same values."""
+    text, wanted = (answer, golds) if chinese else (_drop_articles(answer), map(_drop_articles, golds))
+    return float(any(stands_in(gold, text) for gold in wanted))
 
 
-def _bare(text: str) -> str:
-    """English without articles."""
+def _drop_articles(text: str) -> str:
     return _ARTICLES.sub(" ", text)
 
 
-def _joined(text: str, chinese: bool) -> str:
+def _normalize(text: str, chinese: bool) -> str:
     return ("" if chinese else " ").join(tokens(text, chinese))
 
 
-def _f1(said: Sequence[str], gold: Sequence[str], chinese: bool) -> float:
-    shared = _longest_run(said, gold) if chinese else (Counter(said) & Counter(gold)).total()
-    if not said or not gold:
-        return float(said == gold)
-    return 2 * shared / (len(said) + len(gold))
+def _f1(candidate: Sequence[str], gold: Sequence[str], chinese: bool) -> float:
+    shared = _longest_run(candidate, gold) if chinese else (Counter(candidate) & Counter(gold)).total()
+    if not candidate or not gold:
+        return float(candidate == gold)
+    return 2 * shared / (len(candidate) + len(gold))
 
 
-def _longest_run(one: Sequence[str], other: Sequence[str]) -> int:
-    """The length of the longest run of tokens that stands in both."""
-    best, before = 0, [0] * (len(other) + 1)
-    for token in one:
-        row = [0, *(before[at] + 1 if token == their else 0 for at, their in enumerate(other))]
-        best, before = max(best, max(row)), row
+def _longest_run(first: Sequence[str], second: Sequence[str]) -> int:
+    """Return the length of the longest run of tokens that both have."""
+    best, previous = 0, [0] * (len(second) + 1)
+    for token in first:
+        row = [0, *(previous[index] + 1 if token == match else 0 for index, match in enumerate(second))]
+        best, previous = max(best, max(row)), row
     return best
 
 
 Values = Mapping[str, float | None]
 Columns = Mapping[str, NDArray[np.float64]]
-"""A value of each question, by name; not a number where it was not judged."""
-Which = NDArray[np.bool_]
+"""A value of each question, by name; not a number if it was not judged."""
+Mask = NDArray[np.bool_]
 Encode = Callable[[str, Sequence[str]], NDArray[np.float32] | None]
 """Returns L2-normalised vectors of a question and of texts, (1 + texts, d); None if the model can't read them."""
 Better = Literal["higher", "lower", ""]
 
 
-# What a run is worth
+# Figures of a run
 
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A figure of a run. `columns` are the values that it takes of each question, `better` says which way is better:
-    "" for what only describes. A `binary` one is 0 or 1 for each question."""
+    """A figure of a run. `columns` are the values of each question that it needs, `better` says which way is better, ""
+    if it only describes. A `binary` one is 0 or 1 for each question."""
 
     name: str
     better: Better = "higher"
@@ -123,16 +122,16 @@ class Metric:
     def needs(self) -> tuple[str, ...]:
         return self.columns or (self.name,)
 
-    def judged(self, columns: Columns) -> Which:
-        """Which questions have all that it takes."""
+    def mask(self, columns: Columns) -> Mask:
+        """Return a mask of the questions that have all the values it needs."""
         return np.asarray(np.all([~np.isnan(columns[name]) for name in self.needs], axis=0))
 
-    def of(self, weights: Weights, columns: Columns, which: Which) -> Figures:
-        drawn = weights if which.all() else weights[:, which]  # a copy of so much takes longer than the figure
-        return self.figure(drawn, *(columns[name][which] for name in self.needs))
+    def of(self, weights: Weights, columns: Columns, mask: Mask) -> Figures:
+        sample = weights if mask.all() else weights[:, mask]  # a copy takes longer than the figure
+        return self.figure(sample, *(columns[name][mask] for name in self.needs))
 
 
-def _part(weights: Weights, part: NDArray[np.float64], whole: NDArray[np.float64]) -> Figures:
+def _ratio(weights: Weights, part: NDArray[np.float64], whole: NDArray[np.float64]) -> Figures:
     return statistics.share(weights @ (part * whole), weights @ whole)
 
 
@@ -159,8 +158,8 @@ _ROWS: Final = (
     Metric("contains", binary=True),
     Metric("answer_relevancy"),
     Metric("refusal_right", binary=True),
-    Metric("refusal_precision", columns=("unanswerable", "refused"), figure=_part),
-    Metric("refusal_recall", columns=("refused", "unanswerable"), figure=_part),
+    Metric("refusal_precision", columns=("unanswerable", "refused"), figure=_ratio),
+    Metric("refusal_recall", columns=("refused", "unanswerable"), figure=_ratio),
     Metric("answerable_auroc", columns=("unanswerable", "answerable"), figure=statistics.auroc),
     *(Metric(f"judged_{name}") for name in ("faithfulness", "relevance", "completeness")),
     *(Metric(f"derived_{name}", "") for name in ("faithfulness", "relevance", "completeness")),
@@ -176,11 +175,11 @@ BY_JUDGE: Final = frozenset(
     derived_faithfulness citation_precision citation_recall answer_correctness noise_sensitivity
     noise_sensitivity_irrelevant""".split()
 )
-"""What rests on the chat model's word in a run that it judges."""
+"""Metrics that depend on the chat model in a run that it judges."""
 
 
 def columns_of(rows: Sequence[Values]) -> Columns:
-    """The values of the questions, in their order."""
+    """Return the values of the questions, in their order, by name."""
     names = dict.fromkeys(name for metric in _ROWS for name in metric.needs)
     return {name: np.array([_number(row.get(name)) for row in rows], dtype=float) for name in names}
 
@@ -189,12 +188,12 @@ def _number(value: float | None) -> float:
     return np.nan if value is None else float(value)
 
 
-# What an answered question is worth
+# Values of an answered question
 
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """What judges: `supports` holds statements against texts, `encode` compares meanings."""
+    """Judges of answers: `supports` checks statements against texts, `encode` compares meanings."""
 
     supports: Supports = by_rules
     encode: Encode | None = None
@@ -202,36 +201,36 @@ class Tools:
 
 
 @dataclass(frozen=True, slots=True)
-class Timed:
-    """An answer, and after how many seconds its first piece came; None for one that never came."""
+class TimedAnswer:
+    """An answer, and the seconds until its first piece; None if there was none."""
 
     answer: Answer
     first_token: float | None = None
 
 
-def scores(case: Case, timed: Timed, tools: Tools) -> dict[str, float | None]:
-    """All values of one answered question. Blocks: a second at most, where no model judges."""
-    answer = timed.answer
-    found = {
-        **_of_evidence(case, answer),
-        **_of_wording(case, answer),
-        **_of_support(case, answer, tools.supports),
-        **_of_vectors(case, answer, tools.encode),
-        **_of_refusal(case, answer),
-        **_of_cost(timed),
+def scores(case: Case, timed_answer: TimedAnswer, tools: Tools) -> dict[str, float | None]:
+    """Return all values of one answered question. Blocks: for up to a second, unless a model judges."""
+    answer = timed_answer.answer
+    values = {
+        **_evidence_values(case, answer),
+        **_wording_values(case, answer),
+        **_support_values(case, answer, tools.supports),
+        **_vector_values(case, answer, tools.encode),
+        **_refusal_values(case, answer),
+        **_cost_values(timed_answer),
         **(tools.judge.scores(case, answer, tools.encode) if tools.judge else {}),
     }
-    found["answer_correctness"] = correctness(found.pop("factual_f1"), found.pop("reference_cosine"))
-    return {**found, **_derived(case, answer, found)}
+    values["answer_correctness"] = correctness(values.pop("factual_f1"), values.pop("reference_cosine"))
+    return {**values, **_derive_scores(case, answer, values)}
 
 
-def _of_evidence(case: Case, answer: Answer) -> dict[str, float | None]:
+def _evidence_values(case: Case, answer: Answer) -> dict[str, float | None]:
     quotes, texts = case.quotes, [passage.text for passage in answer.passages]
     if not quotes:
         return {}
     covers = evidence.coverings(quotes, texts)
-    relevant = [bool(one) for one in covers]
-    gains, ideal = evidence.grade_hits(covers, [one.grade for one in case.evidence])
+    relevant = [bool(places) for places in covers]
+    gains, ideal = evidence.grade_hits(covers, [item.grade for item in case.evidence])
     return {
         **{f"recall@{room}": evidence.character_recall(quotes, texts, room) for room in evidence.BUDGETS},
         "all@4000": evidence.holds_all(quotes, texts, 4000),
@@ -246,92 +245,92 @@ def _of_evidence(case: Case, answer: Answer) -> dict[str, float | None]:
     }
 
 
-def _of_wording(case: Case, answer: Answer) -> dict[str, float | None]:
+def _wording_values(case: Case, answer: Answer) -> dict[str, float | None]:
     if not case.answers:
         return {}
-    said = unmarked(answer.text)
-    how = case.answers, is_chinese(case.question)
+    text = unmarked(answer.text)
+    golds = case.answers, is_chinese(case.question)
     return {
-        "exact_match": exact_match(said, *how),
-        "token_f1": token_f1(said, *how),
-        "contains": contains(said, *how),
+        "exact_match": exact_match(text, *golds),
+        "token_f1": token_f1(text, *golds),
+        "contains": contains(text, *golds),
     }
 
 
-def _of_support(case: Case, answer: Answer, supports: Supports) -> dict[str, float | None]:
-    """What an answer from the passages says; small talk and refusals say nothing that could be held against them."""
-    said = said_in(answer) if answer.outcome in ("answered", "caveat") else []
-    bare = [one.text for one in said]
+def _support_values(case: Case, answer: Answer, supports: Supports) -> dict[str, float | None]:
+    """Check the statements of an answer from the passages; small talk and refusals have none to check."""
+    statements = split_answer(answer) if answer.outcome in ("answered", "caveat") else []
+    texts = [statement.text for statement in statements]
     reference = case.reference
-    found: dict[str, float | None] = {"factual_f1": factual_f1(bare, reference, supports) if bare else None}
-    if said:
-        found |= faithfulness(said, answer.passages, supports) | citations(said, answer.passages, supports)
-    if said and case.evidence:
+    values: dict[str, float | None] = {"factual_f1": factual_f1(texts, reference, supports) if texts else None}
+    if statements:
+        values |= faithfulness(statements, answer.passages, supports) | citations(statements, answer.passages, supports)
+    if statements and case.evidence:
         covers = evidence.coverings(case.quotes, [passage.text for passage in answer.passages])
         truth = reference or " ".join(case.quotes)
-        found |= noise_sensitivity(bare, truth, answer.passages, [bool(one) for one in covers], supports)
+        values |= noise_sensitivity(texts, truth, answer.passages, [bool(places) for places in covers], supports)
     if reference and not case.evidence and answer.passages:
-        found["context_recall"] = share_supported(against(statements_of(reference), answer.passages, supports))
-    return found
+        values["context_recall"] = share_supported(check_all(statements_of(reference), answer.passages, supports))
+    return values
 
 
-def _of_vectors(case: Case, answer: Answer, encode: Encode | None) -> dict[str, float | None]:
-    """The mean and the highest cosine of question and passage; coverage: 1 less the passages' mean cosine."""
-    said, reference = unmarked(answer.text), case.reference if answer.text else ""
-    texts = [*(one.text for one in answer.passages), *filter(None, [said, reference])]
+def _vector_values(case: Case, answer: Answer, encode: Encode | None) -> dict[str, float | None]:
+    """Return the mean and highest cosine of question and passages; coverage: 1 less the passages' mean cosine."""
+    text, reference = unmarked(answer.text), case.reference if answer.text else ""
+    texts = [*(passage.text for passage in answer.passages), *filter(None, [text, reference])]
     vectors = encode(case.question, texts) if encode and texts else None
     if vectors is None:
         return {"reference_cosine": None}
     question, passages, last = vectors[0], vectors[1 : 1 + len(answer.passages)], vectors[-1]
-    near = passages @ question
-    pairs = [float(passages[one] @ passages[other]) for one, other in combinations(range(len(passages)), 2)]
+    similarities = passages @ question
+    pairs = [float(passages[i] @ passages[j]) for i, j in combinations(range(len(passages)), 2)]
     return {
-        "question_answer_cosine": float(vectors[1 + len(passages)] @ question) if said else None,
+        "question_answer_cosine": float(vectors[1 + len(passages)] @ question) if text else None,
         "reference_cosine": float(vectors[-2] @ last) if reference else None,
-        "mean_similarity": float(near.mean()) if len(near) else None,
-        "max_similarity": float(near.max()) if len(near) else None,
+        "mean_similarity": float(similarities.mean()) if len(similarities) else None,
+        "max_similarity": float(similarities.max()) if len(similarities) else None,
         "coverage": 1 - sum(pairs) / len(pairs) if pairs else None,
     }
 
 
-def _of_refusal(case: Case, answer: Answer) -> dict[str, float | None]:
+def _refusal_values(case: Case, answer: Answer) -> dict[str, float | None]:
     if case.answerable is None or answer.outcome == "failed":
         return {}
-    refused, unanswerable = answer.outcome == "not_in_pages", not case.answerable
+    is_refusal, is_unanswerable = answer.outcome == "not_in_pages", not case.answerable
     return {
-        "refused": float(refused),
-        "unanswerable": float(unanswerable),
+        "refused": float(is_refusal),
+        "unanswerable": float(is_unanswerable),
         "answerable": answer.answerable,
-        "refusal_right": float(refused == unanswerable),
+        "refusal_right": float(is_refusal == is_unanswerable),
     }
 
 
-def _of_cost(timed: Timed) -> dict[str, float | None]:
-    answer = timed.answer
+def _cost_values(timed_answer: TimedAnswer) -> dict[str, float | None]:
+    answer = timed_answer.answer
     return {
         "failed": float(answer.outcome == "failed"),
         "calls": float(answer.model_calls),
         "tokens": float(answer.usage.tokens_in + answer.usage.tokens_out),
         "money": answer.usage.money,
         "searches": float(len(answer.searches)),
-        "first_token": timed.first_token,
+        "first_token": timed_answer.first_token,
         "seconds": answer.seconds,
     }
 
 
-def _derived(case: Case, answer: Answer, found: Values) -> dict[str, float | None]:
-    """1 to 5 without a model: faithfulness, the share of what is asked that is spoken of, context recall."""
+def _derive_scores(case: Case, answer: Answer, values: Values) -> dict[str, float | None]:
+    """Return 1 to 5 without a model: faithfulness, the share of the question that is covered, context recall."""
     shares = {
-        "faithfulness": found.get("faithfulness"),
-        "relevance": _spoken_of(case.question, answer) if answer.text else None,
-        "completeness": found.get("context_recall"),
+        "faithfulness": values.get("faithfulness"),
+        "relevance": _question_coverage(case.question, answer) if answer.text else None,
+        "completeness": values.get("context_recall"),
     }
-    return {f"derived_{name}": None if one is None else 1 + 4 * one for name, one in shares.items()}
+    return {f"derived_{name}": None if share is None else 1 + 4 * share for name, share in shares.items()}
 
 
-def _spoken_of(question: str, answer: Answer) -> float | None:
-    """The share of a question's content words that stand in the answer, or head what it quotes."""
-    asked = {term.key for term in read(question).terms}
-    heads = [part for one in answer.citations for part in (one.title, *one.section)]
-    said = {term.key for text in (answer.text, *heads) for term in read(text).terms}
-    return len(asked & said) / len(asked) if asked else None
+def _question_coverage(question: str, answer: Answer) -> float | None:
+    """Return the share of a question's content words in the answer, or in the headings of what it quotes."""
+    question_keys = {term.key for term in read(question).terms}
+    heads = [part for citation in answer.citations for part in (citation.title, *citation.section)]
+    answer_keys = {term.key for text in (answer.text, *heads) for term in read(text).terms}
+    return len(question_keys & answer_keys) / len(question_keys) if question_keys else None

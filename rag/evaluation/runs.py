@@ -1,7 +1,7 @@
 """Runs: every question of a set under every setting, one after another, in a job that survives its process.
 
-Each answer is committed with its scores as it comes, so that whoever goes on with a run skips what is there. A run
-asks as people do (`App.ask`), and keeps no conversations.
+Each answer is committed with its scores at once, so that whoever resumes a run skips finished questions. A run
+asks as people do (`App.ask`), and stores no conversations.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from rag import __version__
 from rag.errors import RagError, StoreAwayError
 from rag.evaluation.cases import Case, case_of, row_of, version_of
-from rag.evaluation.metrics import Timed, Tools, scores
+from rag.evaluation.metrics import TimedAnswer, Tools, scores
 from rag.evaluation.settings import Setting
 from rag.process import Process
 from rag.runs.options import Question
@@ -34,32 +34,32 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_LOOK_AGAIN: Final = 60.0  # seconds after which runs of processes that died are looked for
-_SHARE_AGAIN: Final = 1.0  # seconds after which a person with too many answers under way may have fewer
-_LOOK: Final = 5.0  # seconds after which a run that waits for an answer says that it is alive
-_OPEN: Final[tuple[RunState, ...]] = ("running", "paused")
+_LOOK_AGAIN: Final = 60.0  # seconds between searches for runs of processes that died
+_SHARE_AGAIN: Final = 1.0  # seconds until a person with too many answers in progress may have fewer
+_LOOK: Final = 5.0  # seconds after which a run that waits for an answer reports that it is alive
+_OPEN_STATES: Final[tuple[RunState, ...]] = ("running", "paused")
 
 
 class App(Protocol):
-    """The part of the app that evaluation uses, which is above it: `rag.app.evaluating`."""
+    """The part of the app that evaluation uses, from a layer above: `rag.app.evaluating`."""
 
     def source_of(self, chat: Any) -> Any:
-        """What is kept of a connected chat model: whose it is, and no key."""
+        """Return what is stored of a connected chat model: its owner, and no key."""
         ...
 
     def connected(self, source: Any) -> Any:
-        """The chat model that is connected there now; None for that of the settings.
+        """Return the chat model that is connected there now; None means that of the settings.
 
-        Raises RagError("evaluation_no_model") where it is not connected any more.
+        Raises RagError("evaluation_no_model") if it is no longer connected.
         """
         ...
 
     def ask_as(
         self, question: Question, history: Sequence[tuple[str, str]], model: str, chat: Any, person: str, answers: int
     ) -> str:
-        """Begin to answer with this model of the service in the settings, or with what was connected (`chat`).
+        """Start an answer by this model of the service in the settings, or by the connected one (`chat`).
 
-        It is one of the `person`'s answers under way, and with the settings' service as many `answers` of their day.
+        It is one of the `person`'s answers in progress, and with the settings' service as many `answers` of their day.
         Raises RagError: "too_many_answers", "evaluation_share_spent".
         """
         ...
@@ -73,21 +73,21 @@ class App(Protocol):
         ...
 
     def tools(self, library: str, chat: Any, judge: bool) -> Tools:
-        """What judges the answers, the chat model where `judge` is true. Loads the embedding model."""
+        """Return the judges of answers, the chat model if `judge` is true. Loads the embedding model."""
         ...
 
     def generation(self, library: str) -> str:
-        """What tells this state of the library from every other."""
+        """Return a hash that identifies the current state of the library."""
         ...
 
     def pages(self, library: str) -> list[Page]:
-        """All of them, without their texts."""
+        """Return all pages, without their texts."""
         ...
 
     def page(self, library: str, url_hash: str) -> Page | None: ...
 
     def fill(self, chat: Any, person: str = "") -> Fill:
-        """What fills a form with a chat model; each is one of the `person`'s answers, as in `ask_as`.
+        """Return a function that fills a form with a chat model; each is one of the `person`'s answers, as in `ask_as`.
 
         Raises RagError: "evaluation_needs_model", "evaluation_share_spent".
         """
@@ -99,7 +99,7 @@ class App(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RunView:
-    """A run as it is shown. `set_version` tells the wording of its questions, `generations` the libraries' states."""
+    """A run as displayed. `set_version` identifies its questions' wording, `generations` the libraries' states."""
 
     id: str
     library: str
@@ -119,7 +119,7 @@ class RunView:
 
 @dataclass(frozen=True, slots=True)
 class RowView:
-    """What one question came to: its answer with passages (texts too) and steps, scores, seconds to the first piece."""
+    """The result of a question: answer with passages (texts too) and steps, scores, seconds to the first piece."""
 
     setting: str
     case_id: str
@@ -129,10 +129,10 @@ class RowView:
 
 
 class EvaluationRuns:
-    """Of one person, or of all who share an app without sign-in (an empty `owner`); None is everybody's.
+    """Runs of one person, or of all who share an app without sign-in (an empty `owner`); None means everybody's.
 
-    Safe to share between threads and processes. Raises RagError("evaluation_unknown") for what is not there or
-    somebody else's.
+    Safe to share between threads and processes. Raises RagError("evaluation_unknown") for a run that does not exist or
+    is somebody else's.
     """
 
     def __init__(self, database: Database, asker: App, owner: str | None = "") -> None:
@@ -143,16 +143,16 @@ class EvaluationRuns:
         self._chats: dict[str, Any] = {}
         self._wake = threading.Event()
         self._closed = threading.Event()
-        self._starting = threading.Lock()
+        self._start_lock = threading.Lock()
         self._thread = threading.Thread(target=self._work, name="evaluations", daemon=True)
 
     def of(self, owner: str | None) -> EvaluationRuns:
-        """The same for another person."""
-        theirs = copy(self)
-        theirs._owner = owner
-        return theirs
+        """Return the same for another person."""
+        scoped = copy(self)
+        scoped._owner = owner
+        return scoped
 
-    # What people ask for
+    # Requests
 
     def create(
         self,
@@ -166,11 +166,11 @@ class EvaluationRuns:
         chat: Any = None,
         judge: bool = False,
     ) -> str:
-        """Store a run, which `begin` or `work` sets going; returns its id. Raises RagError("evaluation_empty").
+        """Store a run, which `begin` or `work` starts; return its id. Raises RagError("evaluation_empty").
 
-        `chat` is the chat model of a browser: of it is kept whose it is, in memory alone, and it is asked for at each
-        question. Where it is gone, or after a restart, the run waits. `person` is whose share the answers count
-        against, nobody's where it is empty. With `judge` the chat model holds statements against their passages, else a
+        `chat` is the chat model of a browser: only its owner is stored, in memory, and the model is looked up at each
+        question. If it is gone, or after a restart, the run waits. `person` is whose share the answers count
+        against, nobody's if empty. With `judge` the chat model checks statements against their passages, otherwise a
         local model or rules do.
         """
         settings = list({setting.name: setting for setting in settings}.values())
@@ -178,9 +178,9 @@ class EvaluationRuns:
             raise RagError("evaluation_empty")
         libraries = list(dict.fromkeys(setting.library or library for setting in settings))
         data = {
-            "settings": [asdict(one) for one in settings],
+            "settings": [asdict(setting) for setting in settings],
             "set_version": version_of(cases),
-            "generations": [self._asker.generation(one) for one in libraries],
+            "generations": [self._asker.generation(name) for name in libraries],
             "code": __version__,
             "connected": chat is not None,
             "person": person,
@@ -189,78 +189,78 @@ class EvaluationRuns:
         total = len(cases) * len(settings)
         rows = list(map(row_of, cases))
         run_id = self._table.create(library, self._owner or "", name, set_id, rows, total, data)
-        self._keep(run_id, chat)
+        self._store_chat(run_id, chat)
         return run_id
 
     def begin(self) -> None:
-        """Work on what is running, in a thread of its own; also called at start."""
-        with self._starting:
+        """Work on active runs in a background thread; also called at start."""
+        with self._start_lock:
             if self._thread.ident is None and not self._closed.is_set() and self._table.running():
                 self._thread.start()
         self._wake.set()
 
     def runs(self, library: str) -> list[RunView]:
-        """Those of the library, newest first."""
+        """Return the runs of the library, newest first."""
         return [_view(run) for run in self._table.runs(library, self._owner)]
 
     def run(self, run_id: str) -> RunView:
-        return _view(self._kept(run_id))
+        return _view(self._find(run_id))
 
     def cases(self, run_id: str) -> list[Case]:
-        """Its questions, as they were when it began."""
-        return [case_of(row) for row in self._table.cases(self._kept(run_id).id)]
+        """Return a run's questions, as they were when it began."""
+        return [case_of(row) for row in self._table.cases(self._find(run_id).id)]
 
     def scores(self, run_id: str, setting: str = "") -> dict[str, dict[str, float | None]]:
-        """The scores of one setting, by default the first, by question."""
+        """Return the scores of one setting, by default the first, by question."""
         run = self.run(run_id)
         setting = setting or run.settings[0].name
         return {key: dict(values) for key, values in self._table.scores(run_id).get(setting, {}).items()}
 
     def means(self, run_id: str, names: Sequence[str]) -> dict[str, dict[str, float]]:
-        """The means of these scores by setting, in the run's order."""
-        found = self._table.means(self._kept(run_id).id, names)
-        return {one.name: found.get(one.name, {}) for one in self.run(run_id).settings}
+        """Return the means of these scores by setting, in the run's order."""
+        means = self._table.means(self._find(run_id).id, names)
+        return {setting.name: means.get(setting.name, {}) for setting in self.run(run_id).settings}
 
     def row(self, run_id: str, setting: str, case_id: str) -> RowView | None:
-        kept = self._table.row(self._kept(run_id).id, setting, case_id)
-        return _row_view(kept) if kept else None
+        row = self._table.row(self._find(run_id).id, setting, case_id)
+        return _row_view(row) if row else None
 
     def rows(self, run_id: str, setting: str) -> list[RowView]:
-        return [_row_view(row) for row in self._table.rows(self._kept(run_id).id, setting)]
+        return [_row_view(row) for row in self._table.rows(self._find(run_id).id, setting)]
 
     def pause(self, run_id: str) -> None:
-        """Stop after the question in hand; whose model was connected is forgotten."""
-        self._table.set_state(self._kept(run_id).id, "paused", ["running"])
+        """Stop after the current question, and forget whose model was connected."""
+        self._table.set_state(self._find(run_id).id, "paused", ["running"])
         self._chats.pop(run_id, None)
 
     def resume(self, run_id: str, chat: Any = None, *, begin: bool = True) -> None:
-        """Go on with the model that is connected where it is resumed (`chat`); without one, such a run waits on.
+        """Continue with the model connected where it is resumed (`chat`); a run that needs one waits without it.
 
         Without `begin` the caller works on it.
         """
-        if self._kept(run_id).state == "paused":
-            self._keep(run_id, chat)
-        told = {"notice": None} | ({"connected": True} if chat is not None else {})
-        if self._table.set_state(run_id, "running", ["paused"], told) and begin:
+        if self._find(run_id).state == "paused":
+            self._store_chat(run_id, chat)
+        data = {"notice": None} | ({"connected": True} if chat is not None else {})
+        if self._table.set_state(run_id, "running", ["paused"], data) and begin:
             self.begin()
 
     def cancel(self, run_id: str) -> None:
-        """End it as it is; its rows stay."""
-        self._table.set_state(self._kept(run_id).id, "cancelled", _OPEN)
+        """End a run; its rows remain."""
+        self._table.set_state(self._find(run_id).id, "cancelled", _OPEN_STATES)
         self._chats.pop(run_id, None)
 
     def delete(self, run_id: str) -> None:
-        self._table.delete(self._kept(run_id).id)
+        self._table.delete(self._find(run_id).id)
         self._chats.pop(run_id, None)
 
     def close(self) -> None:
-        """Stop after the question in hand, which is asked again at the next start if it takes longer than seconds."""
+        """Stop after the current question, which is asked again at the next start if it takes longer than seconds."""
         self._closed.set()
         self._wake.set()
         if self._thread.is_alive():
             self._thread.join(_LOOK)
 
-    # The work
+    # Work
 
     def _work(self) -> None:
         while not self._closed.is_set():
@@ -268,28 +268,28 @@ class EvaluationRuns:
             for run in self._table.running():
                 try:
                     patiently(partial(self.of(None).work, run.id), self._closed.is_set)()
-                except Exception:  # the thread's edge: one run that breaks must not stop the others
+                except Exception:  # nothing may escape the thread: one broken run must not stop the others
                     log.exception("an evaluation broke off")
                     self._table.set_state(run.id, "paused", ["running"], _notice_of(Notice("evaluation_broke")))
             self._wake.wait(_LOOK_AGAIN)
 
     def work(self, run_id: str, on_row: Callable[[RowView], object] = lambda row: None) -> None:
-        """Ask what is left of a run, here and now. What another process works on is left to it."""
-        kept = self._kept(run_id)
-        if self._process.may_be_alive(kept.process, kept.seen_at):
+        """Ask the remaining questions of a run in this thread. A run that another process works on is left to it."""
+        run = self._find(run_id)
+        if self._process.may_be_alive(run.process, run.seen_at):
             return
-        if not self._table.claim(run_id, self._process.name, kept.process):
+        if not self._table.claim(run_id, self._process.name, run.process):
             return
         try:
-            for one in {setting.library or kept.library for setting in _settings(kept)}:
-                self._asker.warm(one)
-            for setting, case in self._left(kept):
+            for library in {setting.library or run.library for setting in _settings(run)}:
+                self._asker.warm(library)
+            for setting, case in self._iter_remaining(run):
                 if self._closed.is_set() or self._table.seen(run_id) != "running":
                     return
-                if (row := self._asked(kept, setting, case)) and self._table.add_row(run_id, row):
+                if (row := self._ask(run, setting, case)) and self._table.add_row(run_id, row):
                     on_row(_row_view(row))
         except StoreAwayError:
-            return  # the program ends: the next one goes on
+            return  # the program ends: the next one resumes
         except RagError as error:
             self._chats.pop(run_id, None)
             self._table.set_state(run_id, "paused", ["running"], _notice_of(error.notice))
@@ -297,45 +297,45 @@ class EvaluationRuns:
         self._chats.pop(run_id, None)
         self._table.set_state(run_id, "done", ["running"])
 
-    def _left(self, run: KeptRun) -> Iterator[tuple[Setting, Case]]:
-        """What has no row yet. Settings take turns, so that what is there of a run can be compared, and take turns in
-        being the first: what a question meets cold, such as its vector, is warm to those that ask it next."""
-        there, settings = self._table.scores(run.id), _settings(run)
+    def _iter_remaining(self, run: KeptRun) -> Iterator[tuple[Setting, Case]]:
+        """Yield what has no row yet. Settings take turns, so that a part of a run can be compared, and take turns in
+        being the first: what a question finds cold, such as its vector, is warm for those that ask it next."""
+        rows, settings = self._table.scores(run.id), _settings(run)
         for number, case in enumerate(self.cases(run.id)):
-            at = number % len(settings)
-            turns = (*settings[at:], *settings[:at])
-            yield from ((setting, case) for setting in turns if case.id not in there.get(setting.name, {}))
+            offset = number % len(settings)
+            turns = (*settings[offset:], *settings[:offset])
+            yield from ((setting, case) for setting in turns if case.id not in rows.get(setting.name, {}))
 
-    def _asked(self, run: KeptRun, setting: Setting, case: Case) -> KeptRow | None:
-        """The row of one question; None where the run was stopped meanwhile. Raises RagError."""
-        source, judged = self._chats.get(run.id), run.data["judge"]
+    def _ask(self, run: KeptRun, setting: Setting, case: Case) -> KeptRow | None:
+        """Ask one question and return its row; None if the run was stopped meanwhile. Raises RagError."""
+        source, judge = self._chats.get(run.id), run.data["judge"]
         if source is None and run.data["connected"]:
             raise RagError("evaluation_no_model")
         library = setting.library or run.library
         question = setting.question(case, run.library)
         chat = self._asker.connected(source)
         while True:
-            timed = self._begun(
-                run, partial(self._asker.ask_as, question, case.history, setting.model, chat), 1 + judged
+            timed_answer = self._wait_for_answer(
+                run, partial(self._asker.ask_as, question, case.history, setting.model, chat), 1 + judge
             )
-            if timed is None:
+            if timed_answer is None:
                 return None
-            self._asker.connected(source)  # what it was asked with may be gone meanwhile: then this is no answer
-            if timed.answer.notice is None or timed.answer.notice.code not in AWAY:
+            self._asker.connected(source)  # the model may have been disconnected meanwhile: then this is no answer
+            if timed_answer.answer.notice is None or timed_answer.answer.notice.code not in AWAY:
                 break
-            self._closed.wait(_LOOK)  # a database that is away says nothing about the answer
+            self._closed.wait(_LOOK)  # an unavailable database says nothing about the answer
             if self._table.seen(run.id) != "running":
                 return None
-        found = scores(case, timed, self._asker.tools(library, chat, judged))
-        texts = [asdict(passage) for passage in timed.answer.passages]
-        answer = {**to_json(timed.answer), "passages": texts}
-        return KeptRow(setting.name, case.id, found, {"answer": answer, "first_token": timed.first_token})
+        values = scores(case, timed_answer, self._asker.tools(library, chat, judge))
+        texts = [asdict(passage) for passage in timed_answer.answer.passages]
+        answer = {**to_json(timed_answer.answer), "passages": texts}
+        return KeptRow(setting.name, case.id, values, {"answer": answer, "first_token": timed_answer.first_token})
 
-    def _begun(self, run: KeptRun, ask: Callable[[str, int], str], answers: int) -> Timed | None:
-        """The answer, begun once the person has few enough others under way."""
+    def _wait_for_answer(self, run: KeptRun, ask: Callable[[str, int], str], answers: int) -> TimedAnswer | None:
+        """Return the answer, started once the person has few enough others in progress."""
         while not self._closed.is_set():
             try:
-                return self._timed(run.id, ask(run.data.get("person", ""), answers))
+                return self._time_answer(run.id, ask(run.data.get("person", ""), answers))
             except RagError as error:
                 if error.code != "too_many_answers":
                     raise
@@ -344,48 +344,48 @@ class EvaluationRuns:
                 break
         return None
 
-    def _timed(self, run_id: str, answering: str) -> Timed | None:
-        """Wait for the answer, and note when its first piece came."""
-        began, seen, first = time.monotonic(), 0, None
+    def _time_answer(self, run_id: str, answer_id: str) -> TimedAnswer | None:
+        """Wait for the answer, and measure the time to its first piece."""
+        start, seen, first = time.monotonic(), 0, None
         while not self._closed.is_set():
-            events = self._asker.events(answering, seen, _LOOK)
+            events = self._asker.events(answer_id, seen, _LOOK)
             seen += len(events)
             for event in events:
-                first = first or (time.monotonic() - began if event.kind == "token" and not event.path else None)
-                if event.kind == "waiting":  # nobody is there who could reply: what it has so far is the answer
-                    self._asker.cancel(answering)
+                first = first or (time.monotonic() - start if event.kind == "token" and not event.path else None)
+                if event.kind == "waiting":  # nobody can reply: what there is so far is the answer
+                    self._asker.cancel(answer_id)
                 if event.kind == "answer":
-                    return Timed(event.data, first)
+                    return TimedAnswer(event.data, first)
             if self._table.seen(run_id) is None:
                 break
-        self._asker.cancel(answering)
+        self._asker.cancel(answer_id)
         return None
 
-    def _keep(self, run_id: str, chat: Any) -> None:
-        """Keep whose connected model a run asks, in the place of any other."""
+    def _store_chat(self, run_id: str, chat: Any) -> None:
+        """Store whose connected model a run asks, replacing any other."""
         self._chats.pop(run_id, None)
         if chat is not None:
             self._chats[run_id] = self._asker.source_of(chat)
 
-    def _kept(self, run_id: str) -> KeptRun:
-        found = self._table.run(run_id, self._owner)
-        if found is None:
+    def _find(self, run_id: str) -> KeptRun:
+        run = self._table.run(run_id, self._owner)
+        if run is None:
             raise RagError("evaluation_unknown")
-        return found
+        return run
 
 
 def _settings(run: KeptRun) -> list[Setting]:
-    return [from_json(Setting, one) for one in run.data["settings"]]
+    return [from_json(Setting, row) for row in run.data["settings"]]
 
 
 def _view(run: KeptRun) -> RunView:
     same = ("id", "library", "name", "set_id", "created_at", "state", "done", "total")
-    told = run.data.get("notice")
+    notice = run.data.get("notice")
     return RunView(
         **{name: getattr(run, name) for name in same},
         **{name: run.data[name] for name in ("set_version", "code", "judge", "generations")},
         settings=tuple(_settings(run)),
-        notice=Notice(**told) if told else None,
+        notice=Notice(**notice) if notice else None,
     )
 
 

@@ -1,4 +1,4 @@
-"""Sets of questions: kept with the library, brought in and out, made of what people thought, and of pages."""
+"""Question sets: stored with the library, imported and exported, made from feedback and from pages."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Final
 from rag.background import paced
 from rag.errors import RagError
 from rag.evaluation.cases import (
-    Answered,
     Case,
     Evidence,
     Format,
+    RagasAnswer,
     Status,
     case_of,
     read_cases,
@@ -20,27 +20,27 @@ from rag.evaluation.cases import (
     version_of,
     write_cases,
 )
-from rag.evaluation.evidence import WHOLE, covered_share, squash
+from rag.evaluation.evidence import WHOLE, quote_coverage, squash
 from rag.store.sql.database import Database
 from rag.store.sql.evaluation_table import KeptSet
 from rag.store.sql.table import ALL
 from rag.text import plain, sentence_spans, terms
 
 PageText = Callable[[str], str | None]
-"""The text of the page of an address; None where it is not there."""
-_AT_ONCE: Final = 20  # cases whose evidence is looked for before others get on
-_ALIKE: Final = 0.6
-"""Dice's share of terms that two wordings of one sentence have in common; of unlike ones few have a third."""
+"""Returns the text of the page at an address; None if there is none."""
+_AT_ONCE: Final = 20  # cases whose evidence is searched for before other work gets a turn
+_MIN_DICE: Final = 0.6
+"""The Dice coefficient of the terms of two wordings of a sentence; few other pairs of sentences reach a third."""
 
 
 MOST_CASES: Final = 20_000
-"""Questions that a set may have: as many are asked, scored and drawn in the memory and time that there is."""
+"""Most questions in a set: so many are asked, scored and resampled in the available memory and time."""
 
 
 @dataclass(frozen=True, slots=True)
 class SetView:
-    """A set as it is listed: how many cases it has, how many of them are drafts, and of how many pages no longer say
-    what they said (`lost`)."""
+    """A set as listed: its number of cases, of drafts, and of cases whose pages now say their evidence in other words
+    (`moved`) or no longer (`lost`)."""
 
     id: str
     library: str
@@ -54,9 +54,9 @@ class SetView:
 
 
 class Sets:
-    """Of one person, or of all who share an app without sign-in (an empty `owner`); None is everybody's.
+    """Sets of one person, or of all who share an app without sign-in (an empty `owner`); None means everybody's.
 
-    Safe to share between threads. Methods raise RagError("set_unknown") for a set that is not there or somebody else's.
+    Safe to share between threads. Methods raise RagError("set_unknown") for a set that is missing or somebody else's.
     """
 
     def __init__(self, database: Database, owner: str | None = "") -> None:
@@ -64,95 +64,95 @@ class Sets:
         self._owner = owner
 
     def sets(self, library: str) -> list[SetView]:
-        return [self._view(kept) for kept in self._table.sets(library, self._owner)]
+        return [self._view(entry) for entry in self._table.sets(library, self._owner)]
 
     def set_of(self, set_id: str) -> SetView:
-        return self._view(self._kept(set_id))
+        return self._view(self._find(set_id))
 
     def named(self, library: str, name: str) -> SetView | None:
-        """By its name or id."""
-        return next((one for one in self.sets(library) if name in (one.name, one.id)), None)
+        """Return a set by its name or id, or None."""
+        return next((view for view in self.sets(library) if name in (view.name, view.id)), None)
 
     def cases(self, set_id: str, *, approved: bool = False, offset: int = 0, limit: int = ALL) -> list[Case]:
-        """In order, `limit` of them from `offset` on; the approved ones alone, where asked for."""
-        kept = self._table.cases(self._kept(set_id).id, approved=approved, offset=offset, limit=limit)
-        return list(map(case_of, kept))
+        """Return cases in order, up to `limit` of them from `offset`; only the approved ones if `approved`."""
+        rows = self._table.cases(self._find(set_id).id, approved=approved, offset=offset, limit=limit)
+        return list(map(case_of, rows))
 
     def version(self, set_id: str) -> str:
-        """What tells the wording of the approved ones from every other."""
+        """Return a hash that identifies the wording of the approved cases."""
         return version_of(self.cases(set_id, approved=True))
 
     def ids(self, set_id: str) -> set[str]:
-        return self._table.ids(self._kept(set_id).id)
+        return self._table.ids(self._find(set_id).id)
 
     def create(self, library: str, name: str) -> str:
-        """A set of that name, a new one where there is none; returns its id. Raises RagError("set_unnamed")."""
+        """Return the id of the set of that name, which is created if needed. Raises RagError("set_unnamed")."""
         if not (plain_name := plain(name)[:120]):
             raise RagError("set_unnamed")
         return self._table.add_set(library, self._owner or "", plain_name)
 
     def put(self, set_id: str, cases: Iterable[Case]) -> None:
-        """Keep cases, each in the place of one with the same id. Raises RagError("set_full"), and keeps none."""
-        kept, given = self._kept(set_id), {case.id: case for case in cases}
-        most = self._table.counts(kept.id).cases + len(given)
-        if most > MOST_CASES and len(self._table.ids(kept.id) | given.keys()) > MOST_CASES:
+        """Store cases, each replacing one with the same id. Raises RagError("set_full"), and stores none."""
+        entry, by_id = self._find(set_id), {case.id: case for case in cases}
+        total = self._table.counts(entry.id).cases + len(by_id)
+        if total > MOST_CASES and len(self._table.ids(entry.id) | by_id.keys()) > MOST_CASES:
             raise RagError("set_full", most=f"{MOST_CASES:,}")
-        self._table.put(kept.id, ((case.id, row_of(case)) for case in given.values()))
+        self._table.put(entry.id, ((case.id, row_of(case)) for case in by_id.values()))
 
     def remove(self, set_id: str, case_ids: Sequence[str]) -> None:
-        self._table.remove(self._kept(set_id).id, case_ids)
+        self._table.remove(self._find(set_id).id, case_ids)
 
     def delete(self, set_id: str) -> None:
-        """Remove the set; runs over it stay, with their questions."""
-        self._table.delete(self._kept(set_id).id)
+        """Delete the set; runs over it remain, with their questions."""
+        self._table.delete(self._find(set_id).id)
 
     def approve(self, set_id: str, case_ids: Sequence[str], approved: bool = True) -> None:
-        """Let these take part in runs, or make drafts of them again."""
-        wanted = set(case_ids)
+        """Let these cases take part in runs, or make them drafts again."""
+        ids = set(case_ids)
         status: Status = "approved" if approved else "draft"
-        self.put(set_id, [replace(case, status=status) for case in self.cases(set_id) if case.id in wanted])
+        self.put(set_id, [replace(case, status=status) for case in self.cases(set_id) if case.id in ids])
 
     def bring_in(self, library: str, name: str, text: str) -> str:
-        """A set of a file's cases (JSONL, CSV, RAGAS's columns); returns its id. Raises IngestError."""
+        """Create a set from a file's cases (JSONL, CSV, RAGAS's columns); return its id. Raises IngestError."""
         cases = read_cases(text, name, MOST_CASES)
         set_id = self.create(library, name)
         self.put(set_id, cases)
         return set_id
 
-    def export(self, set_id: str, form: Format, answered: Mapping[str, Answered] | None = None) -> str:
-        """The set as a file; RAGAS's rows with what a run `answered`."""
+    def export(self, set_id: str, form: Format, answered: Mapping[str, RagasAnswer] | None = None) -> str:
+        """Return the set as a file; RAGAS's rows include what a run `answered`."""
         return write_cases(self.cases(set_id), form, answered)
 
     def anchor(self, set_id: str, text_of: PageText) -> int:
-        """Look for the evidence in the pages as they are now; returns how many cases changed.
+        """Find the evidence in the current pages; return how many cases changed.
 
-        What is said in other words is quoted anew and marked as moved, what is not said any more as lost; such a case
-        is a draft again, for a person to look at.
+        Evidence that is now in other words is quoted again and marked as moved, evidence that is gone as lost; such a
+        case becomes a draft, for a person to check.
         """
         cases = paced(self.cases(set_id), _AT_ONCE)
-        changed = [new for case in cases if (new := anchor(case, text_of)) != case]
-        self.put(set_id, changed)
-        return len(changed)
+        changes = [new for case in cases if (new := anchor(case, text_of)) != case]
+        self.put(set_id, changes)
+        return len(changes)
 
-    def _kept(self, set_id: str) -> KeptSet:
-        found = self._table.set_of(set_id, self._owner)
-        if found is None:
+    def _find(self, set_id: str) -> KeptSet:
+        entry = self._table.set_of(set_id, self._owner)
+        if entry is None:
             raise RagError("set_unknown")
-        return found
+        return entry
 
-    def _view(self, kept: KeptSet) -> SetView:
+    def _view(self, entry: KeptSet) -> SetView:
         return SetView(
-            **{name: getattr(kept, name) for name in ("id", "library", "name", "updated_at", "owner")},
-            **asdict(self._table.counts(kept.id)),
+            **{name: getattr(entry, name) for name in ("id", "library", "name", "updated_at", "owner")},
+            **asdict(self._table.counts(entry.id)),
         )
 
 
 def anchor(case: Case, text_of: Callable[[str], str | None]) -> Case:
-    """The case with its evidence as its pages have it; a draft where a quote moved or was lost.
+    """Return the case with its evidence as its pages have it; a draft if a quote moved or was lost.
 
-    Evidence without an address stays as it is: nobody knows where it should stand.
+    Evidence without an address stays unchanged: nobody knows where it should be.
     """
-    evidence = tuple(_anchor_row(one, text_of(one.url)) if one.url else one for one in case.evidence)
+    evidence = tuple(_anchor_row(item, text_of(item.url)) if item.url else item for item in case.evidence)
     if evidence == case.evidence:
         return case
     worse = any(new.state and new != old for new, old in zip(evidence, case.evidence, strict=True))
@@ -162,21 +162,21 @@ def anchor(case: Case, text_of: Callable[[str], str | None]) -> Case:
 def _anchor_row(evidence: Evidence, text: str | None) -> Evidence:
     if text is None:
         return replace(evidence, state="lost")
-    if covered_share(squash(evidence.quote), squash(text)) >= WHOLE:
+    if quote_coverage(squash(evidence.quote), squash(text)) >= WHOLE:
         return evidence if evidence.state == "moved" else replace(evidence, state="")
-    nearest = _nearest(evidence.quote, text)
+    nearest = _find_nearest(evidence.quote, text)
     return replace(evidence, quote=nearest, state="moved") if nearest else replace(evidence, state="lost")
 
 
-def _nearest(quote: str, text: str) -> str:
-    """The sentences of the text that say most nearly the same, as many as the quote has; "" where none do."""
+def _find_nearest(quote: str, text: str) -> str:
+    """Return the most similar sentences of the text, as many as the quote has; "" if none are similar enough."""
     size, spans = max(1, len(sentence_spans(quote))), sentence_spans(text)
-    wanted = frozenset(terms(quote))
-    windows = [(spans[at][0], spans[at + size - 1][1]) for at in range(len(spans) - size + 1)]
-    best = max(windows, key=lambda window: _dice(wanted, terms(text[slice(*window)])), default=(0, 0))
-    return text[slice(*best)] if _dice(wanted, terms(text[slice(*best)])) >= _ALIKE else ""
+    quote_terms = frozenset(terms(quote))
+    windows = [(spans[i][0], spans[i + size - 1][1]) for i in range(len(spans) - size + 1)]
+    best = max(windows, key=lambda window: _dice(quote_terms, terms(text[slice(*window)])), default=(0, 0))
+    return text[slice(*best)] if _dice(quote_terms, terms(text[slice(*best)])) >= _MIN_DICE else ""
 
 
-def _dice(wanted: frozenset[str], found: Sequence[str]) -> float:
-    theirs = set(found)
-    return 2 * len(wanted & theirs) / max(1, len(wanted) + len(theirs))
+def _dice(first: frozenset[str], second: Sequence[str]) -> float:
+    others = set(second)
+    return 2 * len(first & others) / max(1, len(first) + len(others))

@@ -1,4 +1,4 @@
-"""What questions are asked with: a point of the grid of modes, strategies, libraries and models."""
+"""Settings for asking questions: points in the grid of modes, strategies, libraries and models."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from rag.store.values import Filters
 from rag.web.url_key import url_hash
 
 NO_MODEL: Final = "none"
-"""A model's name that stands for none: answers are quoted."""
+"""A model name that means none: answers are quoted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """`library` is another than the run's, such as one that another chunker made; `model` a chat model of the service
-    in the settings, or NO_MODEL; "" is what is set. `k` passages of `fetch_k` candidates are handed on, 0 as usual.
+    """A point in the grid. `library` is another than the run's, such as one by another chunker; `model` a chat model of
+    the service in the settings, or NO_MODEL; "" is the default. `k` of `fetch_k` candidates are used, 0 is the default.
     """
 
     mode: str = "fast"
@@ -31,7 +31,7 @@ class Setting:
 
     @property
     def name(self) -> str:
-        """What tells it from the others of a run."""
+        """A name that is unique among the settings of a run."""
         if self == CLASSIC:
             return self.strategy
         numbers = [f"{name}={number}" for name, number in (("k", self.k), ("fetch_k", self.fetch_k)) if number]
@@ -44,7 +44,7 @@ class Setting:
 
 
 CLASSIC: Final = Setting("fast", "classic", k=10, fetch_k=20)
-"""What tutorials build: an answer from ten of the twenty passages nearest in meaning, chosen by MMR (λ = 0.7)."""
+"""The setup of tutorials: an answer from ten of the twenty passages nearest in meaning, by MMR (λ = 0.7)."""
 
 
 def grid(
@@ -55,6 +55,6 @@ def grid(
     *,
     classic: bool = False,
 ) -> list[Setting]:
-    """Each with each; where nothing is named, as it is set."""
+    """Return all combinations; an empty axis has only the default."""
     axes = (modes or ["fast"], strategies or [""], libraries or [""], models or [""])
     return [*(Setting(*point) for point in product(*axes)), *([CLASSIC] if classic else [])]

@@ -1,9 +1,9 @@
-"""How far a figure of a sample can be trusted, and whether two systems differ.
+"""Confidence intervals for figures of a sample, and tests of whether two systems differ.
 
-Intervals are bootstrap ones of 95 % (Efron 1979). A figure is computed of weights: how often each unit was drawn. All
-samples are computed at once, the first of them being the units as they are. Two systems that answered the same
-questions are compared by what is drawn for both; what is right or wrong by McNemar's exact test (1947). Where several
-metrics are looked at, p-values are Holm's (1979).
+Intervals are bootstrap ones of 95 % (Efron 1979). A figure is computed from weights: how often each unit was drawn. All
+samples are computed at once, the first of them being the units themselves. Two systems that answered the same
+questions are compared on the same samples, right and wrong answers by McNemar's exact test (1947). For
+several metrics, p-values are Holm's (1979).
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ ROUNDS = 1_000
 PAIRED_ROUNDS: Final = 10_000
 ALPHA: Final = 0.05
 POWER: Final = 0.8
-FEWEST: Final = 6
-"""Pairs below which nothing can be shown: five that all differ one way still do by chance in one case of sixteen."""
-_CELLS: Final = 10_000_000  # weights that are held at a time
+MIN_PAIRS: Final = 6
+"""The fewest pairs that can show anything: five that all differ one way still do by chance in one case of sixteen."""
+_CELLS: Final = 10_000_000  # weights in memory at a time
 
 Name = TypeVar("Name", bound=Hashable)
 Weights = NDArray[np.float64]
 Figures = NDArray[np.float64]
-"""A figure of the units as they are, and of each sample: (1 + rounds,)."""
+"""A figure of the units themselves, and of each sample: (1 + rounds,)."""
 Verdict = Literal["better", "worse", "no_difference_shown", "too_few"]
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A figure, and where it lies in 95 of 100 samples."""
+    """A figure, and its range in 95 of 100 samples."""
 
     value: float
     low: float
@@ -44,7 +44,7 @@ class Estimate:
         return f"{self.value:.3f} ({self.low:.3f} to {self.high:.3f})"
 
     def __format__(self, form: str) -> str:
-        """`+` gives each of the three its sign."""
+        """Format the estimate; `+` gives each of its three numbers a sign."""
         return str(self) if form != "+" else f"{self.value:+.3f} ({self.low:+.3f} to {self.high:+.3f})"
 
 
@@ -52,18 +52,18 @@ class Estimate:
 
 
 def draws(groups: Sequence[Hashable], rounds: int = ROUNDS, seed: int = 0) -> Weights:
-    """How often each unit is drawn, (1 + rounds, units); those of a group (a conversation, a site) come together."""
+    """Draw each unit's count, (1 + rounds, units); units of a group (a conversation, a site) are drawn together."""
     order = {group: place for place, group in enumerate(dict.fromkeys(groups))}
     if not order:
         return np.ones((1 + rounds, 0))
     places = np.array([order[group] for group in groups], dtype=int)
-    drawn = np.random.default_rng(seed).multinomial(len(order), np.full(len(order), 1 / len(order)), rounds)
-    return np.vstack([np.ones(len(order)), drawn])[:, places]
+    counts = np.random.default_rng(seed).multinomial(len(order), np.full(len(order), 1 / len(order)), rounds)
+    return np.vstack([np.ones(len(order)), counts])[:, places]
 
 
 def resample(figure: Callable[[Weights], Figures], units: int, rounds: int = PAIRED_ROUNDS, sample: int = 0) -> Figures:
-    """The figure of so many units and of each sample, whose weights are drawn a block at a time. Another `sample` is
-    drawn apart from this one."""
+    """Return the figure of so many units and of each sample, whose weights are drawn a block at a time. Each `sample`
+    is drawn independently."""
     block = min(rounds, max(1, _CELLS // max(1, units)))
     sizes = [min(block, rounds - at) for at in range(0, rounds, block)]
     parts = [figure(draws(range(units), size, seed)) for seed, size in enumerate(sizes, 1_000_000 * sample)]
@@ -74,7 +74,7 @@ def resample(figure: Callable[[Weights], Figures], units: int, rounds: int = PAI
 
 
 def share(part: Figures, whole: Figures) -> Figures:
-    """Not a number where nothing of the kind was drawn; such samples are left out of intervals."""
+    """Divide; the result is not a number if nothing of the kind was drawn, and intervals exclude such samples."""
     return np.divide(part, whole, out=np.full_like(part, np.nan), where=whole > 0)
 
 
@@ -83,31 +83,31 @@ def mean(weights: Weights, values: ArrayLike) -> Figures:
 
 
 def quantile(weights: Weights, values: ArrayLike, q: float) -> Figures:
-    """The smallest value that so large a share of the units does not exceed."""
-    given = np.asarray(values, dtype=float)
-    order = np.argsort(given, kind="stable")
-    reached = np.cumsum(weights[:, order], axis=1)
-    found = (reached >= q * reached[:, -1:] - 1e-9).argmax(axis=1)
-    return np.where(reached[:, -1] > 0, given[order][found], np.nan)
+    """Return the smallest value that a share `q` of the units does not exceed."""
+    array = np.asarray(values, dtype=float)
+    order = np.argsort(array, kind="stable")
+    cumulative = np.cumsum(weights[:, order], axis=1)
+    index = (cumulative >= q * cumulative[:, -1:] - 1e-9).argmax(axis=1)
+    return np.where(cumulative[:, -1] > 0, array[order][index], np.nan)
 
 
 def auroc(weights: Weights, wrong: ArrayLike, worth: ArrayLike) -> Figures:
-    """How often a wrong one is worth less than another; a tie counts half."""
+    """Return how often a wrong unit is worth less than another; a tie counts half."""
     order = np.argsort(np.asarray(worth, dtype=float), kind="stable")
-    bad, ranked = np.asarray(wrong, dtype=float)[order], np.asarray(worth, dtype=float)[order]
-    starts = np.flatnonzero(np.r_[True, ranked[1:] != ranked[:-1]]) if len(ranked) else np.array([], dtype=int)
+    flags, worths = np.asarray(wrong, dtype=float)[order], np.asarray(worth, dtype=float)[order]
+    starts = np.flatnonzero(np.r_[True, worths[1:] != worths[:-1]]) if len(worths) else np.array([], dtype=int)
     if not len(starts):
         return np.zeros(len(weights))
-    drawn = weights[:, order]
-    wrongs, others = (np.add.reduceat(drawn * side, starts, axis=1) for side in (bad, 1 - bad))
+    counts = weights[:, order]
+    wrongs, others = (np.add.reduceat(counts * side, starts, axis=1) for side in (flags, 1 - flags))
     below = np.cumsum(wrongs, axis=1) - wrongs / 2
     return share((below * others).sum(axis=1), wrongs.sum(axis=1) * others.sum(axis=1))
 
 
 def estimate(figures: Figures) -> Estimate:
-    """Without an interval (not a number) where no sample has a figure."""
-    drawn = figures[1:][~np.isnan(figures[1:])]
-    low, high = np.percentile(drawn, [2.5, 97.5]) if len(drawn) else (np.nan, np.nan)
+    """Return the estimate of a figure, without an interval (not a number) if no sample has a figure."""
+    samples = figures[1:][~np.isnan(figures[1:])]
+    low, high = np.percentile(samples, [2.5, 97.5]) if len(samples) else (np.nan, np.nan)
     return Estimate(float(figures[0]), float(low), float(high))
 
 
@@ -116,8 +116,8 @@ def estimate(figures: Figures) -> Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """After less before, over `n` pairs, with its standard error. `needed` is how many pairs would show a difference as
-    large as this one, in four of five attempts; None for none at all, or one that is shown."""
+    """After less before, over `n` pairs, with its standard error. `needed` is the number of pairs that would show a
+    difference of this size in four of five attempts; None if there is none, or if it is shown."""
 
     n: int
     before: float
@@ -132,45 +132,45 @@ class Difference:
 def paired_difference(
     n: int, before: Figures, after: Figures, *, higher: bool = True, p: float | None = None, alpha: float = ALPHA
 ) -> Difference:
-    """The verdict on two figures of the same samples; `p` is that of an exact test, where there is one."""
+    """Compare two figures of the same samples; `p` is that of an exact test, if there is one."""
     by = after - before
-    found, sampled = estimate(by), by[1:][~np.isnan(by[1:])]
-    p = _two_sided(sampled) if p is None else p
-    if n < FEWEST or not len(sampled):
-        return Difference(n, float(before[0]), float(after[0]), found, 1.0, "too_few")
-    shown = p <= alpha and found.value != 0
-    better: Verdict = "better" if (found.value > 0) == higher else "worse"
-    verdict: Verdict = better if shown else "no_difference_shown"
-    error = float(sampled.std())
-    needed = None if shown else pairs_needed(n, found.value, error, alpha)
-    return Difference(n, float(before[0]), float(after[0]), found, p, verdict, error, needed)
+    difference, samples = estimate(by), by[1:][~np.isnan(by[1:])]
+    p = _two_sided(samples) if p is None else p
+    if n < MIN_PAIRS or not len(samples):
+        return Difference(n, float(before[0]), float(after[0]), difference, 1.0, "too_few")
+    is_shown = p <= alpha and difference.value != 0
+    better: Verdict = "better" if (difference.value > 0) == higher else "worse"
+    verdict: Verdict = better if is_shown else "no_difference_shown"
+    error = float(samples.std())
+    pairs = None if is_shown else pairs_needed(n, difference.value, error, alpha)
+    return Difference(n, float(before[0]), float(after[0]), difference, p, verdict, error, pairs)
 
 
-def _two_sided(sampled: Figures) -> float:
-    """Twice the share of the samples on the rarer side of none; one more of each, so that none is sure."""
-    rarer = min(int((sampled <= 0).sum()), int((sampled >= 0).sum()))
-    return min(1.0, 2 * (rarer + 1) / (len(sampled) + 1))
+def _two_sided(samples: Figures) -> float:
+    """Return twice the share of samples on the rarer side of zero; one more of each, so that none is certain."""
+    rarer = min(int((samples <= 0).sum()), int((samples >= 0).sum()))
+    return min(1.0, 2 * (rarer + 1) / (len(samples) + 1))
 
 
 def mcnemar(before: ArrayLike, after: ArrayLike) -> float:
-    """The exact two-sided p-value for pairs of what is right (1) or wrong (0)."""
-    moved = np.asarray(after, dtype=float) - np.asarray(before, dtype=float)
-    gained, lost = int((moved > 0).sum()), int((moved < 0).sum())
-    tail = sum(comb(gained + lost, one) for one in range(min(gained, lost) + 1))
-    return min(1.0, 2 * tail / (1 << (gained + lost)))
+    """Return the exact two-sided p-value for pairs of right (1) and wrong (0)."""
+    changes = np.asarray(after, dtype=float) - np.asarray(before, dtype=float)
+    gains, losses = int((changes > 0).sum()), int((changes < 0).sum())
+    tail = sum(comb(gains + losses, k) for k in range(min(gains, losses) + 1))
+    return min(1.0, 2 * tail / (1 << (gains + losses)))
 
 
 def holm(ps: Mapping[Name, float]) -> dict[Name, float]:
-    """The p-values adjusted so that one wrong finding among all of them is as rare as one alone would be."""
-    found, least = dict[Name, float](), 0.0
+    """Adjust p-values so that one false finding among all of them is as rare as one alone would be."""
+    result, floor = dict[Name, float](), 0.0
     for place, name in enumerate(sorted(ps, key=ps.__getitem__)):
-        least = max(least, min(1.0, (len(ps) - place) * ps[name]))
-        found[name] = least
-    return found
+        floor = max(floor, min(1.0, (len(ps) - place) * ps[name]))
+        result[name] = floor
+    return result
 
 
 def pairs_needed(n: int, difference: float, error: float, alpha: float = ALPHA) -> int | None:
-    """How many pairs show a difference in four of five attempts, where `n` pairs leave this standard error."""
+    """Return how many pairs show a difference in four of five attempts, if `n` pairs have this standard error."""
     if not difference:
         return None
     normal = NormalDist()

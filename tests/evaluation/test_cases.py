@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from rag.errors import IngestError
-from rag.evaluation.cases import Answered, Case, Evidence, case_of, read_cases, row_of, version_of, write_cases
+from rag.evaluation.cases import Case, Evidence, RagasAnswer, case_of, read_cases, row_of, version_of, write_cases
 
 CASES = [
     Case(
@@ -51,7 +51,7 @@ def test_no_cell_of_a_table_is_a_formula(first: str) -> None:
 
 
 def test_ragas_rows() -> None:
-    answered = {"1": Answered("It was 1932.", ["Opened, at last, in 1932."])}
+    answered = {"1": RagasAnswer("It was 1932.", ["Opened, at last, in 1932."])}
     rows = [json.loads(line) for line in write_cases(CASES, "ragas", answered).splitlines()]
     assert set(rows[0]) >= {"user_input", "response", "retrieved_contexts", "reference", "reference_contexts"}
     assert (rows[0]["response"], rows[0]["reference"]) == ("It was 1932.", "1932")

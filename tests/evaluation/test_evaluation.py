@@ -1,4 +1,4 @@
-"""Which answers are scored after they were shown."""
+"""Sampling answers are scored after they were shown."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rag.evaluation.evaluation import ShownAnswers, Which
+from rag.evaluation.evaluation import Sampling, ShownAnswers
 from rag.evaluation.metrics import Tools
 from rag.types import Answer
 
@@ -23,7 +23,7 @@ class Kept:
         self.extra[turn_id] = extra
 
 
-def scored(which: Which, tools: Any = Tools) -> dict[str, Any]:
+def scored(which: Sampling, tools: Any = Tools) -> dict[str, Any]:
     table = Kept()
     shown = ShownAnswers(table, which)  # type: ignore[arg-type]
     for number in range(40):
@@ -33,7 +33,7 @@ def scored(which: Which, tools: Any = Tools) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("which", "count"), [("off", 0), ("sample", 4), ("all", 40)])
-def test_which(which: Which, count: int) -> None:
+def test_which(which: Sampling, count: int) -> None:
     found = scored(which)
     assert len(found) == count
     assert all("failed" in one["scores"] for one in found.values())

@@ -20,8 +20,8 @@ def test_recall_counts_characters() -> None:
 
 
 def test_all_needs_nine_tenths_of_each() -> None:
-    assert evidence.holds_all([BRIDGE, TOLL], [BRIDGE, TOLL[:-3]], 4000) == 1.0  # 30 of 33
-    assert evidence.holds_all([BRIDGE, TOLL], [BRIDGE, TOLL[:-8]], 4000) == 0.0  # 27 of 33
+    assert evidence.has_all([BRIDGE, TOLL], [BRIDGE, TOLL[:-3]], 4000) == 1.0  # 30 of 33
+    assert evidence.has_all([BRIDGE, TOLL], [BRIDGE, TOLL[:-8]], 4000) == 0.0  # 27 of 33
 
 
 def test_a_quote_may_span_two_texts_and_be_spaced_otherwise() -> None:

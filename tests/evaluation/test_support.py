@@ -10,7 +10,7 @@ import pytest
 from rag.checking.verifier import Claim, Judgement
 from rag.errors import ModelError
 from rag.evaluation import support
-from rag.evaluation.support import Said
+from rag.evaluation.support import CitedStatement
 from rag.types import Answer, CheckedBy, Citation, Passage, Statement, Verdict
 from tests.support.answering import BRIDGE, VOLCANO, passage
 
@@ -40,9 +40,9 @@ def test_faithfulness_strict_and_lenient() -> None:
 
 
 def test_verdicts_that_were_shown_are_taken_and_others_are_asked_for() -> None:
-    shown = [Said("a", (), "supported"), Said("b", (), "partly")]
+    shown = [CitedStatement("a", (), "supported"), CitedStatement("b", (), "partly")]
     assert support.faithfulness(shown, PASSAGES, knowing()) == {"faithfulness": 0.5, "faithfulness_lenient": 0.75}
-    bare = [Said("a"), Said("b")]
+    bare = [CitedStatement("a"), CitedStatement("b")]
     assert support.faithfulness(bare, PASSAGES, knowing(("a", (1,))))["faithfulness"] == 0.5
     assert support.faithfulness([], PASSAGES, knowing())["faithfulness"] is None
 
@@ -74,10 +74,10 @@ def test_noise_sensitivity_in_both_modes() -> None:
 
 def test_citations_as_alce_counts() -> None:
     said = [
-        Said("needs both", (1, 2)),  # two citations that are needed
-        Said("one is idle", (1, 3)),  # 1 bears it out, 3 is not needed
-        Said("false", (2,)),
-        Said("bare"),
+        CitedStatement("needs both", (1, 2)),  # two citations that are needed
+        CitedStatement("one is idle", (1, 3)),  # 1 bears it out, 3 is not needed
+        CitedStatement("false", (2,)),
+        CitedStatement("bare"),
     ]
     true = knowing(("needs both", (1, 2)), ("one is idle", (1,)))
     assert support.citations(said, PASSAGES, true) == {"citation_precision": 3 / 5, "citation_recall": 2 / 4}
@@ -89,12 +89,15 @@ def test_an_answer_is_read_as_it_was_checked_or_by_its_marks() -> None:
     text = "It opened in 1932.[1] It is red."
     checked = (Statement(0, 18, "supported", (1,)), Statement(22, 32, "unsupported"))
     answer = Answer("When?", "fast", "answered", text, (quoted,), tuple(PASSAGES), statements=checked)
-    assert support.said_in(answer) == [
-        Said("It opened in 1932.", (2,), "supported"),
-        Said("It is red.", (), "unsupported"),
+    assert support.split_answer(answer) == [
+        CitedStatement("It opened in 1932.", (2,), "supported"),
+        CitedStatement("It is red.", (), "unsupported"),
     ]
     plain = Answer("When?", "fast", "answered", text, (quoted,), tuple(PASSAGES))
-    assert support.said_in(plain) == [Said("It opened in 1932.", (2,)), Said("It is red.")]
+    assert support.split_answer(plain) == [
+        CitedStatement("It opened in 1932.", (2,)),
+        CitedStatement("It is red."),
+    ]
 
 
 def test_rules_judge_without_a_model() -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from rag.evaluation.cases import Case
-from rag.evaluation.testset import Written, of_feedback, of_pages, of_written, opening
+from rag.evaluation.testset import Written, case_from_reply, cases_from_feedback, draft_cases, page_part
 from rag.types import Page
 
 BRIDGE = """# Bridges
@@ -43,19 +43,19 @@ PAGES = [page("bridge", BRIDGE), page("ferry", FERRY), page("market", CHINESE, "
 
 
 def made(kind: str) -> list[Case]:
-    return [case for case in of_pages(PAGES, 100) if kind in case.tags]
+    return [case for case in draft_cases(PAGES, 100) if kind in case.tags]
 
 
 def test_evidence_stands_in_the_page_and_everything_is_a_draft() -> None:
     texts = {one.url: one.text for one in PAGES}
-    cases = of_pages(PAGES, 100)
+    cases = draft_cases(PAGES, 100)
     assert {case.status for case in cases} == {"draft"}
     assert len({case.id for case in cases}) == len(cases)
     for case in cases:
         assert all(one.quote in texts[one.url] for one in case.evidence)
         assert bool(case.evidence) == bool(case.answerable)
-    assert [case.id for case in of_pages(PAGES, 100)] == [case.id for case in cases], "made again they are the same"
-    assert len(of_pages(PAGES, 3)) == 3
+    assert [case.id for case in draft_cases(PAGES, 100)] == [case.id for case in cases], "made again they are the same"
+    assert len(draft_cases(PAGES, 3)) == 3
 
 
 def test_headings() -> None:
@@ -84,7 +84,7 @@ def test_what_is_left_aside_is_said_by_no_other_page() -> None:
     cases = made("unanswerable")
     assert cases
     assert all(case.without and not case.answers for case in cases)
-    twins = of_pages([PAGES[0], replace(PAGES[0], url="https://twin.example/")], 100)
+    twins = draft_cases([PAGES[0], replace(PAGES[0], url="https://twin.example/")], 100)
     assert not [case for case in twins if "unanswerable" in case.tags]
 
 
@@ -99,7 +99,7 @@ def test_what_is_left_aside_is_said_by_no_other_page() -> None:
     ],
 )
 def test_what_a_model_writes_is_kept_where_its_words_alone_do_not_find_it(question: str, span: str, kept: bool) -> None:
-    case = of_written(Written(question=question, answer="1911", span=span), PAGES[0])
+    case = case_from_reply(Written(question=question, answer="1911", span=span), PAGES[0])
     assert (case is not None) == kept
     if case:
         assert (case.answers, case.quotes, case.status) == (("1911",), [span], "draft")
@@ -107,14 +107,14 @@ def test_what_a_model_writes_is_kept_where_its_words_alone_do_not_find_it(questi
 
 def test_each_time_another_part_is_read() -> None:
     long = page("long", "".join(f"{n:05} " for n in range(3000)))
-    parts = [opening(long, number) for number in range(4)]
+    parts = [page_part(long, number) for number in range(4)]
     assert parts[0] == parts[3] != parts[1]
-    assert opening(PAGES[0], 5) == BRIDGE
+    assert page_part(PAGES[0], 5) == BRIDGE
 
 
 def test_of_feedback() -> None:
     row = {"id": "f", "question": "Why?", "lang": "en", "answers": [], "evidence": [], "rating": -1, "reason": "wrong"}
-    bad, good = of_feedback([row, {**row, "id": "g", "rating": 1, "answers": ["Because."], "reason": ""}])
+    bad, good = cases_from_feedback([row, {**row, "id": "g", "rating": 1, "answers": ["Because."], "reason": ""}])
     assert (bad.status, bad.tags, good.status, good.tags) == (
         "draft",
         ("feedback", "bad", "wrong"),

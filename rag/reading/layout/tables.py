@@ -16,7 +16,7 @@ _NUMBER = re.compile(r"[-+−–(<>~≈]{0,2}[$€£¥]?\s?\(?\d[\d.,\s]*\)?\s?[
 _YEAR = re.compile(r"(?:[^\W\d]{2}\s?)?(?:19|20)\d\d(?:[-–/]\d{2,4})?[A-Z年]?")
 _LEADERS = re.compile(r"(?<![.·…\s])\s*+(?:[.·…]\s?+){4,}+\Z")
 _LEADER_END = re.compile(r"(?:^|[.·…])[.·…]$")
-_MAX_CELL = 40
+_LONGEST = 40
 _PITCH = 3.0
 """Rows further apart than this many times their size belong to two tables."""
 _MAX_COLUMNS = 40
@@ -230,7 +230,7 @@ def _is_table(run: Sequence[Row], columns: Sequence[Column]) -> bool:
     texts = [cell.text for row in run for cell in row.cells]
     numbers = sum(bool(_NUMBER.fullmatch(cell.text)) for row in run for cell in row.cells if cell.x >= columns[1][0])
     leaders = sum(bool(_LEADER_END.search(row.cells[0].lines[-1][-1].text)) for row in run)
-    if mean(map(len, texts)) > _MAX_CELL or (len(columns) == 2 and 2 * leaders > len(run)):
+    if mean(map(len, texts)) > _LONGEST or (len(columns) == 2 and 2 * leaders > len(run)):
         return False  # a table of contents leads to its numbers
     if numbers > 1:
         return True
@@ -244,9 +244,7 @@ def _header_rows(rows: Sequence[Row], columns: Sequence[Column], first: Row) -> 
     for n, row in enumerate(reversed(rows[-_MAX_HEADS:]), 1):
         is_near = 0 < row.bottom - below.top < _HEAD_PITCH * first.size and row.size < 1.1 * first.size
         # A caption or a paragraph begins above the labels and continues above the numbers.
-        if not is_near or any(
-            len(c.text) > _MAX_CELL or c.x < columns[0][1] < columns[1][0] < c.end for c in row.cells
-        ):
+        if not is_near or any(len(c.text) > _LONGEST or c.x < columns[0][1] < columns[1][0] < c.end for c in row.cells):
             break
         if row.cells[-1].end > columns[1][0]:
             count = n
