@@ -17,7 +17,7 @@ from rag.evaluation import comparison
 from rag.evaluation.cases import Case, Format, RagasAnswer, write_cases
 from rag.evaluation.comparison import Compared, Figure, Pair
 from rag.evaluation.judge import ENOUGH, Agreement, Label, agreement, labels_of
-from rag.evaluation.metrics import BY_JUDGE, METRICS, Timed, Tools, scores
+from rag.evaluation.metrics import BY_JUDGE, METRICS, TimedAnswer, Tools, scores
 from rag.evaluation.runs import App, EvaluationRuns, RowView
 from rag.evaluation.sets import Sets
 from rag.evaluation.settings import Setting
@@ -286,7 +286,7 @@ class ShownAnswers:
 
     def _score(self, turn_id: str, answer: Answer, tools: Callable[[], Tools]) -> None:
         try:
-            values = scores(Case(turn_id, answer.question), Timed(answer), tools())
+            values = scores(Case(turn_id, answer.question), TimedAnswer(answer), tools())
             metrics = {name: value for name, value in values.items() if name in METRICS and value is not None}
             self._table.add_extra(turn_id, {"scores": metrics})
         except RagError as error:

@@ -233,7 +233,7 @@ def _evidence_values(case: Case, answer: Answer) -> dict[str, float | None]:
     gains, ideal = evidence.grade_hits(covers, [item.grade for item in case.evidence])
     return {
         **{f"recall@{room}": evidence.character_recall(quotes, texts, room) for room in evidence.BUDGETS},
-        "all@4000": evidence.holds_all(quotes, texts, 4000),
+        "all@4000": evidence.has_all(quotes, texts, 4000),
         "hit@1": evidence.hit(relevant, 1),
         "hit@5": evidence.hit(relevant, 5),
         "MRR@10": evidence.reciprocal_rank(relevant, 10),

@@ -27,7 +27,7 @@ _PARTLY: Final = 0.5
 
 @dataclass(frozen=True, slots=True)
 class CitedStatement:
-    """A statement of an answer, the passages that it cites (1-based), and the verdict it was shown with, given by `by`."""
+    """A statement of an answer, the passages that it cites (1-based), and the verdict by `by` it was shown with."""
 
     text: str
     cited: tuple[int, ...] = ()

@@ -94,10 +94,7 @@ def test_an_answer_is_read_as_it_was_checked_or_by_its_marks() -> None:
         CitedStatement("It is red.", (), "unsupported"),
     ]
     plain = Answer("When?", "fast", "answered", text, (quoted,), tuple(PASSAGES))
-    assert support.split_answer(plain) == [
-        CitedStatement("It opened in 1932.", (2,)),
-        CitedStatement("It is red."),
-    ]
+    assert support.split_answer(plain) == [CitedStatement("It opened in 1932.", (2,)), CitedStatement("It is red.")]
 
 
 def test_rules_judge_without_a_model() -> None:
